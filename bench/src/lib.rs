@@ -1,0 +1,1 @@
+//! Benchmarks, the comparison with peers, the evaluation report.

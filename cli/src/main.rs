@@ -1,0 +1,2 @@
+//! The hpvm command.
+fn main() {}

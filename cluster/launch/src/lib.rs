@@ -1,0 +1,1 @@
+//! Starts ranks on hosts, forwards signals and output, cleans up.

@@ -1,0 +1,1 @@
+//! Collective algorithms as schedules, one file each.

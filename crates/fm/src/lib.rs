@@ -1,0 +1,1 @@
+//! Fast Messages: streams, packets, credits, handlers, extract.

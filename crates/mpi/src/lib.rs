@@ -1,0 +1,1 @@
+//! MPI semantics, one module per chapter of the standard.

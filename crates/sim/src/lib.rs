@@ -1,0 +1,1 @@
+//! A seeded, deterministic virtual network.

@@ -1,0 +1,1 @@
+//! Atomics facade, padding, backoff; the only user of loom.

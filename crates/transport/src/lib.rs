@@ -1,0 +1,1 @@
+//! The Transport trait, its limits, its conformance suite.

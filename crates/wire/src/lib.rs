@@ -1,0 +1,1 @@
+//! Every byte layout: packets, control blocks, bootstrap messages.

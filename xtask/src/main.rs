@@ -1,0 +1,2 @@
+//! Tidy rules, code generation, drivers.
+fn main() {}
