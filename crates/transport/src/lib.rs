@@ -1,1 +1,136 @@
 //! The Transport trait, its limits, its conformance suite.
+//!
+//! A transport moves packets between the processes of a job: reliably, in order per pair, and
+//! only when the sender holds a credit. Everything above it is a state machine that calls
+//! [`Transport::poll`]; nothing here blocks except [`Doorbell::wait`].
+
+use core::fmt;
+use core::time::Duration;
+pub use hpvm_wire::Head;
+use std::sync::Arc;
+
+pub mod conformance;
+
+/// A process of the job, 0 to size - 1.
+pub type Rank = u32;
+
+/// What a transport can do. Fixed for the life of an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Payloads up to this many bytes are cheapest: header and payload share a line or a datagram.
+    pub inline: usize,
+    /// Largest payload of one packet, bytes.
+    pub packet: usize,
+}
+
+/// Why a packet was not taken. Not an error: poll, then try again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Every buffer that a packet of this size needs is on its way to somebody.
+    NoBuffer,
+}
+
+/// A transport that can't go on. The text names what was expected and what was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Broken {
+    /// A peer wrote something that no correct peer writes.
+    Corrupt(String),
+    /// A peer is gone.
+    PeerLost { rank: Rank, why: String },
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Broken::Corrupt(text) => write!(f, "corrupt data from a peer: {text}"),
+            Broken::PeerLost { rank, why } => write!(f, "rank {rank} is gone: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Broken {}
+
+/// Why a single-copy transfer did not happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PullRefused {
+    /// The system does not permit it, or the transport has no such path: send the bytes instead.
+    NotPermitted,
+    /// The peer's memory could not be read: errno.
+    Failed(i32),
+}
+
+/// Where a process sleeps until a packet may have come. Cheap to clone; may be waited on while
+/// another thread uses the transport.
+pub trait Doorbell: Send + Sync {
+    /// Blocks until the bell rings, `timeout` passes, or for no reason. Returns at once when the
+    /// bell was not armed by [`Transport::arm`].
+    fn wait(&self, timeout: Duration);
+    /// Ends a wait of another thread of this process.
+    fn ring(&self);
+}
+
+/// One process's end of a network of packets.
+///
+/// # Rules that [`conformance`] checks
+/// - Packets of one sender to one receiver arrive once each, in the order sent, unchanged.
+/// - A credit is the right to send one packet to one receiver. A sender that calls `send` without
+///   having been granted one breaks the contract (transports assert it in debug builds).
+/// - A receiver that polls until nothing comes makes room: some sender is granted credits again.
+/// - One sender that is stopped half-way through a send keeps nobody else from sending.
+pub trait Transport {
+    fn rank(&self) -> Rank;
+    fn size(&self) -> u32;
+    fn limits(&self) -> Limits;
+
+    /// Takes some credits toward `dst` from the receiver's pool; 0 when there are none now.
+    fn grant(&mut self, dst: Rank) -> u16;
+
+    /// Sends one packet of `len` payload bytes; `fill` writes them in place, all of them.
+    ///
+    /// Uses up one credit when it returns `Ok` and none otherwise. `len` is at most
+    /// `limits().packet`.
+    fn send<F: FnOnce(&mut [u8])>(
+        &mut self,
+        dst: Rank,
+        head: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused>;
+
+    /// Delivers up to about `budget` packets that have come and returns how many; the payload is
+    /// valid during the call only. Costs one cache-line read when nothing has come.
+    fn poll<F: FnMut(Rank, Head, &[u8])>(
+        &mut self,
+        budget: usize,
+        sink: F,
+    ) -> Result<usize, Broken>;
+
+    /// Prepares to sleep. False: something has come meanwhile, poll instead. True: the next
+    /// packet rings the bell, until `disarm`.
+    fn arm(&mut self) -> bool;
+    /// Ends what `arm` began.
+    fn disarm(&mut self);
+    /// Where to sleep after `arm`.
+    fn doorbell(&self) -> Arc<dyn Doorbell>;
+
+    /// True when `pull` from `src` is worth trying.
+    fn can_pull(&self, src: Rank) -> bool;
+    /// Copies `len` bytes from `remote` in the memory of `src` to `local`: one copy, no help from
+    /// the peer's processor.
+    ///
+    /// # Safety
+    /// `local` is valid for writes of `len` bytes. `remote` needs no trust: an address that is not
+    /// mapped in the peer is refused by the kernel.
+    unsafe fn pull(
+        &mut self,
+        src: Rank,
+        remote: u64,
+        local: *mut u8,
+        len: usize,
+    ) -> Result<(), PullRefused>;
+
+    /// The counters of this process, when the transport keeps them.
+    fn counters(&self) -> Option<&hpvm_wire::counters::Counters> {
+        None
+    }
+}

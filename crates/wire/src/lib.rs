@@ -1,1 +1,12 @@
 //! Every byte layout: packets, control blocks, bootstrap messages.
+//!
+//! What another process writes into one of these layouts is an allegation: the reader checks it
+//! (`Cell::head`, `segment::Header::check`) before any offset, length or id in it is used. The
+//! size of every layout is pinned by a test, because two builds of hpvm may meet in one job.
+
+pub mod cell;
+pub mod counters;
+pub mod packet;
+pub mod segment;
+
+pub use packet::Head;

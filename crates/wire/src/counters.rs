@@ -1,0 +1,54 @@
+//! Per-rank counters that monitors read from outside.
+//!
+//! The owner alone writes them (a plain load, add, store), so a count costs a store and no
+//! locked instruction; a reader in another process sees values that are each current, though not
+//! of one instant.
+
+use hpvm_sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// The counters of one rank, in its control block.
+        #[derive(Debug, Default)]
+        #[repr(C, align(128))]
+        pub struct Counters { $($(#[$doc])* pub $name: AtomicU64,)* }
+
+        impl Counters {
+            /// Name and value of every counter.
+            pub fn read(&self) -> Vec<(&'static str, u64)> {
+                // Relaxed: a statistic that orders nothing.
+                vec![$((stringify!($name), self.$name.load(Ordering::Relaxed)),)*]
+            }
+        }
+    };
+}
+
+counters! {
+    /// Packets sent.
+    packets_sent,
+    /// Payload bytes sent in packets.
+    bytes_sent,
+    /// Packets received.
+    packets_received,
+    /// Bytes read straight from a peer's memory (single copy).
+    bytes_pulled,
+    /// Times a packet had to wait for a credit.
+    credit_stalls,
+    /// Times a packet had to wait for a free frame.
+    frame_stalls,
+    /// Times the rank went to sleep in the kernel.
+    sleeps,
+    /// Times the rank woke a sleeping peer.
+    doorbells,
+    /// Packets taken past a slot whose sender had not finished it.
+    leapfrogs,
+    /// Messages that came before their receive was posted.
+    unexpected,
+}
+
+/// Adds `n` to a counter of our own.
+#[inline(always)]
+pub fn add(counter: &AtomicU64, n: u64) {
+    // Relaxed, and load-store instead of fetch_add: one writer, and readers only want the value.
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+}

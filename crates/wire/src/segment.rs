@@ -1,0 +1,129 @@
+//! The shared-memory segment of one job on one host.
+//!
+//! ```text
+//! header page | control block of rank 0, 1, ... | ring of rank 0, 1, ... | frames of rank 0, 1, ...
+//! ```
+//! The memory is zeroed by the kernel and pages come into being when touched, so an idle rank
+//! costs its control block only. Size per rank: `CONTROL + slots * 128 + FRAMES * FRAME_STRIDE`,
+//! and `slots` does not depend on the number of ranks: see `Geometry`.
+
+use crate::cell::Cell;
+use crate::counters::Counters;
+use hpvm_sync::Padded;
+use hpvm_sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+
+/// Frames that a rank owns for its outgoing packets.
+pub const FRAMES: usize = 64;
+/// Payload bytes of a frame.
+pub const FRAME_BYTES: usize = 16 * 1024;
+/// Distance of two frames: the odd number of lines keeps equal offsets of neighbouring frames
+/// out of the same cache sets.
+pub const FRAME_STRIDE: usize = FRAME_BYTES + 192;
+/// Slots of a rank's ring. All credits of a receiver together are this many, however many
+/// senders there are: a receiver's memory does not grow with the job.
+pub const SLOTS: u32 = 512;
+/// Bytes before the first control block.
+pub const HEADER: usize = 4096;
+/// Bytes of a control block.
+pub const CONTROL: usize = 4096;
+/// Ranks that one segment may hold; a bound for what a header may allege.
+pub const MAX_RANKS: u32 = 1 << 16;
+
+/// First bytes of the segment.
+#[repr(C)]
+pub struct Header {
+    /// `MAGIC` once the creator has finished the header.
+    pub magic: AtomicU64,
+    pub version: u32,
+    pub ranks: u32,
+    /// The job's random key: who maps this by mistake or guess does not know it.
+    pub key: [u64; 2],
+    /// Not zero when some rank may not use `membarrier`: then every sender pays the fence.
+    pub fences: AtomicU32,
+    /// Ranks that have attached.
+    pub attached: AtomicU32,
+}
+
+/// "hpvmseg" and a layout letter.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
+/// Raised with every change of a layout in this crate.
+pub const VERSION: u32 = 1;
+
+/// What a rank shows to the others. One page.
+///
+/// Access rules: `tail` and `credits` are changed by all senders; `credits` also by the owner,
+/// who only adds. `doorbell` is set by the owner and cleared by whoever wakes it. `frames[i]` is
+/// set to 1 by the owner when it fills frame `i` and to 0 by the receiver that has read it. All
+/// other fields have one writer, the owner.
+#[repr(C, align(4096))]
+pub struct Control {
+    /// Next ticket of the ring.
+    pub tail: Padded<AtomicU32>,
+    /// Slots that no sender holds a credit for.
+    pub credits: Padded<AtomicU32>,
+    /// 0: awake. 1: asleep or about to be.
+    pub doorbell: Padded<AtomicU32>,
+    /// 0: free. 1: its bytes are on their way.
+    pub frames: Padded<[AtomicU8; FRAMES]>,
+    /// Process id; 0 until the rank has attached.
+    pub pid: Padded<AtomicU32>,
+    pub counters: Counters,
+}
+
+impl Control {
+    /// A control block as a fresh segment has it, for models and tests.
+    pub fn new() -> Self {
+        Control {
+            tail: Padded(AtomicU32::new(0)),
+            credits: Padded(AtomicU32::new(0)),
+            doorbell: Padded(AtomicU32::new(0)),
+            frames: Padded(core::array::from_fn(|_| AtomicU8::new(0))),
+            pid: Padded(AtomicU32::new(0)),
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Offsets inside a segment of `ranks` ranks.
+#[derive(Clone, Copy, Debug)]
+pub struct Geometry {
+    pub ranks: u32,
+}
+
+impl Geometry {
+    pub const fn control(&self, rank: u32) -> usize {
+        HEADER + rank as usize * CONTROL
+    }
+    pub const fn ring(&self, rank: u32) -> usize {
+        self.control(self.ranks) + rank as usize * SLOTS as usize * size_of::<Cell>()
+    }
+    pub const fn frames(&self, rank: u32) -> usize {
+        self.ring(self.ranks) + rank as usize * FRAMES * FRAME_STRIDE
+    }
+    /// Bytes of the whole segment.
+    pub const fn bytes(&self) -> usize {
+        self.frames(self.ranks)
+    }
+}
+
+#[cfg(all(test, not(hpvm_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_is_pinned() {
+        assert_eq!(size_of::<Control>(), CONTROL);
+        assert!(size_of::<Header>() <= HEADER);
+        let g = Geometry { ranks: 3 };
+        assert_eq!(g.ring(0), HEADER + 3 * CONTROL);
+        assert_eq!(g.ring(0) % 128, 0);
+        assert_eq!(g.frames(0) % 64, 0);
+        assert_eq!(g.bytes(), g.frames(2) + FRAMES * FRAME_STRIDE);
+    }
+}
