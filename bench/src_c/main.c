@@ -1,0 +1,173 @@
+/* Arguments, the table of modes, MPI_Init and MPI_Finalize. */
+#include "hpvmbench.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct mode modes[] = {
+    {"latency", run_latency, 2, "one-way time of a message, ranks 0 and 1"},
+    {"bandwidth", run_bandwidth, 2, "bandwidth from rank 0 to 1; further ranks idle"},
+    {"rate", run_rate, 2, "message rate, summed over pairs of ranks"},
+    {"barrier", run_collective, 1, "time of MPI_Barrier"},
+    {"bcast", run_collective, 1, "time of MPI_Bcast"},
+    {"reduce", run_collective, 1, "time of MPI_Reduce"},
+    {"allreduce", run_collective, 1, "time of MPI_Allreduce"},
+    {"allgather", run_collective, 1, "time of MPI_Allgather, size per rank"},
+    {"alltoall", run_collective, 1, "time of MPI_Alltoall, size per pair"},
+    {"wakeup", run_wakeup, 2, "time to reach a receiver that has waited"},
+    {"startup", run_startup, 1, "initialise and finalise only; to be timed from outside"},
+};
+
+int run_startup(const struct options *opt)
+{
+    (void)opt;
+    return 0;
+}
+
+static void usage(FILE *to)
+{
+    fputs("usage: hpvmbench MODE [options]\n\nmodes:\n", to);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        fprintf(to, "  %-10s %s\n", modes[i].name, modes[i].help);
+    fputs("\noptions:\n"
+          "  --min BYTES --max BYTES   sizes, doubling (0 to 4194304)\n"
+          "  --sizes A,B,...           these sizes instead\n"
+          "  --iters N                 repetitions in a batch (else found by time)\n"
+          "  --batches N               at most so many batches for a size (301)\n"
+          "  --batch SECONDS           length of a batch (0.001)\n"
+          "  --budget SECONDS          time for one size (0.3)\n"
+          "  --window N                messages in flight (64)\n"
+          "  --offset BYTES            move buffers off their page boundary (0)\n",
+          to);
+}
+
+/* Every rank reads the same arguments, so all leave alike and rank 0 speaks. */
+static void refuse(const struct options *opt, const char *what, const char *token)
+{
+    if (opt->rank == 0)
+        fprintf(stderr, "hpvmbench: %s '%s'; see 'hpvmbench --help'\n", what, token);
+    MPI_Finalize();
+    exit(2);
+}
+
+static long whole(const struct options *opt, const char *text, long least, long most)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || value < least || value > most)
+        refuse(opt, "not a number in range:", text);
+    return value;
+}
+
+static double positive(const struct options *opt, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !(value > 0) || value > 3600)
+        refuse(opt, "not a number of seconds:", text);
+    return value;
+}
+
+static void parse_sizes(struct options *opt, const char *text)
+{
+    char part[32];
+    while (*text != '\0') {
+        size_t length = strcspn(text, ",");
+        if (length >= sizeof part || opt->size_count == MAX_SIZES)
+            refuse(opt, "bad list of sizes:", text);
+        memcpy(part, text, length);
+        part[length] = '\0';
+        opt->sizes[opt->size_count++] = whole(opt, part, 0, 1L << 30);
+        text += length + (text[length] == ',');
+    }
+}
+
+static void parse_option(struct options *opt, const char *name, const char *value)
+{
+    if (strcmp(name, "--min") == 0)
+        opt->min_size = whole(opt, value, 0, 1L << 30);
+    else if (strcmp(name, "--max") == 0)
+        opt->max_size = whole(opt, value, 0, 1L << 30);
+    else if (strcmp(name, "--sizes") == 0)
+        parse_sizes(opt, value);
+    else if (strcmp(name, "--iters") == 0)
+        opt->iters = whole(opt, value, 1, LONG_MAX);
+    else if (strcmp(name, "--batches") == 0)
+        opt->batches = (int)whole(opt, value, 1, MAX_BATCHES);
+    else if (strcmp(name, "--batch") == 0)
+        opt->batch = positive(opt, value);
+    else if (strcmp(name, "--budget") == 0)
+        opt->budget = positive(opt, value);
+    else if (strcmp(name, "--window") == 0)
+        opt->window = (int)whole(opt, value, 1, 65536);
+    else if (strcmp(name, "--offset") == 0)
+        opt->offset = whole(opt, value, 0, 4095);
+    else
+        refuse(opt, "unknown option", name);
+}
+
+static const struct mode *parse(struct options *opt, int argc, char **argv)
+{
+    const struct mode *mode = NULL;
+    if (argc < 2)
+        refuse(opt, "which measurement? no MODE after", argv[0]);
+    opt->mode = argv[1];
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (strcmp(modes[i].name, opt->mode) == 0)
+            mode = &modes[i];
+    if (!mode)
+        refuse(opt, "unknown mode", opt->mode);
+    for (int i = 2; i < argc; i += 2) {
+        if (i + 1 >= argc)
+            refuse(opt, "no value after", argv[i]);
+        parse_option(opt, argv[i], argv[i + 1]);
+    }
+    if (opt->ranks < mode->min_ranks)
+        refuse(opt, "at least two ranks are needed (mpirun -n 2) for", opt->mode);
+    return mode;
+}
+
+/* Who is measured: the library's own words, kept on one line and safe inside JSON. */
+static void header(const struct options *opt)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "", host[MPI_MAX_PROCESSOR_NAME] = "";
+    int length = 0, major = 0, minor = 0;
+    MPI_Get_library_version(version, &length);
+    MPI_Get_version(&major, &minor);
+    MPI_Get_processor_name(host, &length);
+    version[strcspn(version, "\r\n")] = '\0';
+    for (char *c = version; *c; c++)
+        if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ')
+            *c = ' ';
+    if (opt->rank == 0 && strcmp(opt->mode, "startup") != 0) {
+        printf("{\"mode\":\"header\",\"library\":\"%s\",\"standard\":\"%d.%d\",\"ranks\":%d,"
+               "\"host\":\"%s\",\"window\":%d}\n",
+               version, major, minor, opt->ranks, host, opt->window);
+        fflush(stdout);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct options opt = {.max_size = 4L << 20, .batches = 301, .batch = 0.001, .budget = 0.3};
+    opt.window = 64;
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        usage(stdout);
+        return 0;
+    }
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &opt.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &opt.ranks);
+    const struct mode *mode = parse(&opt, argc, argv);
+    header(&opt);
+    int status = mode->run(&opt);
+    /* Where idle ranks wait while others measure; left out when only start-up is timed. */
+    if (mode->run != run_startup)
+        MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return status;
+}
