@@ -1,1 +1,134 @@
 //! Fast Messages: streams, packets, credits, handlers, extract.
+//!
+//! [`Fm`] is the engine that every programming model shares: it holds the credits, sends packets
+//! and extracts what has come. MPI uses it directly, packet by packet ([`Fm::send`],
+//! [`Fm::extract`]).
+//!
+//! Two rules keep it free of deadlock. What runs inside `extract` never sends: it appends to a
+//! bounded list of its own that is drained afterwards. And a send that finds no credit returns
+//! [`Stall`] instead of waiting, so the caller goes on extracting.
+
+pub mod handler_id;
+
+use core::time::Duration;
+pub use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
+use hpvm_wire::counters::{Counters, add};
+use std::sync::Arc;
+
+/// Why a packet was not taken now. Extract, then try again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stall {
+    /// The receiver has promised all its slots; it gives some back when it polls.
+    NoCredit,
+    /// All of our own buffers are on their way.
+    NoBuffer,
+}
+
+/// The engine of one process over one transport.
+pub struct Fm<T> {
+    transport: T,
+    /// Credits held toward each rank. A few bytes per rank is all that a peer costs while idle.
+    wallet: Box<[u16]>,
+}
+
+impl<T: Transport> Fm<T> {
+    pub fn new(transport: T) -> Self {
+        let wallet = vec![0; transport.size() as usize].into();
+        Fm { transport, wallet }
+    }
+
+    #[inline(always)]
+    pub fn rank(&self) -> Rank {
+        self.transport.rank()
+    }
+
+    #[inline(always)]
+    pub fn size(&self) -> u32 {
+        self.transport.size()
+    }
+
+    #[inline(always)]
+    pub fn limits(&self) -> Limits {
+        self.transport.limits()
+    }
+
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    pub fn transport_mut(&mut self) -> &mut T {
+        &mut self.transport
+    }
+
+    /// Sends one packet of `len` bytes, at most `limits().packet`, which `fill` writes in place.
+    /// Never blocks.
+    #[inline(always)]
+    pub fn send<F: FnOnce(&mut [u8])>(
+        &mut self,
+        dst: Rank,
+        head: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Stall> {
+        let held = &mut self.wallet[dst as usize];
+        if *held == 0 {
+            *held = self.transport.grant(dst);
+            if *held == 0 {
+                return Err(self.stalled());
+            }
+        }
+        match self.transport.send(dst, head, len, fill) {
+            Ok(()) => {
+                self.wallet[dst as usize] -= 1;
+                Ok(())
+            }
+            Err(Refused::NoBuffer) => Err(Stall::NoBuffer),
+        }
+    }
+
+    #[cold]
+    fn stalled(&self) -> Stall {
+        if let Some(c) = self.counters() {
+            add(&c.credit_stalls, 1);
+        }
+        Stall::NoCredit
+    }
+
+    /// Delivers packets that have come to `sink`, until about `budget` bytes (whole packets) or
+    /// nothing more is there. Returns how many.
+    #[inline(always)]
+    pub fn extract<F: FnMut(Rank, Head, &[u8])>(
+        &mut self,
+        budget: usize,
+        sink: F,
+    ) -> Result<usize, Broken> {
+        self.transport.poll(budget, sink)
+    }
+
+    /// See [`Transport::arm`].
+    pub fn arm(&mut self) -> bool {
+        self.transport.arm()
+    }
+
+    /// See [`Transport::disarm`].
+    pub fn disarm(&mut self) {
+        self.transport.disarm();
+    }
+
+    pub fn doorbell(&self) -> Arc<dyn Doorbell> {
+        self.transport.doorbell()
+    }
+
+    /// Sleeps until a packet may have come or `timeout` has passed. For a process whose only
+    /// thread is the caller; with several threads take the doorbell and wait outside the lock.
+    pub fn sleep(&mut self, timeout: Duration) {
+        if self.transport.arm() {
+            self.transport.doorbell().wait(timeout);
+            self.transport.disarm();
+        }
+    }
+
+    pub fn counters(&self) -> Option<&Counters> {
+        self.transport.counters()
+    }
+}

@@ -1,1 +1,97 @@
 //! Who is in the job: ranks, hosts, key exchange (PMI), liveness.
+//!
+//! A process learns its place from the process manager that started it, over the PMI-1 wire
+//! protocol; a process that nobody started is a job of one. What the environment says is read by
+//! the caller ([`Settings`]): this crate reads none.
+
+pub mod mapping;
+pub mod pmi1;
+
+pub use pmi1::{Client, PmiError};
+
+/// What the process manager put into the environment (`PMI_FD`, `PMI_RANK`, `PMI_SIZE`).
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    pub fd: Option<String>,
+    pub rank: Option<String>,
+    pub size: Option<String>,
+}
+
+/// A process's place in its job.
+#[derive(Debug)]
+pub struct Job {
+    pub rank: u32,
+    pub size: u32,
+    /// Number of the program on the command line that started us.
+    pub appnum: u32,
+    /// Ranks that the process manager thinks there is room for.
+    pub universe: Option<u32>,
+    /// Node number of each rank.
+    pub nodes: Vec<u32>,
+    /// The connection to the process manager; none in a job of one.
+    pub manager: Option<Client>,
+}
+
+impl Job {
+    /// A job of one process that needs no launcher.
+    pub fn singleton() -> Job {
+        Job { rank: 0, size: 1, appnum: 0, universe: Some(1), nodes: vec![0], manager: None }
+    }
+
+    /// Joins the job that `settings` describe. Blocks for the manager's answers.
+    pub fn join(settings: &Settings) -> Result<Job, PmiError> {
+        let Some(fd) = &settings.fd else {
+            return Ok(Job::singleton());
+        };
+        let fd = number("PMI_FD", fd)?;
+        let rank = number("PMI_RANK", settings.rank.as_deref().unwrap_or(""))?;
+        let size = number("PMI_SIZE", settings.size.as_deref().unwrap_or(""))?;
+        if size == 0 || rank >= size {
+            return Err(PmiError::Settings(format!(
+                "PMI_RANK={rank} and PMI_SIZE={size}; expected a rank from 0 to size - 1"
+            )));
+        }
+        let mut client = Client::connect(fd as i32)?;
+        client.init()?;
+        let appnum = client.appnum()?;
+        let universe = client.universe_size()?;
+        let nodes = match client.get("PMI_process_mapping")? {
+            Some(text) => mapping::parse(&text, size).map_err(PmiError::Protocol)?,
+            None => vec![0; size as usize],
+        };
+        Ok(Job { rank, size, appnum, universe, nodes, manager: Some(client) })
+    }
+
+    /// Ranks on the same node as we are, ascending.
+    pub fn neighbours(&self) -> Vec<u32> {
+        let mine = self.nodes[self.rank as usize];
+        (0..self.size).filter(|r| self.nodes[*r as usize] == mine).collect()
+    }
+}
+
+fn number(name: &str, text: &str) -> Result<u32, PmiError> {
+    text.parse().map_err(|_| {
+        PmiError::Settings(format!("{name} is {text:?}; expected a number (set by the launcher)"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_manager_is_a_job_of_one() {
+        let job = Job::join(&Settings::default()).unwrap();
+        assert_eq!((job.rank, job.size), (0, 1));
+        assert_eq!(job.neighbours(), [0]);
+    }
+
+    #[test]
+    fn bad_settings_are_named() {
+        let s = Settings { fd: Some("9".into()), rank: Some("4".into()), size: Some("4".into()) };
+        let text = Job::join(&s).unwrap_err().to_string();
+        assert!(text.contains("PMI_RANK=4"), "{text}");
+        let s = Settings { fd: Some("nine".into()), ..s };
+        assert!(Job::join(&s).unwrap_err().to_string().contains("\"nine\""));
+    }
+}

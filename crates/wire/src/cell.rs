@@ -140,7 +140,8 @@ mod tests {
     #[test]
     fn header_round_trip() {
         let c = Cell::new();
-        let h = RawHead { src: 7, imm: 0x0123_4567_89ab_cdef, handler: 3, flags: 1, aux: 9, len: 5 };
+        let h =
+            RawHead { src: 7, imm: 0x0123_4567_89ab_cdef, handler: 3, flags: 1, aux: 9, len: 5 };
         // SAFETY: the only owner in this test.
         unsafe {
             c.write_head(h);

@@ -1,0 +1,7 @@
+//! Who owns which handler id. One static table, so that different programs can talk and several
+//! programming models can share the engine.
+
+/// MPI's protocol packets.
+pub const MPI: core::ops::Range<u8> = 0..16;
+/// Fast Messages' own packets.
+pub const FM: core::ops::Range<u8> = 16..24;

@@ -1,0 +1,80 @@
+//! Sleeping and waking between processes: a futex word per rank, and a barrier that the sleeper
+//! pays so that senders need no fence.
+//!
+//! Sender: publish the slot, then read the receiver's bell. Sleeper: set the bell, then look for
+//! published slots. Each must not miss the other, which needs a full barrier on both sides. The
+//! sleeper's `membarrier(GLOBAL_EXPEDITED)` runs one on every processor that runs a process of
+//! the job at that moment, so it stands for the sender's, too. Where the system forbids
+//! `membarrier`, the segment's `fences` flag makes every sender pay its own.
+
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+use hpvm_sync::atomic::AtomicU32;
+use hpvm_transport::Doorbell;
+use std::sync::Arc;
+
+use crate::segment::Mapping;
+
+const REGISTER: libc::c_long = 1 << 2; // MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED
+const BARRIER: libc::c_long = 1 << 1; // MEMBARRIER_CMD_GLOBAL_EXPEDITED
+
+/// Makes this process a target of the job's barriers; false where the system forbids it.
+pub fn register() -> bool {
+    // SAFETY: membarrier takes integers and touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_membarrier, REGISTER, 0, 0) == 0 && barrier() }
+}
+
+/// A full memory barrier on every processor that now runs a registered process.
+pub fn barrier() -> bool {
+    // SAFETY: as above.
+    unsafe { libc::syscall(libc::SYS_membarrier, BARRIER, 0, 0) == 0 }
+}
+
+/// The futex word of one rank in the segment.
+pub struct Bell {
+    mapping: Arc<Mapping>,
+    rank: u32,
+}
+
+impl Bell {
+    pub fn new(mapping: Arc<Mapping>, rank: u32) -> Self {
+        Bell { mapping, rank }
+    }
+
+    fn word(&self) -> &AtomicU32 {
+        &self.mapping.control(self.rank).doorbell
+    }
+}
+
+impl Doorbell for Bell {
+    fn wait(&self, timeout: Duration) {
+        let limit = libc::timespec {
+            tv_sec: timeout.as_secs().min(i64::MAX as u64) as libc::time_t,
+            tv_nsec: libc::c_long::from(timeout.subsec_nanos() as i32),
+        };
+        // SAFETY: the word lives in the mapping that `self` keeps alive; the kernel only compares
+        // it with 1 and reads `limit`. No FUTEX_PRIVATE: other processes wake us.
+        unsafe {
+            libc::syscall(libc::SYS_futex, self.word().as_ptr(), libc::FUTEX_WAIT, 1, &limit);
+        }
+    }
+
+    fn ring(&self) {
+        ring(self.word());
+    }
+}
+
+/// Wakes the owner of `word` if it sleeps. True when it did.
+#[cold]
+pub fn ring(word: &AtomicU32) -> bool {
+    // Relaxed: the word carries no data; the futex call orders the wake-up. The swap makes sure
+    // that of many senders one pays for the system call.
+    if word.swap(0, Ordering::Relaxed) == 0 {
+        return false;
+    }
+    // SAFETY: FUTEX_WAKE uses the address as a key only.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1);
+    }
+    true
+}

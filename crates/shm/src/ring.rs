@@ -1,0 +1,370 @@
+//! The receive queue of a rank: many senders, one receiver, no lock.
+//!
+//! A sender takes a ticket with one `fetch_add`; the ticket's slot is its own until it publishes
+//! by storing `ticket + 1` in the slot. Holding a credit guarantees that the slot is free, so the
+//! claim can't fail. Senders never wait for one another.
+//!
+//! The receiver takes slots in ticket order, except that it may *leap-frog*: when the slot at the
+//! head has been claimed but not published (its sender was descheduled), it takes published slots
+//! behind it. Order per sender holds, because a sender publishes one ticket before it claims the
+//! next. Credits of slots taken out of order are given back only when the head has passed them,
+//! so tickets in use never span more than one lap.
+//!
+//! Credits: `Control::credits` counts the slots that nobody holds a credit for. Senders take them
+//! in small batches ([`batch`]); the receiver gives back an eighth of the ring at a time. Whoever
+//! talks keeps taking; whoever is idle holds less than one batch. With `P` ranks all idle
+//! holdings together are at most `P * (batch - 1) <= SLOTS / 4`, and at most `SLOTS / 8` wait to
+//! be given back, so more than half of the ring always serves those who talk, whatever `P` is.
+
+use core::sync::atomic::Ordering;
+use hpvm_sync::atomic::AtomicU32;
+use hpvm_wire::cell::Cell;
+
+/// Credits that a sender takes at a time in a job of `ranks` on a ring of `slots`.
+pub fn batch(slots: u32, ranks: u32) -> u16 {
+    (slots / (4 * ranks.max(1))).clamp(1, 32) as u16
+}
+
+/// Takes up to `want` credits; 0 when there are none.
+#[inline]
+pub fn take_credits(pool: &AtomicU32, want: u16) -> u16 {
+    // Relaxed: only a guess for the exchange below.
+    let mut there = pool.load(Ordering::Relaxed);
+    loop {
+        let take = there.min(u32::from(want));
+        if take == 0 {
+            return 0;
+        }
+        // Acquire pairs with the release in `Receiver::give_back`: the receiver's reads of these
+        // slots come before our writes to them.
+        match pool.compare_exchange_weak(
+            there,
+            there - take,
+            Ordering::Acquire,
+            Ordering::Relaxed, // a failed try reads again
+        ) {
+            Ok(_) => return take as u16,
+            Err(now) => there = now,
+        }
+    }
+}
+
+/// A claimed slot. Publishing is the only way to end it, so a claim can't be forgotten between
+/// two statements; a sender that dies in between is leap-frogged until the launcher ends the job.
+#[must_use = "a claimed slot blocks its ring until it is published"]
+pub struct Claim<'a> {
+    cell: &'a Cell,
+    ticket: u32,
+}
+
+impl<'a> Claim<'a> {
+    /// Claims the next slot of a ring. The caller has taken a credit for it.
+    #[inline(always)]
+    pub fn new(tail: &AtomicU32, cells: &'a [Cell]) -> Self {
+        // Relaxed: the ticket only makes slots distinct; the slot's content is ordered by the
+        // credit (before) and by `seq` (after).
+        let ticket = tail.fetch_add(1, Ordering::Relaxed);
+        let cell = &cells[ticket as usize & (cells.len() - 1)];
+        Claim { cell, ticket }
+    }
+
+    #[inline(always)]
+    pub fn cell(&self) -> &'a Cell {
+        self.cell
+    }
+
+    /// Hands the slot to the receiver.
+    #[inline(always)]
+    pub fn publish(self) {
+        // Release pairs with the acquire load in `Receiver::next`: header and payload come first.
+        self.cell.seq.store(self.ticket.wrapping_add(1), Ordering::Release);
+    }
+}
+
+/// Polls that find the head unpublished before the receiver looks whether to leap-frog. Looking
+/// costs the `tail` line that the senders fight for.
+const PATIENCE: u32 = 64;
+
+/// The receiver's private side of its ring.
+pub struct Receiver {
+    /// Ticket at the head.
+    head: u32,
+    /// Slots passed whose credits have not been given back yet.
+    passed: u32,
+    /// Polls in a row that found the head unpublished.
+    misses: u32,
+    /// Slots beyond the head that were taken already: bit `ticket % slots`.
+    taken: Box<[u64]>,
+    /// How many bits of `taken` are set.
+    ahead: u32,
+}
+
+impl Receiver {
+    /// For a ring of `slots` slots, a power of two.
+    pub fn new(slots: u32) -> Self {
+        let words = (slots as usize).div_ceil(64);
+        Receiver { head: 0, passed: 0, misses: 0, taken: vec![0; words].into(), ahead: 0 }
+    }
+
+    /// The next published slot, if any; the caller reads it and then calls [`Receiver::done`]
+    /// with the same ticket, before asking again. The flag says whether it leap-frogged.
+    #[inline(always)]
+    pub fn next<'a>(
+        &mut self,
+        tail: &AtomicU32,
+        cells: &'a [Cell],
+    ) -> Option<(u32, &'a Cell, bool)> {
+        let cell = &cells[self.head as usize & (cells.len() - 1)];
+        // Acquire pairs with the release in `Claim::publish`.
+        if cell.seq.load(Ordering::Acquire) == self.head.wrapping_add(1) {
+            return Some((self.head, cell, false));
+        }
+        self.misses += 1;
+        if self.misses < PATIENCE {
+            return None;
+        }
+        self.leapfrog(tail, cells)
+    }
+
+    /// Looks for a published slot behind an unpublished head.
+    #[cold]
+    fn leapfrog<'a>(
+        &mut self,
+        tail: &AtomicU32,
+        cells: &'a [Cell],
+    ) -> Option<(u32, &'a Cell, bool)> {
+        self.misses = 0;
+        // Relaxed: a stale tail only hides slots until the next look.
+        let span = tail.load(Ordering::Relaxed).wrapping_sub(self.head);
+        for step in 1..span.min(cells.len() as u32) {
+            let ticket = self.head.wrapping_add(step);
+            let index = ticket as usize & (cells.len() - 1);
+            if self.taken[index / 64] >> (index % 64) & 1 != 0 {
+                continue;
+            }
+            // Acquire pairs with the release in `Claim::publish`.
+            if cells[index].seq.load(Ordering::Acquire) == ticket.wrapping_add(1) {
+                self.misses = PATIENCE; // look behind the head again at once
+                return Some((ticket, &cells[index], true));
+            }
+        }
+        None
+    }
+
+    /// The slot of `ticket` has been read. Gives credits back when enough have gathered.
+    #[inline(always)]
+    pub fn done(&mut self, ticket: u32, pool: &AtomicU32, slots: u32) {
+        if ticket == self.head {
+            self.head = self.head.wrapping_add(1);
+            self.passed += 1;
+            self.misses = 0;
+            if self.ahead != 0 {
+                self.skip_taken(slots);
+            }
+        } else {
+            let index = (ticket & (slots - 1)) as usize;
+            self.taken[index / 64] |= 1 << (index % 64);
+            self.ahead += 1;
+        }
+        if self.passed >= slots / 8 {
+            self.give_back(pool);
+        }
+    }
+
+    /// Moves the head over slots that were taken out of order.
+    #[cold]
+    fn skip_taken(&mut self, slots: u32) {
+        while self.ahead != 0 {
+            let index = (self.head & (slots - 1)) as usize;
+            let bit = 1u64 << (index % 64);
+            if self.taken[index / 64] & bit == 0 {
+                return;
+            }
+            self.taken[index / 64] &= !bit;
+            self.ahead -= 1;
+            self.head = self.head.wrapping_add(1);
+            self.passed += 1;
+        }
+    }
+
+    /// Returns the credits of the slots passed so far to the pool.
+    fn give_back(&mut self, pool: &AtomicU32) {
+        // Release pairs with the acquire in `take_credits`: our reads of the slots come first.
+        pool.fetch_add(self.passed, Ordering::Release);
+        self.passed = 0;
+    }
+
+    /// True when a published slot waits (used before sleeping; never leap-frogs by itself).
+    pub fn pending(&self, tail: &AtomicU32) -> bool {
+        // Relaxed: called after the barrier that `Transport::arm` pays. A claimed slot that is
+        // not published yet also counts: its sender is about to publish.
+        tail.load(Ordering::Relaxed).wrapping_sub(self.head) > self.ahead
+    }
+}
+
+#[cfg(all(test, not(hpvm_loom)))]
+mod tests {
+    use super::*;
+
+    fn ring(slots: usize) -> (AtomicU32, AtomicU32, Vec<Cell>) {
+        let cells = (0..slots).map(|_| Cell::new()).collect();
+        (AtomicU32::new(0), AtomicU32::new(slots as u32), cells)
+    }
+
+    #[test]
+    fn leapfrog_passes_a_stopped_sender_and_withholds_credits() {
+        let (tail, pool, cells) = ring(16);
+        let mut r = Receiver::new(16);
+        assert_eq!(take_credits(&pool, 16), 16);
+        let stopped = Claim::new(&tail, &cells);
+        for _ in 0..15 {
+            Claim::new(&tail, &cells).publish();
+        }
+        let mut got = 0;
+        for _ in 0..2 * PATIENCE {
+            if let Some((ticket, _, leapt)) = r.next(&tail, &cells) {
+                assert!(leapt);
+                assert_eq!(ticket, got + 1);
+                got += 1;
+                r.done(ticket, &pool, 16);
+            }
+        }
+        assert_eq!(got, 15);
+        assert_eq!(take_credits(&pool, 16), 0, "no slot beyond an unread one may be used again");
+        stopped.publish();
+        let (ticket, _, leapt) = r.next(&tail, &cells).unwrap();
+        assert_eq!((ticket, leapt), (0, false));
+        r.done(ticket, &pool, 16);
+        assert_eq!(take_credits(&pool, 16), 16);
+        assert!(!r.pending(&tail));
+    }
+
+    #[test]
+    fn tickets_wrap() {
+        let (tail, pool, cells) = ring(8);
+        tail.store(u32::MAX - 3, Ordering::Relaxed);
+        let mut r = Receiver::new(8);
+        r.head = u32::MAX - 3;
+        for i in 0..64u64 {
+            while take_credits(&pool, 1) == 0 {}
+            let c = Claim::new(&tail, &cells);
+            let head =
+                hpvm_wire::cell::RawHead { src: 0, imm: i, handler: 0, flags: 0, aux: 0, len: 0 };
+            // SAFETY: this test owns the ring.
+            unsafe { c.cell().write_head(head) };
+            c.publish();
+            let (t, cell, _) = r.next(&tail, &cells).unwrap();
+            // SAFETY: published just above.
+            assert_eq!(unsafe { cell.read_head() }.imm, i);
+            r.done(t, &pool, 8);
+        }
+    }
+
+    #[test]
+    fn batches_never_starve_the_ring() {
+        for ranks in 1..2000 {
+            let b = u32::from(batch(512, ranks));
+            assert!(b >= 1 && ranks * (b - 1) <= 512 / 4, "{ranks} ranks, batch {b}");
+        }
+    }
+
+    #[test]
+    fn many_senders_keep_their_order() {
+        let (tail, pool, cells) = ring(64);
+        let shared = (&tail, &pool, &cells);
+        std::thread::scope(|s| {
+            for src in 0..4u32 {
+                s.spawn(move || {
+                    let (tail, pool, cells) = shared;
+                    for i in 0..20_000u64 {
+                        while take_credits(pool, 1) == 0 {
+                            std::thread::yield_now();
+                        }
+                        let c = Claim::new(tail, cells);
+                        let head = hpvm_wire::cell::RawHead {
+                            src,
+                            imm: i,
+                            handler: 0,
+                            flags: 0,
+                            aux: 0,
+                            len: 0,
+                        };
+                        // SAFETY: the claim is ours.
+                        unsafe { c.cell().write_head(head) };
+                        c.publish();
+                    }
+                });
+            }
+            let mut r = Receiver::new(64);
+            let mut want = [0u64; 4];
+            while want.iter().sum::<u64>() < 80_000 {
+                let Some((t, cell, _)) = r.next(&tail, &cells) else {
+                    std::thread::yield_now();
+                    continue;
+                };
+                // SAFETY: published and not yet done.
+                let h = unsafe { cell.read_head() };
+                assert_eq!(h.imm, want[h.src as usize]);
+                want[h.src as usize] += 1;
+                r.done(t, &pool, 64);
+            }
+        });
+    }
+}
+
+#[cfg(all(test, hpvm_loom))]
+mod loom_tests {
+    use super::*;
+    use hpvm_sync::loom;
+    use std::sync::Arc;
+
+    /// Two senders, one receiver, a ring of two slots used for two laps: nothing is lost, torn or
+    /// overtaken.
+    #[test]
+    fn two_senders_two_laps() {
+        loom::model(|| {
+            let shared =
+                Arc::new((AtomicU32::new(0), AtomicU32::new(2), [Cell::new(), Cell::new()]));
+            let threads: Vec<_> = (0..2u32)
+                .map(|src| {
+                    let shared = shared.clone();
+                    loom::thread::spawn(move || {
+                        let (tail, pool, cells) = &*shared;
+                        while take_credits(pool, 1) == 0 {
+                            loom::thread::yield_now();
+                        }
+                        let c = Claim::new(tail, cells);
+                        let head = hpvm_wire::cell::RawHead {
+                            src,
+                            imm: u64::from(src) * 10,
+                            handler: 0,
+                            flags: 0,
+                            aux: 0,
+                            len: 0,
+                        };
+                        // SAFETY: the claim is ours.
+                        unsafe { c.cell().write_head(head) };
+                        c.publish();
+                    })
+                })
+                .collect();
+            let mut r = Receiver::new(2);
+            let mut seen = [false; 2];
+            while !(seen[0] && seen[1]) {
+                let Some((t, cell, _)) = r.next(&shared.0, &shared.2) else {
+                    loom::thread::yield_now();
+                    continue;
+                };
+                // SAFETY: published and not yet done.
+                let h = unsafe { cell.read_head() };
+                assert_eq!(h.imm, u64::from(h.src) * 10);
+                assert!(!seen[h.src as usize]);
+                seen[h.src as usize] = true;
+                r.done(t, &shared.1, 2);
+            }
+            for t in threads {
+                t.join().unwrap();
+            }
+        });
+    }
+}

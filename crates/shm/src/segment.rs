@@ -1,0 +1,212 @@
+//! The job's memory on this host: made by one rank, mapped by all, without a name in the file
+//! system. It is a memfd; the others open it through `/proc/PID/fd/N` of its creator, so when the
+//! last process is gone, by whatever signal, so is the memory.
+
+use core::sync::atomic::Ordering;
+use hpvm_sync::atomic::AtomicU32;
+use hpvm_wire::cell::Cell;
+use hpvm_wire::segment::{
+    Control, FRAME_BYTES, FRAME_STRIDE, FRAMES, Geometry, Header, MAGIC, MAX_RANKS, SLOTS, VERSION,
+};
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::ptr::NonNull;
+
+/// Why a segment could not be made or joined.
+#[derive(Debug)]
+pub enum SegmentError {
+    /// A system call failed: what, and errno's text.
+    System { what: String, cause: std::io::Error },
+    /// The memory is not what the job says it is.
+    Foreign(String),
+}
+
+impl fmt::Display for SegmentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SegmentError::System { what, cause } => write!(f, "shared memory: {what}: {cause}"),
+            SegmentError::Foreign(text) => write!(f, "shared memory: {text}"),
+        }
+    }
+}
+
+impl std::error::Error for SegmentError {}
+
+fn failed(what: impl Into<String>) -> SegmentError {
+    SegmentError::System { what: what.into(), cause: std::io::Error::last_os_error() }
+}
+
+/// The mapped segment. Unmapped when the last user drops it.
+pub struct Mapping {
+    base: NonNull<u8>,
+    geometry: Geometry,
+    /// The creator's descriptor, which the others open through /proc.
+    file: File,
+}
+
+// SAFETY: a mapping is plain memory; all shared access goes through atomics or the ownership
+// rules written down in `hpvm_wire::segment` and `hpvm_wire::cell`.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Makes the segment of a job of `ranks` ranks on this host with the job's random `key`.
+    pub fn create(ranks: u32, key: [u64; 2]) -> Result<Mapping, SegmentError> {
+        if ranks == 0 || ranks > MAX_RANKS {
+            return Err(SegmentError::Foreign(format!(
+                "{ranks} ranks on one host; expected 1 to {MAX_RANKS}"
+            )));
+        }
+        // SAFETY: a valid C string; the result is checked.
+        let fd = unsafe { libc::memfd_create(c"hpvm".as_ptr(), libc::MFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(failed("memfd_create"));
+        }
+        // SAFETY: `fd` was just made and belongs to nobody else.
+        let file = unsafe { File::from_raw_fd(fd) };
+        let geometry = Geometry { ranks };
+        file.set_len(geometry.bytes() as u64)
+            .map_err(|cause| SegmentError::System { what: "setting its size".into(), cause })?;
+        let mapping = Self::map(file, geometry)?;
+        for rank in 0..ranks {
+            // Relaxed: published with everything else by the magic below.
+            mapping.control(rank).credits.store(SLOTS, Ordering::Relaxed);
+        }
+        let header = mapping.header_mut();
+        // SAFETY: nobody else has mapped the segment yet, so plain writes are ours to make.
+        unsafe {
+            (*header).version = VERSION;
+            (*header).ranks = ranks;
+            (*header).key = key;
+        }
+        // Release pairs with the acquire in `check`.
+        mapping.header().magic.store(MAGIC, Ordering::Release);
+        Ok(mapping)
+    }
+
+    /// Maps the segment that another process made. `path` is what its [`Mapping::path`] said.
+    pub fn join(path: &str, ranks: u32, key: [u64; 2]) -> Result<Mapping, SegmentError> {
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(|cause| {
+            SegmentError::System { what: format!("opening {path} of the first rank"), cause }
+        })?;
+        let found = file
+            .metadata()
+            .map_err(|cause| SegmentError::System { what: format!("size of {path}"), cause })?
+            .len();
+        let geometry = Geometry { ranks };
+        if ranks == 0 || ranks > MAX_RANKS || found != geometry.bytes() as u64 {
+            return Err(SegmentError::Foreign(format!(
+                "expected {} bytes for {ranks} ranks, found {found} in {path}",
+                geometry.bytes()
+            )));
+        }
+        let mapping = Self::map(file, geometry)?;
+        mapping.check(ranks, key)?;
+        Ok(mapping)
+    }
+
+    fn map(file: File, geometry: Geometry) -> Result<Mapping, SegmentError> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new shared mapping at an address of the kernel's choice; checked below.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                geometry.bytes(),
+                protection,
+                libc::MAP_SHARED | libc::MAP_NORESERVE,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(failed(format!("mapping {} bytes", geometry.bytes())));
+        }
+        let base = NonNull::new(base.cast()).ok_or_else(|| failed("mapping at address 0"))?;
+        Ok(Mapping { base, geometry, file })
+    }
+
+    /// What the creator wrote is an allegation until it agrees with what the job says.
+    fn check(&self, ranks: u32, key: [u64; 2]) -> Result<(), SegmentError> {
+        let h = self.header();
+        // Acquire pairs with the release in `create`.
+        let magic = h.magic.load(Ordering::Acquire);
+        if magic != MAGIC {
+            return Err(SegmentError::Foreign(format!("magic {magic:#x}, expected {MAGIC:#x}")));
+        }
+        if h.version != VERSION || h.ranks != ranks {
+            return Err(SegmentError::Foreign(format!(
+                "layout {} for {} ranks, expected layout {VERSION} for {ranks} ranks \
+                 (do all ranks use the same hpvm?)",
+                h.version, h.ranks
+            )));
+        }
+        if h.key != key {
+            return Err(SegmentError::Foreign("it belongs to another job".into()));
+        }
+        Ok(())
+    }
+
+    /// Where another process of the same user can open this segment while we live.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
+    pub fn ranks(&self) -> u32 {
+        self.geometry.ranks
+    }
+
+    pub fn header(&self) -> &Header {
+        // SAFETY: the mapping is at least `HEADER` bytes and page-aligned, and every bit pattern
+        // is a valid `Header`.
+        unsafe { &*self.header_mut() }
+    }
+
+    fn header_mut(&self) -> *mut Header {
+        self.base.as_ptr().cast()
+    }
+
+    /// The control block of `rank`, which is below `ranks()`.
+    #[inline(always)]
+    pub fn control(&self, rank: u32) -> &Control {
+        debug_assert!(rank < self.geometry.ranks);
+        // SAFETY: inside the mapping by the geometry, page-aligned, all fields atomic.
+        unsafe { &*self.base.as_ptr().add(self.geometry.control(rank)).cast() }
+    }
+
+    /// The ring of `rank`, which is below `ranks()`.
+    #[inline(always)]
+    pub fn ring(&self, rank: u32) -> &[Cell] {
+        debug_assert!(rank < self.geometry.ranks);
+        // SAFETY: inside the mapping by the geometry, aligned to 128; a `Cell` is interior-mutable
+        // throughout and any bit pattern is valid.
+        unsafe {
+            let first = self.base.as_ptr().add(self.geometry.ring(rank)).cast();
+            core::slice::from_raw_parts(first, SLOTS as usize)
+        }
+    }
+
+    /// `FRAME_BYTES` bytes of frame `index` (below `FRAMES`) of `rank`.
+    #[inline(always)]
+    pub fn frame(&self, rank: u32, index: usize) -> *mut u8 {
+        debug_assert!(rank < self.geometry.ranks && index < FRAMES && FRAME_BYTES < FRAME_STRIDE);
+        // SAFETY: inside the mapping by the geometry.
+        unsafe { self.base.as_ptr().add(self.geometry.frames(rank) + index * FRAME_STRIDE) }
+    }
+
+    /// The address of `rank`'s futex word and friends, for tests that write garbage.
+    pub fn attached(&self) -> &AtomicU32 {
+        &self.header().attached
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `map` with this address and size, and nobody can hold a
+        // reference into it any more.
+        unsafe {
+            libc::munmap(self.base.as_ptr().cast(), self.geometry.bytes());
+        }
+    }
+}
