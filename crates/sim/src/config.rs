@@ -1,0 +1,154 @@
+//! What a virtual network is made of.
+
+use core::ops::RangeInclusive;
+use hpvm_transport::Limits;
+
+/// Whether [`hpvm_transport::Transport::pull`] works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pull {
+    /// `can_pull` is false and every pull is refused, as where seccomp forbids it.
+    Never,
+    /// Every pull of readable memory succeeds.
+    Always,
+    /// `can_pull` is true, but this many pulls in a hundred are refused as not permitted, so that
+    /// the protocol above needs its other path at any moment.
+    Sometimes { refused_percent: u8 },
+}
+
+/// The shape of a virtual network. Every time is in ticks of virtual time.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Processes of the job.
+    pub size: u32,
+    /// Decides everything that is left to chance.
+    pub seed: u64,
+    /// How long a packet travels.
+    pub delay: RangeInclusive<u64>,
+    /// Packets in a hundred that travel ten times as long.
+    pub slow_percent: u8,
+    /// How long a credit or a buffer takes to come home once its packet was polled.
+    pub return_delay: RangeInclusive<u64>,
+    /// How long after a death each survivor's poll reports it.
+    pub death_delay: RangeInclusive<u64>,
+    /// Packets that one receiver ever has to hold. At least `size`.
+    pub credits: usize,
+    /// Most credits that one sender holds unused toward one receiver. Lowered to
+    /// `credits / size` where it is more, so that senders that took credits and fell silent never
+    /// keep another from sending.
+    pub batch: usize,
+    /// Packets above `limits.inline` that one sender has on their way at once. At least 1.
+    pub buffers: usize,
+    /// Payload limits of the endpoints.
+    pub limits: Limits,
+    /// Grants and buffers in a hundred that are refused although there are some. Below 100.
+    pub refused_percent: u8,
+    /// Whether single-copy transfers work.
+    pub pull: Pull,
+    /// By how much each poll moves time on. With 0 only `step`, `advance` and `settle` do.
+    pub poll_ticks: u64,
+}
+
+impl Config {
+    /// A network on which everything that a protocol must survive happens often: few credits and
+    /// buffers, small packets, long and uneven delays, refusals. Seed 0.
+    pub fn new(size: u32) -> Config {
+        let n = size as usize;
+        Config {
+            size,
+            seed: 0,
+            delay: 1..=50,
+            slow_percent: 5,
+            return_delay: 0..=30,
+            death_delay: 0..=200,
+            credits: (2 * n).max(8),
+            batch: 4,
+            buffers: 4,
+            limits: Limits { inline: 40, packet: 512 },
+            refused_percent: 10,
+            pull: Pull::Sometimes { refused_percent: 50 },
+            poll_ticks: 1,
+        }
+    }
+
+    /// A network with room for everything, one tick of delay and no refusals: for tests that
+    /// check what happens, not when. Time moves only when told. Seed 0.
+    pub fn calm(size: u32) -> Config {
+        Config {
+            delay: 1..=1,
+            slow_percent: 0,
+            return_delay: 0..=0,
+            death_delay: 0..=0,
+            credits: 64 * size as usize,
+            batch: 64,
+            buffers: 64,
+            limits: Limits { inline: 104, packet: 8192 },
+            refused_percent: 0,
+            pull: Pull::Always,
+            poll_ticks: 0,
+            ..Config::new(size)
+        }
+    }
+
+    /// A network whose every dimension is drawn from the seed: one test run over many seeds meets
+    /// starved pools and generous ones, tiny packets and large, with pull and without.
+    pub fn random(size: u32, seed: u64) -> Config {
+        // A stream of its own: the network itself starts from `seed`.
+        let mut r = fastrand::Rng::with_seed(seed ^ 0x5851_f42d_4c95_7f2d);
+        let inline = r.usize(1..=128);
+        let n = size as usize;
+        Config {
+            size,
+            seed,
+            delay: r.u64(0..=5)..=r.u64(5..=100),
+            slow_percent: r.u8(0..=20),
+            return_delay: 0..=r.u64(0..=100),
+            death_delay: 0..=r.u64(0..=500),
+            credits: n + r.usize(0..=4 * n),
+            batch: r.usize(1..=16),
+            buffers: r.usize(1..=8),
+            limits: Limits { inline, packet: inline + r.usize(64..=1024) },
+            refused_percent: r.u8(0..=40),
+            pull: match r.u8(0..3) {
+                0 => Pull::Never,
+                1 => Pull::Always,
+                _ => Pull::Sometimes { refused_percent: r.u8(1..=99) },
+            },
+            poll_ticks: r.u64(0..=3),
+        }
+    }
+
+    /// The batch after the rule on [`Config::batch`].
+    pub(crate) fn fair_batch(&self) -> usize {
+        self.batch.min(self.credits / self.size as usize).max(1)
+    }
+
+    /// Panics when the numbers contradict each other, and says which.
+    pub(crate) fn check(&self) {
+        assert!(self.size > 0, "a network needs at least one process");
+        assert!(
+            self.credits >= self.size as usize,
+            "{} credits for {} senders: each must be able to hold one",
+            self.credits,
+            self.size
+        );
+        assert!(self.buffers > 0, "without a buffer no large packet can ever be sent");
+        assert!(
+            self.refused_percent < 100,
+            "a network that refuses everything makes no progress: refused_percent is {}",
+            self.refused_percent
+        );
+        assert!(
+            self.limits.inline <= self.limits.packet,
+            "inline limit {} above packet limit {}",
+            self.limits.inline,
+            self.limits.packet
+        );
+        for (name, range) in [
+            ("delay", &self.delay),
+            ("return_delay", &self.return_delay),
+            ("death_delay", &self.death_delay),
+        ] {
+            assert!(!range.is_empty(), "{name} {range:?} is an empty range");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! One process's end of a virtual network.
+
+use crate::config::Pull;
+use crate::pull;
+use crate::state::State;
+use core::cell::RefCell;
+use core::time::Duration;
+use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
+use hpvm_wire::counters::{self, Counters};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What a payload holds before `fill` writes it: a `fill` that leaves bytes out is noticed.
+const UNWRITTEN: u8 = 0xa5;
+
+/// The end of one process. Belongs to the thread of its network.
+pub struct SimTransport {
+    state: Rc<RefCell<State>>,
+    rank: Rank,
+    size: u32,
+    limits: Limits,
+    counters: Counters,
+}
+
+impl SimTransport {
+    pub(crate) fn new(
+        state: Rc<RefCell<State>>,
+        rank: Rank,
+        size: u32,
+        limits: Limits,
+    ) -> SimTransport {
+        SimTransport { state, rank, size, limits, counters: Counters::default() }
+    }
+}
+
+/// A bell for a network without a clock: the time to wait is never here.
+struct NoSleep;
+
+impl Doorbell for NoSleep {
+    fn wait(&self, _: Duration) {}
+    fn ring(&self) {}
+}
+
+impl Transport for SimTransport {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn grant(&mut self, dst: Rank) -> u16 {
+        self.state.borrow_mut().grant(self.rank, dst)
+    }
+
+    fn send<F: FnOnce(&mut [u8])>(
+        &mut self,
+        dst: Rank,
+        head: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        self.state.borrow_mut().may_send(self.rank, dst, head, len)?;
+        // `fill` runs while the state is free: a test may let other processes act in the middle
+        // of this send.
+        let mut payload = vec![UNWRITTEN; len];
+        fill(&mut payload);
+        self.state.borrow_mut().depart(self.rank, dst, head, payload);
+        counters::add(&self.counters.packets_sent, 1);
+        counters::add(&self.counters.bytes_sent, len as u64);
+        Ok(())
+    }
+
+    fn poll<F: FnMut(Rank, Head, &[u8])>(
+        &mut self,
+        budget: usize,
+        mut sink: F,
+    ) -> Result<usize, Broken> {
+        {
+            let mut state = self.state.borrow_mut();
+            let to = state.now.saturating_add(state.config.poll_ticks);
+            state.advance_to(to);
+            if let Some(why) = &state.process(self.rank).broken {
+                return Err(why.clone());
+            }
+        }
+        let mut delivered = 0;
+        while delivered < budget {
+            let Some(packet) = self.state.borrow_mut().take(self.rank) else { break };
+            sink(packet.src, packet.head, &packet.payload);
+            self.state.borrow_mut().done_with(self.rank, packet.src, packet.buffered);
+            delivered += 1;
+        }
+        counters::add(&self.counters.packets_received, delivered as u64);
+        Ok(delivered)
+    }
+
+    /// False while a packet for this process waits or is on its way: nobody but the caller moves
+    /// time on, so to sleep then would be to sleep forever.
+    fn arm(&mut self) -> bool {
+        let mut state = self.state.borrow_mut();
+        let process = state.process(self.rank);
+        process.inbox.is_empty() && process.incoming == 0 && process.broken.is_none()
+    }
+
+    fn disarm(&mut self) {}
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        Arc::new(NoSleep)
+    }
+
+    fn can_pull(&self, src: Rank) -> bool {
+        let state = self.state.borrow();
+        state.config.pull != Pull::Never && src < self.size && state.alive(src)
+    }
+
+    unsafe fn pull(
+        &mut self,
+        src: Rank,
+        remote: u64,
+        local: *mut u8,
+        len: usize,
+    ) -> Result<(), PullRefused> {
+        let mut state = self.state.borrow_mut();
+        if src >= self.size || !state.alive(src) {
+            return Err(PullRefused::Failed(libc::ESRCH));
+        }
+        let refused_percent = match state.config.pull {
+            Pull::Never => return Err(PullRefused::NotPermitted),
+            Pull::Always => 0,
+            Pull::Sometimes { refused_percent } => refused_percent,
+        };
+        if state.chance(refused_percent) {
+            return Err(PullRefused::NotPermitted);
+        }
+        // SAFETY: `local` is valid for writes of `len` bytes (the caller's promise).
+        unsafe { pull::read_own_memory(remote, local, len)? };
+        state.statistics.pulls += 1;
+        state.statistics.pulled_bytes += len as u64;
+        counters::add(&self.counters.bytes_pulled, len as u64);
+        Ok(())
+    }
+
+    fn counters(&self) -> Option<&Counters> {
+        Some(&self.counters)
+    }
+}
