@@ -1,1 +1,12 @@
 //! Multi-process tests and their runner.
+//!
+//! The programs are C files in `tests/conformance/`; each tests one part of the MPI 5.0 standard
+//! and knows nothing of hpvm, so that the same list also runs on another MPI: a test that is
+//! wrong about the standard is found out there. `testlist` says how each is run ([`list`]),
+//! [`build`] compiles them, [`process`] runs one under a launcher with a time limit, and
+//! [`suite`] puts the three together.
+
+pub mod build;
+pub mod list;
+pub mod process;
+pub mod suite;
