@@ -1,0 +1,6 @@
+//! Gives the shared library its standard name (MPI 5.0, section 20.3).
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
+}
