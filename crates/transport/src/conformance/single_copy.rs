@@ -1,0 +1,57 @@
+//! Single-copy transfers copy exactly, or say no.
+
+use super::{Cluster, Fixture};
+use crate::{PullRefused, Transport};
+
+/// Bytes around the destination that no pull may touch.
+const MARGIN: usize = 64;
+const UNTOUCHED: u8 = 0xee;
+
+/// A pull brings the peer's bytes and nothing else, at every size and alignment; where the path
+/// is not permitted, it says so.
+pub fn pull_copies_exactly<F: Fixture>(fixture: &mut F) {
+    let mut c = Cluster::new(fixture, 2);
+    let source = c.dice.bytes((1 << 20) + 64);
+    for (src, reader) in [(1, 0), (0, 1), (0, 0)] {
+        for (skip, len) in [(0, 0), (0, 1), (3, 8), (1, 4095), (0, 4096), (5, 65537), (7, 1 << 20)]
+        {
+            let wanted = &source[skip..skip + len];
+            let mut room = vec![UNTOUCHED; len + 2 * MARGIN];
+            let possible = c.ends[reader].can_pull(src);
+            let pulled = pull_patiently(&mut c.ends[reader], src, wanted, &mut room[MARGIN..]);
+            assert!(pulled || !possible, "can_pull, but {len} bytes never came");
+            if pulled {
+                assert!(&room[MARGIN..MARGIN + len] == wanted, "{len} bytes came changed");
+            }
+            let mut around = room[..MARGIN].iter().chain(&room[MARGIN + len..]);
+            assert!(around.all(|b| *b == UNTOUCHED), "a pull of {len} bytes wrote beside them");
+        }
+    }
+}
+
+/// Pulls `wanted` into the start of `room`; false when each try was refused as not permitted.
+fn pull_patiently<T: Transport>(end: &mut T, src: u32, wanted: &[u8], room: &mut [u8]) -> bool {
+    let remote = wanted.as_ptr().expose_provenance() as u64;
+    for _ in 0..1000 {
+        // SAFETY: `room` is at least as long as `wanted`.
+        match unsafe { end.pull(src, remote, room.as_mut_ptr(), wanted.len()) } {
+            Ok(()) => return true,
+            Err(PullRefused::NotPermitted) => {}
+            Err(PullRefused::Failed(errno)) => panic!("pull of readable memory: errno {errno}"),
+        }
+    }
+    false
+}
+
+/// An address that is not mapped in the peer gives an error and no crash.
+pub fn pull_refuses_wild_addresses<F: Fixture>(fixture: &mut F) {
+    let mut c = Cluster::new(fixture, 2);
+    let mut room = vec![0; 4096];
+    for remote in [0, 16, 1 << 63, u64::MAX - 4095, u64::MAX] {
+        for _ in 0..20 {
+            // SAFETY: `room` is 4096 bytes long.
+            let outcome = unsafe { c.ends[0].pull(1, remote, room.as_mut_ptr(), room.len()) };
+            assert!(outcome.is_err(), "a pull of 4096 bytes from {remote:#x} succeeded");
+        }
+    }
+}
