@@ -1,0 +1,266 @@
+//! Datatypes: what a message is made of and where it lies (MPI 5.0, chapter 5).
+//!
+//! A [`Datatype`] is immutable once built, apart from its commit flag, and shared through `Arc`.
+//! Each constructor derives three things from the constituent types: the bounds, the signature
+//! (which basic elements, in which order) and the layout, a compact program of loops over runs
+//! that packing, unpacking and scatter-gather walk. Nothing is ever expanded element by element.
+//!
+//! Displacements are relative to the address that the caller passes as the buffer. That address
+//! may be null (`MPI_BOTTOM`) when the displacements are absolute addresses.
+//!
+//! Deliberately absent: names, attributes and handles. They belong to the C interface.
+mod array;
+mod bounds;
+mod construct;
+mod copy;
+mod external32;
+mod fortran;
+mod kernel;
+mod layout;
+pub mod predefined;
+mod recipe;
+mod segments;
+mod signature;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::error::Result;
+use bounds::Bounds;
+use layout::Placed;
+use recipe::Recipe;
+use signature::Signature;
+use walk::Layout;
+
+pub use array::{DFLT_DARG, Distribution, Order};
+pub use copy::copy;
+pub use predefined::{Basic, Group, Kind, Predefined};
+pub use recipe::{Combiner, Contents};
+pub use segments::Segments;
+
+/// A predefined or derived datatype.
+#[derive(Debug)]
+pub struct Datatype {
+    id: u64,
+    lb: i64,
+    ub: i64,
+    bounds: Bounds,
+    layout: Layout,
+    signature: Arc<Signature>,
+    element: Option<&'static Predefined>,
+    recipe: Recipe,
+    committed: AtomicBool,
+    large_count_call: AtomicBool,
+}
+
+/// Numbers datatypes for caches. Relaxed suffices: only uniqueness matters.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+impl Datatype {
+    /// The predefined datatype with this ABI handle value; `None` for any other value,
+    /// `MPI_DATATYPE_NULL` included. Lock-free after the first call.
+    pub fn predefined(abi: usize) -> Option<&'static Arc<Datatype>> {
+        predefined::by_handle(abi)
+    }
+
+    /// `MPI_BYTE`.
+    pub fn byte() -> &'static Arc<Datatype> {
+        predefined::byte()
+    }
+
+    /// A number that no other datatype of this process has or will have.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Bytes of data in one copy (`MPI_Type_size`).
+    pub fn size(&self) -> i64 {
+        self.layout.size as i64
+    }
+
+    /// Lower bound in bytes.
+    pub fn lb(&self) -> i64 {
+        self.lb
+    }
+
+    /// Upper bound in bytes.
+    pub fn ub(&self) -> i64 {
+        self.ub
+    }
+
+    /// Bytes from one copy to the next in an array.
+    pub fn extent(&self) -> i64 {
+        self.layout.extent
+    }
+
+    /// Offset of the first byte of data; 0 without data.
+    pub fn true_lb(&self) -> i64 {
+        self.bounds.data.map_or(0, |data| data.0)
+    }
+
+    /// Bytes from the first to one past the last byte of data; 0 without data.
+    pub fn true_extent(&self) -> i64 {
+        self.bounds.data.map_or(0, |data| data.1 - data.0)
+    }
+
+    /// Whether any number of copies is one contiguous run in stream order, which then starts at
+    /// the buffer's address plus [`Datatype::true_lb`].
+    pub fn is_dense(&self) -> bool {
+        self.layout.is_dense()
+    }
+
+    /// Offset and length in bytes of the one contiguous run that `count` copies are; `None` when
+    /// they are no single run. Covers more than [`Datatype::is_dense`]: one copy of a resized
+    /// contiguous type, say.
+    pub fn as_run(&self, count: i64) -> Option<(i64, u64)> {
+        self.layout.as_run(as_count(count))
+    }
+
+    /// The one predefined datatype that the whole signature consists of; `None` when it is mixed
+    /// or empty.
+    pub fn element(&self) -> Option<&'static Predefined> {
+        self.element
+    }
+
+    /// The one kind of basic element that the whole signature consists of; `None` when it is
+    /// mixed, a pair, or empty.
+    pub fn basic(&self) -> Option<Basic> {
+        self.element.and_then(Predefined::basic)
+    }
+
+    /// The predefined datatype that this is or duplicates; `None` for all other derived types.
+    pub fn as_predefined(&self) -> Option<&'static Predefined> {
+        match &self.recipe {
+            Recipe::Named(entry) => Some(entry),
+            Recipe::F90 { .. } | Recipe::ValueIndex { .. } => self.element,
+            Recipe::Dup(old) => old.as_predefined(),
+            _ => None,
+        }
+    }
+
+    /// Whether this is a named predefined datatype, which cannot be freed.
+    pub fn is_named(&self) -> bool {
+        matches!(self.recipe, Recipe::Named(_))
+    }
+
+    /// Whether this is a predefined datatype, named or not (`MPI_Type_create_f90_real` and its
+    /// kin, value-index types): it is always committed and cannot be freed.
+    pub fn is_predefined(&self) -> bool {
+        matches!(self.recipe, Recipe::Named(_) | Recipe::F90 { .. } | Recipe::ValueIndex { .. })
+    }
+
+    /// Marks the type as ready for communication. Layouts are complete from the start, so this
+    /// costs nothing.
+    pub fn commit(&self) {
+        // Relaxed: the flag publishes nothing; the type is immutable.
+        self.committed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the type may be used in communication.
+    pub fn is_committed(&self) -> bool {
+        self.committed.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a large-count (`_c`) call made this type, which decides how
+    /// [`Datatype::contents`] sorts the arguments.
+    pub fn note_large_count_call(&self) {
+        self.large_count_call.store(true, Ordering::Relaxed);
+    }
+
+    /// Which constructor made the type.
+    pub fn combiner(&self) -> Combiner {
+        self.recipe.combiner()
+    }
+
+    /// The constructor's arguments, for `MPI_Type_get_envelope` and `MPI_Type_get_contents`.
+    pub fn contents(&self) -> Contents {
+        self.recipe.contents(self.large_count_call.load(Ordering::Relaxed))
+    }
+
+    /// Bytes of data in `count` copies; `None` when they do not fit in 63 bits or `count` is
+    /// negative.
+    pub fn packed_size(&self, count: i64) -> Option<i64> {
+        if count < 0 { None } else { self.size().checked_mul(count) }
+    }
+
+    /// How many whole copies `bytes` bytes hold, for `MPI_Get_count`; `None` (`MPI_UNDEFINED`)
+    /// when they end inside a copy.
+    pub fn get_count(&self, bytes: u64) -> Option<u64> {
+        match self.layout.size {
+            0 => (bytes == 0).then_some(0),
+            size => bytes.is_multiple_of(size).then(|| bytes / size),
+        }
+    }
+
+    /// How many basic elements `bytes` bytes hold, for `MPI_Get_elements`; `None`
+    /// (`MPI_UNDEFINED`) when they end inside an element. A pair such as `MPI_FLOAT_INT` is two.
+    pub fn get_elements(&self, bytes: u64) -> Option<u64> {
+        match self.layout.size {
+            0 => (bytes == 0).then_some(0),
+            size => {
+                let rest = self.signature.elements_in(bytes % size)?;
+                (bytes / size).checked_mul(self.signature.elements)?.checked_add(rest)
+            }
+        }
+    }
+
+    fn from_predefined(entry: &'static Predefined, recipe: Recipe) -> Arc<Datatype> {
+        let root = match entry.kind {
+            Kind::Scalar(_) => Placed::run(0, entry.size as u64),
+            Kind::Pair { value, index, index_at } => {
+                layout::from_runs([(0, value.size as u64), (index_at as i64, index.size as u64)])
+            }
+        };
+        let last = match entry.kind {
+            Kind::Scalar(_) => entry.size,
+            Kind::Pair { index, index_at, .. } => index_at + index.size,
+        };
+        let bounds =
+            Bounds { data: Some((0, last as i64)), marks: None, align: entry.align as i64 };
+        Arc::new(Datatype {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            lb: 0,
+            ub: entry.extent as i64,
+            bounds,
+            layout: Layout { root, size: entry.size as u64, extent: entry.extent as i64 },
+            signature: Signature::of(entry),
+            element: Some(entry),
+            recipe,
+            committed: AtomicBool::new(true),
+            large_count_call: AtomicBool::new(false),
+        })
+    }
+
+    /// Puts a derived type together; `root` must describe as many bytes as `signature`.
+    fn derived(
+        recipe: Recipe,
+        bounds: Bounds,
+        root: Placed,
+        signature: Arc<Signature>,
+        element: Option<&'static Predefined>,
+    ) -> Result<Arc<Datatype>> {
+        let (lb, ub) = bounds.lb_ub()?;
+        let extent = ub.checked_sub(lb).ok_or_else(bounds::overflow)?;
+        debug_assert_eq!(root.node.size(), signature.bytes);
+        Ok(Arc::new(Datatype {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            lb,
+            ub,
+            bounds,
+            layout: Layout { root, size: signature.bytes, extent },
+            element: element.filter(|_| signature.bytes > 0),
+            signature,
+            recipe,
+            committed: AtomicBool::new(false),
+            large_count_call: AtomicBool::new(false),
+        }))
+    }
+}
+
+/// A count for the walking functions: negative counts mean nothing.
+fn as_count(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or(0)
+}
