@@ -1,1 +1,31 @@
 //! Collective algorithms as schedules, one file each.
+//!
+//! A schedule is what one rank does in one collective operation: rounds of messages and, between
+//! them, copies and reductions. It is made of numbers only; buffers, datatypes and messages are the
+//! business of whoever runs it. Blocking, non-blocking and persistent operations use the same.
+//!
+//! Every collective is a module with `schedule(&input)`, which lets the default [`select`] tables
+//! choose, `schedule_with(tables, &input)` and `build(algorithm, &input)`; below it lies one module
+//! per algorithm. Module [`inter`] has the forms for intercommunicators.
+//!
+//! Deliberately absent: knowledge of hosts and shared memory, and anything that depends on time.
+
+pub mod allgather;
+pub mod allreduce;
+pub mod alltoall;
+pub mod barrier;
+pub mod bcast;
+mod exchange;
+mod fold;
+mod halving;
+pub mod input;
+mod partial;
+pub mod schedule;
+pub mod select;
+mod tree;
+
+pub use input::{
+    AlltoallV, AlltoallW, Broadcast, Exchange, GatherV, Group, Neighbours, ReduceScatter,
+    Reduction, ScatterV, TypedVectors, Vectors,
+};
+pub use schedule::{Block, Buffer, Comm, Local, Peer, Round, Schedule, TempSpec, Ty};

@@ -1,0 +1,249 @@
+//! Which algorithm runs for which number of ranks and message length.
+//!
+//! The choice looks only at numbers that are the same on all ranks. The tables are data: a tuning
+//! run may measure its own and pass them to `schedule_with`. The values here are estimates from
+//! the algorithms' costs (latency about 0.5 us, 5 GB/s per rank), not yet measurements.
+
+use std::borrow::Cow;
+
+/// One line of a table. A table is read from the top, and the first line that fits wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule<A> {
+    /// Fits up to so many ranks.
+    pub ranks: u32,
+    /// Fits up to so many bytes; what is counted is told at the table.
+    pub bytes: i64,
+    pub algorithm: A,
+}
+
+/// A table of rules; a static one, or one made at run time.
+pub type Table<A> = Cow<'static, [Rule<A>]>;
+
+/// Algorithms of [`crate::bcast`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bcast {
+    Binomial,
+    ScatterAllgather,
+    /// With segments of so many bytes.
+    Chain {
+        segment: u32,
+    },
+}
+
+/// Algorithms of [`crate::reduce`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduce {
+    /// A tree turned to the root for operations that commute, else a tree in rank order.
+    Binomial,
+    Rabenseifner,
+}
+
+/// Algorithms of [`crate::allreduce`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allreduce {
+    Direct,
+    RecursiveDoubling,
+    Rabenseifner,
+    Ring,
+}
+
+/// Algorithms of [`crate::gather`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gather {
+    Binomial,
+    Linear,
+}
+
+/// Algorithms of [`crate::scatter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scatter {
+    Binomial,
+    Linear,
+}
+
+/// Algorithms of [`crate::allgather`] and [`crate::allgatherv`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allgather {
+    Direct,
+    Dissemination,
+    Ring,
+}
+
+/// Algorithms of [`crate::alltoall`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alltoall {
+    Bruck,
+    /// With messages to and from so many peers in flight.
+    Pairwise {
+        window: u32,
+    },
+}
+
+/// Algorithms of [`crate::reduce_scatter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReduceScatter {
+    Tree,
+    Halving,
+    Pairwise,
+}
+
+/// The tables of all collectives that have a choice. They must be the same on all ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tables {
+    /// Bytes of the message.
+    pub bcast: Table<Bcast>,
+    /// Bytes of one rank's operand.
+    pub reduce: Table<Reduce>,
+    /// Bytes of one rank's operand.
+    pub allreduce: Table<Allreduce>,
+    /// Bytes of one rank's block.
+    pub gather: Table<Gather>,
+    /// Bytes of one rank's block.
+    pub scatter: Table<Scatter>,
+    /// Bytes of the whole result.
+    pub allgather: Table<Allgather>,
+    /// Bytes of the whole result.
+    pub allgatherv: Table<Allgather>,
+    /// Bytes of the block between two ranks.
+    pub alltoall: Table<Alltoall>,
+    /// Bytes of one rank's operand, before the scatter.
+    pub reduce_scatter: Table<ReduceScatter>,
+}
+
+const ANY: i64 = i64::MAX;
+const ALL: u32 = u32::MAX;
+const KIB: i64 = 1024;
+
+const fn rule<A>(ranks: u32, bytes: i64, algorithm: A) -> Rule<A> {
+    Rule { ranks, bytes, algorithm }
+}
+
+/// The built-in tables.
+pub static DEFAULT: Tables = Tables {
+    bcast: Cow::Borrowed(&[
+        rule(2, ANY, Bcast::Binomial),
+        rule(ALL, 16 * KIB, Bcast::Binomial),
+        rule(4, ANY, Bcast::Chain { segment: 64 * KIB as u32 }),
+        rule(8, 128 * KIB, Bcast::Binomial),
+        rule(ALL, 32 * KIB, Bcast::Binomial),
+        rule(ALL, ANY, Bcast::ScatterAllgather),
+    ]),
+    reduce: Cow::Borrowed(&[
+        rule(ALL, 8 * KIB, Reduce::Binomial),
+        rule(2, ANY, Reduce::Binomial),
+        rule(ALL, ANY, Reduce::Rabenseifner),
+    ]),
+    allreduce: Cow::Borrowed(&[
+        rule(2, 32 * KIB, Allreduce::RecursiveDoubling),
+        rule(2, ANY, Allreduce::Rabenseifner),
+        rule(3, 4 * KIB, Allreduce::Direct),
+        rule(4, 8 * KIB, Allreduce::RecursiveDoubling),
+        rule(7, 256, Allreduce::Direct),
+        rule(ALL, 8 * KIB, Allreduce::RecursiveDoubling),
+        rule(ALL, 256 * KIB, Allreduce::Rabenseifner),
+        rule(32, ANY, Allreduce::Ring),
+        rule(ALL, ANY, Allreduce::Rabenseifner),
+    ]),
+    gather: Cow::Borrowed(&[
+        rule(4, ANY, Gather::Linear),
+        rule(ALL, 2 * KIB, Gather::Binomial),
+        rule(ALL, ANY, Gather::Linear),
+    ]),
+    scatter: Cow::Borrowed(&[
+        rule(4, ANY, Scatter::Linear),
+        rule(ALL, 2 * KIB, Scatter::Binomial),
+        rule(ALL, ANY, Scatter::Linear),
+    ]),
+    allgather: Cow::Borrowed(&[
+        rule(4, 64 * KIB, Allgather::Direct),
+        rule(ALL, 64 * KIB, Allgather::Dissemination),
+        rule(ALL, ANY, Allgather::Ring),
+    ]),
+    allgatherv: Cow::Borrowed(&[
+        rule(8, 64 * KIB, Allgather::Direct),
+        rule(ALL, 64 * KIB, Allgather::Dissemination),
+        rule(ALL, ANY, Allgather::Ring),
+    ]),
+    alltoall: Cow::Borrowed(&[
+        rule(7, ANY, Alltoall::Pairwise { window: 8 }),
+        rule(ALL, 256, Alltoall::Bruck),
+        rule(ALL, 32 * KIB, Alltoall::Pairwise { window: 32 }),
+        rule(ALL, ANY, Alltoall::Pairwise { window: 4 }),
+    ]),
+    reduce_scatter: Cow::Borrowed(&[
+        rule(2, ANY, ReduceScatter::Pairwise),
+        rule(ALL, 256 * KIB, ReduceScatter::Halving),
+        rule(ALL, ANY, ReduceScatter::Pairwise),
+    ]),
+};
+
+fn pick<A: Copy>(table: &[Rule<A>], ranks: u32, bytes: i64, otherwise: A) -> A {
+    let fits = |rule: &&Rule<A>| ranks <= rule.ranks && bytes <= rule.bytes;
+    table.iter().find(fits).map_or(otherwise, |rule| rule.algorithm)
+}
+
+/// What the tables say. Where no line fits, the algorithm that never does badly.
+impl Tables {
+    pub fn bcast(&self, ranks: u32, bytes: i64) -> Bcast {
+        pick(&self.bcast, ranks, bytes, Bcast::Binomial)
+    }
+
+    pub fn reduce(&self, ranks: u32, bytes: i64) -> Reduce {
+        pick(&self.reduce, ranks, bytes, Reduce::Binomial)
+    }
+
+    pub fn allreduce(&self, ranks: u32, bytes: i64) -> Allreduce {
+        pick(&self.allreduce, ranks, bytes, Allreduce::RecursiveDoubling)
+    }
+
+    pub fn gather(&self, ranks: u32, bytes: i64) -> Gather {
+        pick(&self.gather, ranks, bytes, Gather::Linear)
+    }
+
+    pub fn scatter(&self, ranks: u32, bytes: i64) -> Scatter {
+        pick(&self.scatter, ranks, bytes, Scatter::Linear)
+    }
+
+    pub fn allgather(&self, ranks: u32, bytes: i64) -> Allgather {
+        pick(&self.allgather, ranks, bytes, Allgather::Ring)
+    }
+
+    pub fn allgatherv(&self, ranks: u32, bytes: i64) -> Allgather {
+        pick(&self.allgatherv, ranks, bytes, Allgather::Ring)
+    }
+
+    pub fn alltoall(&self, ranks: u32, bytes: i64) -> Alltoall {
+        pick(&self.alltoall, ranks, bytes, Alltoall::Pairwise { window: 8 })
+    }
+
+    pub fn reduce_scatter(&self, ranks: u32, bytes: i64) -> ReduceScatter {
+        pick(&self.reduce_scatter, ranks, bytes, ReduceScatter::Pairwise)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_fitting_line_wins() {
+        assert_eq!(DEFAULT.allreduce(8, 8), Allreduce::RecursiveDoubling);
+        assert_eq!(DEFAULT.allreduce(5, 8), Allreduce::Direct);
+        assert_eq!(DEFAULT.allreduce(8, 1 << 30), Allreduce::Ring);
+        let mut own = DEFAULT.clone();
+        own.bcast = Cow::Owned(vec![rule(4, 10, Bcast::Chain { segment: 7 })]);
+        assert_eq!(own.bcast(4, 10), Bcast::Chain { segment: 7 });
+        assert_eq!(own.bcast(5, 10), Bcast::Binomial);
+    }
+
+    #[test]
+    fn default_tables_cover_everything() {
+        fn covers<A>(table: &[Rule<A>]) -> bool {
+            table.last().is_some_and(|rule| rule.ranks == ALL && rule.bytes == ANY)
+        }
+        assert!(covers(&DEFAULT.bcast) && covers(&DEFAULT.reduce) && covers(&DEFAULT.allreduce));
+        assert!(covers(&DEFAULT.gather) && covers(&DEFAULT.scatter) && covers(&DEFAULT.alltoall));
+        assert!(covers(&DEFAULT.allgather) && covers(&DEFAULT.allgatherv));
+        assert!(covers(&DEFAULT.reduce_scatter));
+    }
+}
