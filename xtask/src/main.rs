@@ -3,6 +3,8 @@
 mod cdecl;
 mod codegen;
 mod emit;
+#[cfg(test)]
+mod header_tests;
 mod spec;
 mod tidy;
 

@@ -21,6 +21,14 @@ pub fn header(spec: &Spec) -> Result<String, String> {
     }
     text.push('\n');
     callback_constants(spec, &mut text)?;
+    text.push_str(&prototype_list(spec));
+    text.push_str(TAIL);
+    Ok(text)
+}
+
+/// The declarations of all functions, first with their own names, then with the profiling ones.
+pub fn prototype_list(spec: &Spec) -> String {
+    let mut text = String::new();
     for prefix in ["", "P"] {
         for chapter in &spec.chapters {
             let title = &chapter.title;
@@ -32,8 +40,7 @@ pub fn header(spec: &Spec) -> Result<String, String> {
             text.push('\n');
         }
     }
-    text.push_str(TAIL);
-    Ok(text)
+    text
 }
 
 const HEAD: &str = "\
