@@ -152,3 +152,34 @@ impl Config {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_random_network_is_possible() {
+        for seed in 0..10_000 {
+            let config = Config::random(1 + (seed % 9) as u32, seed);
+            config.check();
+            assert!(config.fair_batch() * config.size as usize <= config.credits, "{config:?}");
+        }
+        for size in 1..100 {
+            Config::new(size).check();
+            Config::calm(size).check();
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "3 credits for 4 senders")]
+    fn too_few_credits_are_named() {
+        Config { credits: 3, ..Config::new(4) }.check();
+    }
+
+    #[test]
+    #[should_panic(expected = "delay 5..=4 is an empty range")]
+    #[allow(clippy::reversed_empty_ranges)]
+    fn an_empty_range_is_named() {
+        Config { delay: 5..=4, ..Config::new(4) }.check();
+    }
+}

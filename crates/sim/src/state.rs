@@ -52,6 +52,9 @@ impl Ord for Scheduled {
     }
 }
 
+/// Packets that a failure's text shows.
+const RECENT: usize = 16;
+
 /// One process.
 pub(crate) struct Process {
     pub alive: bool,
@@ -91,6 +94,8 @@ pub(crate) struct State {
     pairs: Vec<Pair>,
     events: BinaryHeap<Scheduled>,
     order: u64,
+    /// The latest packets sent: when, from, to, header, bytes.
+    recent: VecDeque<(u64, Rank, Rank, Head, usize)>,
 }
 
 impl State {
@@ -117,6 +122,7 @@ impl State {
             pairs: (0..size * size).map(|_| Pair::default()).collect(),
             events: BinaryHeap::new(),
             order: 0,
+            recent: VecDeque::new(),
             config,
         }
     }
@@ -195,6 +201,10 @@ impl State {
         pair.held -= 1;
         self.statistics.packets += 1;
         self.statistics.bytes += payload.len() as u64;
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((self.now, src, dst, head, payload.len()));
         self.pair(src, dst).road.push_back(Packet { src, head, payload, buffered });
         let receiver = self.process(dst);
         receiver.held -= 1;
@@ -275,7 +285,7 @@ impl State {
         percent > 0 && self.random.u8(0..100) < percent
     }
 
-    /// One line per receiver with traffic: where its credits are.
+    /// A line for each process, where its packets and credits are, and for the latest packets.
     pub fn describe(&self) -> String {
         let mut text = format!("virtual time {}, {:?}", self.now, self.statistics);
         for (rank, p) in self.processes.iter().enumerate() {
@@ -291,6 +301,9 @@ impl State {
                 if p.alive { "" } else { ", dead" },
                 if p.broken.is_some() { ", broken" } else { "" },
             );
+        }
+        for (at, src, dst, head, len) in &self.recent {
+            text += &format!("\n  sent at {at}: {src} to {dst}, {len} bytes, {head:?}");
         }
         text
     }

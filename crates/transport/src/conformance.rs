@@ -3,7 +3,7 @@
 //! A transport's `tests/conformance.rs` says how to make connected endpoints and takes the whole
 //! suite:
 //!
-//! ```ignore
+//! ```text
 //! struct Mine;
 //! impl hpvm_transport::conformance::Fixture for Mine { /* ... */ }
 //! hpvm_transport::conformance_suite!(Mine);

@@ -1,0 +1,308 @@
+//! What the network promises, over thousands of seeds.
+//!
+//! HPVM_SEED=n runs the checks of seed n alone; HPVM_SEEDS=n runs n seeds instead of the default.
+
+use hpvm_sim::{Config, Network, SimTransport, Statistics, Turn};
+use hpvm_transport::{Broken, Head, Transport};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Calls per run after which it counts as endless.
+const ROUNDS: u64 = 1_000_000;
+
+/// Each seed in turn; the first that fails is named.
+fn for_each_seed(default: u64, check: impl Fn(u64)) {
+    let number = |name| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
+    let seeds = match number("HPVM_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("HPVM_SEEDS").unwrap_or(default),
+    };
+    for seed in seeds {
+        if let Err(cause) = catch_unwind(AssertUnwindSafe(|| check(seed))) {
+            eprintln!("failed with HPVM_SEED={seed}");
+            std::panic::resume_unwind(cause);
+        }
+    }
+}
+
+/// A process that sends a list of packets and counts what it gets.
+struct Talker {
+    end: SimTransport,
+    /// Receiver and payload bytes of what is still to send.
+    todo: VecDeque<(u32, usize)>,
+    /// Credits held, by receiver.
+    credits: Vec<u16>,
+    /// Next packet number, by receiver and by sender.
+    sent: Vec<u64>,
+    received: Vec<u64>,
+    expected: u64,
+    lost: Option<Broken>,
+}
+
+impl Talker {
+    fn turn(&mut self) -> Turn {
+        let mut moved = self.send_some();
+        let received = &mut self.received;
+        let outcome = self.end.poll(4, |src, head, payload| {
+            let number = &mut received[src as usize];
+            assert_eq!(head.imm, *number, "packets of {src} out of order");
+            assert!(payload.iter().all(|b| *b == number.to_le_bytes()[0]), "content of {src}");
+            *number += 1;
+        });
+        match outcome {
+            Ok(n) => moved |= n > 0,
+            Err(broken) => {
+                self.lost = Some(broken);
+                return Turn::Done;
+            }
+        }
+        match (self.todo.is_empty() && self.received.iter().sum::<u64>() == self.expected, moved) {
+            (true, _) => Turn::Done,
+            (false, true) => Turn::Worked,
+            (false, false) => Turn::Idle,
+        }
+    }
+
+    fn send_some(&mut self) -> bool {
+        let Some(&(dst, len)) = self.todo.front() else { return false };
+        let d = dst as usize;
+        if self.credits[d] == 0 {
+            self.credits[d] = self.end.grant(dst);
+        }
+        if self.credits[d] == 0 {
+            return false;
+        }
+        let number = self.sent[d];
+        let fill = |to: &mut [u8]| to.fill(number.to_le_bytes()[0]);
+        if self.end.send(dst, Head::single(1, number), len, fill).is_err() {
+            return false;
+        }
+        self.credits[d] -= 1;
+        self.sent[d] += 1;
+        self.todo.pop_front();
+        true
+    }
+}
+
+/// A network of random character with a random list of packets for each process.
+fn talkers(seed: u64) -> (Network, Vec<Talker>) {
+    let mut random = fastrand::Rng::with_seed(seed.wrapping_mul(31));
+    let size = random.u32(1..=6);
+    let config = Config::random(size, seed);
+    let packet = config.limits.packet;
+    let network = Network::new(config);
+    let mut expected = vec![0; size as usize];
+    let mut list = || {
+        let count = random.usize(0..=30);
+        let mut list = VecDeque::new();
+        for _ in 0..count {
+            let dst = random.u32(0..size);
+            expected[dst as usize] += 1;
+            list.push_back((dst, random.usize(0..=packet)));
+        }
+        list
+    };
+    let lists: Vec<_> = (0..size).map(|_| list()).collect();
+    let make = |((end, todo), expected)| Talker {
+        end,
+        todo,
+        credits: vec![0; size as usize],
+        sent: vec![0; size as usize],
+        received: vec![0; size as usize],
+        expected,
+        lost: None,
+    };
+    let all = network.endpoints().into_iter().zip(lists).zip(expected).map(make).collect();
+    (network, all)
+}
+
+fn run(seed: u64) -> Statistics {
+    let (network, mut all) = talkers(seed);
+    network.run(ROUNDS, &mut all, |_, talker| talker.turn());
+    let total: u64 = all.iter().map(|t| t.expected).sum();
+    let statistics = network.statistics();
+    assert_eq!((statistics.packets, statistics.polled, statistics.lost), (total, total, 0));
+    network.settle();
+    assert!(network.idle());
+    statistics
+}
+
+#[test]
+fn everything_arrives_once_and_in_order() {
+    for_each_seed(3000, |seed| {
+        run(seed);
+    });
+}
+
+#[test]
+fn a_seed_replays_its_run() {
+    for_each_seed(300, |seed| assert_eq!(run(seed), run(seed)));
+}
+
+#[test]
+fn seeds_differ() {
+    let mut digests: Vec<u64> =
+        (0..200).map(run).filter(|s| s.packets > 10).map(|s| s.digest).collect();
+    let runs = digests.len();
+    digests.sort_unstable();
+    digests.dedup();
+    assert!(runs > 100);
+    assert_eq!(digests.len(), runs, "two seeds gave the same run");
+}
+
+#[test]
+fn every_kind_of_backpressure_happens() {
+    let mut sum = Statistics::default();
+    for seed in 0..200 {
+        let s = run(seed);
+        sum.empty_grants += s.empty_grants;
+        sum.no_buffer += s.no_buffer;
+        sum.refused += s.refused;
+    }
+    assert!(sum.empty_grants > 100 && sum.no_buffer > 100 && sum.refused > 100, "{sum:?}");
+}
+
+#[test]
+fn packets_of_different_pairs_overtake() {
+    let mut overtaken = 0;
+    for seed in 0..100 {
+        let network = Network::new(Config { seed, ..Config::new(3) });
+        let mut ends = network.endpoints();
+        for (src, imm) in [(1, 1), (2, 2)] {
+            while ends[src].grant(0) == 0 {}
+            ends[src].send(0, Head::single(0, imm), 0, |_| ()).unwrap();
+        }
+        network.settle();
+        let mut order = Vec::new();
+        ends[0].poll(8, |_, head, _| order.push(head.imm)).unwrap();
+        assert_eq!(order.len(), 2);
+        overtaken += u32::from(order == [2, 1]);
+    }
+    assert!((20..80).contains(&overtaken), "{overtaken} of 100 overtook");
+}
+
+/// A run in which one rank dies and everybody waits for one packet more than is ever sent, so
+/// that only the death ends it. How many packets were lost.
+fn run_with_a_death(seed: u64) -> u64 {
+    let (network, mut all) = talkers(seed);
+    let victim = (seed % u64::from(network.size())) as u32;
+    all.iter_mut().for_each(|t| t.expected += 1);
+    let mut calls = 0;
+    network.run(ROUNDS, &mut all, |_, talker| {
+        calls += 1;
+        if calls == 1 + seed % 50 {
+            network.kill(victim);
+        }
+        match talker.turn() {
+            // Before the death a network on which nothing moves is no fault.
+            Turn::Idle if network.alive(victim) => Turn::Worked,
+            other => other,
+        }
+    });
+    for survivor in all.iter().filter(|t| t.end.rank() != victim) {
+        let rank = survivor.end.rank();
+        match &survivor.lost {
+            Some(Broken::PeerLost { rank: lost, .. }) => assert_eq!(*lost, victim),
+            other => panic!("rank {rank} heard {other:?}"),
+        }
+    }
+    network.statistics().lost
+}
+
+#[test]
+fn a_death_reaches_every_survivor() {
+    for_each_seed(1000, |seed| {
+        run_with_a_death(seed);
+    });
+}
+
+#[test]
+fn a_death_loses_packets_sometimes() {
+    let runs = 200;
+    let with_loss = (0..runs).filter(|seed| run_with_a_death(*seed) > 0).count() as u64;
+    assert!((runs / 10..runs).contains(&with_loss), "{with_loss} of {runs} deaths lost a packet");
+}
+
+#[test]
+fn the_dead_do_nothing() {
+    let network = Network::new(Config::calm(2));
+    let mut ends = network.endpoints();
+    let granted = ends[0].grant(1);
+    assert!(granted > 0);
+    network.kill(0);
+    network.settle();
+    let bytes = [1_u8; 8];
+    let mut room = [0_u8; 8];
+    assert_eq!(ends[0].grant(1), 0);
+    assert!(ends[0].send(1, Head::single(0, 0), 0, |_| ()).is_err());
+    assert_eq!(ends[0].poll(1, |_, _, _| ()), Ok(0));
+    assert!(!ends[1].can_pull(0));
+    let from = bytes.as_ptr().expose_provenance() as u64;
+    // SAFETY: `room` is 8 bytes long.
+    assert!(unsafe { ends[1].pull(0, from, room.as_mut_ptr(), 8) }.is_err());
+    for _ in 0..3 {
+        assert!(matches!(ends[1].poll(1, |_, _, _| ()), Err(Broken::PeerLost { rank: 0, .. })));
+    }
+}
+
+#[test]
+fn a_broken_endpoint_says_why() {
+    let network = Network::new(Config::calm(2));
+    let mut ends = network.endpoints();
+    let why = Broken::Corrupt("length 77 in a slot of 64".into());
+    network.break_later(1, 10, why.clone());
+    assert_eq!(ends[1].poll(1, |_, _, _| ()), Ok(0));
+    network.advance(10);
+    assert_eq!(ends[1].poll(1, |_, _, _| ()), Err(why));
+    assert_eq!(ends[0].poll(1, |_, _, _| ()), Ok(0));
+}
+
+#[test]
+fn a_deadlock_is_named_with_its_seed() {
+    let text = panic_text(|| {
+        let network = Network::new(Config { seed: 4711, ..Config::new(3) });
+        let mut ends = network.endpoints();
+        // Ranks 0 and 1 wait for a packet that nobody sends.
+        network.run(ROUNDS, &mut ends, |rank, end| match end.poll(1, |_, _, _| ()) {
+            Ok(0) if rank < 2 => Turn::Idle,
+            _ => Turn::Done,
+        });
+    });
+    assert!(text.contains("no progress: ranks [0, 1] wait; seed 4711"), "{text}");
+}
+
+#[test]
+fn a_livelock_is_named_with_its_seed() {
+    let text = panic_text(|| {
+        let network = Network::new(Config { seed: 4712, ..Config::new(1) });
+        network.run(100, &mut network.endpoints(), |_, _| Turn::Worked);
+    });
+    assert!(text.contains("100 rounds were not enough: ranks [0]"), "{text}");
+    assert!(text.contains("seed 4712"), "{text}");
+}
+
+#[test]
+fn misuse_is_named_with_its_seed() {
+    let misuse = |act: fn(&mut SimTransport)| {
+        panic_text(|| act(&mut Network::new(Config { seed: 9, ..Config::calm(2) }).endpoint(0)))
+    };
+    let text = misuse(|end| _ = end.send(1, Head::single(0, 0), 0, |_| ()));
+    assert!(text.contains("seed 9") && text.contains("no credit toward 1"), "{text}");
+    let text = misuse(|end| {
+        end.grant(1);
+        let len = end.limits().packet + 1;
+        _ = end.send(1, Head::single(0, 0), len, |_| ());
+    });
+    assert!(text.contains("seed 9: rank 0 sends 8193 bytes, at most 8192 fit"), "{text}");
+    let text = misuse(|end| {
+        end.grant(1);
+        let head = Head { flags: Head::TRANSPORT, ..Head::single(0, 0) };
+        _ = end.send(1, head, 0, |_| ());
+    });
+    assert!(text.contains("flag of the transport"), "{text}");
+}
+
+fn panic_text(act: impl FnOnce()) -> String {
+    let cause = catch_unwind(AssertUnwindSafe(act)).expect_err("no panic");
+    cause.downcast_ref::<String>().cloned().unwrap_or_default()
+}
