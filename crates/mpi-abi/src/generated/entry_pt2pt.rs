@@ -540,7 +540,7 @@ pub unsafe extern "C" fn MPI_Isend_c(buf: *const c_void, count: MPI_Count, datat
     unsafe { PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request) }
 }
 
-/// `MPI_Isendrecv`, MPI 5.0 section 3.11.
+/// `MPI_Isendrecv`, MPI 5.0 section 3.10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Isendrecv(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: c_int,
@@ -560,7 +560,7 @@ pub unsafe extern "C" fn MPI_Isendrecv(sendbuf: *const c_void, sendcount: c_int,
         recvtype, source, recvtag, comm, request) }
 }
 
-/// `MPI_Isendrecv_c`, MPI 5.0 section 3.11.
+/// `MPI_Isendrecv_c`, MPI 5.0 section 3.10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Isendrecv_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: MPI_Count,
@@ -580,7 +580,7 @@ pub unsafe extern "C" fn MPI_Isendrecv_c(sendbuf: *const c_void, sendcount: MPI_
         recvtype, source, recvtag, comm, request) }
 }
 
-/// `MPI_Isendrecv_replace`, MPI 5.0 section 3.11.
+/// `MPI_Isendrecv_replace`, MPI 5.0 section 3.10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Isendrecv_replace(buf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int,
@@ -598,7 +598,7 @@ pub unsafe extern "C" fn MPI_Isendrecv_replace(buf: *mut c_void, count: c_int,
         request) }
 }
 
-/// `MPI_Isendrecv_replace_c`, MPI 5.0 section 3.11.
+/// `MPI_Isendrecv_replace_c`, MPI 5.0 section 3.10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Isendrecv_replace_c(buf: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int,
@@ -1097,7 +1097,7 @@ pub unsafe extern "C" fn MPI_Send_init_c(buf: *const c_void, count: MPI_Count,
     unsafe { PMPI_Send_init_c(buf, count, datatype, dest, tag, comm, request) }
 }
 
-/// `MPI_Sendrecv`, MPI 5.0 section 3.11.
+/// `MPI_Sendrecv`, MPI 5.0 section 3.10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Sendrecv(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: c_int,
@@ -1117,7 +1117,7 @@ pub unsafe extern "C" fn MPI_Sendrecv(sendbuf: *const c_void, sendcount: c_int,
         recvtype, source, recvtag, comm, status) }
 }
 
-/// `MPI_Sendrecv_c`, MPI 5.0 section 3.11.
+/// `MPI_Sendrecv_c`, MPI 5.0 section 3.10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Sendrecv_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: MPI_Count,
@@ -1137,7 +1137,7 @@ pub unsafe extern "C" fn MPI_Sendrecv_c(sendbuf: *const c_void, sendcount: MPI_C
         recvtype, source, recvtag, comm, status) }
 }
 
-/// `MPI_Sendrecv_replace`, MPI 5.0 section 3.11.
+/// `MPI_Sendrecv_replace`, MPI 5.0 section 3.10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Sendrecv_replace(buf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int,
@@ -1155,7 +1155,7 @@ pub unsafe extern "C" fn MPI_Sendrecv_replace(buf: *mut c_void, count: c_int,
         status) }
 }
 
-/// `MPI_Sendrecv_replace_c`, MPI 5.0 section 3.11.
+/// `MPI_Sendrecv_replace_c`, MPI 5.0 section 3.10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Sendrecv_replace_c(buf: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int,
