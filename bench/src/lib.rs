@@ -1,1 +1,40 @@
-//! Benchmarks, the comparison with peers, the evaluation report.
+//! `hpvm bench`: runs the measurements of `src_c/` on an installed hpvm, prints them beside the
+//! figures of the papers of 1996 to 2000, and compares hpvm with other MPIs in one run.
+//!
+//! This crate is the body of a command: [`run`] prints, and catches Ctrl-C while it runs.
+//! The measuring itself is in C programs that use nothing but the MPI standard; here they are
+//! launched, their lines of JSON read, and medians, ratios and N1/2 computed.
+
+pub mod error;
+pub mod evaluate;
+pub mod interrupt;
+pub mod machine;
+pub mod papers;
+pub mod peers;
+pub mod progress;
+pub mod record;
+pub mod stats;
+pub mod table;
+pub mod target;
+
+mod args;
+
+pub use args::command;
+pub use error::BenchError;
+
+/// Runs `hpvm bench` with arguments that [`command`] has parsed, and returns the exit code:
+/// 0 well, 1 a measurement failed, 2 something is missing or misspelt, 130 after Ctrl-C.
+pub fn run(matches: &clap::ArgMatches) -> i32 {
+    interrupt::install();
+    let outcome = match matches.subcommand() {
+        Some(("peers", sub)) => args::peers(sub).and_then(|plan| peers::run(&plan)),
+        _ => args::evaluate(matches).and_then(|plan| evaluate::run(&plan)),
+    };
+    match outcome {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("hpvm bench: {error}");
+            error.exit_code()
+        }
+    }
+}

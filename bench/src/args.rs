@@ -1,0 +1,181 @@
+//! The arguments of `hpvm bench` and `hpvm bench peers`.
+
+use crate::error::BenchError;
+use crate::evaluate::{self, What};
+use crate::peers;
+use crate::target::Target;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use std::path::PathBuf;
+
+const ABOUT: &str = "Measure this machine's message passing, beside the figures of 1995 to 2000";
+const ABOUT_PEERS: &str = "Compare hpvm with MPICH, Open MPI and Intel MPI, alternating in one run";
+
+/// The `bench` subcommand.
+pub fn command() -> Command {
+    Command::new("bench")
+        .about(ABOUT)
+        .args_conflicts_with_subcommands(true)
+        .subcommand(peers_command())
+        .arg(
+            Arg::new("what")
+                .value_parser(What::NAMES)
+                .default_value("all")
+                .help("What to measure"),
+        )
+        .arg(
+            Arg::new("ranks")
+                .short('n')
+                .value_name("RANKS")
+                .value_parser(value_parser!(u32).range(2..=4096))
+                .help("Ranks for collectives and, beyond two, idle ones beside a bandwidth test"),
+        )
+        .arg(Arg::new("floor").long("floor").value_name("FILE").value_parser(value_parser!(PathBuf)).help(
+            "The program that measures the machine's floor [default: PREFIX/libexec/hpvm/hpvmfloor]",
+        ))
+        .args(common_args())
+}
+
+fn peers_command() -> Command {
+    let path = |name, value, help| {
+        Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf)).help(help)
+    };
+    Command::new("peers")
+        .about(ABOUT_PEERS)
+        .arg(
+            path("dir", "FOLDER", "Where the peers are, or are installed to (from PyPI)")
+                .default_value("peers"),
+        )
+        .arg(path("mpicc", "FILE", "The compiler wrapper of hpvm [default: PREFIX/bin/mpicc]"))
+        .arg(
+            Arg::new("repeat")
+                .long("repeat")
+                .value_name("N")
+                .value_parser(value_parser!(u32).range(1..=100))
+                .help("Alternations [default: 5, with --quick 3]"),
+        )
+        .arg(
+            Arg::new("only")
+                .long("only")
+                .value_name("PEERS")
+                .value_delimiter(',')
+                .value_parser(peers::PEER_NAMES)
+                .help("Compare with these peers alone"),
+        )
+        .arg(
+            Arg::new("what")
+                .long("what")
+                .value_name("PARTS")
+                .value_delimiter(',')
+                .value_parser(peers::PART_NAMES)
+                .help("Measure these parts alone"),
+        )
+        .args(common_args())
+}
+
+fn common_args() -> Vec<Arg> {
+    let path = |name, value, help| {
+        Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf)).help(help)
+    };
+    let flag = |name, help| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
+    vec![
+        flag("quick", "Fewer sizes and less time for each"),
+        flag("json", "Print one JSON object instead of tables"),
+        path("mpirun", "FILE", "The launcher [default: PREFIX/bin/mpirun]"),
+        path("program", "FILE", "The benchmark [default: PREFIX/libexec/hpvm/hpvmbench]"),
+        path("lib", "FOLDER", "Seek MPI's library there first (LD_LIBRARY_PATH)"),
+        Arg::new("launch-arg")
+            .long("launch-arg")
+            .value_name("ARG")
+            .action(ArgAction::Append)
+            .allow_hyphen_values(true)
+            .help("An argument for the launcher; may be repeated"),
+    ]
+}
+
+/// The folder that holds `bin/hpvm`, from where this program lies.
+fn prefix() -> Result<PathBuf, BenchError> {
+    let exe = std::env::current_exe()
+        .map_err(|e| BenchError::io("cannot find out where this program lies", e))?;
+    let prefix = exe.parent().and_then(|bin| bin.parent());
+    Ok(prefix.map(PathBuf::from).unwrap_or_default())
+}
+
+/// The MPI that is called hpvm in the tables.
+fn own_target(matches: &ArgMatches) -> Result<Target, BenchError> {
+    let prefix = prefix()?;
+    let path = |name: &str, default: &str| {
+        matches.get_one::<PathBuf>(name).cloned().unwrap_or_else(|| prefix.join(default))
+    };
+    let mpirun = path("mpirun", "bin/mpirun");
+    let program = path("program", "libexec/hpvm/hpvmbench");
+    let lib = matches.get_one::<PathBuf>("lib");
+    let mut target = Target::new("hpvm", mpirun, program, lib.map(PathBuf::as_path));
+    target.launch_args =
+        matches.get_many::<String>("launch-arg").into_iter().flatten().cloned().collect();
+    Ok(target)
+}
+
+/// What `hpvm bench` shall do.
+pub fn evaluate(matches: &ArgMatches) -> Result<evaluate::Plan, BenchError> {
+    let floor = matches.get_one::<PathBuf>("floor").cloned();
+    let what = matches.get_one::<String>("what").map_or("all", String::as_str);
+    Ok(evaluate::Plan {
+        target: own_target(matches)?,
+        floor_wanted: floor.is_some(),
+        floor: floor.map_or_else(|| prefix().map(|p| p.join("libexec/hpvm/hpvmfloor")), Ok)?,
+        what: What::from_name(what).ok_or_else(|| BenchError::Argument {
+            token: what.into(),
+            reason: "unknown measurement".into(),
+        })?,
+        ranks: matches.get_one::<u32>("ranks").copied(),
+        quick: matches.get_flag("quick"),
+        json: matches.get_flag("json"),
+    })
+}
+
+/// What `hpvm bench peers` shall do.
+pub fn peers(matches: &ArgMatches) -> Result<peers::Plan, BenchError> {
+    let quick = matches.get_flag("quick");
+    let names = |name: &str, all: &[&str]| match matches.get_many::<String>(name) {
+        Some(chosen) => chosen.cloned().collect(),
+        None => all.iter().map(|s| (*s).to_owned()).collect(),
+    };
+    let mpicc = matches.get_one::<PathBuf>("mpicc").cloned();
+    Ok(peers::Plan {
+        own: own_target(matches)?,
+        program_given: matches.contains_id("program"),
+        mpicc: mpicc.map_or_else(|| prefix().map(|p| p.join("bin/mpicc")), Ok)?,
+        dir: matches.get_one::<PathBuf>("dir").cloned().unwrap_or_else(|| "peers".into()),
+        peers: names("only", &peers::PEER_NAMES),
+        parts: names("what", &peers::PART_NAMES),
+        repeat: matches.get_one::<u32>("repeat").copied().unwrap_or(if quick { 3 } else { 5 }),
+        quick,
+        json: matches.get_flag("json"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_well_formed() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn reads_both_forms() {
+        let m = command().get_matches_from(["bench", "latency", "--quick", "-n", "4"]);
+        let plan = evaluate(&m).unwrap();
+        assert!(plan.quick && plan.ranks == Some(4) && plan.what == What::Latency);
+        let m = command().get_matches_from(["bench", "peers", "--quick", "--only", "mpich,impi"]);
+        let plan = peers(m.subcommand().unwrap().1).unwrap();
+        assert_eq!((plan.repeat, plan.peers.len()), (3, 2));
+        assert_eq!(plan.parts.len(), peers::PART_NAMES.len());
+    }
+
+    #[test]
+    fn refuses_one_rank() {
+        assert!(command().try_get_matches_from(["bench", "-n", "1"]).is_err());
+    }
+}

@@ -1,0 +1,230 @@
+//! The rounds: every measurement on every candidate, taking turns.
+
+use crate::error::BenchError;
+use crate::progress::Progress;
+use crate::record::Record;
+use crate::target::{Output, Target};
+use serde::Serialize;
+use std::time::Duration;
+
+/// A run that takes longer has failed.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// One launch of the benchmark program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    pub part: &'static str,
+    pub ranks: u32,
+    pub args: Vec<String>,
+}
+
+/// One point of one curve: a value per candidate and round; `None` where a run failed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub part: &'static str,
+    pub mode: String,
+    pub ranks: u32,
+    pub size: u64,
+    pub unit: String,
+    pub values: Vec<Vec<Option<f64>>>,
+}
+
+/// A run that failed; its step is not tried again on that candidate.
+#[derive(Clone, Debug, Serialize)]
+pub struct Failure {
+    pub candidate: String,
+    pub step: String,
+    pub round: u32,
+    pub reason: String,
+}
+
+/// What came out of all rounds.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    pub rows: Vec<Row>,
+    /// Per candidate, what the library calls itself.
+    pub libraries: Vec<String>,
+    pub failures: Vec<Failure>,
+}
+
+/// The launches of one round, for the parts that were asked for.
+pub fn steps(parts: &[String], quick: bool) -> Vec<Step> {
+    let pace = if quick { "--budget 0.06" } else { "--budget 0.2" };
+    let latency = if quick {
+        "0,8,40,128,1024,4096,65536,1048576"
+    } else {
+        "0,1,8,40,64,128,512,1024,4096,16384,65536,262144,1048576,4194304"
+    };
+    let bandwidth = if quick {
+        "8,64,1024,4096,32768,262144,1048576"
+    } else {
+        "8,64,512,1024,4096,8192,16384,32768,65536,262144,1048576,4194304"
+    };
+    let all: [(&'static str, u32, String); 12] = [
+        ("latency", 2, format!("latency {pace} --sizes {latency}")),
+        ("bandwidth", 2, format!("bandwidth {pace} --sizes {bandwidth}")),
+        ("barrier", 2, format!("barrier {pace}")),
+        ("barrier", 4, format!("barrier {pace}")),
+        ("allreduce", 2, format!("allreduce {pace} --sizes 8,1024,65536,1048576")),
+        ("allreduce", 4, format!("allreduce {pace} --sizes 8,1024,65536")),
+        ("startup", 2, "startup".into()),
+        ("startup", 8, "startup".into()),
+        ("startup", 32, "startup".into()),
+        ("idle", 2, format!("bandwidth {pace} --sizes 1024,65536")),
+        ("idle", 8, format!("bandwidth {pace} --sizes 1024,65536")),
+        ("wakeup", 2, "wakeup".into()),
+    ];
+    all.into_iter()
+        .filter(|(part, ..)| parts.iter().any(|p| p == part))
+        .map(|(part, ranks, args)| {
+            let args = args.split_whitespace().map(str::to_owned).collect();
+            Step { part, ranks, args }
+        })
+        .collect()
+}
+
+/// Runs all rounds. Only Ctrl-C ends them early; what fails is written down.
+pub fn alternate(
+    candidates: &[Target],
+    steps: &[Step],
+    rounds: u32,
+    progress: &mut Progress,
+) -> Result<Outcome, BenchError> {
+    let mut outcome = Outcome::default();
+    outcome.libraries.resize(candidates.len(), String::new());
+    let mut broken = vec![vec![false; candidates.len()]; steps.len()];
+    for round in 0..rounds {
+        for (s, step) in steps.iter().enumerate() {
+            for turn in 0..candidates.len() {
+                let c = (turn + round as usize) % candidates.len();
+                let shown = format!("{} -n {}", step.args[0], step.ranks);
+                progress.step(&format!("{shown}, {} ({}/{rounds})", candidates[c].name, round + 1));
+                if broken[s][c] {
+                    continue;
+                }
+                match candidates[c].run(step.ranks, &step.args, LIMIT) {
+                    Ok(output) => outcome.add(step, c, round, output),
+                    Err(BenchError::Interrupted) => return Err(BenchError::Interrupted),
+                    Err(error) => {
+                        broken[s][c] = true;
+                        progress.say(&error.to_string());
+                        outcome.failures.push(Failure {
+                            candidate: candidates[c].name.clone(),
+                            step: shown,
+                            round: round + 1,
+                            reason: error.to_string(),
+                        });
+                    }
+                }
+            }
+        }
+        outcome.fill(round as usize + 1);
+    }
+    Ok(outcome)
+}
+
+impl Outcome {
+    fn add(&mut self, step: &Step, candidate: usize, round: u32, output: Output) {
+        if let Some(header) = output.header {
+            self.libraries[candidate] = header.library;
+        }
+        if step.part == "startup" {
+            let (ranks, seconds) = (step.ranks, output.seconds);
+            self.put(step, "startup", ranks, (0, "s"), candidate, round, seconds);
+        }
+        for Record { mode, ranks, size, unit, median, .. } in output.points {
+            self.put(step, &mode, ranks, (size, &unit), candidate, round, median);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn put(
+        &mut self,
+        step: &Step,
+        mode: &str,
+        ranks: u32,
+        (size, unit): (u64, &str),
+        candidate: usize,
+        round: u32,
+        value: f64,
+    ) {
+        let candidates = self.libraries.len();
+        let found = self.rows.iter().position(|r| {
+            r.part == step.part && r.mode == mode && r.ranks == ranks && r.size == size
+        });
+        let at = found.unwrap_or_else(|| {
+            self.rows.push(Row {
+                part: step.part,
+                mode: mode.to_owned(),
+                ranks,
+                size,
+                unit: unit.to_owned(),
+                values: vec![Vec::new(); candidates],
+            });
+            self.rows.len() - 1
+        });
+        let values = &mut self.rows[at].values[candidate];
+        values.resize(round as usize, None);
+        values.push(Some(value));
+    }
+
+    /// After a round every list has one entry per round.
+    fn fill(&mut self, rounds: usize) {
+        for values in self.rows.iter_mut().flat_map(|r| &mut r.values) {
+            values.resize(rounds, None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    /// A launcher that prints one point with a value of its own, or fails from `bad` on.
+    fn fake(dir: &Path, name: &str, body: &str) -> Target {
+        let path = dir.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Target::new(name, path, "/bin/true".into(), None)
+    }
+
+    fn point(value: f64) -> String {
+        format!(
+            r#"echo '{{"mode":"latency","ranks":2,"size":8,"unit":"us","median":{value},"min":0,"max":9,"iters":5,"batches":7}}'"#
+        )
+    }
+
+    #[test]
+    fn rounds_collect_values_and_a_failure_is_not_repeated() {
+        let dir = tempfile::tempdir().unwrap();
+        let good = fake(dir.path(), "good", &point(2.0));
+        let bad =
+            fake(dir.path(), "bad", &format!("echo x >> {0}/calls; exit 1", dir.path().display()));
+        let step = Step { part: "latency", ranks: 2, args: vec!["latency".into()] };
+        let outcome = alternate(&[good, bad], &[step], 3, &mut Progress::new(6)).unwrap();
+        assert_eq!(outcome.rows.len(), 1);
+        assert_eq!(outcome.rows[0].values, [vec![Some(2.0); 3], vec![None; 3]]);
+        assert_eq!(outcome.failures.len(), 1);
+        assert_eq!(std::fs::read_to_string(dir.path().join("calls")).unwrap(), "x\n");
+    }
+
+    #[test]
+    fn start_up_is_timed_from_outside() {
+        let dir = tempfile::tempdir().unwrap();
+        let slow = fake(dir.path(), "slow", "sleep 0.1");
+        let step = Step { part: "startup", ranks: 8, args: vec!["startup".into()] };
+        let outcome = alternate(&[slow], &[step], 1, &mut Progress::new(1)).unwrap();
+        let row = &outcome.rows[0];
+        assert_eq!((row.ranks, row.unit.as_str()), (8, "s"));
+        assert!(row.values[0][0].unwrap() >= 0.1);
+    }
+
+    #[test]
+    fn every_part_has_a_step() {
+        for part in super::super::PART_NAMES {
+            assert!(!steps(&[part.to_owned()], true).is_empty(), "{part}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The comparison as tables, or as one JSON object.
+
+use super::compare::{Failure, Outcome, Row};
+use crate::error::BenchError;
+use crate::machine::Machine;
+use crate::record::Record;
+use crate::stats::{Spread, median, paired_ratio, spread};
+use crate::table::{self, Table};
+use crate::target::Target;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A comparison, ready to be printed; its fields are the form of `--json`.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    machine: Machine,
+    rounds: u32,
+    candidates: Vec<Candidate>,
+    floor: Vec<Record>,
+    points: Vec<Point>,
+    failures: Vec<Failure>,
+}
+
+#[derive(Debug, Serialize)]
+struct Candidate {
+    name: String,
+    library: String,
+    mpirun: String,
+}
+
+/// One row: who took how long.
+#[derive(Debug, Serialize)]
+struct Point {
+    part: &'static str,
+    mode: String,
+    ranks: u32,
+    size: u64,
+    unit: String,
+    /// Over the rounds, by candidate; missing where all runs failed.
+    medians: BTreeMap<String, Spread>,
+    values: BTreeMap<String, Vec<Option<f64>>>,
+    best_peer: Option<String>,
+    /// The first candidate to the best peer: median over the rounds of the ratio in each.
+    ratio: Option<f64>,
+    /// Whether that ratio is on the good side of 1.
+    ahead: Option<bool>,
+}
+
+/// Of bandwidths and rates the larger is better, of times the smaller.
+fn larger_is_better(unit: &str) -> bool {
+    unit.ends_with("/s")
+}
+
+impl Point {
+    fn new(names: &[String], row: Row) -> Self {
+        let present =
+            |values: &[Option<f64>]| -> Vec<f64> { values.iter().flatten().copied().collect() };
+        let larger = larger_is_better(&row.unit);
+        let best = (1..names.len())
+            .filter_map(|c| Some((c, median(&present(&row.values[c]))?)))
+            .reduce(|a, b| if (b.1 > a.1) == larger { b } else { a })
+            .map(|(c, _)| c);
+        let ratio = best.and_then(|b| paired_ratio(&row.values[0], &row.values[b]));
+        let medians = names
+            .iter()
+            .zip(&row.values)
+            .filter_map(|(name, values)| Some((name.clone(), spread(&present(values))?)))
+            .collect();
+        Self {
+            part: row.part,
+            mode: row.mode,
+            ranks: row.ranks,
+            size: row.size,
+            unit: row.unit,
+            medians,
+            values: names.iter().cloned().zip(row.values).collect(),
+            best_peer: best.map(|b| names[b].clone()),
+            ratio,
+            ahead: ratio.map(|r| (r > 1.0) == larger && r != 1.0),
+        }
+    }
+
+    fn cells(&self, candidates: &[Candidate]) -> Vec<String> {
+        let size = match (self.part, self.mode.as_str()) {
+            ("startup", _) | (_, "barrier") => "-".into(),
+            ("wakeup", _) => table::pause(self.size),
+            _ => table::bytes(self.size),
+        };
+        let mut cells = vec![size, self.ranks.to_string()];
+        cells.extend(candidates.iter().map(|c| match self.medians.get(&c.name) {
+            None => "failed".into(),
+            Some(s) => {
+                let [median, min, max] = [s.median, s.min, s.max].map(table::number);
+                format!("{median} ({min}..{max})")
+            }
+        }));
+        cells.push(self.ratio.map_or("-".into(), |r| format!("{r:.2}")));
+        cells.push(match self.ahead {
+            Some(true) => "ahead".into(),
+            Some(false) => self.best_peer.clone().unwrap_or_default(),
+            None => "-".into(),
+        });
+        cells
+    }
+}
+
+impl Report {
+    pub fn new(
+        machine: Machine,
+        targets: &[Target],
+        rounds: u32,
+        floor: Vec<Record>,
+        outcome: Outcome,
+    ) -> Self {
+        let names: Vec<String> = targets.iter().map(|t| t.name.clone()).collect();
+        let candidate = |(t, library): (&Target, String)| {
+            let mpirun = t.mpirun.display().to_string();
+            Candidate { name: t.name.clone(), library, mpirun }
+        };
+        Self {
+            machine,
+            rounds,
+            candidates: targets.iter().zip(outcome.libraries).map(candidate).collect(),
+            floor,
+            points: outcome.rows.into_iter().map(|row| Point::new(&names, row)).collect(),
+            failures: outcome.failures,
+        }
+    }
+
+    /// How many runs failed.
+    pub fn failures(&self) -> usize {
+        self.failures.len()
+    }
+
+    pub fn print(&self, json: bool) -> Result<(), BenchError> {
+        if json {
+            let text = serde_json::to_string_pretty(self);
+            println!("{}", text.map_err(|e| BenchError::io("cannot write JSON", e.into()))?);
+            return Ok(());
+        }
+        self.print_heading();
+        for part in super::PART_NAMES {
+            self.print_part(part);
+        }
+        let judged: Vec<bool> = self.points.iter().filter_map(|p| p.ahead).collect();
+        let first = self.candidates.first().map_or("", |c| &c.name);
+        let won = judged.iter().filter(|a| **a).count();
+        println!("\n{first} is ahead of the best peer at {won} of {} points.", judged.len());
+        for f in &self.failures {
+            println!("failed: {} {} in round {}: {}", f.candidate, f.step, f.round, f.reason);
+        }
+        Ok(())
+    }
+
+    fn print_heading(&self) {
+        println!("{}", self.machine);
+        for c in &self.candidates {
+            let library = if c.library.is_empty() { "(library did not say)" } else { &c.library };
+            println!("  {:8} {library}; {}", c.name, c.mpirun);
+        }
+        println!("{} rounds; median (least..most) of the rounds' medians;", self.rounds);
+        println!("ratio: first candidate to best peer, median of the rounds' ratios.");
+        for r in self.floor.iter().filter(|r| r.unit == "us") {
+            let [median, min, max] = [r.median, r.min, r.max].map(table::number);
+            println!(
+                "floor: {}, {} one way: {median} µs ({min}..{max})",
+                r.mode,
+                table::bytes(r.size)
+            );
+        }
+    }
+
+    fn print_part(&self, part: &str) {
+        let points: Vec<&Point> = self.points.iter().filter(|p| p.part == part).collect();
+        let Some(first) = points.first() else { return };
+        println!("\n{part}, {}", table::unit(&first.unit));
+        let mut headings = vec!["size", "ranks"];
+        headings.extend(self.candidates.iter().map(|c| c.name.as_str()));
+        headings.extend(["ratio", "best"]);
+        let mut t = Table::new(&headings);
+        points.iter().for_each(|p| t.row(p.cells(&self.candidates)));
+        print!("{t}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(unit: &str, values: [&[f64]; 3]) -> Row {
+        let values = values.map(|v| v.iter().copied().map(Some).collect()).into();
+        Row {
+            part: "latency",
+            mode: "latency".into(),
+            ranks: 2,
+            size: 8,
+            unit: unit.into(),
+            values,
+        }
+    }
+
+    fn names() -> Vec<String> {
+        ["hpvm", "a", "b"].map(str::to_owned).into()
+    }
+
+    #[test]
+    fn of_times_the_smallest_peer_is_the_best() {
+        let p = Point::new(&names(), row("us", [&[1.0, 1.0], &[4.0, 4.0], &[2.0, 2.0]]));
+        assert_eq!((p.best_peer.as_deref(), p.ratio, p.ahead), (Some("b"), Some(0.5), Some(true)));
+    }
+
+    #[test]
+    fn of_bandwidths_the_largest_peer_is_the_best() {
+        let p = Point::new(&names(), row("MB/s", [&[1.0], &[4.0], &[2.0]]));
+        assert_eq!(
+            (p.best_peer.as_deref(), p.ratio, p.ahead),
+            (Some("a"), Some(0.25), Some(false))
+        );
+    }
+
+    #[test]
+    fn a_tie_is_not_ahead() {
+        for unit in ["us", "MB/s"] {
+            let p = Point::new(&names(), row(unit, [&[2.0], &[2.0], &[2.0]]));
+            assert_eq!((p.ratio, p.ahead), (Some(1.0), Some(false)));
+        }
+    }
+
+    #[test]
+    fn a_peer_that_failed_is_passed_over() {
+        let p = Point::new(&names(), row("us", [&[1.0], &[], &[2.0]]));
+        assert_eq!(p.best_peer.as_deref(), Some("b"));
+        assert!(!p.medians.contains_key("a"));
+        let p = Point::new(&names(), row("us", [&[], &[1.0], &[2.0]]));
+        assert_eq!((p.ratio, p.ahead), (None, None));
+    }
+}
