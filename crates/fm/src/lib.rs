@@ -8,11 +8,28 @@
 //! bounded list of its own that is drained afterwards. And a send that finds no credit returns
 //! [`Stall`] instead of waiting, so the caller goes on extracting.
 
+pub mod backoff;
+pub mod deferred;
+pub mod fast;
+pub mod fault;
+pub mod handler;
 pub mod handler_id;
+mod head;
+mod incoming;
+pub mod node;
+pub mod outgoing;
+pub mod packets;
 
 use core::time::Duration;
+pub use fast::Fast;
+pub use fault::{Fault, SendError};
+pub use handler::{Action, RecvStream};
 pub use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
 use hpvm_wire::counters::{Counters, add};
+pub use incoming::{Arrival, Counts};
+pub use node::Node;
+pub use outgoing::SendStream;
+pub use packets::Packets;
 use std::sync::Arc;
 
 /// Why a packet was not taken now. Extract, then try again.

@@ -1,0 +1,294 @@
+//! Receiving: packets become messages, messages run handlers.
+//!
+//! A sender has at most one stream open to us, so what arrives from a node belongs to one message
+//! at a time: a pointer per node is all that demultiplexing needs. Messages of different nodes
+//! interleave freely.
+
+use crate::deferred::Replies;
+use crate::fault::Fault;
+use crate::handler::{Action, Feed, RecvStream, Start, Task};
+use crate::head::{STREAM, opening};
+use crate::{Head, Rank};
+use core::task::{Context, Poll, Waker};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Who gets the messages of one handler id.
+pub(crate) enum Entry {
+    /// A handler in Rust: runs inside `on_packet`.
+    Handler(Start),
+    /// Packets are copied and wait in the list of arrivals.
+    Inbox,
+}
+
+/// A checked packet of a message whose handler can't run inside `on_packet`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The sending node, and the stream's number, which tells its messages apart.
+    pub src: Rank,
+    pub number: u16,
+    /// The user handler's id.
+    pub handler: u8,
+    /// Begins its message.
+    pub first: bool,
+    /// Ends its message.
+    pub last: bool,
+    /// The announced upper bound of the message's length, bytes.
+    pub bound: u64,
+    pub bytes: Vec<u8>,
+}
+
+/// What happens to the rest of a message.
+enum State {
+    Run { task: Task, feed: Arc<Feed> },
+    Queue,
+    Discard,
+}
+
+/// The message that a node is sending us.
+struct Incoming {
+    number: u16,
+    handler: u8,
+    bound: u64,
+    received: u64,
+    state: State,
+}
+
+impl Incoming {
+    /// A message of which nothing is to be had.
+    fn discarded(number: u16) -> Incoming {
+        Incoming { number, handler: 0, bound: 0, received: 0, state: State::Discard }
+    }
+}
+
+/// What is known of one packet, checked.
+#[derive(Clone, Copy)]
+struct Part {
+    src: Rank,
+    number: u16,
+    handler: u8,
+    bound: u64,
+    first: bool,
+    last: bool,
+}
+
+/// Counts of what came.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets of Fast Messages.
+    pub packets: u64,
+    /// Their payload, bytes.
+    pub bytes: u64,
+    /// Messages that came to their end.
+    pub messages: u64,
+    /// Faults reported.
+    pub faults: u64,
+}
+
+/// All messages that are on their way to this node.
+pub(crate) struct Demux {
+    entries: Box<[Option<Entry>; 256]>,
+    peers: Box<[Option<Box<Incoming>>]>,
+    arrivals: VecDeque<Arrival>,
+    /// Buffers of arrivals that have been handled.
+    spare: Vec<Vec<u8>>,
+    feeds: Vec<Arc<Feed>>,
+    replies: Replies,
+    pub counts: Counts,
+}
+
+/// Feeds and buffers kept for later.
+const SPARE: usize = 32;
+
+impl Demux {
+    pub fn new(size: u32, replies: Replies) -> Demux {
+        Demux {
+            entries: Box::new([const { None }; 256]),
+            peers: (0..size).map(|_| None).collect(),
+            arrivals: VecDeque::new(),
+            spare: Vec::new(),
+            feeds: Vec::new(),
+            replies,
+            counts: Counts::default(),
+        }
+    }
+
+    pub fn register(&mut self, id: u8, entry: Option<Entry>) {
+        self.entries[usize::from(id)] = entry;
+    }
+
+    pub fn next_arrival(&mut self) -> Option<Arrival> {
+        self.arrivals.pop_front()
+    }
+
+    pub fn has_arrivals(&self) -> bool {
+        !self.arrivals.is_empty()
+    }
+
+    pub fn recycle(&mut self, mut bytes: Vec<u8>) {
+        if self.spare.len() < SPARE {
+            bytes.clear();
+            self.spare.push(bytes);
+        }
+    }
+
+    pub fn discard(&mut self, src: Rank, number: u16) {
+        if let Some(Some(message)) = self.peers.get_mut(src as usize)
+            && message.number == number
+        {
+            message.state = State::Discard;
+        }
+    }
+
+    /// Takes one packet. See [`crate::Fast::on_packet`].
+    pub fn on_packet(&mut self, src: Rank, head: Head, payload: &[u8]) -> Result<Action, Fault> {
+        self.counts.packets += 1;
+        self.counts.bytes += payload.len() as u64;
+        let result = self.deliver(src, head, payload);
+        if result.is_err() {
+            self.counts.faults += 1;
+        }
+        result
+    }
+
+    fn deliver(&mut self, src: Rank, head: Head, payload: &[u8]) -> Result<Action, Fault> {
+        let nodes = self.peers.len();
+        if src as usize >= nodes {
+            return Err(corrupt(src, format!("expected one of {nodes} nodes")));
+        }
+        if head.handler != STREAM {
+            let text = format!("engine handler {}, expected {STREAM}", head.handler);
+            return Err(corrupt(src, text));
+        }
+        let last = head.flags & Head::LAST != 0;
+        let (part, state) = if head.flags & Head::FIRST != 0 {
+            self.open(src, head, payload.len() as u64)?
+        } else {
+            self.follow(src, head, payload.len() as u64)?
+        };
+        self.counts.messages += u64::from(last);
+        // While the handler runs the message counts as discarded: should it panic, it stays so.
+        let (state, action) = self.run(part, state, payload)?;
+        if let Some(message) = &mut self.peers[src as usize] {
+            message.state = state;
+        }
+        Ok(action)
+    }
+
+    /// Checks a packet that begins a message.
+    fn open(&mut self, src: Rank, head: Head, len: u64) -> Result<(Part, State), Fault> {
+        let last = head.flags & Head::LAST != 0;
+        let (handler, bound) = opening(head);
+        let number = head.aux;
+        let part = Part { src, number, handler, bound, first: true, last };
+        let peer = &mut self.peers[src as usize];
+        let before = peer.take().filter(|m| !matches!(m.state, State::Discard));
+        if !last {
+            let (received, state) = (len, State::Discard);
+            *peer = Some(Box::new(Incoming { number, handler, bound, received, state }));
+        }
+        if let Some(before) = before {
+            let text = format!("stream {number} begins before stream {} ended", before.number);
+            return Err(corrupt(src, text));
+        }
+        if len > bound {
+            return Err(too_long(src, len, bound));
+        }
+        let state = match &self.entries[usize::from(handler)] {
+            None => return Err(Fault::UnknownHandler { src, handler }),
+            Some(Entry::Inbox) => State::Queue,
+            Some(Entry::Handler(start)) => {
+                let feed = self.feeds.pop().unwrap_or_else(|| Arc::new(Feed::new()));
+                let replies = self.replies.clone();
+                let task = start(RecvStream { feed: feed.clone(), replies, src, bound });
+                State::Run { task, feed }
+            }
+        };
+        Ok((part, state))
+    }
+
+    /// Checks a packet that continues a message.
+    fn follow(&mut self, src: Rank, head: Head, len: u64) -> Result<(Part, State), Fault> {
+        let last = head.flags & Head::LAST != 0;
+        let peer = &mut self.peers[src as usize];
+        let Some(message) = peer else {
+            let text = format!("stream {} goes on but never began", head.aux);
+            if !last {
+                *peer = Some(Box::new(Incoming::discarded(head.aux)));
+            }
+            return Err(corrupt(src, text));
+        };
+        let state = core::mem::replace(&mut message.state, State::Discard);
+        let &mut Incoming { number, handler, bound, received, .. } = &mut **message;
+        let part = Part { src, number, handler, bound, first: false, last };
+        message.received = received.saturating_add(len);
+        if last {
+            *peer = None;
+        }
+        if matches!(state, State::Discard) {
+            return Ok((part, state));
+        }
+        if number != head.aux || received != head.imm {
+            let text = format!(
+                "stream {} at byte {}, expected stream {number} at byte {received}",
+                head.aux, head.imm
+            );
+            return Err(corrupt(src, text));
+        }
+        if len > bound - received {
+            return Err(too_long(src, received.saturating_add(len), bound));
+        }
+        Ok((part, state))
+    }
+
+    /// Hands a checked packet to whoever gets it; what becomes of the rest of its message.
+    fn run(&mut self, part: Part, state: State, payload: &[u8]) -> Result<(State, Action), Fault> {
+        match state {
+            State::Discard => Ok((State::Discard, Action::Continue)),
+            State::Queue => {
+                let mut bytes = self.spare.pop().unwrap_or_default();
+                bytes.extend_from_slice(payload);
+                let Part { src, number, handler, bound, first, last } = part;
+                let arrival = Arrival { src, number, handler, first, last, bound, bytes };
+                self.arrivals.push_back(arrival);
+                Ok((State::Queue, Action::Continue))
+            }
+            State::Run { mut task, feed } => {
+                let offer = feed.offer(payload, part.last);
+                let polled = task.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                let left = offer.left();
+                drop(offer);
+                match polled {
+                    Poll::Ready(action) => {
+                        drop(task);
+                        self.keep(feed);
+                        Ok((State::Discard, action))
+                    }
+                    Poll::Pending if left == 0 && !part.last => {
+                        Ok((State::Run { task, feed }, Action::Continue))
+                    }
+                    Poll::Pending => {
+                        Err(Fault::HandlerStalled { src: part.src, handler: part.handler })
+                    }
+                }
+            }
+        }
+    }
+
+    /// Keeps a feed for another message, unless the handler has kept its stream.
+    fn keep(&mut self, mut feed: Arc<Feed>) {
+        if self.feeds.len() < SPARE && Arc::get_mut(&mut feed).is_some() {
+            self.feeds.push(feed);
+        }
+    }
+}
+
+#[cold]
+fn corrupt(src: Rank, text: String) -> Fault {
+    Fault::Corrupt { src, text }
+}
+
+#[cold]
+fn too_long(src: Rank, bytes: u64, bound: u64) -> Fault {
+    corrupt(src, format!("{bytes} bytes in a message announced with at most {bound}"))
+}
