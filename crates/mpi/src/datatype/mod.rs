@@ -113,7 +113,7 @@ impl Datatype {
     }
 
     /// Offset and length in bytes of the one contiguous run that `count` copies are; `None` when
-    /// they are no single run. Covers more than [`Datatype::is_dense`]: one copy of a resized
+    /// they are no single run, (0, 0) when they hold no data. Covers more than [`Datatype::is_dense`]: one copy of a resized
     /// contiguous type, say.
     pub fn as_run(&self, count: i64) -> Option<(i64, u64)> {
         self.layout.as_run(as_count(count))

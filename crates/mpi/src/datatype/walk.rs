@@ -46,9 +46,12 @@ impl Layout {
         }
     }
 
-    /// The offset and the length of the one run that `count` copies are, if they are one.
+    /// The offset and the length of the one run that `count` copies are, if they are one;
+    /// (0, 0) without data.
     pub fn as_run(&self, count: u64) -> Option<(i64, u64)> {
         match *self.root.node {
+            _ if count == 0 => Some((0, 0)),
+            Node::Empty => Some((0, 0)),
             Node::Run(len) if count == 1 => Some((self.root.disp, len)),
             Node::Run(len) if self.is_dense() => Some((self.root.disp, len.saturating_mul(count))),
             _ => None,
