@@ -1,2 +1,26 @@
-//! The hpvm command.
-fn main() {}
+//! The `hpvm` command. Called by the name `mpirun` or `mpiexec` it is `hpvm run`.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::exit;
+
+mod command;
+mod info;
+mod man;
+
+fn main() {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    exit(dispatch(&args));
+}
+
+fn dispatch(args: &[OsString]) -> i32 {
+    let name = args.first().and_then(|name| Path::new(name).file_name()?.to_str());
+    if let Some(name @ ("mpirun" | "mpiexec")) = name {
+        return hpvm_launch::main(name, &args[1..]);
+    }
+    // clap knows no long flags with one dash, so the launcher reads its arguments itself.
+    if args.get(1).is_some_and(|word| word == "run") {
+        return hpvm_launch::main("hpvm run", &args[2..]);
+    }
+    command::run(args)
+}

@@ -1,1 +1,32 @@
-//! Starts ranks on hosts, forwards signals and output, cleans up.
+//! Starts ranks on hosts, forwards signals and output, cleans up: the library behind `hpvm run`,
+//! `mpirun` and `mpiexec`.
+//!
+//! The way of a job: [`args`] reads the command line by the table in [`flags`]; [`run`] finds the
+//! programs ([`program`]), makes their [`environment`] and gives a plan to the [`executor`], which
+//! performs what the [`dispatcher`] decides. Decisions are pure (the dispatcher, the process
+//! manager's protocol in [`pmi`], the joining of lines in [`output::mux`]) and tested with made-up
+//! events; system calls are in the executor and [`sys`].
+//!
+//! Processes of a job: the launcher; its guardian, which ends the job should the launcher be
+//! killed; each rank, in a process group of its own.
+
+pub mod args;
+pub mod bind;
+pub mod clock;
+pub mod dispatcher;
+pub mod environment;
+pub mod error;
+pub mod executor;
+pub mod flags;
+pub mod help;
+pub mod hosts;
+pub mod output;
+pub mod pmi;
+pub mod program;
+pub mod run;
+pub mod sys;
+pub mod text;
+
+pub use args::{Parsed, Request, parse};
+pub use error::LaunchError;
+pub use run::{main, run};

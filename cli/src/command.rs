@@ -1,0 +1,120 @@
+//! The subcommands of `hpvm` and where each is performed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+/// The whole command. Help, man pages and completions are made from it.
+pub fn definition() -> Command {
+    Command::new("hpvm")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("High Performance Virtual Machine: an MPI, its launcher, its benchmarks")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(run_definition())
+        .subcommand(crate::info::definition())
+        .subcommand(
+            Command::new("completions")
+                .about("Write a completion script for a shell to standard output")
+                .arg(
+                    Arg::new("shell")
+                        .required(true)
+                        .value_parser(value_parser!(clap_complete::Shell)),
+                ),
+        )
+        .subcommand(
+            Command::new("man").about("Write the man pages into a folder").hide(true).arg(
+                Arg::new("DIR")
+                    .required(true)
+                    .value_parser(value_parser!(PathBuf))
+                    .help("The folder, which is made if need be"),
+            ),
+        )
+}
+
+/// `hpvm run` for help and completions only; [`crate::main`] hands its arguments to the launcher.
+fn run_definition() -> Command {
+    Command::new("run")
+        .about("Start a parallel program (the same as mpirun and mpiexec)")
+        .override_help(hpvm_launch::help::text("hpvm run"))
+        .disable_help_flag(true)
+        .args(hpvm_launch::flags::FLAGS.iter().map(flag_argument))
+        .arg(
+            Arg::new("program")
+                .num_args(1..)
+                .trailing_var_arg(true)
+                .allow_hyphen_values(true)
+                .value_hint(clap::ValueHint::CommandWithArguments),
+        )
+}
+
+/// A flag of the launcher as completions know it.
+fn flag_argument(flag: &hpvm_launch::flags::Flag) -> Arg {
+    let mut argument = Arg::new(flag.names[0]).help(flag.help);
+    for name in flag.names {
+        let mut letters = name.chars();
+        match (letters.next(), letters.next()) {
+            (Some(letter), None) if argument.get_short().is_none() => {
+                argument = argument.short(letter);
+            }
+            (Some(letter), None) => argument = argument.visible_short_alias(letter),
+            _ if argument.get_long().is_none() => argument = argument.long(*name),
+            _ => argument = argument.visible_alias(*name),
+        }
+    }
+    match flag.values.len() {
+        0 => argument.action(ArgAction::SetTrue),
+        count => argument.num_args(count).value_names(flag.values),
+    }
+}
+
+/// Reads the arguments and performs the subcommand; gives the exit code.
+pub fn run(args: &[OsString]) -> i32 {
+    let matches = match definition().try_get_matches_from(args) {
+        Ok(matches) => matches,
+        Err(error) => {
+            // Nothing can be done if the terminal is gone.
+            let _ = error.print();
+            return error.exit_code();
+        }
+    };
+    match perform(&matches) {
+        Ok(code) => code,
+        Err(text) => {
+            eprintln!("hpvm: {text}");
+            1
+        }
+    }
+}
+
+fn perform(matches: &ArgMatches) -> Result<i32, String> {
+    match matches.subcommand() {
+        Some(("info", matches)) => crate::info::run(matches),
+        Some(("completions", matches)) => completions(matches),
+        Some(("man", matches)) => match matches.get_one::<PathBuf>("DIR") {
+            Some(dir) => crate::man::write(dir, &definition()).map(|()| 0),
+            None => Err("man: DIR is missing".to_string()),
+        },
+        Some((name, _)) => Err(format!("subcommand '{name}' is not connected")),
+        None => Err("no subcommand given; see hpvm --help".to_string()),
+    }
+}
+
+fn completions(matches: &ArgMatches) -> Result<i32, String> {
+    let Some(shell) = matches.get_one::<clap_complete::Shell>("shell") else {
+        return Err("completions: the shell is missing".to_string());
+    };
+    let mut script = Vec::new();
+    clap_complete::generate(*shell, &mut definition(), "hpvm", &mut script);
+    crate::info::print(&script)?;
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_definition_is_sound() {
+        super::definition().debug_assert();
+    }
+}

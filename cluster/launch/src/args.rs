@@ -1,0 +1,471 @@
+//! From the command line to a [`Request`]: nothing here touches the system except the hostfile.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::error::LaunchError;
+use crate::flags::{self, Flag, Id};
+use crate::hosts::{self, Host};
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub enum Parsed {
+    Run(Box<Request>),
+    Help,
+    Version,
+}
+
+/// A job to run.
+#[derive(Debug)]
+pub struct Request {
+    /// At least one; the index is the program's application number.
+    pub programs: Vec<Program>,
+    pub options: Options,
+}
+
+/// One program of the job with its ranks.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub ranks: u32,
+    /// Program and arguments; never empty.
+    pub argv: Vec<OsString>,
+    /// Variables set for this program.
+    pub env: Vec<(OsString, OsString)>,
+    /// What of the present environment is passed; `None` means what the job says.
+    pub pass: Option<Pass>,
+    pub wdir: Option<PathBuf>,
+}
+
+/// Which variables of the launcher's environment the ranks get.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pass {
+    All,
+    Only(Vec<OsString>),
+}
+
+/// What each rank is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bind {
+    None,
+    Core,
+    HwThread,
+}
+
+/// Options of the whole job.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The command's name in front of messages: `mpirun`, `mpiexec` or `hpvm run`.
+    pub label: String,
+    pub genv: Vec<(OsString, OsString)>,
+    pub pass: Pass,
+    pub bind: Bind,
+    pub report_bindings: bool,
+    pub tag: bool,
+    pub timestamp: bool,
+    pub timeout: Option<Duration>,
+    pub library_path: bool,
+    pub json: bool,
+    pub quiet: bool,
+    pub verbose: bool,
+    /// Remarks made while reading the command line, to be shown unless quiet.
+    pub warnings: Vec<String>,
+}
+
+impl Options {
+    /// The defaults, for a command of this name.
+    pub fn new(label: &str) -> Self {
+        Self {
+            label: label.to_string(),
+            genv: Vec::new(),
+            pass: Pass::All,
+            bind: Bind::None,
+            report_bindings: false,
+            tag: false,
+            timestamp: false,
+            timeout: None,
+            library_path: true,
+            json: false,
+            quiet: false,
+            verbose: false,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// Reads the arguments that follow the command's name. `label` is that name.
+pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
+    let mut parser = Parser {
+        options: Options::new(label),
+        hosts: Vec::new(),
+        programs: Vec::new(),
+        args: args.iter(),
+        stop: None,
+    };
+    while !parser.program()? {}
+    if let Some(stop) = parser.stop {
+        return Ok(stop);
+    }
+    let (hosts, options) = (parser.hosts, parser.options);
+    let default = hosts::total_slots(&hosts);
+    let single = parser.programs.len() == 1;
+    let mut programs = Vec::new();
+    for draft in parser.programs {
+        programs.push(draft.settle(default, single)?);
+    }
+    Ok(Parsed::Run(Box::new(Request { programs, options })))
+}
+
+/// A program as far as it has been read.
+#[derive(Default)]
+struct Draft {
+    ranks: Option<u32>,
+    per_host: Option<u32>,
+    argv: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    pass: Option<Pass>,
+    wdir: Option<PathBuf>,
+}
+
+impl Draft {
+    fn settle(self, slots: Option<u32>, single: bool) -> Result<Program, LaunchError> {
+        let ranks = match (self.ranks, self.per_host) {
+            (Some(ranks), Some(per_host)) if ranks > per_host => {
+                return Err(LaunchError::usage(format!(
+                    "-ppn {per_host} allows {per_host} ranks per host, but -n {ranks} asks for \
+                     {ranks} on the one host there is; remote hosts are not supported yet"
+                )));
+            }
+            (Some(ranks), _) => ranks,
+            (None, Some(per_host)) => per_host,
+            (None, None) => slots.filter(|_| single).unwrap_or(1),
+        };
+        let (argv, env, pass, wdir) = (self.argv, self.env, self.pass, self.wdir);
+        Ok(Program { ranks, argv, env, pass, wdir })
+    }
+}
+
+struct Parser<'a> {
+    options: Options,
+    hosts: Vec<Host>,
+    programs: Vec<Draft>,
+    args: std::slice::Iter<'a, OsString>,
+    stop: Option<Parsed>,
+}
+
+impl Parser<'_> {
+    /// Reads one program with its flags; true after the last.
+    fn program(&mut self) -> Result<bool, LaunchError> {
+        let mut draft = Draft::default();
+        loop {
+            let Some(arg) = self.args.next() else { break };
+            match arg.as_bytes() {
+                b"--" => {
+                    draft.argv.extend(self.args.next().cloned());
+                    break;
+                }
+                b":" => return Err(self.no_program("before ':'")),
+                [b'-', _, ..] => self.flag(arg, &mut draft)?,
+                _ => {
+                    draft.argv.push(arg.clone());
+                    break;
+                }
+            }
+            if self.stop.is_some() {
+                return Ok(true);
+            }
+        }
+        if draft.argv.is_empty() {
+            let place = if self.programs.is_empty() { "" } else { "after ':'" };
+            return Err(self.no_program(place));
+        }
+        let mut more = false;
+        for arg in self.args.by_ref() {
+            if arg == ":" {
+                more = true;
+                break;
+            }
+            draft.argv.push(arg.clone());
+        }
+        self.programs.push(draft);
+        Ok(!more)
+    }
+
+    fn no_program(&self, place: &str) -> LaunchError {
+        let gap = if place.is_empty() { "" } else { " " };
+        LaunchError::usage(format!(
+            "no program given{gap}{place}; usage: {} [-n N] PROGRAM [ARGUMENT]... (see --help)",
+            self.options.label
+        ))
+    }
+
+    fn flag(&mut self, arg: &OsStr, draft: &mut Draft) -> Result<(), LaunchError> {
+        let bytes = arg.as_bytes();
+        let body = bytes.strip_prefix(b"--").unwrap_or(&bytes[1..]);
+        let (name, inline) = match body.iter().position(|byte| *byte == b'=') {
+            Some(at) => (&body[..at], Some(OsString::from_vec(body[at + 1..].to_vec()))),
+            None => (body, None),
+        };
+        let text = String::from_utf8_lossy(name);
+        if let Some(flag) = flags::find(&text) {
+            return self.known(flag, &arg.to_string_lossy(), inline, draft);
+        }
+        if let Some(count) = attached_count(&text) {
+            draft.ranks = Some(parse_count("-n", OsStr::new(count))?);
+            return Ok(());
+        }
+        let hint = match flags::nearest(&text) {
+            Some(near) => format!("did you mean '{near}'?"),
+            None => "see --help for all of them".to_string(),
+        };
+        Err(LaunchError::usage(format!("unknown flag '{}'; {hint}", arg.to_string_lossy())))
+    }
+
+    fn known(
+        &mut self,
+        flag: &Flag,
+        shown: &str,
+        inline: Option<OsString>,
+        draft: &mut Draft,
+    ) -> Result<(), LaunchError> {
+        if flag.values.is_empty() && inline.is_some() {
+            return Err(LaunchError::usage(format!("'{shown}': this flag takes no value")));
+        }
+        let mut values: Vec<OsString> = inline.into_iter().collect();
+        while values.len() < flag.values.len() {
+            let Some(value) = self.args.next() else {
+                return Err(LaunchError::usage(format!(
+                    "'{shown}' needs a value: {}",
+                    flag.values[values.len()]
+                )));
+            };
+            values.push(value.clone());
+        }
+        self.apply(flag.id, shown, values, draft)
+    }
+
+    fn apply(
+        &mut self,
+        id: Id,
+        shown: &str,
+        mut values: Vec<OsString>,
+        draft: &mut Draft,
+    ) -> Result<(), LaunchError> {
+        let second = if values.len() > 1 { values.pop() } else { None }.unwrap_or_default();
+        let first = values.pop().unwrap_or_default();
+        let options = &mut self.options;
+        match id {
+            Id::Ranks => draft.ranks = Some(parse_count(shown, &first)?),
+            Id::PerHost => draft.per_host = Some(parse_count(shown, &first)?),
+            Id::Host => self.hosts.extend(hosts::parse_list(&first.to_string_lossy())?),
+            Id::Hostfile => self.hosts.extend(hosts::read_file(&PathBuf::from(first))?),
+            Id::Export => export(options, first)?,
+            Id::GlobalEnv => options.genv.push((variable(shown, first)?, second)),
+            Id::ProgramEnv => draft.env.push((variable(shown, first)?, second)),
+            Id::GlobalEnvNone => options.pass = Pass::Only(Vec::new()),
+            Id::GlobalEnvAll => options.pass = Pass::All,
+            Id::GlobalEnvList => options.pass = Pass::Only(split_list(&first)),
+            Id::ProgramEnvNone => draft.pass = Some(Pass::Only(Vec::new())),
+            Id::ProgramEnvList => draft.pass = Some(Pass::Only(split_list(&first))),
+            Id::Wdir => draft.wdir = Some(PathBuf::from(first)),
+            Id::BindTo => options.bind = parse_bind(&first)?,
+            Id::ReportBindings => options.report_bindings = true,
+            Id::TagOutput => options.tag = true,
+            Id::TimestampOutput => options.timestamp = true,
+            Id::Timeout => options.timeout = Some(parse_seconds(shown, &first)?),
+            Id::NoLibraryPath => options.library_path = false,
+            Id::Json => options.json = true,
+            Id::Quiet => options.quiet = true,
+            Id::Verbose => options.verbose = true,
+            Id::Oversubscribe | Id::AllowRoot | Id::HwThreads | Id::Mca => {}
+            Id::Help => self.stop = Some(Parsed::Help),
+            Id::Version => self.stop = Some(Parsed::Version),
+        }
+        Ok(())
+    }
+}
+
+/// The digits of `-n4` or `-np4`.
+fn attached_count(name: &str) -> Option<&str> {
+    let digits = name.strip_prefix("np").or_else(|| name.strip_prefix('n'))?;
+    (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
+}
+
+/// A number of ranks: at least 1, and few enough for MPI's `int`.
+fn parse_count(shown: &str, value: &OsStr) -> Result<u32, LaunchError> {
+    let text = value.to_string_lossy();
+    match text.parse::<u32>() {
+        Ok(0) => Err(LaunchError::usage(format!("'{shown} 0': there must be at least one rank"))),
+        Ok(count) if count <= MAX_RANKS => Ok(count),
+        Ok(_) => Err(LaunchError::usage(format!(
+            "'{shown} {text}': at most {MAX_RANKS} ranks on one host"
+        ))),
+        Err(_) => Err(LaunchError::usage(format!(
+            "'{shown} {text}': '{text}' is not a number of ranks; give a whole number from 1"
+        ))),
+    }
+}
+
+/// Linux has no more process ids than this.
+const MAX_RANKS: u32 = 4_194_304;
+
+/// Seconds, with a fraction if need be.
+pub fn parse_seconds(shown: &str, value: &OsStr) -> Result<Duration, LaunchError> {
+    let text = value.to_string_lossy();
+    let seconds = text.strip_suffix('s').unwrap_or(&text).parse::<f64>().ok();
+    seconds
+        .filter(|seconds| *seconds > 0.0)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| {
+            LaunchError::usage(format!("'{shown} {text}': give a number of seconds above 0"))
+        })
+}
+
+fn parse_bind(value: &OsStr) -> Result<Bind, LaunchError> {
+    match value.to_string_lossy().as_ref() {
+        "none" | "no" => Ok(Bind::None),
+        "core" | "cores" => Ok(Bind::Core),
+        "hwthread" | "hwthreads" | "pu" => Ok(Bind::HwThread),
+        other => Err(LaunchError::usage(format!(
+            "'--bind-to {other}': hpvm binds to 'core', 'hwthread' or 'none'"
+        ))),
+    }
+}
+
+fn split_list(value: &OsStr) -> Vec<OsString> {
+    value
+        .as_bytes()
+        .split(|byte| *byte == b',')
+        .filter(|name| !name.is_empty())
+        .map(|name| OsString::from_vec(name.to_vec()))
+        .collect()
+}
+
+/// A name that the environment can hold.
+fn variable(shown: &str, name: OsString) -> Result<OsString, LaunchError> {
+    if name.is_empty() || name.as_bytes().contains(&b'=') {
+        return Err(LaunchError::usage(format!(
+            "'{shown} {}': this is not the name of a variable",
+            name.to_string_lossy()
+        )));
+    }
+    Ok(name)
+}
+
+fn export(options: &mut Options, value: OsString) -> Result<(), LaunchError> {
+    let bytes = value.as_bytes();
+    if let Some(at) = bytes.iter().position(|byte| *byte == b'=') {
+        let name = variable("-x", OsString::from_vec(bytes[..at].to_vec()))?;
+        options.genv.push((name, OsString::from_vec(bytes[at + 1..].to_vec())));
+        return Ok(());
+    }
+    let name = variable("-x", value)?;
+    match std::env::var_os(&name) {
+        Some(value) => options.genv.push((name, value)),
+        None => options.warnings.push(format!(
+            "-x {}: the variable is not set, so there is nothing to pass on",
+            name.to_string_lossy()
+        )),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    fn request(line: &str) -> Request {
+        match parse("mpirun", &words(line)) {
+            Ok(Parsed::Run(request)) => *request,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    fn refusal(line: &str) -> String {
+        match parse("mpirun", &words(line)) {
+            Err(error) => {
+                assert_eq!(error.code, crate::error::USAGE);
+                error.message
+            }
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn both_dialects() {
+        for line in [
+            "-n 4 prog",
+            "-np 4 prog",
+            "--np 4 prog",
+            "-n4 prog",
+            "-np4 prog",
+            "--np=4 prog",
+            "-ppn 4 prog",
+            "-N 4 prog",
+            "-host localhost:4 prog",
+            "--host=localhost:2,127.0.0.1:2 prog",
+            "--oversubscribe --allow-run-as-root --mca btl self -n 4 -- prog",
+        ] {
+            let request = request(line);
+            assert_eq!(request.programs[0].ranks, 4, "{line}");
+            assert_eq!(request.programs[0].argv, words("prog"), "{line}");
+        }
+    }
+
+    #[test]
+    fn options_end_at_the_program() {
+        let request = request("-n 2 prog -n 3 --tag-output -- x");
+        assert_eq!(request.programs[0].ranks, 2);
+        assert_eq!(request.programs[0].argv, words("prog -n 3 --tag-output -- x"));
+        assert!(!request.options.tag);
+    }
+
+    #[test]
+    fn several_programs() {
+        let request = request("-genv A 1 -n 2 -env B 2 a x : -wdir /tmp -n 3 b : c");
+        let ranks: Vec<_> = request.programs.iter().map(|program| program.ranks).collect();
+        assert_eq!(ranks, [2, 3, 1]);
+        assert_eq!(request.options.genv, [("A".into(), "1".into())]);
+        assert_eq!(request.programs[0].env, [("B".into(), "2".into())]);
+        assert_eq!(request.programs[1].wdir, Some(PathBuf::from("/tmp")));
+        assert!(request.programs[2].env.is_empty());
+    }
+
+    #[test]
+    fn refusals_name_the_token() {
+        for (line, part) in [
+            ("", "no program given; usage: mpirun"),
+            ("-n 2", "no program given"),
+            ("-n 2 a :", "no program given after ':'"),
+            (": a", "no program given before ':'"),
+            ("-n", "'-n' needs a value: N"),
+            ("-n 0 a", "at least one rank"),
+            ("-n -3 a", "'-3' is not a number of ranks"),
+            ("-n 99999999 a", "at most"),
+            ("-np two a", "'two' is not a number"),
+            ("--hotsfile x a", "unknown flag '--hotsfile'; did you mean '--hostfile'?"),
+            ("-zzzzzz a", "unknown flag '-zzzzzz'; see --help"),
+            ("--tag-output=3 a", "takes no value"),
+            ("--bind-to socket a", "'--bind-to socket'"),
+            ("--timeout 0 a", "above 0"),
+            ("--timeout x a", "'--timeout x'"),
+            ("-ppn 2 -n 4 a", "remote hosts are not supported yet"),
+            ("-genv A", "'-genv' needs a value: VALUE"),
+            ("-x =3 a", "not the name of a variable"),
+        ] {
+            let message = refusal(line);
+            assert!(message.contains(part), "{line}: {message}");
+        }
+    }
+
+    #[test]
+    fn help_wins_over_a_missing_program() {
+        assert!(matches!(parse("mpirun", &words("-n 2 --help")), Ok(Parsed::Help)));
+        assert!(matches!(parse("mpirun", &words("-V")), Ok(Parsed::Version)));
+    }
+}

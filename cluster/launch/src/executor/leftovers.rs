@@ -1,0 +1,101 @@
+//! Processes that ranks have started and left behind. The launcher is their sub-reaper: whoever
+//! loses its parent becomes the launcher's child, so that nothing escapes by daemonising.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::sys;
+
+/// Finds the job's processes among the launcher's children.
+#[derive(Debug)]
+pub struct Leftovers {
+    /// Children that are not the job's: the guardian, and those we had before (a shell that
+    /// became the launcher by `exec` leaves us its background processes).
+    foreign: BTreeSet<i32>,
+}
+
+impl Leftovers {
+    /// Becomes the sub-reaper. To be called after the guardian was started and before any rank.
+    pub fn new() -> Self {
+        // SAFETY: sets a flag of this process. Without it, orphans are found by group only.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+        Self { foreign: children() }
+    }
+
+    /// Collects the exit status of every child that has ended and is not in `keep`. Says whether
+    /// a child of the job is still alive.
+    pub fn reap(&self, keep: impl Fn(i32) -> bool) -> bool {
+        let mut alive = false;
+        for pid in children().difference(&self.foreign).filter(|pid| !keep(**pid)) {
+            // SAFETY: asks for one child's status without waiting; the status is not wanted.
+            let ended = unsafe { libc::waitpid(*pid, std::ptr::null_mut(), libc::WNOHANG) };
+            alive |= ended == 0;
+        }
+        alive
+    }
+
+    /// Sends a signal to everything that descends from the launcher and is the job's.
+    pub fn signal(&self, number: i32) {
+        for pid in self.descendants() {
+            sys::kill(pid, number);
+        }
+    }
+
+    fn descendants(&self) -> Vec<i32> {
+        let mut by_parent: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+        for pid in all_pids() {
+            if let Some(parent) = parent_of(pid) {
+                by_parent.entry(parent).or_default().push(pid);
+            }
+        }
+        let mut found = Vec::new();
+        let mut parents = vec![std::process::id() as i32];
+        while let Some(parent) = parents.pop() {
+            for pid in by_parent.remove(&parent).unwrap_or_default() {
+                if !self.foreign.contains(&pid) {
+                    found.push(pid);
+                    parents.push(pid);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The numbers of all processes there are.
+pub fn all_pids() -> impl Iterator<Item = i32> {
+    std::fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn children() -> BTreeSet<i32> {
+    let own = std::process::id() as i32;
+    match std::fs::read_to_string(format!("/proc/self/task/{own}/children")) {
+        Ok(text) => text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
+        // A kernel without that file: look at every process.
+        Err(_) => all_pids().filter(|pid| parent_of(*pid) == Some(own)).collect(),
+    }
+}
+
+fn parent_of(pid: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything, so count from its end: state, parent.
+    stat[stat.rfind(')')? + 1..].split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_seen() {
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let pid = child.id() as i32;
+        assert_eq!(parent_of(pid), Some(std::process::id() as i32));
+        assert!(all_pids().any(|other| other == pid));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

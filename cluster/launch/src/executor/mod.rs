@@ -1,0 +1,508 @@
+//! Performs what the [dispatcher](crate::dispatcher) decides: one thread, one epoll loop.
+
+pub mod guardian;
+pub mod leftovers;
+pub mod rank;
+pub mod signals;
+pub mod spawn;
+pub mod stdin;
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+use crate::bind::Cpus;
+use crate::dispatcher::{Action, Dispatcher, Event};
+use crate::error::LaunchError;
+use crate::output::mux::{Mux, Prefix};
+use crate::output::sink::Sink;
+use crate::program;
+use crate::sys::{self, Epoll};
+use guardian::Guardian;
+use leftovers::Leftovers;
+use rank::RankIo;
+use signals::Signals;
+use spawn::{Image, Nursery, Stage};
+use stdin::Typing;
+
+/// A job ready to be started.
+#[derive(Debug)]
+pub struct Plan {
+    pub label: String,
+    pub job: String,
+    pub images: Vec<Image>,
+    /// For each rank the index of its image.
+    pub ranks: Vec<usize>,
+    /// Places to bind ranks to, in turn; empty for none.
+    pub places: Vec<Cpus>,
+    pub prefix: Prefix,
+    pub quiet: bool,
+}
+
+/// How a job ended.
+#[derive(Debug)]
+pub struct Outcome {
+    pub code: i32,
+    pub elapsed: Duration,
+}
+
+/// What an epoll event is about; the rank is in the lower half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Exit = 0,
+    Pmi = 1,
+    Output = 2,
+    Error = 3,
+    Signal = 4,
+    Sink = 5,
+    Failure = 6,
+    Terminal = 7,
+    TypingPipe = 8,
+}
+
+impl Source {
+    pub(crate) fn token(self, rank: u32) -> u64 {
+        (self as u64) << 32 | u64::from(rank)
+    }
+
+    fn of(token: u64) -> (Self, u32) {
+        let source = match token >> 32 {
+            0 => Source::Exit,
+            1 => Source::Pmi,
+            2 => Source::Output,
+            3 => Source::Error,
+            4 => Source::Signal,
+            5 => Source::Sink,
+            6 => Source::Failure,
+            7 => Source::Terminal,
+            _ => Source::TypingPipe,
+        };
+        (source, token as u32)
+    }
+}
+
+/// How often orphans that have ended are collected while ranks run.
+const REAP_EVERY: Duration = Duration::from_millis(500);
+
+/// Runs a job to its end. The process must have one thread, and this takes it over: its signals,
+/// its children, its standard streams.
+/// `report` makes the text that is written last.
+pub fn execute(
+    plan: Plan,
+    dispatcher: &mut Dispatcher,
+    report: impl Fn(&Dispatcher, &Outcome) -> Option<String>,
+) -> Result<Outcome, LaunchError> {
+    let guardian = Guardian::start(&plan.job)
+        .map_err(|error| LaunchError::system("cannot start the guardian process", &error))?;
+    let job = Executor::new(plan, dispatcher, &guardian)
+        .map_err(|error| LaunchError::system("cannot prepare the job", &error));
+    let outcome = match job {
+        Ok(mut job) => {
+            let outcome = job.run();
+            if let Ok(outcome) = &outcome
+                && let Some(text) = report(job.dispatcher, outcome)
+            {
+                job.muxes[1].message(&text, job.sinks[1].buffer());
+            }
+            job.drain();
+            outcome
+        }
+        Err(error) => Err(error),
+    };
+    guardian.dismiss();
+    outcome
+}
+
+struct Executor<'a> {
+    plan: Plan,
+    dispatcher: &'a mut Dispatcher,
+    guardian: &'a Guardian,
+    leftovers: Leftovers,
+    signals: Signals,
+    nursery: Nursery,
+    epoll: Epoll,
+    ranks: Vec<RankIo>,
+    /// Standard output and standard error: how lines are joined, and where they go.
+    muxes: [Mux; 2],
+    sinks: [Sink; 2],
+    sink_watched: [bool; 2],
+    typing: Option<Typing>,
+    typing_watched: [bool; 2],
+    start: Instant,
+    reap_at: Option<Duration>,
+    output_broken: bool,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Executor<'a> {
+    fn new(plan: Plan, dispatcher: &'a mut Dispatcher, guardian: &'a Guardian) -> io::Result<Self> {
+        let leftovers = Leftovers::new();
+        let signals = Signals::new()?;
+        let limit = sys::descriptor_limit()?;
+        let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
+        // If it cannot be raised, opening too many says so.
+        let _ = sys::set_descriptor_limit(&raised);
+        let nursery = Nursery::new(signals.old_mask, limit)?;
+        let epoll = Epoll::new()?;
+        epoll.add(signals.fd.as_raw_fd(), libc::EPOLLIN, Source::Signal.token(0))?;
+        let failures = nursery.failure_read.as_raw_fd();
+        epoll.add(failures, libc::EPOLLIN, Source::Failure.token(0))?;
+        let count = plan.ranks.len();
+        let mux = || Mux::new(count, plan.prefix, crate::clock::stamp);
+        Ok(Self {
+            muxes: [mux(), mux()],
+            sinks: [Sink::new(1)?, Sink::new(2)?],
+            sink_watched: [false; 2],
+            typing: None,
+            typing_watched: [false; 2],
+            ranks: Vec::with_capacity(count),
+            start: Instant::now(),
+            reap_at: None,
+            output_broken: false,
+            buffer: vec![0; 64 << 10],
+            plan,
+            dispatcher,
+            guardian,
+            leftovers,
+            signals,
+            nursery,
+            epoll,
+        })
+    }
+
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn run(&mut self) -> Result<Outcome, LaunchError> {
+        self.start_ranks();
+        let mut tokens = Vec::new();
+        let code = loop {
+            if let Some(code) = self.act() {
+                break code;
+            }
+            self.write_outputs();
+            self.watch();
+            let timeout = self.timeout();
+            self.epoll
+                .wait(timeout, &mut tokens)
+                .map_err(|error| LaunchError::system("cannot wait for the ranks", &error))?;
+            for token in &tokens {
+                self.happened(*token);
+            }
+            self.tick();
+        };
+        Ok(Outcome { code, elapsed: self.now() })
+    }
+
+    /// Writes the launcher's last words and what is left of the output. Waits for a slow reader,
+    /// but not against a signal.
+    fn drain(&mut self) {
+        for side in 0..2 {
+            self.muxes[side].flush(self.sinks[side].buffer());
+        }
+        let mut tokens = Vec::new();
+        loop {
+            self.sinks.iter_mut().for_each(Sink::write);
+            if self.sinks.iter().all(|sink| sink.pending() == 0) {
+                return;
+            }
+            self.watch_sinks();
+            if self.epoll.wait(-1, &mut tokens).is_err() {
+                return;
+            }
+            while let Some(number) = self.signals.next() {
+                if matches!(number, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT) {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn start_ranks(&mut self) {
+        for rank in 0..self.plan.ranks.len() as u32 {
+            match self.start_rank(rank) {
+                Ok(pid) => {
+                    let now = self.now();
+                    self.dispatcher.handle(Event::Started { rank, pid }, now);
+                }
+                Err(error) => {
+                    let count = self.plan.ranks.len();
+                    let hint = match error.raw_os_error() {
+                        Some(libc::EAGAIN) => " (limit of processes? see ulimit -u)",
+                        Some(libc::EMFILE) => " (limit of open files: see ulimit -Hn)",
+                        Some(libc::ENFILE) => " (the system's limit of open files)",
+                        Some(libc::ENOMEM) => " (memory)",
+                        _ => "",
+                    };
+                    let error = crate::error::plain(&error);
+                    let text = format!("cannot start rank {rank} of {count}: {error}{hint}");
+                    let now = self.now();
+                    self.dispatcher.handle(Event::NotStarted { rank, text, code: 1 }, now);
+                    for absent in rank..count as u32 {
+                        self.ranks.push(RankIo::absent());
+                        for side in 0..2 {
+                            self.muxes[side].close(absent, self.sinks[side].buffer());
+                        }
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn start_rank(&mut self, rank: u32) -> io::Result<libc::pid_t> {
+        let mut typed = None;
+        if rank == 0
+            && let Some((typing, pipe)) = Typing::new()?
+        {
+            self.typing = Some(typing);
+            typed = Some(pipe);
+        }
+        let stdin = match (&typed, rank) {
+            (Some(pipe), _) => pipe.as_raw_fd(),
+            (None, 0) => 0,
+            (None, _) => self.nursery.null(),
+        };
+        let image = &self.plan.images[self.plan.ranks[rank as usize]];
+        let places = &self.plan.places;
+        let cpus = (!places.is_empty()).then(|| &places[rank as usize % places.len()]);
+        let cpus = cpus.map(crate::bind::kernel_set);
+        let io = RankIo::start(rank, image, &self.nursery, &self.epoll, stdin, cpus)?;
+        let pid = io.pid;
+        self.guardian.add(pid);
+        self.ranks.push(io);
+        Ok(pid)
+    }
+
+    /// Performs all actions that wait; gives the exit code when the job is over.
+    fn act(&mut self) -> Option<i32> {
+        while let Some(action) = self.dispatcher.poll_action() {
+            match action {
+                Action::Reply { rank, text } => {
+                    self.ranks[rank as usize].send(&text, rank, &self.epoll);
+                }
+                Action::Signal(number) => {
+                    // Group by group: unlike the processes, the groups are known for certain, as
+                    // their leaders are not reaped before the end.
+                    for rank in self.ranks.iter().filter(|rank| rank.pid > 1 && !rank.reaped) {
+                        sys::kill(-rank.pid, number);
+                    }
+                }
+                Action::SignalLeftovers(number) => self.leftovers.signal(number),
+                Action::Survey => self.survey(),
+                Action::StopSelf => sys::kill(std::process::id() as i32, libc::SIGSTOP),
+                Action::Error(text) => self.message(&text),
+                Action::Note(text) if !self.plan.quiet => self.message(&text),
+                Action::Note(_) => {}
+                Action::Done(code) => return Some(code),
+            }
+        }
+        None
+    }
+
+    fn message(&mut self, text: &str) {
+        let line = format!("{}: {text}", self.plan.label);
+        self.muxes[1].message(&line, self.sinks[1].buffer());
+    }
+
+    fn survey(&mut self) {
+        self.ranks.iter_mut().for_each(|rank| rank.reaped = true);
+        let processes = self.leftovers.reap(|_| false);
+        let outputs = self.muxes.iter().any(|mux| mux.open() > 0);
+        let now = self.now();
+        self.dispatcher.handle(Event::Survey { processes, outputs }, now);
+    }
+
+    fn happened(&mut self, token: u64) {
+        let (source, rank) = Source::of(token);
+        match source {
+            Source::Exit => self.rank_exited(rank),
+            Source::Pmi => self.read_pmi(rank),
+            Source::Output => {
+                self.read_output(rank, 0);
+            }
+            Source::Error => {
+                self.read_output(rank, 1);
+            }
+            Source::Signal => self.read_signals(),
+            Source::Sink => {}
+            Source::Failure => self.read_failures(),
+            Source::Terminal => {
+                let now = self.now();
+                self.typing.iter_mut().for_each(|typing| typing.terminal_ready(now));
+            }
+            Source::TypingPipe => self.typing.iter_mut().for_each(Typing::pipe_ready),
+        }
+    }
+
+    fn rank_exited(&mut self, rank: u32) {
+        // What it did before it ended comes first.
+        self.read_failures();
+        self.read_pmi(rank);
+        let Some(ended) = self.ranks[rank as usize].take_exit(&self.epoll) else { return };
+        for side in 0..2 {
+            while self.read_output(rank, side) && !self.sinks[side].full() {}
+        }
+        let now = self.now();
+        self.dispatcher.handle(Event::Exited { rank, ended }, now);
+    }
+
+    fn read_pmi(&mut self, rank: u32) {
+        let now = self.now();
+        let io = &mut self.ranks[rank as usize];
+        io.read_pmi(rank, &self.epoll, &mut self.buffer, |event| {
+            self.dispatcher.handle(event, now);
+        });
+    }
+
+    /// One read of a rank's output; true when it brought something.
+    fn read_output(&mut self, rank: u32, side: usize) -> bool {
+        if !self.muxes[side].wants(rank) {
+            return false;
+        }
+        let now = self.now();
+        let out = self.sinks[side].buffer();
+        match self.ranks[rank as usize].read_output(side, &self.epoll, &mut self.buffer) {
+            rank::Read::Nothing => false,
+            rank::Read::Bytes(count) => {
+                self.muxes[side].data(rank, &self.buffer[..count], now, out);
+                true
+            }
+            rank::Read::End => {
+                self.muxes[side].close(rank, out);
+                false
+            }
+        }
+    }
+
+    fn read_signals(&mut self) {
+        while let Some(number) = self.signals.next() {
+            let now = self.now();
+            if number == libc::SIGCHLD {
+                self.reap_at.get_or_insert(now + REAP_EVERY);
+                self.look_for_exits();
+            } else {
+                self.dispatcher.handle(Event::Signal(number), now);
+            }
+        }
+    }
+
+    /// Where the kernel has no process descriptors, `SIGCHLD` has to do.
+    fn look_for_exits(&mut self) {
+        for rank in 0..self.ranks.len() {
+            if self.ranks[rank].waits_for_sigchld() {
+                self.rank_exited(rank as u32);
+            }
+        }
+    }
+
+    fn read_failures(&mut self) {
+        while let Some((rank, stage, errno)) = self.nursery.next_failure() {
+            let Some(index) = self.plan.ranks.get(rank as usize) else { continue };
+            let file = &self.plan.images[*index].file;
+            let error = match stage {
+                Stage::Exec => program::refused(file, errno),
+                _ => {
+                    let what = match stage {
+                        Stage::Descriptors => "connect the streams of",
+                        Stage::Folder => "enter the working folder of",
+                        _ => "bind",
+                    };
+                    let text = crate::error::errno_text(errno);
+                    LaunchError::new(1, format!("cannot {what} rank {rank}: {text}"))
+                }
+            };
+            let (text, code) = (error.message, error.code);
+            let now = self.now();
+            self.dispatcher.handle(Event::NotExecuted { rank, text, code }, now);
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = self.now();
+        for side in 0..2 {
+            self.muxes[side].tick(now, self.sinks[side].buffer());
+        }
+        self.typing.iter_mut().for_each(|typing| typing.tick(now));
+        if self.reap_at.is_some_and(|at| now >= at) {
+            self.reap_at = None;
+            let ranks: std::collections::BTreeSet<i32> =
+                self.ranks.iter().map(|rank| rank.pid).collect();
+            self.leftovers.reap(|pid| ranks.contains(&pid));
+        }
+        self.dispatcher.handle(Event::Tick, now);
+    }
+
+    fn write_outputs(&mut self) {
+        self.sinks.iter_mut().for_each(Sink::write);
+        if let Some(errno) = self.sinks[0].broken()
+            && !std::mem::replace(&mut self.output_broken, true)
+        {
+            let now = self.now();
+            self.dispatcher.handle(Event::OutputBroken { errno }, now);
+        }
+    }
+
+    /// Brings the set of watched descriptors in line with what can be handled now.
+    fn watch(&mut self) {
+        for (rank, io) in self.ranks.iter_mut().enumerate() {
+            for side in 0..2 {
+                let wanted = self.muxes[side].wants(rank as u32) && !self.sinks[side].full();
+                io.watch_output(side, wanted, rank as u32, &self.epoll);
+            }
+        }
+        self.watch_sinks();
+        let Some(typing) = &self.typing else { return };
+        let wanted = [typing.wants_terminal().then_some(0), typing.wants_pipe()];
+        let sources = [(libc::EPOLLIN, Source::Terminal), (libc::EPOLLOUT, Source::TypingPipe)];
+        for (index, (events, source)) in sources.into_iter().enumerate() {
+            match (wanted[index], self.typing_watched[index]) {
+                (Some(fd), false) => {
+                    self.typing_watched[index] =
+                        self.epoll.add(fd, events, source.token(0)).is_ok();
+                }
+                (None, true) => {
+                    // A closed pipe has left the set by itself.
+                    let fd = if index == 0 { Some(0) } else { typing.pipe_fd() };
+                    fd.into_iter().for_each(|fd| self.epoll.remove(fd));
+                    self.typing_watched[index] = false;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn watch_sinks(&mut self) {
+        for side in 0..2 {
+            let wanted = self.sinks[side].pending() > 0;
+            let Some(fd) = self.sinks[side].pollable() else { continue };
+            if wanted && !self.sink_watched[side] {
+                let token = Source::Sink.token(side as u32);
+                self.sink_watched[side] = self.epoll.add(fd, libc::EPOLLOUT, token).is_ok();
+            } else if !wanted && self.sink_watched[side] {
+                self.epoll.remove(fd);
+                self.sink_watched[side] = false;
+            }
+        }
+    }
+
+    /// Milliseconds until something is due, rounded up; -1 for never.
+    fn timeout(&self) -> libc::c_int {
+        let due = [
+            self.dispatcher.poll_timeout(),
+            // Held lines are useless while their sink takes nothing.
+            self.muxes[0].next_timeout().filter(|_| !self.sinks[0].full()),
+            self.muxes[1].next_timeout().filter(|_| !self.sinks[1].full()),
+            self.typing.as_ref().and_then(Typing::next_timeout),
+            self.reap_at,
+        ];
+        match due.into_iter().flatten().min() {
+            None => -1,
+            Some(due) => {
+                let wait = due.saturating_sub(self.now()).as_micros().div_ceil(1000);
+                wait.min(60_000) as libc::c_int
+            }
+        }
+    }
+}

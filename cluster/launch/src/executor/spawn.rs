@@ -1,0 +1,209 @@
+//! Starts one rank: fork, arrange the child, exec.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::environment::Environment;
+use crate::error::LaunchError;
+use crate::sys;
+
+/// A program in the form `execve` wants.
+#[derive(Debug)]
+pub struct Image {
+    pub file: PathBuf,
+    path: CString,
+    argv: Vec<CString>,
+    env: Vec<CString>,
+    wdir: CString,
+}
+
+impl Image {
+    /// Prepares a program that has been found at `file`.
+    pub fn new(
+        file: PathBuf,
+        argv: &[OsString],
+        env: &Environment,
+        wdir: &Path,
+    ) -> Result<Self, LaunchError> {
+        let mut variables = Vec::new();
+        for (name, value) in env {
+            let mut text = name.clone();
+            text.push("=");
+            text.push(value);
+            variables.push(c_string(&text)?);
+        }
+        let argv = argv.iter().map(|arg| c_string(arg)).collect::<Result<_, _>>()?;
+        let path = c_string(file.as_os_str())?;
+        let wdir = c_string(wdir.as_os_str())?;
+        Ok(Self { file, path, argv, env: variables, wdir })
+    }
+}
+
+fn c_string(text: &OsStr) -> Result<CString, LaunchError> {
+    CString::new(text.as_bytes()).map_err(|_| {
+        let shown = text.to_string_lossy().replace('\0', "\\0");
+        LaunchError::usage(format!("'{shown}' holds a zero byte"))
+    })
+}
+
+/// What all children have in common.
+#[derive(Debug)]
+pub struct Nursery {
+    /// Children that cannot exec say so here.
+    failure_write: OwnedFd,
+    /// Where the launcher reads that.
+    pub failure_read: OwnedFd,
+    /// A low descriptor number, kept free in the launcher, that is the PMI connection in a child.
+    pmi_slot: OwnedFd,
+    null: OwnedFd,
+    mask: libc::sigset_t,
+    limit: libc::rlimit,
+    launcher: libc::pid_t,
+}
+
+impl Nursery {
+    /// Prepares for starting children with this signal mask and limit of descriptors.
+    pub fn new(mask: libc::sigset_t, limit: libc::rlimit) -> io::Result<Self> {
+        let null = sys::dev_null()?;
+        let pmi_slot = sys::duplicate(null.as_raw_fd())?;
+        let (failure_read, failure_write) = sys::pipe()?;
+        sys::set_nonblocking(failure_read.as_raw_fd())?;
+        // SAFETY: the call has no arguments and cannot fail.
+        let launcher = unsafe { libc::getpid() };
+        Ok(Self { failure_write, failure_read, pmi_slot, null, mask, limit, launcher })
+    }
+
+    /// `/dev/null`, the standard input of all ranks but one.
+    pub fn null(&self) -> RawFd {
+        self.null.as_raw_fd()
+    }
+
+    /// The number under which children find their PMI connection.
+    pub fn pmi_fd(&self) -> RawFd {
+        self.pmi_slot.as_raw_fd()
+    }
+
+    /// Starts a rank. It runs in a process group of its own and dies with the launcher's thread
+    /// that calls this. A failure after the fork is reported on `failure_read`.
+    pub fn spawn(&self, image: &Image, rank: u32, fds: &ChildFds) -> io::Result<libc::pid_t> {
+        let own_env = [
+            format!("PMI_RANK={rank}"),
+            format!("MPI_LOCALRANKID={rank}"),
+            format!("PMI_FD={}", self.pmi_fd()),
+        ];
+        let own_env = own_env.map(|text| CString::new(text).unwrap_or_default());
+        let mut argv: Vec<_> = image.argv.iter().map(|text| text.as_ptr()).collect();
+        argv.push(std::ptr::null());
+        let mut envp: Vec<_> = image.env.iter().chain(&own_env).map(|var| var.as_ptr()).collect();
+        envp.push(std::ptr::null());
+        // SAFETY: the child only makes async-signal-safe calls until it execs or exits, so it does
+        // not matter what other threads held at the fork.
+        let pid = sys::check(unsafe { libc::fork() })?;
+        if pid == 0 {
+            // SAFETY: we are the fresh child; the vectors above end with null and outlive this.
+            unsafe { self.become_rank(image, rank, fds, &argv, &envp) }
+        }
+        // Both sides do it, so that the group exists for whoever looks first.
+        // SAFETY: plain integers; a failure means the child has already done it.
+        unsafe { libc::setpgid(pid, pid) };
+        Ok(pid)
+    }
+
+    /// # Safety
+    /// Only in a child just forked, with null-terminated vectors of strings.
+    unsafe fn become_rank(
+        &self,
+        image: &Image,
+        rank: u32,
+        fds: &ChildFds,
+        argv: &[*const libc::c_char],
+        envp: &[*const libc::c_char],
+    ) -> ! {
+        // SAFETY: async-signal-safe calls with valid arguments, on the child's own state.
+        unsafe {
+            libc::setpgid(0, 0);
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            // The launcher may have died before it was asked for.
+            if libc::getppid() != self.launcher {
+                libc::_exit(127);
+            }
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            libc::sigprocmask(libc::SIG_SETMASK, &self.mask, std::ptr::null_mut());
+            for (from, to) in [(fds.stdin, 0), (fds.stdout, 1), (fds.stderr, 2)] {
+                if from != to && libc::dup2(from, to) < 0 {
+                    self.give_up(rank, Stage::Descriptors);
+                }
+            }
+            if libc::dup2(fds.pmi, self.pmi_fd()) < 0 {
+                self.give_up(rank, Stage::Descriptors);
+            }
+            libc::setrlimit(libc::RLIMIT_NOFILE, &self.limit);
+            if libc::chdir(image.wdir.as_ptr()) != 0 {
+                self.give_up(rank, Stage::Folder);
+            }
+            if let Some(cpus) = &fds.cpus
+                && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), cpus) != 0
+            {
+                self.give_up(rank, Stage::Binding);
+            }
+            libc::execve(image.path.as_ptr(), argv.as_ptr(), envp.as_ptr());
+            self.give_up(rank, Stage::Exec);
+        }
+    }
+
+    /// # Safety
+    /// Only in a child.
+    unsafe fn give_up(&self, rank: u32, stage: Stage) -> ! {
+        // SAFETY: errno is the calling thread's own; write and _exit are async-signal-safe, the
+        // record is readable for its size and below PIPE_BUF, so it arrives whole.
+        unsafe {
+            let record = [rank, stage as u32, *libc::__errno_location() as u32];
+            libc::write(
+                self.failure_write.as_raw_fd(),
+                record.as_ptr().cast(),
+                size_of_val(&record),
+            );
+            libc::_exit(127)
+        }
+    }
+
+    /// The next report of a child that could not become its program.
+    pub fn next_failure(&self) -> Option<(u32, Stage, i32)> {
+        let mut bytes = [0_u8; 12];
+        let count = sys::read(self.failure_read.as_raw_fd(), &mut bytes).ok()?;
+        if count != bytes.len() {
+            return None;
+        }
+        let word = |at: usize| {
+            u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let stage = match word(4) {
+            0 => Stage::Descriptors,
+            1 => Stage::Folder,
+            2 => Stage::Binding,
+            _ => Stage::Exec,
+        };
+        Some((word(0), stage, word(8) as i32))
+    }
+}
+
+/// The step at which a child failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Descriptors = 0,
+    Folder = 1,
+    Binding = 2,
+    Exec = 3,
+}
+
+/// What one child gets.
+pub struct ChildFds {
+    pub stdin: RawFd,
+    pub stdout: RawFd,
+    pub stderr: RawFd,
+    pub pmi: RawFd,
+    pub cpus: Option<libc::cpu_set_t>,
+}

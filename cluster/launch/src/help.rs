@@ -1,0 +1,164 @@
+//! Help text and man page of `hpvm run`, made from the table of flags.
+
+use std::fmt::Write;
+
+use crate::flags::{FLAGS, Flag, Group, spelled};
+use crate::run::TIMEOUT_VARIABLE;
+
+const ABOUT: &str = "Start a parallel program: N copies (ranks) of it on this machine.";
+
+const RULES: &[&str] = &[
+    "Options end at the first word that is not one, or at '--'; everything after the program is \
+     the program's. Every long flag may be written with one dash or two, and with '=' or a space \
+     before its value. ':' separates programs that run as one job; each has its own -n, -env, \
+     -wdir, and gets its position as MPI's application number.",
+    "Standard input goes to rank 0. Output is joined line by line; standard output and standard \
+     error stay apart. Each rank runs in a process group of its own.",
+    "The job ends when all ranks have ended. When a rank is killed, calls MPI_Abort, exits without \
+     MPI_Finalize, or (not being an MPI program) exits with a code other than 0, the others get \
+     SIGTERM and 0.4 s later SIGKILL. SIGINT, SIGTERM and SIGHUP are passed on and followed by \
+     SIGKILL after 2 s, or at once when a second one comes; SIGQUIT, SIGUSR1 and SIGUSR2 are \
+     passed on; Ctrl-Z stops the whole job.",
+];
+
+const CODES: &[(&str, &str)] = &[
+    ("0", "all ranks ended well"),
+    ("code of the first rank that failed", "also MPI_Abort's, modulo 256, 1 instead of 0"),
+    ("128 + signal", "the first rank that failed was killed by it, or the job was ended by it"),
+    ("1", "a rank left without MPI_Finalize and with code 0; the job could not be started"),
+    ("2", "wrong usage"),
+    ("124", "--timeout"),
+    ("126, 127", "the program cannot be executed; was not found"),
+];
+
+const VARIABLES_READ: &[(&str, &str)] = &[
+    ("PATH", "where programs without a slash in their name are searched"),
+    (TIMEOUT_VARIABLE, "time limit in seconds, where --timeout is not given"),
+];
+
+const VARIABLES_SET: &[(&str, &str)] = &[
+    ("PMI_RANK, PMI_SIZE, PMI_FD", "rank, number of ranks, connection to the launcher (PMI-1)"),
+    ("MPI_LOCALRANKID, MPI_LOCALNRANKS", "rank on this host, number of ranks on this host"),
+    ("HPVM_JOB_ID", "a name of the job, unique; OUTER/INNER for a job started in a job"),
+    ("LD_LIBRARY_PATH", "hpvm's library folder is put in front, unless --no-library-path"),
+];
+
+/// A flag as help shows it: `-n, --np N`.
+fn usage_of(flag: &Flag) -> String {
+    let mut names: Vec<String> = flag.names.iter().map(|name| spelled(name)).collect();
+    names.sort_by_key(|name| name.starts_with("--"));
+    let mut text = names.join(", ");
+    for value in flag.values {
+        let _ = write!(text, " {value}");
+    }
+    text
+}
+
+/// The text of `--help` for the command of this name.
+pub fn text(label: &str) -> String {
+    let mut out = format!("{ABOUT}\n\nUsage: {}\n", synopsis(label));
+    for group in Group::ALL {
+        let _ = write!(out, "\n{}:\n", group.title());
+        for flag in FLAGS.iter().filter(|flag| flag.group == group) {
+            let _ = writeln!(out, "  {}", usage_of(flag));
+            wrap(&mut out, flag.help, 10);
+        }
+    }
+    out.push('\n');
+    for rule in RULES {
+        wrap(&mut out, rule, 0);
+        out.push('\n');
+    }
+    for (title, rows) in
+        [("Exit code", CODES), ("Variables read", VARIABLES_READ), ("Variables set", VARIABLES_SET)]
+    {
+        let _ = writeln!(out, "{title}:");
+        for (name, meaning) in rows {
+            wrap(&mut out, &format!("{name}: {meaning}"), 2);
+        }
+        out.push('\n');
+    }
+    out.pop();
+    out
+}
+
+fn synopsis(label: &str) -> String {
+    format!("{label} [FLAGS] PROGRAM [ARGUMENTS] [: [FLAGS] PROGRAM [ARGUMENTS]]...")
+}
+
+fn wrap(out: &mut String, text: &str, indent: usize) {
+    const WIDTH: usize = 88;
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > WIDTH {
+            out.push('\n');
+            column = 0;
+        }
+        if column == 0 {
+            out.extend(std::iter::repeat_n(' ', indent));
+            column = indent + length;
+        } else {
+            out.push(' ');
+            column += 1 + length;
+        }
+        out.push_str(word);
+    }
+    out.push('\n');
+}
+
+/// The man page for the command of this name, for example `mpirun` or `hpvm run`.
+pub fn man(label: &str) -> String {
+    let page = label.replace(' ', "-");
+    let mut out = format!(
+        ".TH {} 1 \"\" \"hpvm {}\"\n.SH NAME\n{} \\- start a parallel program\n.SH SYNOPSIS\n{}\n",
+        escape(&page.to_uppercase()),
+        env!("CARGO_PKG_VERSION"),
+        escape(&page),
+        escape(&synopsis(label)),
+    );
+    let _ = writeln!(out, ".SH DESCRIPTION\n{}", escape(ABOUT));
+    for rule in RULES {
+        let _ = writeln!(out, ".PP\n{}", escape(rule));
+    }
+    for group in Group::ALL {
+        let _ = writeln!(out, ".SH {}", group.title().to_uppercase());
+        for flag in FLAGS.iter().filter(|flag| flag.group == group) {
+            let _ = writeln!(out, ".TP\n.B {}\n{}", escape(&usage_of(flag)), escape(flag.help));
+        }
+    }
+    for (title, rows) in [
+        ("EXIT STATUS", CODES),
+        ("ENVIRONMENT READ", VARIABLES_READ),
+        ("ENVIRONMENT SET", VARIABLES_SET),
+    ] {
+        let _ = writeln!(out, ".SH {title}");
+        for (name, meaning) in rows {
+            let _ = writeln!(out, ".TP\n.B {}\n{}", escape(name), escape(meaning));
+        }
+    }
+    out.push_str(".SH SEE ALSO\n.BR hpvm (1)\n");
+    out
+}
+
+/// Text that roff takes literally.
+fn escape(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('-', "\\-");
+    if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flag_is_in_both() {
+        let (help, man) = (text("mpirun"), man("mpirun"));
+        for flag in FLAGS {
+            assert!(help.contains(&usage_of(flag)), "{flag:?}");
+            assert!(man.contains(&escape(&usage_of(flag))), "{flag:?}");
+        }
+        assert!(help.lines().all(|line| line.len() <= 100), "{help}");
+        assert!(!man.lines().any(|line| line.starts_with('\'')));
+    }
+}

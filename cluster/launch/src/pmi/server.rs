@@ -1,0 +1,446 @@
+//! Answers the commands of the ranks: who they are, the key-value space, the barrier.
+//!
+//! A pure state machine: [`Server::handle`] takes one line of one rank and says what to send.
+
+use std::collections::HashMap;
+
+use super::line::{Command, clip};
+use super::{KEY_MAX, NAME_MAX, VALUE_MAX};
+
+/// Bytes of keys and values that one job may store. A full 1024-byte value for each of a hundred
+/// thousand ranks fits.
+pub const STORE_MAX: usize = 256 << 20;
+
+/// How far a rank has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientState {
+    /// It has not said anything yet; a plain program never does.
+    Silent,
+    Initialised,
+    Finalised,
+}
+
+/// What follows from a command.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whole lines to send.
+    pub replies: Vec<(u32, String)>,
+    pub event: Option<ClientEvent>,
+}
+
+/// Something the job must react to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ClientEvent {
+    /// The rank asked for the job's end with this code.
+    Abort { code: i32, message: Option<String> },
+    /// The rank broke the protocol; the text says how.
+    Malformed(String),
+}
+
+#[derive(Debug)]
+struct Client {
+    state: ClientState,
+    appnum: u32,
+    in_barrier: bool,
+    /// The pairs of an unfinished `mcmd`: only what the answer depends on.
+    multi: Option<Multi>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Multi {
+    total: i64,
+    so_far: i64,
+}
+
+/// The key-value space, the barrier and the name service of one job.
+#[derive(Debug)]
+pub struct Server {
+    name: String,
+    clients: Vec<Client>,
+    values: HashMap<String, String>,
+    /// Keys in the order of their first put, for `getbyidx`.
+    keys: Vec<String>,
+    stored: usize,
+    services: HashMap<String, String>,
+    waiting: u32,
+}
+
+impl Server {
+    /// A server for ranks whose application numbers are given; `job` names the key-value space.
+    pub fn new(job: &str, appnums: &[u32]) -> Self {
+        let client = |appnum: &u32| Client {
+            state: ClientState::Silent,
+            appnum: *appnum,
+            in_barrier: false,
+            multi: None,
+        };
+        let mut name = format!("kvs_{job}");
+        name.truncate(NAME_MAX - 1);
+        let mut server = Self {
+            name,
+            clients: appnums.iter().map(client).collect(),
+            values: HashMap::new(),
+            keys: Vec::new(),
+            stored: 0,
+            services: HashMap::new(),
+            waiting: 0,
+        };
+        let mapping = format!("(vector,(0,1,{}))", appnums.len());
+        server.store("PMI_process_mapping", &mapping);
+        server
+    }
+
+    /// How far a rank has come.
+    pub fn state(&self, rank: u32) -> ClientState {
+        self.clients[rank as usize].state
+    }
+
+    /// A rank that waits in the barrier, if any does.
+    pub fn barrier_waiter(&self) -> Option<u32> {
+        if self.waiting == 0 {
+            return None;
+        }
+        self.clients.iter().position(|client| client.in_barrier).map(|rank| rank as u32)
+    }
+
+    /// Handles one line of a rank.
+    pub fn handle(&mut self, rank: u32, line: &[u8]) -> Outcome {
+        let result = match self.clients[rank as usize].multi {
+            Some(multi) => self.multi_line(rank, multi, line),
+            None => Command::parse(line).and_then(|command| self.command(rank, &command)),
+        };
+        result.unwrap_or_else(|fault| Outcome {
+            replies: Vec::new(),
+            event: Some(ClientEvent::Malformed(fault)),
+        })
+    }
+
+    fn command(&mut self, rank: u32, command: &Command) -> Result<Outcome, String> {
+        if command.multi {
+            if command.name != "spawn" {
+                return Err(format!("'mcmd={}' is not known", clip(command.name)));
+            }
+            self.clients[rank as usize].multi = Some(Multi::default());
+            return Ok(Outcome::default());
+        }
+        let state = self.state(rank);
+        if state != ClientState::Initialised && !matches!(command.name, "init" | "abort") {
+            let when = if state == ClientState::Silent { "before" } else { "after" };
+            let which = if state == ClientState::Silent { "init" } else { "finalize" };
+            return Err(format!("'cmd={}' came {when} 'cmd={which}'", clip(command.name)));
+        }
+        let reply = match command.name {
+            "init" => self.init(rank, command)?,
+            "get_maxes" => format!(
+                "cmd=maxes kvsname_max={NAME_MAX} keylen_max={KEY_MAX} vallen_max={VALUE_MAX} rc=0"
+            ),
+            "get_appnum" => {
+                format!("cmd=appnum appnum={} rc=0", self.clients[rank as usize].appnum)
+            }
+            "get_my_kvsname" => format!("cmd=my_kvsname kvsname={} rc=0", self.name),
+            "get_universe_size" => {
+                format!("cmd=universe_size size={} rc=0", self.clients.len())
+            }
+            "put" => self.put(command)?,
+            "get" => self.get(command)?,
+            "getbyidx" => self.get_by_index(command)?,
+            "barrier_in" => return self.barrier_in(rank),
+            "publish_name" => self.publish(command)?,
+            "lookup_name" => self.lookup(command)?,
+            "unpublish_name" => self.unpublish(command)?,
+            "finalize" => {
+                self.clients[rank as usize].state = ClientState::Finalised;
+                "cmd=finalize_ack rc=0".to_string()
+            }
+            "abort" => return abort(command),
+            "spawn" => refuse_spawn(),
+            other => return Err(format!("'cmd={}' is not known", clip(other))),
+        };
+        Ok(answer(rank, reply))
+    }
+
+    fn init(&mut self, rank: u32, command: &Command) -> Result<String, String> {
+        // A shell script may run one MPI program after another, so a finalised rank may come back.
+        if self.state(rank) == ClientState::Initialised {
+            return Err("'cmd=init' came twice".to_string());
+        }
+        let version = command.number("pmi_version")?;
+        let subversion = command.number("pmi_subversion")?;
+        let rc = if version == 1 && (0..=1).contains(&subversion) { 0 } else { -1 };
+        if rc == 0 {
+            self.clients[rank as usize].state = ClientState::Initialised;
+        }
+        Ok(format!("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc={rc}"))
+    }
+
+    fn check_name(&self, command: &Command) -> Result<(), String> {
+        match command.get("kvsname") {
+            Some(name) if name != self.name => {
+                Err(format!("'kvsname={}' is not this job's ({})", clip(name), self.name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn put(&mut self, command: &Command) -> Result<String, String> {
+        self.check_name(command)?;
+        let (key, value) = (command.need("key")?, command.need("value")?);
+        let fault = if key.is_empty() || key.len() > KEY_MAX {
+            "invalid_key_length"
+        } else if value.len() > VALUE_MAX {
+            "invalid_value_length"
+        } else if !self.store(key, value) {
+            "key_value_space_is_full"
+        } else {
+            return Ok("cmd=put_result rc=0 msg=success".to_string());
+        };
+        Ok(format!("cmd=put_result rc=-1 msg={fault}"))
+    }
+
+    fn store(&mut self, key: &str, value: &str) -> bool {
+        let old = self.values.get(key).map_or(0, |old| key.len() + old.len());
+        let stored = self.stored - old + key.len() + value.len();
+        if stored > STORE_MAX {
+            return false;
+        }
+        self.stored = stored;
+        if self.values.insert(key.to_string(), value.to_string()).is_none() {
+            self.keys.push(key.to_string());
+        }
+        true
+    }
+
+    fn get(&self, command: &Command) -> Result<String, String> {
+        self.check_name(command)?;
+        let key = command.need("key")?;
+        Ok(match self.values.get(key) {
+            Some(value) => format!("cmd=get_result rc=0 msg=success value={value}"),
+            None => {
+                let key: String = key.chars().take(KEY_MAX).collect();
+                format!("cmd=get_result rc=-1 msg=key_{key}_not_found value=unknown")
+            }
+        })
+    }
+
+    fn get_by_index(&self, command: &Command) -> Result<String, String> {
+        self.check_name(command)?;
+        let index = command.number("idx")?;
+        let key = usize::try_from(index).ok().and_then(|index| self.keys.get(index));
+        Ok(match key {
+            Some(key) => format!(
+                "cmd=getbyidx_results rc=0 nextidx={} key={key} val={}",
+                index + 1,
+                self.values[key]
+            ),
+            None => "cmd=getbyidx_results rc=-2 reason=no_more_keyvals".to_string(),
+        })
+    }
+
+    fn barrier_in(&mut self, rank: u32) -> Result<Outcome, String> {
+        let client = &mut self.clients[rank as usize];
+        if client.in_barrier {
+            return Err("'cmd=barrier_in' came twice".to_string());
+        }
+        client.in_barrier = true;
+        self.waiting += 1;
+        let mut outcome = Outcome::default();
+        if self.waiting as usize == self.clients.len() {
+            self.waiting = 0;
+            for (rank, client) in self.clients.iter_mut().enumerate() {
+                client.in_barrier = false;
+                outcome.replies.push((rank as u32, "cmd=barrier_out rc=0\n".to_string()));
+            }
+        }
+        Ok(outcome)
+    }
+
+    fn publish(&mut self, command: &Command) -> Result<String, String> {
+        let (service, port) = (command.need("service")?, command.need("port")?);
+        if self.services.contains_key(service) {
+            return Ok("cmd=publish_result rc=-1 msg=duplicate_service".to_string());
+        }
+        let size = service.len() + port.len();
+        if self.stored + size > STORE_MAX {
+            return Ok("cmd=publish_result rc=-1 msg=name_space_is_full".to_string());
+        }
+        self.stored += size;
+        self.services.insert(service.to_string(), port.to_string());
+        Ok("cmd=publish_result info=ok rc=0 msg=success".to_string())
+    }
+
+    fn lookup(&self, command: &Command) -> Result<String, String> {
+        Ok(match self.services.get(command.need("service")?) {
+            Some(port) => format!("cmd=lookup_result port={port} info=ok rc=0 msg=success"),
+            None => "cmd=lookup_result rc=-1 msg=service_not_found".to_string(),
+        })
+    }
+
+    fn unpublish(&mut self, command: &Command) -> Result<String, String> {
+        let service = command.need("service")?;
+        Ok(match self.services.remove(service) {
+            Some(port) => {
+                self.stored -= service.len() + port.len();
+                "cmd=unpublish_result info=ok rc=0 msg=success".to_string()
+            }
+            None => "cmd=unpublish_result rc=-1 msg=service_not_found".to_string(),
+        })
+    }
+
+    /// One line of a spawn: `key=value` until `endcmd`. A request may come in several parts.
+    fn multi_line(&mut self, rank: u32, multi: Multi, line: &[u8]) -> Result<Outcome, String> {
+        let text = std::str::from_utf8(line).map_err(|_| "it is not text".to_string())?.trim();
+        let state = &mut self.clients[rank as usize].multi;
+        if text == "endcmd" {
+            *state = None;
+            let last = multi.so_far >= multi.total;
+            return Ok(if last { answer(rank, refuse_spawn()) } else { Outcome::default() });
+        }
+        let Some((key, value)) = text.split_once('=') else {
+            return Err(format!("'{}' is not of the form key=value", clip(text)));
+        };
+        let number = || value.parse().map_err(|_| format!("'{}' is not a number", clip(text)));
+        let mut multi = multi;
+        match key {
+            "totspawns" => multi.total = number()?,
+            "spawnssofar" => multi.so_far = number()?,
+            _ => {}
+        }
+        *state = Some(multi);
+        Ok(Outcome::default())
+    }
+}
+
+fn answer(rank: u32, mut reply: String) -> Outcome {
+    reply.push('\n');
+    Outcome { replies: vec![(rank, reply)], event: None }
+}
+
+fn refuse_spawn() -> String {
+    "cmd=spawn_result rc=-1 errmsg=this_process_manager_cannot_spawn".to_string()
+}
+
+fn abort(command: &Command) -> Result<Outcome, String> {
+    let code = command.number("exitcode")?;
+    let message = command.get("message").map(str::to_string);
+    let event = ClientEvent::Abort { code: code as i32, message };
+    Ok(Outcome { replies: Vec::new(), event: Some(event) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(ranks: usize) -> Server {
+        let mut server = Server::new("job", &vec![0; ranks]);
+        for rank in 0..ranks {
+            let reply = say(&mut server, rank as u32, "cmd=init pmi_version=1 pmi_subversion=1");
+            assert_eq!(reply, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0");
+        }
+        server
+    }
+
+    fn say(server: &mut Server, rank: u32, line: &str) -> String {
+        let outcome = server.handle(rank, line.as_bytes());
+        assert_eq!(outcome.event, None, "{line}");
+        assert_eq!(outcome.replies.len(), 1, "{line}");
+        assert_eq!(outcome.replies[0].0, rank);
+        outcome.replies[0].1.trim_end().to_string()
+    }
+
+    fn fault(server: &mut Server, rank: u32, line: &str) -> String {
+        match server.handle(rank, line.as_bytes()).event {
+            Some(ClientEvent::Malformed(text)) => text,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn key_value_space() {
+        let mut server = server(2);
+        assert_eq!(
+            say(&mut server, 0, "cmd=get_my_kvsname"),
+            "cmd=my_kvsname kvsname=kvs_job rc=0"
+        );
+        let put = "cmd=put kvsname=kvs_job key=a value=1 2";
+        assert_eq!(say(&mut server, 0, put), "cmd=put_result rc=0 msg=success");
+        let get = "cmd=get kvsname=kvs_job key=a";
+        assert_eq!(say(&mut server, 1, get), "cmd=get_result rc=0 msg=success value=1 2");
+        let mapping = say(&mut server, 1, "cmd=get kvsname=kvs_job key=PMI_process_mapping");
+        assert!(mapping.ends_with("value=(vector,(0,1,2))"), "{mapping}");
+        let missing = say(&mut server, 1, "cmd=get kvsname=kvs_job key=b");
+        assert!(missing.contains("rc=-1 msg=key_b_not_found"), "{missing}");
+        let second = say(&mut server, 1, "cmd=getbyidx kvsname=kvs_job idx=1");
+        assert_eq!(second, "cmd=getbyidx_results rc=0 nextidx=2 key=a val=1 2");
+        assert!(say(&mut server, 1, "cmd=getbyidx kvsname=kvs_job idx=2").contains("rc=-2"));
+        assert!(fault(&mut server, 0, "cmd=get kvsname=other key=a").contains("kvsname=other"));
+    }
+
+    #[test]
+    fn lengths_are_bounded() {
+        let mut server = server(1);
+        let long = "k".repeat(KEY_MAX + 1);
+        let reply = say(&mut server, 0, &format!("cmd=put key={long} value=1"));
+        assert!(reply.contains("rc=-1 msg=invalid_key_length"), "{reply}");
+        let long = "v".repeat(VALUE_MAX + 1);
+        let reply = say(&mut server, 0, &format!("cmd=put key=k value={long}"));
+        assert!(reply.contains("rc=-1 msg=invalid_value_length"), "{reply}");
+    }
+
+    #[test]
+    fn the_barrier_opens_with_the_last_rank() {
+        let mut server = server(3);
+        for _ in 0..2 {
+            assert_eq!(server.handle(2, b"cmd=barrier_in"), Outcome::default());
+            assert_eq!(server.barrier_waiter(), Some(2));
+            assert_eq!(server.handle(0, b"cmd=barrier_in"), Outcome::default());
+            let out = server.handle(1, b"cmd=barrier_in").replies;
+            assert_eq!(out.iter().map(|(rank, _)| *rank).collect::<Vec<_>>(), [0, 1, 2]);
+            assert_eq!(server.barrier_waiter(), None);
+        }
+    }
+
+    #[test]
+    fn order_of_commands() {
+        let mut server = Server::new("job", &[0, 3]);
+        assert!(fault(&mut server, 1, "cmd=barrier_in").contains("before 'cmd=init'"));
+        say(&mut server, 1, "cmd=init pmi_version=1 pmi_subversion=1");
+        assert!(say(&mut server, 1, "cmd=get_appnum").contains("appnum=3"));
+        assert!(fault(&mut server, 1, "cmd=init pmi_version=1 pmi_subversion=1").contains("twice"));
+        server.handle(1, b"cmd=barrier_in");
+        assert!(fault(&mut server, 1, "cmd=barrier_in").contains("twice"));
+        assert_eq!(say(&mut server, 1, "cmd=finalize"), "cmd=finalize_ack rc=0");
+        assert!(fault(&mut server, 1, "cmd=barrier_in").contains("after 'cmd=finalize'"));
+        say(&mut server, 1, "cmd=init pmi_version=1 pmi_subversion=1");
+        assert!(fault(&mut server, 1, "cmd=dance").contains("'cmd=dance' is not known"));
+        let refused = say(&mut server, 0, "cmd=init pmi_version=2 pmi_subversion=0");
+        assert!(refused.ends_with("rc=-1"));
+        assert_eq!(server.state(0), ClientState::Silent);
+    }
+
+    #[test]
+    fn abort_and_names() {
+        let mut server = server(1);
+        let event = server.handle(0, b"cmd=abort exitcode=7 message=no more").event;
+        let message = Some("no more".to_string());
+        assert_eq!(event, Some(ClientEvent::Abort { code: 7, message }));
+        assert!(say(&mut server, 0, "cmd=publish_name service=s port=p").contains("rc=0"));
+        assert!(say(&mut server, 0, "cmd=publish_name service=s port=p").contains("rc=-1"));
+        assert!(say(&mut server, 0, "cmd=lookup_name service=s").contains("port=p"));
+        assert!(say(&mut server, 0, "cmd=unpublish_name service=s").contains("rc=0"));
+        assert!(say(&mut server, 0, "cmd=lookup_name service=s").contains("rc=-1"));
+    }
+
+    #[test]
+    fn spawn_is_refused_after_its_last_part() {
+        let mut server = server(1);
+        for (part, answers) in [(1, 0), (2, 1)] {
+            for line in ["mcmd=spawn", "nprocs=1", "execname=x", "totspawns=2"] {
+                assert_eq!(server.handle(0, line.as_bytes()), Outcome::default());
+            }
+            server.handle(0, format!("spawnssofar={part}").as_bytes());
+            let outcome = server.handle(0, b"endcmd");
+            assert_eq!(outcome.replies.len(), answers);
+        }
+        assert!(say(&mut server, 0, "cmd=get_universe_size").contains("size=1"));
+    }
+}

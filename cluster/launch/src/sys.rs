@@ -1,0 +1,174 @@
+//! Thin, safe covers of the system calls the launcher needs.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Turns the usual -1 into the error it stands for.
+pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn check_size(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// Takes over a descriptor that a call has just returned.
+fn own(result: libc::c_int) -> io::Result<OwnedFd> {
+    let fd = check(result)?;
+    // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A pipe, read end first; both are closed on exec.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut fds = [-1; 2];
+    // SAFETY: the array has room for the two descriptors.
+    check(unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    Ok((own(fds[0])?, own(fds[1])?))
+}
+
+/// A connected pair of stream sockets, both closed on exec.
+pub fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut fds = [-1; 2];
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    // SAFETY: the array has room for the two descriptors.
+    check(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, fds.as_mut_ptr()) })?;
+    Ok((own(fds[0])?, own(fds[1])?))
+}
+
+/// Makes reads and writes of this description return instead of waiting.
+pub fn set_nonblocking(fd: RawFd) -> io::Result<()> {
+    // SAFETY: plain flag calls on a descriptor number.
+    let flags = check(unsafe { libc::fcntl(fd, libc::F_GETFL) })?;
+    // SAFETY: as above.
+    check(unsafe { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) })?;
+    Ok(())
+}
+
+/// A copy of a descriptor, numbered from 3, closed on exec.
+pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: creates a new descriptor and touches no memory.
+    own(unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) })
+}
+
+/// The `S_IFMT` part of a descriptor's mode.
+pub fn file_type(fd: RawFd) -> io::Result<libc::mode_t> {
+    let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the pointer is to writable memory of the right size.
+    check(unsafe { libc::fstat(fd, stat.as_mut_ptr()) })?;
+    // SAFETY: zeroed is a valid stat, and fstat has filled it.
+    Ok(unsafe { stat.assume_init() }.st_mode & libc::S_IFMT)
+}
+
+/// A non-blocking description of the same pipe or terminal.
+pub fn reopen_for_writing(fd: RawFd) -> io::Result<OwnedFd> {
+    let path = std::ffi::CString::new(format!("/proc/self/fd/{fd}"))?;
+    let flags = libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
+    // SAFETY: the path is a terminated string that lives through the call.
+    own(unsafe { libc::open(path.as_ptr(), flags) })
+}
+
+/// `/dev/null`, for reading and writing.
+pub fn dev_null() -> io::Result<OwnedFd> {
+    // SAFETY: the path is a terminated string.
+    own(unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) })
+}
+
+/// One `read`.
+pub fn read(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the buffer is writable for its length.
+    check_size(unsafe { libc::read(fd, buffer.as_mut_ptr().cast(), buffer.len()) })
+}
+
+/// One `write`.
+pub fn write(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: the bytes are readable for their length.
+    check_size(unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) })
+}
+
+/// One `send` that neither waits nor raises `SIGPIPE`.
+pub fn send(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the bytes are readable for their length.
+    check_size(unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) })
+}
+
+/// Whether a write would find room or an error at once.
+pub fn writable_now(fd: RawFd) -> io::Result<bool> {
+    let mut poll = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one entry, as said.
+    Ok(check(unsafe { libc::poll(&mut poll, 1, 0) })? > 0)
+}
+
+/// A descriptor that becomes readable when the child ends.
+pub fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes two integers.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    own(fd as libc::c_int)
+}
+
+/// Sends a signal; a target that is gone is no error worth telling.
+pub fn kill(pid: libc::pid_t, signal: i32) {
+    // SAFETY: the call takes two integers.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// How many descriptors this process may open: the present and the highest limit.
+pub fn descriptor_limit() -> io::Result<libc::rlimit> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a writable rlimit.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) })?;
+    Ok(limit)
+}
+
+/// Sets the limit of open descriptors.
+pub fn set_descriptor_limit(limit: &libc::rlimit) -> io::Result<()> {
+    // SAFETY: the pointer is to a readable rlimit.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, limit) })?;
+    Ok(())
+}
+
+/// An epoll instance whose events carry a number of ours.
+#[derive(Debug)]
+pub struct Epoll(OwnedFd);
+
+impl Epoll {
+    /// A new instance.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: the call takes an integer.
+        Ok(Self(own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?))
+    }
+
+    /// Watches a descriptor for `EPOLLIN` or `EPOLLOUT`, until removed.
+    pub fn add(&self, fd: RawFd, events: libc::c_int, token: u64) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: events as u32, u64: token };
+        let epoll = self.0.as_raw_fd();
+        // SAFETY: the event lives through the call.
+        check(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &mut event) })?;
+        Ok(())
+    }
+
+    /// Stops watching a descriptor.
+    pub fn remove(&self, fd: RawFd) {
+        let epoll = self.0.as_raw_fd();
+        // SAFETY: removal ignores the event pointer. A failure means it was not watched.
+        unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut()) };
+    }
+
+    /// Waits for events, at most so many milliseconds (-1: for ever); gives their numbers.
+    pub fn wait(&self, timeout: libc::c_int, tokens: &mut Vec<u64>) -> io::Result<()> {
+        const BATCH: usize = 256;
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; BATCH];
+        tokens.clear();
+        // SAFETY: the array has room for BATCH events.
+        let count = unsafe {
+            libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), BATCH as libc::c_int, timeout)
+        };
+        match check(count) {
+            Ok(count) => tokens.extend(events[..count as usize].iter().map(|event| event.u64)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
