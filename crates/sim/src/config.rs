@@ -40,7 +40,8 @@ pub struct Config {
     pub buffers: usize,
     /// Payload limits of the endpoints.
     pub limits: Limits,
-    /// Grants and buffers in a hundred that are refused although there are some. Below 100.
+    /// Grants and buffers in a hundred that are refused although there are some, and packets
+    /// after which a poll stops although more wait. Below 100.
     pub refused_percent: u8,
     /// Whether single-copy transfers work.
     pub pull: Pull,

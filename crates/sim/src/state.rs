@@ -236,6 +236,11 @@ impl State {
         }
     }
 
+    /// Whether a poll that has delivered something leaves the rest for later.
+    pub fn stops_short(&mut self) -> bool {
+        self.chance(self.config.refused_percent)
+    }
+
     /// Ends `rank`. See [`crate::Network::kill`].
     pub fn kill(&mut self, rank: Rank) {
         if !self.alive(rank) {

@@ -52,23 +52,31 @@ impl<'f, F: Fixture> Cluster<'f, F> {
 
     /// Tries once to send `len` arbitrary bytes under an arbitrary header.
     pub fn attempt(&mut self, src: Rank, dst: Rank, len: usize) -> Attempt {
+        if !self.has_credit(src, dst) {
+            return Attempt::NoCredit;
+        }
         let head = self.dice.head();
         let payload = self.dice.bytes(len);
         self.attempt_this(src, dst, head, payload)
     }
 
+    /// Whether `src` holds a credit toward `dst`, perhaps a new one.
+    fn has_credit(&mut self, src: Rank, dst: Rank) -> bool {
+        let pair = self.pair(src, dst);
+        if self.credits[pair] == 0 {
+            self.credits[pair] = u32::from(self.ends[src as usize].grant(dst));
+        }
+        self.credits[pair] > 0
+    }
+
     /// Tries once to send this packet.
     pub fn attempt_this(&mut self, src: Rank, dst: Rank, head: Head, payload: Vec<u8>) -> Attempt {
-        let pair = self.pair(src, dst);
-        let end = &mut self.ends[src as usize];
-        if self.credits[pair] == 0 {
-            self.credits[pair] = u32::from(end.grant(dst));
-        }
-        if self.credits[pair] == 0 {
+        if !self.has_credit(src, dst) {
             return Attempt::NoCredit;
         }
+        let pair = self.pair(src, dst);
         let mut filled = false;
-        let outcome = end.send(dst, head, payload.len(), |to| {
+        let outcome = self.ends[src as usize].send(dst, head, payload.len(), |to| {
             assert_eq!(to.len(), payload.len(), "room of another size than asked for");
             to.copy_from_slice(&payload);
             filled = true;
@@ -227,9 +235,10 @@ impl Dice {
     }
 
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
-        let mut bytes: Vec<u8> =
-            (0..len.div_ceil(8)).flat_map(|_| self.roll().to_le_bytes()).collect();
-        bytes.truncate(len);
+        let mut bytes = vec![0; len];
+        for piece in bytes.chunks_mut(8) {
+            piece.copy_from_slice(&self.roll().to_le_bytes()[..piece.len()]);
+        }
         bytes
     }
 

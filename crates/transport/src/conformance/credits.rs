@@ -73,7 +73,7 @@ pub fn buffers_run_out_and_come_back<F: Fixture>(fixture: &mut F) {
     let len = c.ends[0].limits().packet;
     for round in 0..ROUNDS / 4 {
         let (mut sent, mut refused) = (0, 0);
-        while refused < 500 {
+        while refused < 200 {
             let dst = 1 + c.dice.below(3) as u32;
             if c.attempt(0, dst, len) == Attempt::Sent {
                 sent += 1;
