@@ -11,15 +11,25 @@
 //! Deliberately absent: knowledge of hosts and shared memory, and anything that depends on time.
 
 pub mod allgather;
+pub mod allgatherv;
 pub mod allreduce;
 pub mod alltoall;
+pub mod alltoallv;
+pub mod alltoallw;
 pub mod barrier;
 pub mod bcast;
 mod exchange;
 mod fold;
+pub mod gather;
 mod halving;
 pub mod input;
+pub mod inter;
+pub mod neighbour;
 mod partial;
+pub mod reduce;
+pub mod reduce_scatter;
+pub mod scan;
+pub mod scatter;
 pub mod schedule;
 pub mod select;
 mod tree;

@@ -2,7 +2,7 @@
 
 mod model;
 
-use hpvm_coll::select::Allreduce;
+use hpvm_coll::select::{Allreduce, Reduce, ReduceScatter as Rs};
 use hpvm_coll::*;
 use model::data::{blank, compose, operands, put, reduced, scramble, sum};
 use model::{Cost, Mode, Op, Proc, run, ty};
@@ -60,6 +60,16 @@ impl Case {
         (procs, cost)
     }
 }
+
+const EXAMPLE: Case = Case {
+    size: 16,
+    root: 0,
+    count: 160,
+    commutative: true,
+    in_place: false,
+    mode: Mode::Eager,
+    seed: 1,
+};
 
 /// Buffer contents with a packed result in front.
 fn image(data: &[u8], count: usize) -> Vec<u8> {
@@ -121,24 +131,166 @@ fn allreduce_every_size() {
 
 #[test]
 fn allreduce_cost() {
-    let mut case = Case {
-        size: 16,
-        root: 0,
-        count: 160,
-        commutative: true,
-        in_place: false,
-        mode: Mode::Eager,
-        seed: 1,
-    };
+    let mut case = EXAMPLE;
     let bytes = 160 * 8;
     assert_eq!(allreduce(case, Allreduce::RecursiveDoubling).most_out, 4 * bytes);
     assert_eq!(allreduce(case, Allreduce::Ring).most_out, 2 * bytes / 16 * 15);
     assert_eq!(allreduce(case, Allreduce::Rabenseifner).most_out, 2 * bytes / 16 * 15);
     case.commutative = false;
     assert_eq!(allreduce(case, Allreduce::Rabenseifner).rounds, 8);
-    case.size = 300;
+    case.size = 200;
+    case.count = 20;
     for how in ALLREDUCES {
         allreduce(case, how);
+    }
+}
+
+fn reduce(case: Case, how: Reduce) -> Cost {
+    let want = image(&reduced(case.op(), 0..case.size, case.count), case.count);
+    let mut procs: Vec<_> = (0..case.size)
+        .map(|rank| {
+            let in_place = case.in_place && rank == case.root;
+            let case = Case { in_place, ..case };
+            // Away from the root there is no receive buffer at all.
+            let result = if rank == case.root { case.count } else { 0 };
+            case.proc(rank, reduce::build(how, &case.input(rank)), case.count, result)
+        })
+        .collect();
+    let cost = run(&mut procs, case.op(), case.mode, case.seed);
+    assert!(procs[case.root as usize].recv == want, "{how:?} {case:?}");
+    cost
+}
+
+fn scans(case: Case) {
+    let (procs, cost) = case.run(case.op(), scan::scan);
+    assert!(cost.rounds <= case.size as usize);
+    for proc in &procs {
+        let want = image(&reduced(case.op(), 0..proc.rank + 1, case.count), case.count);
+        assert!(proc.recv == want, "scan {case:?} rank {}", proc.rank);
+    }
+    let (procs, _) = case.run(case.op(), scan::exscan);
+    for proc in &procs {
+        let want = match proc.rank {
+            0 if case.in_place => image(&operands(0, case.count), case.count),
+            0 => blank(TYPE, case.count),
+            rank => image(&reduced(case.op(), 0..rank, case.count), case.count),
+        };
+        assert!(proc.recv == want, "exscan {case:?} rank {}", proc.rank);
+    }
+}
+
+/// Parts of `case.count`, or of lengths that differ and may be zero.
+fn reduce_scatter(case: Case, how: Rs, even: bool) -> Cost {
+    let part = |rank: u32| match even {
+        true => case.count,
+        false => (rank as usize * 7 + case.count) % 4 * (case.count.min(3)),
+    };
+    let counts: Vec<i64> = (0..case.size).map(|rank| part(rank) as i64).collect();
+    let total = counts.iter().sum::<i64>() as usize;
+    let mut procs: Vec<_> = (0..case.size)
+        .map(|rank| {
+            let input = case.input(rank);
+            let schedule = if even {
+                reduce_scatter::block::build(how, &input)
+            } else {
+                reduce_scatter::build(
+                    how,
+                    &ReduceScatter {
+                        rank,
+                        size: case.size,
+                        counts: &counts,
+                        extent: input.extent,
+                        size_bytes: input.size_bytes,
+                        commutative: input.commutative,
+                        in_place: input.in_place,
+                    },
+                )
+            };
+            case.proc(rank, schedule, total, part(rank))
+        })
+        .collect();
+    let cost = run(&mut procs, case.op(), case.mode, case.seed);
+    let all = reduced(case.op(), 0..case.size, total);
+    let mut start = 0;
+    for proc in &procs {
+        let own = part(proc.rank);
+        let want = image(&all[start * 8..(start + own) * 8], own);
+        assert!(proc.recv[..want.len()] == want, "{how:?} {case:?} rank {}", proc.rank);
+        start += own;
+    }
+    cost
+}
+
+const REDUCES: [Reduce; 2] = [Reduce::Binomial, Reduce::Rabenseifner];
+const REDUCE_SCATTERS: [Rs; 3] = [Rs::Tree, Rs::Halving, Rs::Pairwise];
+
+#[test]
+fn reduce_every_root() {
+    for how in REDUCES {
+        every_case(|case| {
+            for root in 0..case.size {
+                reduce(Case { root, ..case }, how);
+            }
+        });
+    }
+}
+
+#[test]
+fn reduce_cost() {
+    let mut case = EXAMPLE;
+    let bytes = case.count * 8;
+    case.root = 5;
+    let cost = reduce(case, Reduce::Binomial);
+    assert_eq!((cost.messages, cost.most_out), (15, bytes));
+    let cost = reduce(case, Reduce::Rabenseifner);
+    assert!(cost.most_out < 2 * bytes && cost.rounds == 8, "{cost:?}");
+    case.size = 301;
+    case.commutative = false;
+    for how in REDUCES {
+        reduce(case, how);
+    }
+}
+
+#[test]
+fn scan_every_size() {
+    every_case(scans);
+    scans(Case { size: 200, count: 3, commutative: false, ..EXAMPLE });
+    let (_, cost) = EXAMPLE.run(sum, scan::scan);
+    assert_eq!((cost.rounds, cost.most_out), (4, 4 * EXAMPLE.count * 8));
+}
+
+#[test]
+fn reduce_scatter_every_size() {
+    for how in REDUCE_SCATTERS {
+        every_case(|case| {
+            reduce_scatter(case, how, true);
+            reduce_scatter(case, how, false);
+        });
+    }
+    let cost = reduce_scatter(EXAMPLE, Rs::Halving, true);
+    assert_eq!((cost.rounds, cost.most_out), (5, 15 * EXAMPLE.count * 8));
+    let cost = reduce_scatter(EXAMPLE, Rs::Pairwise, true);
+    assert_eq!(cost.most_out, 15 * EXAMPLE.count * 8);
+    let case = Case { size: 130, count: 2, ..EXAMPLE };
+    for how in REDUCE_SCATTERS {
+        reduce_scatter(case, how, false);
+    }
+}
+
+/// What the default tables choose is right as well, below and above their thresholds.
+#[test]
+fn default_choices() {
+    for size in [2, 3, 6, 8] {
+        for count in [1, 600, 5000] {
+            for commutative in [true, false] {
+                let case = Case { size, count, commutative, ..EXAMPLE };
+                let want = image(&reduced(case.op(), 0..size, count), count);
+                let (procs, _) = case.run(case.op(), allreduce::schedule);
+                assert!(procs.iter().all(|p| p.recv == want));
+                let (procs, _) = case.run(case.op(), reduce::schedule);
+                assert!(procs[0].recv == want);
+            }
+        }
     }
 }
 
@@ -148,5 +300,21 @@ proptest! {
     #[test]
     fn allreduce_any(case in cases(), way in 0usize..4) {
         allreduce(case, ALLREDUCES[way]);
+    }
+
+    #[test]
+    fn reduce_any(case in cases(), way in 0usize..2) {
+        reduce(case, REDUCES[way]);
+    }
+
+    #[test]
+    fn scan_any(case in cases()) {
+        scans(case);
+    }
+
+    #[test]
+    fn reduce_scatter_any(case in cases(), way in 0usize..3, even: bool) {
+        let case = Case { count: case.count % 8, ..case };
+        reduce_scatter(case, REDUCE_SCATTERS[way], even);
     }
 }

@@ -5,7 +5,7 @@ mod model;
 use hpvm_coll::select::{Allgather, Alltoall};
 use hpvm_coll::*;
 use model::data::{blank, packed, put};
-use model::{Cost, Mode, Proc, Rng, no_op, run, ty};
+use model::{Cost, Mode, Proc, no_op, run, ty};
 use proptest::prelude::*;
 
 const SEND: model::Type = ty(4, 6);
@@ -126,6 +126,155 @@ fn holds_back(size: u32, build: impl Fn(&Group) -> Schedule) -> bool {
     known.iter().flatten().all(|&k| k)
 }
 
+/// Elements of the block from one rank to another; some are zero.
+fn length(from: u32, to: u32, scale: usize) -> usize {
+    (from as usize * 3 + to as usize * 5 + scale) % 4 * scale
+}
+
+/// Places of blocks in a buffer, in falling order with a hole before each; and the room needed.
+fn places(counts: &[i64]) -> (Vec<i64>, usize) {
+    let mut displs = vec![0; counts.len()];
+    let mut end = 0;
+    for (displ, count) in displs.iter_mut().zip(counts).rev() {
+        *displ = end + 1;
+        end += count + 1;
+    }
+    (displs, end as usize)
+}
+
+fn allgatherv(size: u32, scale: usize, in_place: bool, how: Allgather, mode: Mode, seed: u64) {
+    let counts: Vec<i64> = (0..size).map(|rank| 2 * length(rank, 0, scale) as i64).collect();
+    let (displs, room) = places(&counts);
+    let data = |rank: u32| packed(rank, 0, length(rank, 0, scale) * SEND.size);
+    let mut want = blank(RECV, room);
+    for rank in 0..size {
+        put(&mut want, displs[rank as usize] as usize * RECV.extent, RECV, &data(rank));
+    }
+    let proc = |rank: u32| {
+        let recv = Vectors {
+            counts: &counts,
+            displs: &displs,
+            extent: RECV.extent as i64,
+            size_bytes: RECV.size as i64,
+        };
+        let send_count = length(rank, 0, scale) as i64;
+        let send_size = SEND.size as i64;
+        let input = GatherV { rank, size, root: 0, send_count, send_size, recv, in_place };
+        let mut send = blank(SEND, send_count as usize);
+        let mut buffer = blank(RECV, room);
+        if in_place {
+            let at = displs[rank as usize] as usize * RECV.extent;
+            put(&mut buffer, at, RECV, &data(rank));
+        } else {
+            put(&mut send, 0, SEND, &data(rank));
+        }
+        Proc::new(rank, allgatherv::build(how, &input), send, buffer, TYPES)
+    };
+    let mut procs: Vec<_> = (0..size).map(proc).collect();
+    run(&mut procs, no_op, mode, seed);
+    assert!(procs.iter().all(|p| p.recv == want), "{how:?} {size}");
+}
+
+/// Also alltoallw, which gets types that depend on the pair. In place, both directions of a pair
+/// have the same length.
+fn alltoallv(size: u32, scale: usize, in_place: bool, typed: bool, mode: Mode, seed: u64) {
+    let length = |from: u32, to: u32| match in_place {
+        true => length(from.min(to), from.max(to), scale),
+        false => length(from, to, scale),
+    };
+    let kind = |from: u32, to: u32, base: model::Type| match typed {
+        true => ty(base.size, base.extent + (from + to) as usize % 3),
+        false => ty(base.size, base.extent + 2),
+    };
+    let bytes = |from: u32, to: u32| length(from, to) * SEND.size;
+    let mut procs: Vec<_> = (0..size)
+        .map(|rank| {
+            let sends: Vec<i64> = (0..size).map(|to| length(rank, to) as i64).collect();
+            let recvs: Vec<i64> = (0..size).map(|from| 2 * length(from, rank) as i64).collect();
+            let ((sdispls, sroom), (rdispls, rroom)) = (places(&sends), places(&recvs));
+            let (sunit, runit) = (SEND.extent + 2, RECV.extent + 2);
+            let (mut send, mut recv) = (vec![0xEE; sroom * sunit], vec![0xEE; rroom * runit]);
+            for to in 0..size {
+                let data = packed(rank, to, bytes(rank, to));
+                let i = to as usize;
+                if in_place {
+                    put(&mut recv, rdispls[i] as usize * runit, kind(rank, to, RECV), &data);
+                } else {
+                    put(&mut send, sdispls[i] as usize * sunit, kind(rank, to, SEND), &data);
+                }
+            }
+            let in_bytes = |displs: &[i64], unit: usize| -> Vec<i64> {
+                displs.iter().map(|d| d * unit as i64).collect()
+            };
+            let schedule = if typed {
+                alltoallw::schedule(&AlltoallW {
+                    rank,
+                    size,
+                    send: TypedVectors {
+                        counts: &sends,
+                        displs: &in_bytes(&sdispls, sunit),
+                        sizes: &[SEND.size as i64; 100][..size as usize],
+                    },
+                    recv: TypedVectors {
+                        counts: &recvs,
+                        displs: &in_bytes(&rdispls, runit),
+                        sizes: &[RECV.size as i64; 100][..size as usize],
+                    },
+                    in_place,
+                })
+            } else {
+                let side = |counts, displs, ty: model::Type| Vectors {
+                    counts,
+                    displs,
+                    extent: ty.extent as i64,
+                    size_bytes: ty.size as i64,
+                };
+                // The plain form counts in extents, so its unit is made the extent.
+                let (send, recv) = (ty(SEND.size, sunit), ty(RECV.size, runit));
+                alltoallv::schedule(&AlltoallV {
+                    rank,
+                    size,
+                    send: side(&sends, &sdispls, send),
+                    recv: side(&recvs, &rdispls, recv),
+                    in_place,
+                })
+            };
+            let types = [kind(0, 0, SEND), kind(0, 0, RECV)];
+            let mut proc = Proc::new(rank, schedule, send, recv, types);
+            proc.send_of = (0..size).map(|to| kind(rank, to, SEND)).collect();
+            proc.recv_of = (0..size).map(|from| kind(from, rank, RECV)).collect();
+            proc
+        })
+        .collect();
+    run(&mut procs, no_op, mode, seed);
+    for proc in &procs {
+        let rank = proc.rank;
+        let recvs: Vec<i64> = (0..size).map(|from| 2 * length(from, rank) as i64).collect();
+        let (displs, room) = places(&recvs);
+        let unit = RECV.extent + 2;
+        let mut want = vec![0xEE; room * unit];
+        for from in 0..size {
+            let data = packed(from, rank, bytes(from, rank));
+            let at = displs[from as usize] as usize * unit;
+            put(&mut want, at, kind(from, rank, RECV), &data);
+        }
+        assert!(proc.recv == want, "rank {rank} of {size}, typed {typed}");
+    }
+}
+
+#[test]
+fn v_forms_every_size() {
+    for size in (1..=18).chain([70]) {
+        for (scale, in_place) in [(0, false), (1, false), (2, true), (3, false)] {
+            for how in [Allgather::Direct, Allgather::Dissemination, Allgather::Ring] {
+                allgatherv(size, scale, in_place, how, Mode::Rendezvous, 3);
+            }
+            alltoallv(size, scale, in_place, false, Mode::Rendezvous, 3);
+            alltoallv(size, scale, in_place, true, Mode::Mixed, 3);
+        }
+    }
+}
+
 #[test]
 fn barrier_holds_everyone_back() {
     for size in (1..=40).chain([100, 128, 257]) {
@@ -195,9 +344,12 @@ proptest! {
         let how = if window > 15 { Alltoall::Bruck } else { Alltoall::Pairwise { window } };
         alltoall(size, elements, in_place, how, mode, seed);
     }
-}
 
-#[test]
-fn rng_is_seeded() {
-    assert_eq!(Rng(7).next(), Rng(7).next());
+    #[test]
+    fn v_forms_any(size in 1u32..24, scale in 0usize..4, in_place: bool, typed: bool,
+                   way in 0usize..3, mode in modes(), seed: u64) {
+        let how = [Allgather::Direct, Allgather::Dissemination, Allgather::Ring][way];
+        allgatherv(size, scale, in_place, how, mode, seed);
+        alltoallv(size, scale, in_place, typed, mode, seed);
+    }
 }

@@ -1,0 +1,59 @@
+//! Linear scatter.
+
+use crate::exchange::{self, Blocks, Same, Sent, Varied};
+use crate::input::{Exchange, ScatterV};
+use crate::schedule::{Block, Buffer, Peer, Schedule, Ty};
+use crate::tree::up;
+
+/// Linear scatter: the root sends every rank its block.
+///
+/// Cost: n - 1 messages out of the root, [`exchange::WINDOW`] at a time; nothing is forwarded.
+/// Wins: long blocks, where the root's link is the limit anyway, and few ranks.
+/// Source: folklore.
+pub fn schedule(input: &Exchange) -> Schedule {
+    let recv = Same { block: input.received(0, 1), bytes: input.recv_bytes() };
+    build((input.rank, input.size, input.root), input.in_place, &Sent(input), &recv)
+}
+
+/// Linear scatter with a length of its own for every rank.
+pub fn schedule_v(input: &ScatterV) -> Schedule {
+    let block = Block::new(Buffer::Recv, 0, input.recv_count, Ty::Recv);
+    let recv = Same { block, bytes: input.recv_count * input.recv_size };
+    let send = Varied(&input.send, Buffer::Send);
+    build((input.rank, input.size, input.root), input.in_place, &send, &recv)
+}
+
+fn build(span: (u32, u32, u32), in_place: bool, send: &impl Blocks, recv: &Same) -> Schedule {
+    let mut s = Schedule::new();
+    if span.0 == span.2 && !in_place {
+        exchange::keep(&mut s, span.0, send, recv);
+    }
+    scatter(&mut s, span, send, recv);
+    s
+}
+
+/// Appends the messages of a scatter within the local group; the root's own block stays.
+pub(crate) fn scatter(
+    s: &mut Schedule,
+    (rank, size, root): (u32, u32, u32),
+    send: &impl Blocks,
+    recv: &Same,
+) {
+    if rank != root {
+        if recv.bytes > 0 {
+            s.recv(Peer::Local(root), recv.block);
+        }
+        s.end_round();
+        return;
+    }
+    for step in 1..size {
+        let to = up(rank, step, size);
+        if send.bytes(to) > 0 {
+            s.send(Peer::Local(to), send.block(to));
+        }
+        if step % exchange::WINDOW == 0 {
+            s.end_round();
+        }
+    }
+    s.end_round();
+}
