@@ -259,20 +259,18 @@ fn print(report: &Report) {
     }
     println!("Median over batches, with the least and the largest batch.");
     print_curve(report, "latency", "One-way time of a message, two ranks");
-    print_papers(report, "latency", Quantity::Latency, f64::min);
+    print_papers(report, "latency", Quantity::Latency);
     print_curve(report, "bandwidth", "Bandwidth from rank 0 to rank 1");
-    print_papers(report, "bandwidth", Quantity::Bandwidth, f64::max);
+    print_papers(report, "bandwidth", Quantity::Bandwidth);
     print_half_size(report);
     print_curve(report, "rate", "Message rate, all pairs of ranks together");
     print_idle(report);
-    for mode in ["barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall"] {
-        print_curve(
-            report,
-            mode,
-            &format!("Time of MPI_{}{}", mode[..1].to_uppercase(), &mode[1..]),
-        );
+    print_curve(report, "barrier", "Time of MPI_Barrier");
+    print_papers(report, "barrier", Quantity::Barrier);
+    for mode in ["bcast", "reduce", "allreduce", "allgather", "alltoall"] {
+        let title = format!("Time of MPI_{}{}", mode[..1].to_uppercase(), &mode[1..]);
+        print_curve(report, mode, &title);
     }
-    print_papers(report, "barrier", Quantity::Barrier, f64::max);
     print_wakeup(report);
     print_startup(report);
     print_floor(report);
@@ -291,14 +289,26 @@ fn print_curve(report: &Report, mode: &str, title: &str) {
     print!("{t}");
 }
 
-/// The papers' figures of a quantity, each beside our best one.
-fn print_papers(report: &Report, mode: &str, quantity: Quantity, best: fn(f64, f64) -> f64) {
-    let Some(ours) = of_mode(&report.results, mode).map(|r| r.median).reduce(best) else { return };
-    println!("  then, and how many times better now ({}):", table::number(ours));
-    let smaller_is_better = quantity != Quantity::Bandwidth;
-    let mut t = Table::new(&["  system", "year", "then", "times", "paper"]);
+/// Our figure that a paper's one is set against: the latency of the shortest message, the peak
+/// bandwidth, the barrier of the most ranks.
+fn our_figure<'a>(report: &'a Report, mode: &'a str, quantity: Quantity) -> Option<&'a Record> {
+    let points = of_mode(&report.results, mode);
+    match quantity {
+        Quantity::Latency => points.min_by_key(|r| r.size),
+        Quantity::Barrier => points.max_by_key(|r| r.ranks),
+        _ => points.max_by(|a, b| a.median.total_cmp(&b.median)),
+    }
+}
+
+/// The papers' figures of a quantity, and how many times better ours is.
+fn print_papers(report: &Report, mode: &str, quantity: Quantity) {
+    let Some(ours) = our_figure(report, mode, quantity) else { return };
+    let (value, unit) = (table::number(ours.median), table::unit(&ours.unit));
+    println!("  then, and how many times better now ({value} {unit}, {} ranks):", ours.ranks);
+    let mut t = Table::new(&["  system", "year", "then", "times", "paper"]).left_last();
     for f in papers::figures(quantity) {
-        let times = if smaller_is_better { f.value / ours } else { ours / f.value };
+        let larger_is_better = quantity == Quantity::Bandwidth;
+        let times = if larger_is_better { ours.median / f.value } else { f.value / ours.median };
         t.row(vec![
             format!("  {}", f.system),
             f.year.to_string(),
@@ -325,7 +335,7 @@ fn print_half_size(report: &Report) {
     println!(
         "  N1/2, the size that reaches half the peak of {peak} MB/s: {about}{bytes} bytes; then:"
     );
-    let mut t = Table::new(&["  system", "year", "bytes", "paper"]);
+    let mut t = Table::new(&["  system", "year", "bytes", "paper"]).left_last();
     for f in papers::figures(Quantity::HalfSize) {
         t.row(vec![
             format!("  {}", f.system),
@@ -388,7 +398,7 @@ fn print_floor(report: &Report) {
         return;
     }
     println!("\nFloor of this machine, without message passing");
-    let mut t = Table::new(&["what", "size", "median", "least", "most", "unit"]);
+    let mut t = Table::new(&["what", "size", "median", "least", "most", "unit"]).left_last();
     for r in &report.floor {
         let [median, min, max] = [r.median, r.min, r.max].map(table::number);
         let unit = table::unit(&r.unit).to_owned();

@@ -27,10 +27,20 @@ impl Machine {
     }
 }
 
+impl Machine {
+    /// A sentence when other work was running already, which disturbs whatever is measured.
+    pub fn warning(&self) -> Option<String> {
+        let load = self.load.filter(|load| *load > 0.25 * self.cores as f64)?;
+        let cores = self.cores;
+        Some(format!("a load of {load:.2} on {cores} cores: other work disturbs these figures"))
+    }
+}
+
 impl std::fmt::Display for Machine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}, {} cores, Linux {}", self.cpu, self.cores, self.kernel)?;
-        self.load.map_or(Ok(()), |load| write!(f, ", load {load:.2} at the start"))
+        self.load.map_or(Ok(()), |load| write!(f, ", load {load:.2} at the start"))?;
+        self.warning().map_or(Ok(()), |warning| write!(f, "\nWARNING: {warning}"))
     }
 }
 
@@ -52,6 +62,14 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn warns_of_a_busy_machine() {
+        let machine = |load| Machine { cpu: "x".into(), cores: 4, kernel: "6".into(), load };
+        assert!(machine(Some(0.5)).warning().is_none());
+        assert!(machine(None).warning().is_none());
+        assert!(machine(Some(2.0)).to_string().contains("WARNING"));
+    }
 
     #[test]
     fn finds_the_model() {

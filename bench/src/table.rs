@@ -4,11 +4,19 @@
 #[derive(Default)]
 pub struct Table {
     rows: Vec<Vec<String>>,
+    left_last: bool,
 }
 
 impl Table {
     pub fn new(headings: &[&str]) -> Self {
-        Self { rows: vec![headings.iter().map(|h| (*h).to_owned()).collect()] }
+        let rows = vec![headings.iter().map(|h| (*h).to_owned()).collect()];
+        Self { rows, left_last: false }
+    }
+
+    /// For a last column of words.
+    pub fn left_last(mut self) -> Self {
+        self.left_last = true;
+        self
     }
 
     pub fn row(&mut self, cells: Vec<String>) {
@@ -27,8 +35,9 @@ impl std::fmt::Display for Table {
             let mut line = String::from("  ");
             for (c, cell) in row.iter().enumerate() {
                 let pad = " ".repeat(widths[c] - cell.chars().count());
-                let gap = if c == 0 { "" } else { "  " };
-                line += &if c == 0 { format!("{cell}{pad}") } else { format!("{gap}{pad}{cell}") };
+                let left = c == 0 || (self.left_last && c + 1 == columns);
+                line += if c == 0 { "" } else { "  " };
+                line += &if left { format!("{cell}{pad}") } else { format!("{pad}{cell}") };
             }
             writeln!(f, "{}", line.trim_end())?;
         }
@@ -92,5 +101,6 @@ mod tests {
         t.row(vec!["8 B".into(), "0.2".into()]);
         t.row(vec!["1024 B".into(), "10.25".into()]);
         assert_eq!(t.to_string(), "  size       µs\n  8 B       0.2\n  1024 B  10.25\n");
+        assert_eq!(t.left_last().to_string(), "  size    µs\n  8 B     0.2\n  1024 B  10.25\n");
     }
 }

@@ -18,6 +18,18 @@ pub struct Step {
     pub args: Vec<String>,
 }
 
+/// What one run says about one point: the median over its batches, and its best batch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Value {
+    pub median: f64,
+    pub best: f64,
+}
+
+/// Of bandwidths and rates the larger is better, of times the smaller.
+pub fn larger_is_better(unit: &str) -> bool {
+    unit.ends_with("/s")
+}
+
 /// One point of one curve: a value per candidate and round; `None` where a run failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
@@ -26,7 +38,7 @@ pub struct Row {
     pub ranks: u32,
     pub size: u64,
     pub unit: String,
-    pub values: Vec<Vec<Option<f64>>>,
+    pub values: Vec<Vec<Option<Value>>>,
 }
 
 /// A run that failed; its step is not tried again on that candidate.
@@ -123,44 +135,40 @@ pub fn alternate(
     Ok(outcome)
 }
 
+impl Row {
+    fn empty(part: &'static str, mode: &str, ranks: u32, size: u64, unit: &str) -> Self {
+        let (mode, unit) = (mode.to_owned(), unit.to_owned());
+        Self { part, mode, ranks, size, unit, values: Vec::new() }
+    }
+
+    fn is_same_point(&self, other: &Self) -> bool {
+        let key = |r: &Self| (r.part, r.ranks, r.size);
+        key(self) == key(other) && self.mode == other.mode
+    }
+}
+
 impl Outcome {
     fn add(&mut self, step: &Step, candidate: usize, round: u32, output: Output) {
         if let Some(header) = output.header {
             self.libraries[candidate] = header.library;
         }
         if step.part == "startup" {
-            let (ranks, seconds) = (step.ranks, output.seconds);
-            self.put(step, "startup", ranks, (0, "s"), candidate, round, seconds);
+            let (ranks, s) = (step.ranks, output.seconds);
+            let row = Row::empty(step.part, "startup", ranks, 0, "s");
+            self.put(row, candidate, round, Value { median: s, best: s });
         }
-        for Record { mode, ranks, size, unit, median, .. } in output.points {
-            self.put(step, &mode, ranks, (size, &unit), candidate, round, median);
+        for Record { mode, ranks, size, unit, median, min, max, .. } in output.points {
+            let best = if larger_is_better(&unit) { max } else { min };
+            let row = Row::empty(step.part, &mode, ranks, size, &unit);
+            self.put(row, candidate, round, Value { median, best });
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn put(
-        &mut self,
-        step: &Step,
-        mode: &str,
-        ranks: u32,
-        (size, unit): (u64, &str),
-        candidate: usize,
-        round: u32,
-        value: f64,
-    ) {
-        let candidates = self.libraries.len();
-        let found = self.rows.iter().position(|r| {
-            r.part == step.part && r.mode == mode && r.ranks == ranks && r.size == size
-        });
+    fn put(&mut self, empty: Row, candidate: usize, round: u32, value: Value) {
+        let found = self.rows.iter().position(|r| r.is_same_point(&empty));
         let at = found.unwrap_or_else(|| {
-            self.rows.push(Row {
-                part: step.part,
-                mode: mode.to_owned(),
-                ranks,
-                size,
-                unit: unit.to_owned(),
-                values: vec![Vec::new(); candidates],
-            });
+            let values = vec![Vec::new(); self.libraries.len()];
+            self.rows.push(Row { values, ..empty });
             self.rows.len() - 1
         });
         let values = &mut self.rows[at].values[candidate];
@@ -205,7 +213,8 @@ mod tests {
         let step = Step { part: "latency", ranks: 2, args: vec!["latency".into()] };
         let outcome = alternate(&[good, bad], &[step], 3, &mut Progress::new(6)).unwrap();
         assert_eq!(outcome.rows.len(), 1);
-        assert_eq!(outcome.rows[0].values, [vec![Some(2.0); 3], vec![None; 3]]);
+        let value = Some(Value { median: 2.0, best: 0.0 });
+        assert_eq!(outcome.rows[0].values, [vec![value; 3], vec![None; 3]]);
         assert_eq!(outcome.failures.len(), 1);
         assert_eq!(std::fs::read_to_string(dir.path().join("calls")).unwrap(), "x\n");
     }
@@ -218,7 +227,7 @@ mod tests {
         let outcome = alternate(&[slow], &[step], 1, &mut Progress::new(1)).unwrap();
         let row = &outcome.rows[0];
         assert_eq!((row.ranks, row.unit.as_str()), (8, "s"));
-        assert!(row.values[0][0].unwrap() >= 0.1);
+        assert!(row.values[0][0].unwrap().median >= 0.1);
     }
 
     #[test]

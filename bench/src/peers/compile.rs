@@ -75,6 +75,15 @@ mod tests {
     }
 
     #[test]
+    fn the_floor_compiles_and_explains_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = floor(dir.path()).unwrap();
+        let output = Command::new(program).arg("--help").output().unwrap();
+        assert!(output.status.success());
+        assert!(String::from_utf8_lossy(&output.stdout).contains("process_vm_readv"));
+    }
+
+    #[test]
     fn every_c_file_travels_along() {
         for (folder, sources) in [("src_c", BENCHMARK), ("floor", FLOOR)] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);

@@ -1,6 +1,6 @@
 //! The comparison as tables, or as one JSON object.
 
-use super::compare::{Failure, Outcome, Row};
+use super::compare::{Failure, Outcome, Row, Value, larger_is_better};
 use crate::error::BenchError;
 use crate::machine::Machine;
 use crate::record::Record;
@@ -9,6 +9,9 @@ use crate::table::{self, Table};
 use crate::target::Target;
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// Characters of a library's own name that the table shows; `--json` has them all.
+const LIBRARY_WIDTH: usize = 40;
 
 /// A comparison, ready to be printed; its fields are the form of `--json`.
 #[derive(Debug, Serialize)]
@@ -42,41 +45,43 @@ struct Point {
     best_peer: Option<String>,
     /// The first candidate to the best peer: median over the rounds of the ratio in each.
     ratio: Option<f64>,
-    /// Whether that ratio is on the good side of 1.
+    /// The same of the best batch in all rounds, of which other work on the machine takes least.
+    ratio_at_best: Option<f64>,
+    /// Whether `ratio` is on the good side of 1.
     ahead: Option<bool>,
-}
-
-/// Of bandwidths and rates the larger is better, of times the smaller.
-fn larger_is_better(unit: &str) -> bool {
-    unit.ends_with("/s")
 }
 
 impl Point {
     fn new(names: &[String], row: Row) -> Self {
-        let present =
-            |values: &[Option<f64>]| -> Vec<f64> { values.iter().flatten().copied().collect() };
         let larger = larger_is_better(&row.unit);
+        let better = |a: f64, b: f64| if larger { a.max(b) } else { a.min(b) };
+        let medians = |c: usize| -> Vec<Option<f64>> {
+            row.values[c].iter().map(|v| v.map(|v: Value| v.median)).collect()
+        };
+        let present = |c: usize| -> Vec<f64> { medians(c).into_iter().flatten().collect() };
+        let at_best = |c: usize| row.values[c].iter().flatten().map(|v| v.best).reduce(better);
         let best = (1..names.len())
-            .filter_map(|c| Some((c, median(&present(&row.values[c]))?)))
+            .filter_map(|c| Some((c, median(&present(c))?)))
             .reduce(|a, b| if (b.1 > a.1) == larger { b } else { a })
             .map(|(c, _)| c);
-        let ratio = best.and_then(|b| paired_ratio(&row.values[0], &row.values[b]));
-        let medians = names
-            .iter()
-            .zip(&row.values)
-            .filter_map(|(name, values)| Some((name.clone(), spread(&present(values))?)))
-            .collect();
+        let ratio = best.and_then(|b| paired_ratio(&medians(0), &medians(b)));
+        let peers_at_best = (1..names.len()).filter_map(at_best).reduce(better);
         Self {
+            medians: names
+                .iter()
+                .enumerate()
+                .filter_map(|(c, name)| Some((name.clone(), spread(&present(c))?)))
+                .collect(),
+            values: names.iter().enumerate().map(|(c, name)| (name.clone(), medians(c))).collect(),
+            best_peer: best.map(|b| names[b].clone()),
+            ratio,
+            ratio_at_best: paired_ratio(&[at_best(0)], &[peers_at_best]),
+            ahead: ratio.map(|r| (r > 1.0) == larger && r != 1.0),
             part: row.part,
             mode: row.mode,
             ranks: row.ranks,
             size: row.size,
             unit: row.unit,
-            medians,
-            values: names.iter().cloned().zip(row.values).collect(),
-            best_peer: best.map(|b| names[b].clone()),
-            ratio,
-            ahead: ratio.map(|r| (r > 1.0) == larger && r != 1.0),
         }
     }
 
@@ -94,7 +99,8 @@ impl Point {
                 format!("{median} ({min}..{max})")
             }
         }));
-        cells.push(self.ratio.map_or("-".into(), |r| format!("{r:.2}")));
+        let ratio = |r: Option<f64>| r.map_or("-".into(), |r| format!("{r:.2}"));
+        cells.extend([ratio(self.ratio), ratio(self.ratio_at_best)]);
         cells.push(match self.ahead {
             Some(true) => "ahead".into(),
             Some(false) => self.best_peer.clone().unwrap_or_default(),
@@ -156,10 +162,12 @@ impl Report {
         println!("{}", self.machine);
         for c in &self.candidates {
             let library = if c.library.is_empty() { "(library did not say)" } else { &c.library };
+            let library: String = library.chars().take(LIBRARY_WIDTH).collect();
             println!("  {:8} {library}; {}", c.name, c.mpirun);
         }
         println!("{} rounds; median (least..most) of the rounds' medians;", self.rounds);
-        println!("ratio: first candidate to best peer, median of the rounds' ratios.");
+        println!("ratio: first candidate to best peer, median of the rounds' ratios;");
+        println!("at best: the same of the best batch in all rounds.");
         for r in self.floor.iter().filter(|r| r.unit == "us") {
             let [median, min, max] = [r.median, r.min, r.max].map(table::number);
             println!(
@@ -176,8 +184,8 @@ impl Report {
         println!("\n{part}, {}", table::unit(&first.unit));
         let mut headings = vec!["size", "ranks"];
         headings.extend(self.candidates.iter().map(|c| c.name.as_str()));
-        headings.extend(["ratio", "best"]);
-        let mut t = Table::new(&headings);
+        headings.extend(["ratio", "at best", "best"]);
+        let mut t = Table::new(&headings).left_last();
         points.iter().for_each(|p| t.row(p.cells(&self.candidates)));
         print!("{t}");
     }
@@ -188,7 +196,9 @@ mod tests {
     use super::*;
 
     fn row(unit: &str, values: [&[f64]; 3]) -> Row {
-        let values = values.map(|v| v.iter().copied().map(Some).collect()).into();
+        let values = values
+            .map(|v| v.iter().map(|&median| Some(Value { median, best: median / 2.0 })).collect());
+        let values = values.into();
         Row {
             part: "latency",
             mode: "latency".into(),
@@ -231,6 +241,7 @@ mod tests {
         let p = Point::new(&names(), row("us", [&[1.0], &[], &[2.0]]));
         assert_eq!(p.best_peer.as_deref(), Some("b"));
         assert!(!p.medians.contains_key("a"));
+        assert_eq!(p.ratio_at_best, Some(0.5));
         let p = Point::new(&names(), row("us", [&[], &[1.0], &[2.0]]));
         assert_eq!((p.ratio, p.ahead), (None, None));
     }
