@@ -382,7 +382,11 @@ fn everything(case: Case) {
         let schedule = inter::barrier::schedule(&case.inter(group, rank));
         (schedule, vec![], vec![], [SEND, RECV])
     };
-    case.run(no_op, barrier);
+    for proc in case.run(no_op, barrier) {
+        let others = proc.heard.split_at(case.sizes[0] as usize);
+        let others = if proc.group == 0 { others.1 } else { others.0 };
+        assert!(others.iter().all(|&heard| heard), "barrier {case:?}");
+    }
     rooted(case);
     gather_scatter(case);
     vectors(case);

@@ -23,7 +23,7 @@ pub fn packed(from: u32, to: u32, bytes: usize) -> Vec<u8> {
 
 /// Writes packed bytes as elements of a type, from a byte offset on.
 pub fn put(buffer: &mut [u8], offset: usize, ty: Type, data: &[u8]) {
-    assert!(ty.size == 0 || data.len() % ty.size == 0);
+    assert!(ty.size == 0 || data.len().is_multiple_of(ty.size));
     for (i, element) in data.chunks(ty.size.max(1)).enumerate() {
         let at = offset + i * ty.extent;
         buffer[at..at + ty.size].copy_from_slice(element);

@@ -60,6 +60,8 @@ pub struct Proc {
     pub recv_type: Type,
     pub send_of: Vec<Type>,
     pub recv_of: Vec<Type>,
+    /// The ranks, by index in the run, that had begun when the last thing we heard was sent.
+    pub heard: Vec<bool>,
     temps: Vec<Vec<u8>>,
     round: usize,
     open: usize,
@@ -88,6 +90,7 @@ impl Proc {
             recv_type: types[1],
             send_of: Vec::new(),
             recv_of: Vec::new(),
+            heard: Vec::new(),
             round: 0,
             open: 0,
         }
@@ -182,6 +185,7 @@ pub struct Cost {
 struct Sending {
     proc: usize,
     block: Block,
+    heard: Vec<bool>,
     /// Present if the send was eager.
     data: Option<Vec<u8>>,
 }
@@ -224,6 +228,9 @@ pub fn run(procs: &mut [Proc], op: Op, mode: Mode, seed: u64) -> Cost {
     let index = procs.iter().enumerate().map(|(i, p)| ((p.group, p.rank), i)).collect();
     let count = procs.len();
     let actions = (0..count).map(Action::Start).collect();
+    for (i, proc) in procs.iter_mut().enumerate() {
+        proc.heard = (0..count).map(|other| other == i).collect();
+    }
     let cost = Cost {
         rounds: procs.iter().map(|p| p.schedule.len()).max().unwrap_or(0),
         ..Cost::default()
@@ -301,7 +308,12 @@ impl World<'_> {
             self.procs[me].open -= 1;
         }
         let channel = self.channels.entry((me, to)).or_default();
-        channel.sent.push_back(Sending { proc: me, block, data });
+        channel.sent.push_back(Sending {
+            proc: me,
+            block,
+            heard: self.procs[me].heard.clone(),
+            data,
+        });
         self.match_up(me, to);
     }
 
@@ -325,6 +337,8 @@ impl World<'_> {
         self.cost.bytes += data.len();
         self.out[sending.proc] += data.len();
         self.procs[receiving.proc].unpack(&receiving.block, &data);
+        let known = &mut self.procs[receiving.proc].heard;
+        known.iter_mut().zip(&sending.heard).for_each(|(known, heard)| *known |= heard);
         self.procs[receiving.proc].open -= 1;
         self.finish_round(receiving.proc);
         if !eager {
@@ -340,8 +354,9 @@ impl World<'_> {
         }
         let Some(view) = proc.schedule.round(proc.round) else { return };
         assert!(!view.comms.is_empty() || !view.locals.is_empty(), "empty round");
-        for local in view.locals.to_vec() {
-            proc.local(&local, self.op);
+        let locals = view.locals.to_vec();
+        for local in &locals {
+            proc.local(local, self.op);
         }
         proc.round += 1;
         self.actions.push(Action::Start(me));
