@@ -257,3 +257,55 @@ fn check_same_length(expected: usize, got: usize) -> Result<()> {
     let text = format!("lists of {expected} and {got} entries where equal lengths are needed");
     Err(Error::new(Class::Arg, text))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn int() -> &'static Arc<Datatype> {
+        Datatype::predefined(0x209).unwrap()
+    }
+
+    #[test]
+    fn bad_arguments_are_refused() {
+        let class = |result: Result<Arc<Datatype>>| result.unwrap_err().class;
+        assert_eq!(class(Datatype::contiguous(-1, int())), Class::Arg);
+        assert_eq!(class(Datatype::vector(1, -2, 1, int())), Class::Arg);
+        assert_eq!(class(Datatype::indexed(&[1, -1], &[0, 1], int())), Class::Arg);
+        assert_eq!(class(Datatype::indexed(&[1], &[0, 1], int())), Class::Arg);
+        assert_eq!(class(Datatype::f90_integer(39)), Class::Arg);
+    }
+
+    #[test]
+    fn overflow_is_an_error_and_large_types_are_none() {
+        let class = |result: Result<Arc<Datatype>>| result.unwrap_err().class;
+        assert_eq!(class(Datatype::contiguous(i64::MAX / 2, int())), Class::ValueTooLarge);
+        assert_eq!(class(Datatype::vector(4, 1, i64::MAX / 8, int())), Class::ValueTooLarge);
+        assert_eq!(class(Datatype::resized(i64::MAX, 1, int())), Class::ValueTooLarge);
+        let ends = [i64::MIN, i64::MAX - 4];
+        assert_eq!(class(Datatype::hindexed(&[1, 1], &ends, int())), Class::ValueTooLarge);
+        assert_eq!(class(Datatype::hindexed_block(1, &ends, int())), Class::ValueTooLarge);
+        let huge = Datatype::contiguous(i64::MAX / 4, int()).unwrap();
+        assert_eq!(huge.size(), i64::MAX / 4 * 4);
+        assert_eq!((huge.packed_size(2), huge.packed_size(-1)), (None, None));
+        assert_eq!(huge.get_elements(400), Some(100));
+        assert!(huge.is_dense());
+    }
+
+    #[test]
+    fn predefined_and_duplicated_types_know_what_they_are() {
+        let dup = Datatype::dup(int()).unwrap();
+        assert!(dup.is_committed() && !dup.is_named() && dup.id() != int().id());
+        assert_eq!(dup.as_predefined().map(|entry| entry.name), Some("MPI_INT"));
+        let vector = Datatype::vector(2, 1, 2, int()).unwrap();
+        assert!(!vector.is_committed() && vector.as_predefined().is_none());
+        assert_eq!(vector.element().map(|entry| entry.name), Some("MPI_INT"));
+        let real = Datatype::f90_real(18, 100).unwrap();
+        assert_eq!(real.as_predefined().map(|entry| entry.name), Some("MPI_LONG_DOUBLE"));
+        assert!(real.is_predefined() && real.is_committed() && !real.is_named());
+        let pair = Datatype::value_index(Datatype::predefined(0x210).unwrap(), int());
+        assert!(pair.is_some_and(|pair| pair.is_named()));
+        let char = Datatype::predefined(0x243).unwrap();
+        assert!(Datatype::value_index(char, int()).is_none());
+    }
+}

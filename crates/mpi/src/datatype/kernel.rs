@@ -36,6 +36,36 @@ impl<const PACK: bool> Mover<PACK> {
         unsafe { std::ptr::copy_nonoverlapping(from, to, len) }
     }
 
+    /// As [`Mover::block`], without a call for the lengths that structs are made of: such a block
+    /// is copied as its first and its last bytes, which may overlap.
+    ///
+    /// # Safety
+    /// As for [`Mover::block`].
+    #[inline(always)]
+    unsafe fn short_or_long(user: *mut u8, stream: *mut u8, len: usize) {
+        // SAFETY: the caller's promise; both ends lie inside the block.
+        unsafe {
+            match len {
+                4..=8 => Self::both_ends::<4>(user, stream, len),
+                9..=16 => Self::both_ends::<8>(user, stream, len),
+                17..=32 => Self::both_ends::<16>(user, stream, len),
+                33..=64 => Self::both_ends::<32>(user, stream, len),
+                _ => Self::block(user, stream, len),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Mover::block`], and `END <= len <= 2 * END`.
+    #[inline(always)]
+    unsafe fn both_ends<const END: usize>(user: *mut u8, stream: *mut u8, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self::block(user, stream, END);
+            Self::block(user.add(len - END), stream.add(len - END), END);
+        }
+    }
+
     /// Blocks of a length known to the compiler: one load and one store each.
     #[inline(never)]
     fn strided_by<const LEN: usize>(&mut self, off: i64, count: u64, stride: i64) {
@@ -79,7 +109,7 @@ impl<const PACK: bool> Mover<PACK> {
         for _ in 0..count {
             // SAFETY: as in `strided_by`.
             unsafe {
-                Self::block(user, self.stream, len);
+                Self::short_or_long(user, self.stream, len);
                 self.stream = self.stream.add(len);
             }
             user = user.wrapping_offset(stride as isize);
@@ -106,13 +136,7 @@ impl<const PACK: bool> Sink for Mover<PACK> {
         let user = self.address(off);
         // SAFETY: `new`'s caller promised that all fed runs are valid and apart.
         unsafe {
-            match len {
-                // The lengths that structs are made of, without a call.
-                4 => Self::block(user, self.stream, 4),
-                8 => Self::block(user, self.stream, 8),
-                16 => Self::block(user, self.stream, 16),
-                _ => Self::block(user, self.stream, len),
-            }
+            Self::short_or_long(user, self.stream, len);
             self.stream = self.stream.add(len);
         }
     }

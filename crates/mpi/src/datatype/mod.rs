@@ -22,6 +22,8 @@ mod recipe;
 mod segments;
 mod signature;
 #[cfg(test)]
+mod speed;
+#[cfg(test)]
 mod tests;
 mod walk;
 
@@ -139,6 +141,16 @@ impl Datatype {
             Recipe::Dup(old) => old.as_predefined(),
             _ => None,
         }
+    }
+
+    /// The predefined type that a type with a homogeneous signature is built on.
+    pub(crate) fn innermost(&self) -> Option<&Datatype> {
+        let entry = self.element?;
+        let mut ty = self;
+        while !ty.is_predefined() {
+            ty = ty.recipe.source_of(entry)?;
+        }
+        Some(ty)
     }
 
     /// Whether this is a named predefined datatype, which cannot be freed.

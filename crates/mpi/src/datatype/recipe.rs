@@ -132,6 +132,27 @@ impl Recipe {
         }
     }
 
+    /// The constituent type that holds elements of the predefined type `entry`.
+    pub fn source_of(&self, entry: &Predefined) -> Option<&Datatype> {
+        let holds = |ty: &&Arc<Datatype>| ty.element().is_some_and(|e| std::ptr::eq(e, entry));
+        let found = match self {
+            Recipe::Named(_) | Recipe::F90 { .. } | Recipe::ValueIndex { .. } => None,
+            Recipe::Struct { types, .. } => types.iter().find(holds),
+            Recipe::Darray(darray) => Some(&darray.old),
+            Recipe::Dup(old)
+            | Recipe::Contiguous { old, .. }
+            | Recipe::Vector { old, .. }
+            | Recipe::Hvector { old, .. }
+            | Recipe::Indexed { old, .. }
+            | Recipe::Hindexed { old, .. }
+            | Recipe::IndexedBlock { old, .. }
+            | Recipe::HindexedBlock { old, .. }
+            | Recipe::Subarray { old, .. }
+            | Recipe::Resized { old, .. } => Some(old),
+        };
+        found.map(|ty| &**ty)
+    }
+
     /// The arguments as the caller of the small (`large == false`) or large-count form gave them.
     pub fn contents(&self, large: bool) -> Contents {
         let sorter = Sorter {
@@ -192,4 +213,58 @@ impl Recipe {
 
 fn len(list: &[i64]) -> i64 {
     list.len() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Lists<'a> = (Combiner, &'a [i64], &'a [i64], &'a [i64], usize);
+
+    fn check(ty: &Arc<Datatype>, small: Lists<'_>, large: Lists<'_>) {
+        let same = |expect: Lists<'_>| {
+            let c = ty.contents();
+            assert_eq!(
+                (c.combiner, &c.integers[..], &c.addresses[..], &c.large_counts[..], c.types.len()),
+                expect
+            );
+        };
+        same(small);
+        ty.note_large_count_call();
+        same(large);
+    }
+
+    #[test]
+    fn contents_are_sorted_as_the_standard_asks() {
+        use Combiner::*;
+        let int = Datatype::predefined(0x209).unwrap();
+        let byte = Datatype::byte();
+        check(int, (Named, &[], &[], &[], 0), (Named, &[], &[], &[], 0));
+        let ty = Datatype::hvector(2, 3, 64, int).unwrap();
+        check(&ty, (Hvector, &[2, 3], &[64], &[], 1), (Hvector, &[], &[], &[2, 3, 64], 1));
+        let ty = Datatype::indexed(&[1, 2], &[0, 5], int).unwrap();
+        let list: &[i64] = &[2, 1, 2, 0, 5];
+        check(&ty, (Indexed, list, &[], &[], 1), (Indexed, &[], &[], list, 1));
+        let ty = Datatype::hindexed_block(4, &[0, 99], int).unwrap();
+        let large: Lists<'_> = (HindexedBlock, &[], &[], &[2, 4, 0, 99], 1);
+        check(&ty, (HindexedBlock, &[2, 4], &[0, 99], &[], 1), large);
+        let ty = Datatype::structure(&[1, 2], &[0, 8], &[int.clone(), byte.clone()]).unwrap();
+        let large: Lists<'_> = (Struct, &[], &[], &[2, 1, 2, 0, 8], 2);
+        check(&ty, (Struct, &[2, 1, 2], &[0, 8], &[], 2), large);
+        let ty = Datatype::subarray(&[4, 5], &[1, 2], &[0, 3], Order::C, int).unwrap();
+        let large: Lists<'_> = (Subarray, &[2, 12], &[], &[4, 5, 1, 2, 0, 3], 1);
+        check(&ty, (Subarray, &[2, 4, 5, 1, 2, 0, 3, 12], &[], &[], 1), large);
+        let deal = [Distribution::Block, Distribution::None];
+        let ty = Datatype::darray(3, 1, &[9, 7], &deal, &[19, 19], &[3, 1], Order::Fortran, int);
+        let small: &[i64] = &[3, 1, 2, 9, 7, 17, 16, 19, 19, 3, 1, 15];
+        let large: Lists<'_> = (Darray, &[3, 1, 2, 17, 16, 19, 19, 3, 1, 15], &[], &[9, 7], 1);
+        check(&ty.unwrap(), (Darray, small, &[], &[], 1), large);
+        let ty = Datatype::resized(-4, 16, int).unwrap();
+        check(&ty, (Resized, &[], &[-4, 16], &[], 1), (Resized, &[], &[], &[-4, 16], 1));
+        let ty = Datatype::f90_real(15, 300).unwrap();
+        check(&ty, (F90Real, &[15, 300], &[], &[], 0), (F90Real, &[15, 300], &[], &[], 0));
+        let short = Datatype::predefined(0x208).unwrap();
+        let ty = Datatype::value_index(int, short).unwrap();
+        check(ty, (ValueIndex, &[], &[], &[], 2), (ValueIndex, &[], &[], &[], 2));
+    }
 }

@@ -5,6 +5,7 @@
 //!
 //! Deliberately absent: handles and the lifetime of user-defined operations. They belong to the
 //! C interface.
+mod accumulate;
 mod element;
 mod location;
 mod long_double;
