@@ -1,0 +1,50 @@
+/* MPI 5.0, 5.1.5 "Address and Size Functions" and 5.1.12: MPI_Get_address, MPI_Aint_add and _diff,
+ * and absolute addresses with MPI_BOTTOM, scattered over stack and heap. */
+#include "check.h"
+
+int main(int argc, char **argv)
+{
+    check_init(&argc, &argv);
+    int right = (check_rank + 1) % check_size, left = (check_rank + check_size - 1) % check_size;
+    int on_stack = check_rank + 1, got_stack = -1;
+    double *heap = malloc(1000 * sizeof *heap), *got_heap = malloc(1000 * sizeof *heap);
+    static char text[8], got_text[8];
+    snprintf(text, sizeof text, "rank%02d", check_rank % 100);
+    for (int i = 0; i < 1000; i++)
+        heap[i] = check_rank * 1000 + i;
+    int lengths[3] = { 1, 1000, 8 };
+    MPI_Datatype parts[3] = { MPI_INT, MPI_DOUBLE, MPI_CHAR }, from, to;
+    MPI_Aint at[3], to_at[3];
+    CHECK_MPI(MPI_Get_address(&on_stack, &at[0]));
+    CHECK_MPI(MPI_Get_address(heap, &at[1]));
+    CHECK_MPI(MPI_Get_address(text, &at[2]));
+    CHECK_MPI(MPI_Get_address(&got_stack, &to_at[0]));
+    CHECK_MPI(MPI_Get_address(got_heap, &to_at[1]));
+    CHECK_MPI(MPI_Get_address(got_text, &to_at[2]));
+    CHECK_MPI(MPI_Type_create_struct(3, lengths, at, parts, &from));
+    CHECK_MPI(MPI_Type_create_struct(3, lengths, to_at, parts, &to));
+    CHECK_MPI(MPI_Type_commit(&from));
+    CHECK_MPI(MPI_Type_commit(&to));
+    CHECK_MPI(MPI_Sendrecv(MPI_BOTTOM, 1, from, right, 1, MPI_BOTTOM, 1, to, left, 1,
+                           MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    char want[8];
+    snprintf(want, sizeof want, "rank%02d", left % 100);
+    CHECK_EQ(got_stack, left + 1);
+    CHECK(!memcmp(want, got_text, 6));
+    CHECK(got_heap[0] == left * 1000 && got_heap[999] == left * 1000 + 999);
+    /* In a collective as well. */
+    got_stack = -1;
+    CHECK_MPI(MPI_Bcast(MPI_BOTTOM, 1, check_rank == 0 ? from : to, 0, MPI_COMM_WORLD));
+    if (check_rank != 0)
+        CHECK(got_stack == 1 && got_heap[999] == 999);
+    MPI_Aint first, last;
+    CHECK_MPI(MPI_Get_address(&heap[0], &first));
+    CHECK_MPI(MPI_Get_address(&heap[999], &last));
+    CHECK_EQ(MPI_Aint_diff(last, first), 999 * sizeof(double));
+    CHECK_EQ(MPI_Aint_add(first, 999 * sizeof(double)), last);
+    CHECK_MPI(MPI_Type_free(&from));
+    CHECK_MPI(MPI_Type_free(&to));
+    free(heap);
+    free(got_heap);
+    return check_finish();
+}
