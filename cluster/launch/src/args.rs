@@ -158,8 +158,7 @@ impl Parser<'_> {
     /// Reads one program with its flags; true after the last.
     fn program(&mut self) -> Result<bool, LaunchError> {
         let mut draft = Draft::default();
-        loop {
-            let Some(arg) = self.args.next() else { break };
+        while let Some(arg) = self.args.next() {
             match arg.as_bytes() {
                 b"--" => {
                     draft.argv.extend(self.args.next().cloned());

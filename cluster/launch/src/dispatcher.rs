@@ -266,7 +266,7 @@ impl Dispatcher {
             self.actions.push_back(Action::Reply { rank, text });
         }
         match outcome.event {
-            None => self.check_barrier(now),
+            None => self.check_missing(now),
             Some(ClientEvent::Malformed(fault)) => self.malformed(rank, &fault, now),
             Some(ClientEvent::Abort { code, message }) => {
                 let exit = if code & 0xff == 0 { 1 } else { code & 0xff };
@@ -294,7 +294,7 @@ impl Dispatcher {
         self.unfinished -= 1;
         if self.phase == Phase::Running {
             self.judge(rank, ended, now);
-            self.check_barrier(now);
+            self.check_missing(now);
         }
         self.check_all_ended(now);
     }
@@ -325,21 +325,29 @@ impl Dispatcher {
         self.fail(code, format!("{who} {what}; ending the job"), GRACE_FAILURE, libc::SIGTERM, now);
     }
 
-    /// A barrier that a rank can no longer join would hang for ever.
-    fn check_barrier(&mut self, now: Duration) {
+    /// Ranks that wait for one that is gone would hang for ever: in a barrier, or in `MPI_Init`,
+    /// which is for all ranks or none.
+    fn check_missing(&mut self, now: Duration) {
         if self.phase != Phase::Running {
             return;
         }
-        let Some(waiter) = self.pmi.barrier_waiter() else { return };
-        let gone = self.ranks.iter().position(|rank| rank.ended.is_some());
-        let Some(gone) = gone else { return };
-        let gone = gone as u32;
-        let how = match self.pmi.state(gone) {
-            ClientState::Silent => "has exited without calling MPI_Init",
-            _ => "has exited",
+        let ended = |rank: &u32| self.ranks[*rank as usize].ended.is_some();
+        let all = 0..self.ranks.len() as u32;
+        let Some(gone) = all.clone().find(ended) else { return };
+        let stranger =
+            all.clone().find(|rank| ended(rank) && self.pmi.state(*rank) == ClientState::Silent);
+        let initialised =
+            || all.clone().find(|rank| self.pmi.state(*rank) == ClientState::Initialised);
+        let pair = match (stranger, self.pmi.barrier_waiter()) {
+            (Some(stranger), _) => initialised().map(|waiter| {
+                (waiter, stranger, "has called MPI_Init", "has exited without doing so")
+            }),
+            (None, Some(waiter)) => Some((waiter, gone, "waits in a barrier", "has exited")),
+            (None, None) => None,
         };
+        let Some((waiter, gone, waits, left)) = pair else { return };
         let (waiter, gone) = (self.who(waiter), self.who(gone));
-        let text = format!("{waiter} waits for {gone}, which {how}; ending the job");
+        let text = format!("{waiter} {waits}, but {gone} {left}; ending the job");
         self.fail(1, text, GRACE_FAILURE, libc::SIGTERM, now);
     }
 

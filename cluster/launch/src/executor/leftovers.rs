@@ -15,7 +15,7 @@ pub struct Leftovers {
 
 impl Leftovers {
     /// Becomes the sub-reaper. To be called after the guardian was started and before any rank.
-    pub fn new() -> Self {
+    pub fn adopt() -> Self {
         // SAFETY: sets a flag of this process. Without it, orphans are found by group only.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
         Self { foreign: children() }

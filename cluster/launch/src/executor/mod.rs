@@ -136,7 +136,7 @@ struct Executor<'a> {
 
 impl<'a> Executor<'a> {
     fn new(plan: Plan, dispatcher: &'a mut Dispatcher, guardian: &'a Guardian) -> io::Result<Self> {
-        let leftovers = Leftovers::new();
+        let leftovers = Leftovers::adopt();
         let signals = Signals::new()?;
         let limit = sys::descriptor_limit()?;
         let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };

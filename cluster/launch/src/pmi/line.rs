@@ -68,6 +68,13 @@ impl<'a> Command<'a> {
             }
             let (word, after) = split_word(rest);
             let Some((key, value)) = word.split_once('=') else {
+                // The names of the name service are the user's, and may hold spaces.
+                if let Some(("service" | "port", value)) = pairs.last_mut() {
+                    let begin = value.as_ptr().addr() - text.as_ptr().addr();
+                    *value = &text[begin..text.len() - after.len()];
+                    rest = after;
+                    continue;
+                }
                 return Err(format!("'{}' is not of the form key=value", clip(word)));
             };
             if key.is_empty() {
@@ -127,6 +134,9 @@ mod tests {
         assert_eq!(command.name, "put");
         assert_eq!(command.get("key"), Some("a"));
         assert_eq!(command.get("value"), Some("b c=d"));
+        let command = Command::parse(b"cmd=publish_name service=a  b port=c d e").unwrap();
+        assert_eq!(command.get("service"), Some("a  b"));
+        assert_eq!(command.get("port"), Some("c d e"));
         assert!(Command::parse(b"mcmd=spawn").unwrap().multi);
         assert_eq!(Command::parse(b"cmd=x n=7").unwrap().number("n"), Ok(7));
     }

@@ -270,7 +270,7 @@ impl Server {
 
     fn lookup(&self, command: &Command) -> Result<String, String> {
         Ok(match self.services.get(command.need("service")?) {
-            Some(port) => format!("cmd=lookup_result port={port} info=ok rc=0 msg=success"),
+            Some(port) => format!("cmd=lookup_result info=ok rc=0 port={port}"),
             None => "cmd=lookup_result rc=-1 msg=service_not_found".to_string(),
         })
     }
