@@ -157,7 +157,11 @@ impl Outcome {
             let row = Row::empty(step.part, "startup", ranks, 0, "s");
             self.put(row, candidate, round, Value { median: s, best: s });
         }
-        for Record { mode, ranks, size, unit, median, min, max, .. } in output.points {
+        for Record { mode, ranks, size, unit, median, min, max, cpu_share, .. } in output.points {
+            if let Some(share) = cpu_share.map(|share| 100.0 * share) {
+                let row = Row::empty(step.part, "processor", ranks, size, "%");
+                self.put(row, candidate, round, Value { median: share, best: share });
+            }
             let best = if larger_is_better(&unit) { max } else { min };
             let row = Row::empty(step.part, &mode, ranks, size, &unit);
             self.put(row, candidate, round, Value { median, best });
@@ -217,6 +221,17 @@ mod tests {
         assert_eq!(outcome.rows[0].values, [vec![value; 3], vec![None; 3]]);
         assert_eq!(outcome.failures.len(), 1);
         assert_eq!(std::fs::read_to_string(dir.path().join("calls")).unwrap(), "x\n");
+    }
+
+    #[test]
+    fn what_waiting_costs_is_a_row_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let body = point(2.0).replace("\"batches\":7", "\"batches\":7,\"cpu_share\":0.25");
+        let waiting = fake(dir.path(), "waiting", &body);
+        let step = Step { part: "wakeup", ranks: 2, args: vec!["wakeup".into()] };
+        let outcome = alternate(&[waiting], &[step], 1, &mut Progress::new(1)).unwrap();
+        let row = outcome.rows.iter().find(|r| r.mode == "processor").unwrap();
+        assert_eq!((row.values[0][0].unwrap().median, row.unit.as_str()), (25.0, "%"));
     }
 
     #[test]

@@ -179,10 +179,31 @@ impl Report {
     }
 
     fn print_part(&self, part: &str) {
-        let points: Vec<&Point> = self.points.iter().filter(|p| p.part == part).collect();
+        let points = self.points.iter().filter(|p| p.part == part);
+        let mut modes: Vec<&str> = Vec::new();
+        for p in points.clone() {
+            if !modes.contains(&p.mode.as_str()) {
+                modes.push(&p.mode);
+            }
+        }
+        for mode in modes {
+            self.print_table(points.clone().filter(|p| p.mode == mode).collect());
+        }
+    }
+
+    /// The points of one part and mode.
+    fn print_table(&self, points: Vec<&Point>) {
         let Some(first) = points.first() else { return };
-        println!("\n{part}, {}", table::unit(&first.unit));
-        let mut headings = vec!["size", "ranks"];
+        let title = match (first.part, first.mode.as_str()) {
+            ("wakeup", "wakeup") => "wakeup: time to reach a receiver that has waited",
+            ("wakeup", _) => "wakeup: processor used by the waiting rank",
+            ("idle", _) => "idle: bandwidth beside ranks that only wait",
+            ("startup", _) => "startup: launch, init, finalize",
+            (part, _) => part,
+        };
+        println!("\n{title}, {}", table::unit(&first.unit));
+        let size = if first.part == "wakeup" { "pause" } else { "size" };
+        let mut headings = vec![size, "ranks"];
         headings.extend(self.candidates.iter().map(|c| c.name.as_str()));
         headings.extend(["ratio", "at best", "best"]);
         let mut t = Table::new(&headings).left_last();
