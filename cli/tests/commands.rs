@@ -1,0 +1,48 @@
+//! The subcommands other than `run`.
+
+use std::process::{Command, Output};
+
+fn hpvm(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hpvm")).args(args).output().unwrap()
+}
+
+fn text(args: &[&str]) -> String {
+    let output = hpvm(args);
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn help_and_version() {
+    assert_eq!(text(&["--version"]), format!("hpvm {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(text(&["--help"]).contains("info"));
+    assert_eq!(text(&["help", "run"]).trim(), text(&["run", "--help"]).trim());
+    assert!(text(&["run", "--help"]).contains("--hostfile"));
+    assert!(text(&["run", "--version"]).contains(env!("CARGO_PKG_VERSION")));
+    let output = hpvm(&["dance"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("'dance'"));
+}
+
+#[test]
+fn info() {
+    let report: serde_json::Value = serde_json::from_str(&text(&["info", "--json"])).unwrap();
+    assert_eq!(report["version"], env!("CARGO_PKG_VERSION"));
+    assert!(report["cpus"].as_u64().unwrap() >= 1);
+    assert!(report["memfd"].is_boolean());
+    let plain = text(&["info"]);
+    assert_eq!(plain.lines().count(), report.as_object().unwrap().len());
+}
+
+#[test]
+fn man_pages_and_completions() {
+    let dir = tempfile::tempdir().unwrap();
+    text(&["man", dir.path().to_str().unwrap()]);
+    for page in ["hpvm", "hpvm-run", "hpvm-info", "mpirun", "mpiexec"] {
+        let page = std::fs::read_to_string(dir.path().join(format!("{page}.1"))).unwrap();
+        assert!(page.contains(".TH"), "{page}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(text(&["completions", shell]).contains("hostfile"), "{shell}");
+    }
+}

@@ -1,0 +1,165 @@
+//! What the launcher's tests have in common.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Long enough for a loaded machine; only a hang takes as long.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Shell functions that speak PMI-1 as a rank does.
+pub const PMI: &str = r#"
+say() { printf '%s\n' "$*" >&"$PMI_FD"; }
+ask() { say "$@"; read -r reply <&"$PMI_FD"; }
+init() { ask cmd=init pmi_version=1 pmi_subversion=1; }
+finalize() { ask cmd=finalize; }
+"#;
+
+/// One job to run, whose processes can be recognised by a variable in their environment.
+pub struct Job {
+    pub command: Command,
+    pub mark: String,
+}
+
+/// `mpirun` with these arguments.
+pub fn mpirun<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Job {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    // Only distinctness matters.
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mark = format!("{}-{count}", std::process::id());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hpvm"));
+    command
+        .arg0("mpirun")
+        .args(args)
+        .env("HPVM_TEST_MARK", &mark)
+        .env_remove("MPIEXEC_TIMEOUT")
+        .env_remove("HPVM_JOB_ID")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Job { command, mark }
+}
+
+/// A job of ranks that each run a bash script.
+pub fn bash(flags: &[&str], script: &str) -> Job {
+    let script = format!("{PMI}{script}");
+    mpirun(&[flags, &["bash", "-c", &script]].concat())
+}
+
+/// What a job left.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Job {
+    /// Runs the job to its end and checks that no process of it is left.
+    pub fn run(mut self) -> Ended {
+        let child = self.command.spawn().expect("the launcher starts");
+        let ended = wait(child);
+        self.check_gone();
+        ended
+    }
+
+    /// Starts the job.
+    pub fn start(&mut self) -> Child {
+        self.command.spawn().expect("the launcher starts")
+    }
+
+    /// Fails if processes of the job are still there after a while.
+    pub fn check_gone(&self) {
+        let left = until(|| marked(&self.mark).is_empty());
+        assert!(left, "still running: {:?}", marked(&self.mark));
+    }
+}
+
+/// Waits for a launcher and collects its output.
+pub fn wait(child: Child) -> Ended {
+    let pid = child.id() as i32;
+    let (done, ended) = std::sync::mpsc::channel();
+    let waiter = std::thread::spawn(move || {
+        let output: Output = child.wait_with_output().expect("output");
+        let _ = done.send(());
+        output
+    });
+    if ended.recv_timeout(PATIENCE).is_err() {
+        kill(pid, libc::SIGKILL);
+        panic!("the job hangs: {:?}", waiter.join());
+    }
+    let output = waiter.join().expect("no panic");
+    let code = output.status.code().unwrap_or_else(|| {
+        panic!("the launcher itself was killed by {:?}", output.status.signal())
+    });
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ended { code, out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+/// Reads a child's standard output until this text has come.
+pub fn read_until(child: &mut Child, text: &str) -> String {
+    let out = child.stdout.as_mut().expect("piped");
+    let mut seen = Vec::new();
+    let mut byte = [0];
+    while !String::from_utf8_lossy(&seen).contains(text) {
+        assert_eq!(out.read(&mut byte).expect("read"), 1, "ended after {seen:?}");
+        seen.push(byte[0]);
+    }
+    String::from_utf8_lossy(&seen).into_owned()
+}
+
+/// Waits for a condition; false if it never came true.
+pub fn until(condition: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        if condition() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
+/// The processes in whose environment a mark stands, with their command lines.
+pub fn marked(mark: &str) -> Vec<(i32, String)> {
+    let variable = format!("HPVM_TEST_MARK={mark}");
+    let pids = std::fs::read_dir("/proc").expect("/proc").flatten();
+    pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| {
+            std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| {
+                environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
+            })
+        })
+        .map(|pid| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            (pid, String::from_utf8_lossy(&line).replace('\0', " "))
+        })
+        .collect()
+}
+
+/// Sends a signal.
+pub fn kill(pid: i32, signal: i32) {
+    // SAFETY: the call takes two integers.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Writes an executable file.
+pub fn script(dir: &Path, name: &str, text: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let file = dir.join(name);
+    std::fs::write(&file, text).expect("write");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("chmod");
+    file.to_str().expect("text").to_string()
+}
+
+/// The lines of a text in sorted order.
+pub fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<_> = text.lines().collect();
+    lines.sort();
+    lines
+}
