@@ -4,7 +4,7 @@ use crate::exchange::{self, Varied};
 use crate::input::AlltoallV;
 use crate::schedule::{Buffer, Schedule};
 
-/// Pairwise alltoallv: every block goes straight to its owner, [`exchange::WINDOW`] in flight.
+/// Pairwise alltoallv: every block goes straight to its owner, 16 in flight.
 ///
 /// Cost: a message out and in per peer that has a length other than zero. In place, one copy of
 /// the whole, a window at a time.

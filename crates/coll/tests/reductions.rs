@@ -180,7 +180,8 @@ fn scans(case: Case) {
 }
 
 /// Parts of `case.count`, or of lengths that differ and may be zero.
-fn reduce_scatter(case: Case, how: Rs, even: bool) -> Cost {
+fn reduce_scatter(case: Case, how: impl Into<Option<Rs>>, even: bool) -> Cost {
+    let how = how.into();
     let part = |rank: u32| match even {
         true => case.count,
         false => (rank as usize * 7 + case.count) % 4 * (case.count.min(3)),
@@ -191,20 +192,24 @@ fn reduce_scatter(case: Case, how: Rs, even: bool) -> Cost {
         .map(|rank| {
             let input = case.input(rank);
             let schedule = if even {
-                reduce_scatter::block::build(how, &input)
+                match how {
+                    Some(how) => reduce_scatter::block::build(how, &input),
+                    None => reduce_scatter::block::schedule(&input),
+                }
             } else {
-                reduce_scatter::build(
-                    how,
-                    &ReduceScatter {
-                        rank,
-                        size: case.size,
-                        counts: &counts,
-                        extent: input.extent,
-                        size_bytes: input.size_bytes,
-                        commutative: input.commutative,
-                        in_place: input.in_place,
-                    },
-                )
+                let input = ReduceScatter {
+                    rank,
+                    size: case.size,
+                    counts: &counts,
+                    extent: input.extent,
+                    size_bytes: input.size_bytes,
+                    commutative: input.commutative,
+                    in_place: input.in_place,
+                };
+                match how {
+                    Some(how) => reduce_scatter::build(how, &input),
+                    None => reduce_scatter::schedule(&input),
+                }
             };
             case.proc(rank, schedule, total, part(rank))
         })
@@ -289,6 +294,8 @@ fn default_choices() {
                 assert!(procs.iter().all(|p| p.recv == want));
                 let (procs, _) = case.run(case.op(), reduce::schedule);
                 assert!(procs[0].recv == want);
+                reduce_scatter(Case { count: count / 4, ..case }, None, true);
+                reduce_scatter(case, None, false);
             }
         }
     }

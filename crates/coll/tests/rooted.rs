@@ -13,24 +13,33 @@ fn modes() -> impl Strategy<Value = Mode> {
 }
 
 /// `bytes` is a multiple of 6. Ranks use types of different sizes, with and without gaps.
-fn bcast(size: u32, root: u32, bytes: usize, how: Bcast, mode: Mode, seed: u64) -> Cost {
+fn bcast(
+    size: u32,
+    root: u32,
+    bytes: usize,
+    how: impl Into<Option<Bcast>>,
+    mode: Mode,
+    seed: u64,
+) -> Cost {
+    let how = how.into();
     let kinds = [ty(1, 1), ty(2, 2), ty(3, 4), ty(6, 11), ty(2, 3)];
     let kind = |rank: u32| kinds[(rank as usize + seed as usize % 5) % 5];
     let data = packed(root, 0, bytes);
     let proc = |rank: u32| {
         let kind = kind(rank);
         let count = bytes / kind.size;
-        let schedule = bcast::build(
-            how,
-            &Broadcast {
-                rank,
-                size,
-                root,
-                count: count as i64,
-                size_bytes: kind.size as i64,
-                contiguous: kind.size == kind.extent,
-            },
-        );
+        let input = Broadcast {
+            rank,
+            size,
+            root,
+            count: count as i64,
+            size_bytes: kind.size as i64,
+            contiguous: kind.size == kind.extent,
+        };
+        let schedule = match how {
+            Some(how) => bcast::build(how, &input),
+            None => bcast::schedule(&input),
+        };
         let mut recv = vec![POISON; count * kind.extent];
         if rank == root {
             put(&mut recv, 0, kind, &data);
@@ -116,12 +125,17 @@ impl Case {
     }
 }
 
-fn gather(case: Case, how: Gather) -> Cost {
+fn gather(case: Case, how: impl Into<Option<Gather>>) -> Cost {
+    let how = how.into();
     let Case { size, root, elements, .. } = case;
     let (bytes, stride) = (elements * SEND.size, 2 * elements * RECV.extent);
     let mut procs: Vec<_> = (0..size)
         .map(|rank| {
-            let schedule = gather::build(how, &case.input(rank, true));
+            let input = case.input(rank, true);
+            let schedule = match how {
+                Some(how) => gather::build(how, &input),
+                None => gather::schedule(&input),
+            };
             let own = packed(rank, 0, bytes);
             let mut send = blank(SEND, elements);
             put(&mut send, 0, SEND, &own);
@@ -145,12 +159,17 @@ fn gather(case: Case, how: Gather) -> Cost {
     cost
 }
 
-fn scatter(case: Case, how: Scatter) -> Cost {
+fn scatter(case: Case, how: impl Into<Option<Scatter>>) -> Cost {
+    let how = how.into();
     let Case { size, root, elements, .. } = case;
     let (bytes, stride) = (elements * SEND.size, elements * SEND.extent);
     let mut procs: Vec<_> = (0..size)
         .map(|rank| {
-            let schedule = scatter::build(how, &case.input(rank, false));
+            let input = case.input(rank, false);
+            let schedule = match how {
+                Some(how) => scatter::build(how, &input),
+                None => scatter::schedule(&input),
+            };
             let mut send = vec![];
             if rank == root {
                 send = vec![POISON; stride * size as usize];
@@ -289,6 +308,25 @@ fn gather_scatter_cost() {
     assert_eq!((cost.messages, cost.bytes), (15, 15 * 20));
     let cost = scatter(case, Scatter::Binomial);
     assert_eq!((cost.messages, cost.bytes, cost.most_out), (15, 32 * 20, 15 * 20));
+}
+
+/// What the default tables choose is right and the same on all ranks, on both sides of every
+/// threshold.
+#[test]
+fn default_choices() {
+    for size in [1, 2, 3, 4, 5, 8, 9, 17] {
+        for bytes in [6, 12_000, 18_000, 40_002, 120_000, 240_000] {
+            bcast(size, size / 2, bytes, None, Mode::Rendezvous, 2);
+        }
+        for elements in [0, 1, 500, 600] {
+            for in_place in [true, false] {
+                let (root, mode) = (size / 3, Mode::Rendezvous);
+                let case = Case { size, root, elements, in_place, mode, seed: 4 };
+                gather(case, None);
+                scatter(case, None);
+            }
+        }
+    }
 }
 
 proptest! {

@@ -35,10 +35,11 @@ fn allgather(
     size: u32,
     elements: i64,
     in_place: bool,
-    how: Allgather,
+    how: impl Into<Option<Allgather>>,
     mode: Mode,
     seed: u64,
 ) -> Cost {
+    let how = how.into();
     let bytes = elements as usize * SEND.size;
     let stride = 2 * elements as usize * RECV.extent;
     let mut want = blank(RECV, 2 * elements as usize * size as usize);
@@ -46,7 +47,11 @@ fn allgather(
         put(&mut want, rank as usize * stride, RECV, &packed(rank, 0, bytes));
     }
     let proc = |rank: u32| {
-        let schedule = allgather::build(how, &exchange(rank, size, elements, in_place));
+        let input = exchange(rank, size, elements, in_place);
+        let schedule = match how {
+            Some(how) => allgather::build(how, &input),
+            None => allgather::schedule(&input),
+        };
         let own = packed(rank, 0, bytes);
         let mut send = blank(SEND, elements as usize);
         let mut recv = vec![model::data::POISON; want.len()];
@@ -67,14 +72,19 @@ fn alltoall(
     size: u32,
     elements: i64,
     in_place: bool,
-    how: Alltoall,
+    how: impl Into<Option<Alltoall>>,
     mode: Mode,
     seed: u64,
 ) -> Cost {
+    let how = how.into();
     let bytes = elements as usize * SEND.size;
     let n = elements as usize;
     let proc = |rank: u32| {
-        let schedule = alltoall::build(how, &exchange(rank, size, elements, in_place));
+        let input = exchange(rank, size, elements, in_place);
+        let schedule = match how {
+            Some(how) => alltoall::build(how, &input),
+            None => alltoall::schedule(&input),
+        };
         let mut send = blank(SEND, n * size as usize);
         let mut recv = blank(RECV, 2 * n * size as usize);
         for to in 0..size as usize {
@@ -125,7 +135,15 @@ fn places(counts: &[i64]) -> (Vec<i64>, usize) {
     (displs, end as usize)
 }
 
-fn allgatherv(size: u32, scale: usize, in_place: bool, how: Allgather, mode: Mode, seed: u64) {
+fn allgatherv(
+    size: u32,
+    scale: usize,
+    in_place: bool,
+    how: impl Into<Option<Allgather>>,
+    mode: Mode,
+    seed: u64,
+) {
+    let how = how.into();
     let counts: Vec<i64> = (0..size).map(|rank| 2 * length(rank, 0, scale) as i64).collect();
     let (displs, room) = places(&counts);
     let data = |rank: u32| packed(rank, 0, length(rank, 0, scale) * SEND.size);
@@ -151,7 +169,11 @@ fn allgatherv(size: u32, scale: usize, in_place: bool, how: Allgather, mode: Mod
         } else {
             put(&mut send, 0, SEND, &data(rank));
         }
-        Proc::new(rank, allgatherv::build(how, &input), send, buffer, TYPES)
+        let schedule = match how {
+            Some(how) => allgatherv::build(how, &input),
+            None => allgatherv::schedule(&input),
+        };
+        Proc::new(rank, schedule, send, buffer, TYPES)
     };
     let mut procs: Vec<_> = (0..size).map(proc).collect();
     run(&mut procs, no_op, mode, seed);
@@ -301,6 +323,19 @@ fn alltoall_every_size() {
     let cost = alltoall(100, 1, false, Alltoall::Bruck, Mode::Mixed, 5);
     assert_eq!(cost.messages, 700);
     alltoall(90, 1, true, Alltoall::Pairwise { window: 16 }, Mode::Rendezvous, 5);
+}
+
+/// What the default tables choose is right and the same on all ranks, on both sides of every
+/// threshold.
+#[test]
+fn default_choices() {
+    for size in [1, 2, 3, 4, 5, 8, 9, 17] {
+        for elements in [0, 1, 60, 1000, 9000] {
+            allgather(size, elements, false, None, Mode::Rendezvous, 1);
+            alltoall(size, elements.min(1000), elements == 60, None, Mode::Rendezvous, 1);
+            allgatherv(size, elements as usize / 3, false, None, Mode::Rendezvous, 1);
+        }
+    }
 }
 
 proptest! {

@@ -4,7 +4,7 @@ use crate::exchange::{self, Received, Sent};
 use crate::input::Exchange;
 use crate::schedule::Schedule;
 
-/// Pairwise alltoall with [`exchange::WINDOW`](with_window) peers in flight.
+/// Pairwise alltoall with 16 peers in flight.
 pub fn schedule(input: &Exchange) -> Schedule {
     with_window(input, exchange::WINDOW)
 }

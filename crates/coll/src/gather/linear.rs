@@ -7,7 +7,7 @@ use crate::tree::up;
 
 /// Linear gather: every rank sends its block to the root.
 ///
-/// Cost: n - 1 messages into the root, [`exchange::WINDOW`] at a time; nothing is forwarded.
+/// Cost: n - 1 messages into the root, 16 at a time; nothing is forwarded.
 /// Wins: long blocks, where the root's link is the limit anyway, and few ranks.
 /// Source: folklore.
 pub fn schedule(input: &Exchange) -> Schedule {

@@ -20,7 +20,7 @@ pub fn schedule_with(tables: &Tables, input: &input::ReduceScatter) -> Schedule 
     build_with(tables, &Job::uneven(input))
 }
 
-/// The schedule of one algorithm; halving gives way to pairwise if the operation does not commute.
+/// The schedule of one algorithm; halving gives way to the tree if the operation does not commute.
 pub fn build(algorithm: ReduceScatter, input: &input::ReduceScatter) -> Schedule {
     build_job(algorithm, &Job::uneven(input))
 }
@@ -54,9 +54,9 @@ fn build_job(algorithm: ReduceScatter, job: &Job) -> Schedule {
         return Schedule::new();
     }
     match algorithm {
-        ReduceScatter::Tree => tree::schedule(job),
         ReduceScatter::Halving if job.all.commutative => halving::schedule(job),
-        ReduceScatter::Halving | ReduceScatter::Pairwise => pairwise::schedule(job),
+        ReduceScatter::Halving | ReduceScatter::Tree => tree::schedule(job),
+        ReduceScatter::Pairwise => pairwise::schedule(job),
     }
 }
 

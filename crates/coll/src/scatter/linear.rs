@@ -7,7 +7,7 @@ use crate::tree::up;
 
 /// Linear scatter: the root sends every rank its block.
 ///
-/// Cost: n - 1 messages out of the root, [`exchange::WINDOW`] at a time; nothing is forwarded.
+/// Cost: n - 1 messages out of the root, 16 at a time; nothing is forwarded.
 /// Wins: long blocks, where the root's link is the limit anyway, and few ranks.
 /// Source: folklore.
 pub fn schedule(input: &Exchange) -> Schedule {
