@@ -247,7 +247,8 @@ pub(super) fn check_count(what: &str, value: i64) -> Result<()> {
     if value >= 0 {
         return Ok(());
     }
-    Err(Error::new(Class::Arg, format!("{what} is {value}; it must not be negative")))
+    let class = if what == "count" { Class::Count } else { Class::Arg };
+    Err(Error::new(class, format!("{what} is {value}; it must not be negative")))
 }
 
 fn check_same_length(expected: usize, got: usize) -> Result<()> {
@@ -269,7 +270,7 @@ mod tests {
     #[test]
     fn bad_arguments_are_refused() {
         let class = |result: Result<Arc<Datatype>>| result.unwrap_err().class;
-        assert_eq!(class(Datatype::contiguous(-1, int())), Class::Arg);
+        assert_eq!(class(Datatype::contiguous(-1, int())), Class::Count);
         assert_eq!(class(Datatype::vector(1, -2, 1, int())), Class::Arg);
         assert_eq!(class(Datatype::indexed(&[1, -1], &[0, 1], int())), Class::Arg);
         assert_eq!(class(Datatype::indexed(&[1], &[0, 1], int())), Class::Arg);

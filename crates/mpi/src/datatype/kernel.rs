@@ -106,26 +106,30 @@ impl<const PACK: bool> Mover<PACK> {
     #[inline(never)]
     fn strided_any(&mut self, off: i64, count: u64, stride: i64, len: usize) {
         let mut user = self.address(off);
+        let mut stream = self.stream;
         for _ in 0..count {
             // SAFETY: as in `strided_by`.
             unsafe {
-                Self::short_or_long(user, self.stream, len);
-                self.stream = self.stream.add(len);
+                Self::short_or_long(user, stream, len);
+                stream = stream.add(len);
             }
             user = user.wrapping_offset(stride as isize);
         }
+        self.stream = stream;
     }
 
     #[inline(never)]
     fn indexed_by<const LEN: usize>(&mut self, off: i64, disps: &[i64]) {
         let user = self.address(off);
+        let mut stream = self.stream;
         for disp in disps {
             // SAFETY: as in `strided_by`.
             unsafe {
-                Self::block(user.wrapping_offset(*disp as isize), self.stream, LEN);
-                self.stream = self.stream.add(LEN);
+                Self::block(user.wrapping_offset(*disp as isize), stream, LEN);
+                stream = stream.add(LEN);
             }
         }
+        self.stream = stream;
     }
 }
 
@@ -156,6 +160,24 @@ impl<const PACK: bool> Sink for Mover<PACK> {
             (64, _) => self.strided_by::<64>(off, count, stride),
             _ => self.strided_any(off, count, stride, len as usize),
         }
+    }
+
+    #[inline(never)]
+    fn table(&mut self, off: i64, count: u64, stride: i64, disps: &[i64], starts: &[u64]) {
+        let mut user = self.address(off);
+        let mut stream = self.stream;
+        for _ in 0..count {
+            for (disp, range) in disps.iter().zip(starts.windows(2)) {
+                let len = (range[1] - range[0]) as usize;
+                // SAFETY: `new`'s caller promised that all fed runs are valid and apart.
+                unsafe {
+                    Self::short_or_long(user.wrapping_offset(*disp as isize), stream, len);
+                    stream = stream.add(len);
+                }
+            }
+            user = user.wrapping_offset(stride as isize);
+        }
+        self.stream = stream;
     }
 
     fn indexed(&mut self, off: i64, disps: &[i64], len: u64) {

@@ -24,6 +24,18 @@ pub(super) trait Sink {
             self.run(off.wrapping_add(*disp), len);
         }
     }
+
+    /// `count` copies, `stride` bytes apart, of a list of runs of different lengths; run `i` is
+    /// `starts[i + 1] - starts[i]` bytes long.
+    fn table(&mut self, off: i64, count: u64, stride: i64, disps: &[i64], starts: &[u64]) {
+        let mut at = off;
+        for _ in 0..count {
+            for (disp, range) in disps.iter().zip(starts.windows(2)) {
+                self.run(at.wrapping_add(*disp), range[1] - range[0]);
+            }
+            at = at.wrapping_add(stride);
+        }
+    }
 }
 
 /// The program of one datatype and how copies of it follow each other.
@@ -112,11 +124,7 @@ fn whole(node: &Node, off: i64, sink: &mut impl Sink) {
         Node::Run(len) => sink.run(off, *len),
         Node::Loop { count, stride, body, .. } => whole_loop(body, off, *count, *stride, sink),
         Node::Index { disps, body, .. } => whole_index(body, off, disps, sink),
-        Node::Runs { disps, starts } => {
-            for (disp, range) in disps.iter().zip(starts.windows(2)) {
-                sink.run(off.wrapping_add(*disp), range[1] - range[0]);
-            }
-        }
+        Node::Runs { disps, starts } => sink.table(off, 1, 0, disps, starts),
         Node::Seq { disps, bodies, .. } => {
             for (disp, body) in disps.iter().zip(bodies.iter()) {
                 whole(body, off.wrapping_add(*disp), sink);
@@ -126,8 +134,10 @@ fn whole(node: &Node, off: i64, sink: &mut impl Sink) {
 }
 
 fn whole_loop(body: &Node, off: i64, count: u64, stride: i64, sink: &mut impl Sink) {
-    if let Node::Run(len) = body {
-        return sink.strided(off, count, stride, *len);
+    match body {
+        Node::Run(len) => return sink.strided(off, count, stride, *len),
+        Node::Runs { disps, starts } => return sink.table(off, count, stride, disps, starts),
+        _ => {}
     }
     let mut at = off;
     for _ in 0..count {

@@ -13,6 +13,14 @@ pub(super) trait Ring: Copy {
 /// What can be compared.
 pub(super) trait Ordered: Copy {
     fn less(self, other: Self) -> bool;
+
+    fn larger(self, other: Self) -> Self {
+        if other.less(self) { self } else { other }
+    }
+
+    fn smaller(self, other: Self) -> Self {
+        if self.less(other) { self } else { other }
+    }
 }
 
 /// Real numbers: all that complex multiplication needs.
@@ -57,6 +65,11 @@ macro_rules! integers {
         impl Ordered for $t {
             #[inline(always)]
             fn less(self, other: Self) -> bool { self < other }
+            // The library's own functions become vector instructions; a choice need not.
+            #[inline(always)]
+            fn larger(self, other: Self) -> Self { self.max(other) }
+            #[inline(always)]
+            fn smaller(self, other: Self) -> Self { self.min(other) }
         }
     )*};
 }
@@ -72,6 +85,11 @@ macro_rules! reals {
         impl Ordered for $t {
             #[inline(always)]
             fn less(self, other: Self) -> bool { self < other }
+            // The library's own functions become vector instructions; a choice need not.
+            #[inline(always)]
+            fn larger(self, other: Self) -> Self { self.max(other) }
+            #[inline(always)]
+            fn smaller(self, other: Self) -> Self { self.min(other) }
         }
         impl Real for $t {
             #[inline(always)]
@@ -262,8 +280,8 @@ unsafe fn order<T: Ordered>(op: Predef, input: *const u8, inout: *mut u8, n: usi
     // SAFETY: the caller's promise.
     unsafe {
         match op {
-            Predef::Max => zip(input, inout, n, |a: T, b: T| if b.less(a) { a } else { b }),
-            Predef::Min => zip(input, inout, n, |a: T, b: T| if a.less(b) { a } else { b }),
+            Predef::Max => zip(input, inout, n, T::larger),
+            Predef::Min => zip(input, inout, n, T::smaller),
             _ => {}
         }
     }
