@@ -180,6 +180,37 @@ fn allgatherv(
     assert!(procs.iter().all(|p| p.recv == want), "{how:?} {size}");
 }
 
+/// Counts and places of a rank, the latter in units of so many bytes.
+struct Lists {
+    sends: Vec<i64>,
+    sdispls: Vec<i64>,
+    recvs: Vec<i64>,
+    rdispls: Vec<i64>,
+    units: [usize; 2],
+}
+
+impl Lists {
+    fn build(&self, rank: u32, in_place: bool, typed: bool) -> Schedule {
+        let (sends, recvs) = (&self.sends[..], &self.recvs[..]);
+        let size = recvs.len() as u32;
+        let [sunit, runit] = self.units.map(|unit| unit as i64);
+        let [ssize, rsize] = [SEND.size as i64, RECV.size as i64];
+        if typed {
+            let bytes = |displs: &[i64], unit| displs.iter().map(|d| d * unit).collect::<Vec<_>>();
+            let (sdispls, rdispls) = (bytes(&self.sdispls, sunit), bytes(&self.rdispls, runit));
+            let (ssizes, rsizes) = (vec![ssize; sends.len()], vec![rsize; recvs.len()]);
+            let send = TypedVectors { counts: sends, displs: &sdispls, sizes: &ssizes };
+            let recv = TypedVectors { counts: recvs, displs: &rdispls, sizes: &rsizes };
+            return alltoallw::schedule(&AlltoallW { rank, size, send, recv, in_place });
+        }
+        // The plain form counts in extents, so its unit is the extent.
+        let (sdispls, rdispls) = (&self.sdispls, &self.rdispls);
+        let send = Vectors { counts: sends, displs: sdispls, extent: sunit, size_bytes: ssize };
+        let recv = Vectors { counts: recvs, displs: rdispls, extent: runit, size_bytes: rsize };
+        alltoallv::schedule(&AlltoallV { rank, size, send, recv, in_place })
+    }
+}
+
 /// Also alltoallw, which gets types that depend on the pair. In place, both directions of a pair
 /// have the same length.
 fn alltoallv(size: u32, scale: usize, in_place: bool, typed: bool, mode: Mode, seed: u64) {
@@ -208,42 +239,8 @@ fn alltoallv(size: u32, scale: usize, in_place: bool, typed: bool, mode: Mode, s
                     put(&mut send, sdispls[i] as usize * sunit, kind(rank, to, SEND), &data);
                 }
             }
-            let in_bytes = |displs: &[i64], unit: usize| -> Vec<i64> {
-                displs.iter().map(|d| d * unit as i64).collect()
-            };
-            let schedule = if typed {
-                alltoallw::schedule(&AlltoallW {
-                    rank,
-                    size,
-                    send: TypedVectors {
-                        counts: &sends,
-                        displs: &in_bytes(&sdispls, sunit),
-                        sizes: &[SEND.size as i64; 100][..size as usize],
-                    },
-                    recv: TypedVectors {
-                        counts: &recvs,
-                        displs: &in_bytes(&rdispls, runit),
-                        sizes: &[RECV.size as i64; 100][..size as usize],
-                    },
-                    in_place,
-                })
-            } else {
-                let side = |counts, displs, ty: model::Type| Vectors {
-                    counts,
-                    displs,
-                    extent: ty.extent as i64,
-                    size_bytes: ty.size as i64,
-                };
-                // The plain form counts in extents, so its unit is made the extent.
-                let (send, recv) = (ty(SEND.size, sunit), ty(RECV.size, runit));
-                alltoallv::schedule(&AlltoallV {
-                    rank,
-                    size,
-                    send: side(&sends, &sdispls, send),
-                    recv: side(&recvs, &rdispls, recv),
-                    in_place,
-                })
-            };
+            let lists = Lists { sends, sdispls, recvs, rdispls, units: [sunit, runit] };
+            let schedule = lists.build(rank, in_place, typed);
             let types = [kind(0, 0, SEND), kind(0, 0, RECV)];
             let mut proc = Proc::new(rank, schedule, send, recv, types);
             proc.send_of = (0..size).map(|to| kind(rank, to, SEND)).collect();
