@@ -42,6 +42,7 @@ pub fn run(mut command: Command, marker: &str, limit: Duration) -> Result<Outcom
     let handle = |log: &File| log.try_clone().map_err(|e| format!("no temporary file: {e}"));
     command.stdin(Stdio::null()).stdout(handle(&log)?).stderr(handle(&log)?);
     command.process_group(0).env(MARKER, marker);
+    end_with_this_thread(&mut command);
     let start = Instant::now();
     let mut child = command
         .spawn()
@@ -58,6 +59,19 @@ pub fn run(mut command: Command, marker: &str, limit: Duration) -> Result<Outcom
     let elapsed = start.elapsed();
     let output = read_log(&mut log).map_err(|e| format!("cannot read the output: {e}"))?;
     Ok(Outcome { code, output, leftovers, elapsed })
+}
+
+/// A group of its own does not get the terminal's Ctrl-C: the launcher is told by the kernel when
+/// the thread that started it, which waits for it, is gone.
+fn end_with_this_thread(command: &mut Command) {
+    // SAFETY: the closure runs between fork and exec and makes one system call, which is
+    // async-signal-safe and touches no memory.
+    unsafe {
+        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
 }
 
 /// Waits until the child has ended or `deadline` has passed.
