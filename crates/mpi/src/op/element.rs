@@ -12,6 +12,10 @@ pub(super) trait Ring: Copy {
 
 /// What can be compared.
 pub(super) trait Ordered: Copy {
+    /// Whether the loop for the larger or smaller is to be staged, see [`zip_staged_if`]. Found
+    /// by measuring: narrow integers have a maximum instruction and need no masks.
+    const STAGED: bool = false;
+
     fn less(self, other: Self) -> bool;
 
     fn larger(self, other: Self) -> Self {
@@ -63,6 +67,7 @@ macro_rules! integers {
             fn times(self, other: Self) -> Self { self.wrapping_mul(other) }
         }
         impl Ordered for $t {
+            const STAGED: bool = size_of::<$t>() == 8;
             #[inline(always)]
             fn less(self, other: Self) -> bool { self < other }
             // The library's own functions become vector instructions; a choice need not.
@@ -83,6 +88,7 @@ macro_rules! reals {
             fn times(self, other: Self) -> Self { self * other }
         }
         impl Ordered for $t {
+            const STAGED: bool = true;
             #[inline(always)]
             fn less(self, other: Self) -> bool { self < other }
             // The library's own functions become vector instructions; a choice need not.
@@ -186,17 +192,57 @@ impl<T: Real> Ring for Complex<T> {
     }
 }
 
+/// Elements that a staged loop computes before it stores them.
+const STAGE: usize = 256;
+
 /// # Safety
 /// Both are arrays of `n` elements, valid for reads and, `inout`, for writes; they do not overlap,
 /// or are the same.
 #[inline(always)]
-unsafe fn zip_here<T: Copy>(input: *const u8, inout: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
+unsafe fn zip_here<T: Copy, const STAGED: bool>(
+    input: *const u8,
+    inout: *mut u8,
+    n: usize,
+    f: impl Fn(T, T) -> T,
+) {
     let (input, inout) = (input.cast::<T>(), inout.cast::<T>());
+    if !STAGED {
+        // SAFETY: the caller's promise; each element is stored after its operands are read.
+        return unsafe { zip_into(input, inout, inout, n, f) };
+    }
+    let mut stage = [std::mem::MaybeUninit::<T>::uninit(); STAGE];
+    for done in (0..n).step_by(STAGE) {
+        let now = STAGE.min(n - done);
+        // SAFETY: elements `done..done + now` lie inside both arrays, and `now` of them in the
+        // stage, which the first call fills.
+        unsafe {
+            let (a, b) = (input.add(done), inout.add(done));
+            zip_into(a, b, stage.as_mut_ptr().cast(), now, &f);
+            // As bytes, for `b` may be unaligned.
+            let bytes = now * size_of::<T>();
+            std::ptr::copy_nonoverlapping(stage.as_ptr().cast(), b.cast::<u8>(), bytes);
+        }
+    }
+}
+
+/// `out[i] = f(a[i], b[i])`.
+///
+/// # Safety
+/// `a` and `b` are valid for reads and `out` for writes of `n` elements; `out` overlaps neither,
+/// or is the same.
+#[inline(always)]
+unsafe fn zip_into<T: Copy>(
+    a: *const T,
+    b: *const T,
+    out: *mut T,
+    n: usize,
+    f: impl Fn(T, T) -> T,
+) {
     for i in 0..n {
         // SAFETY: `i < n`, and the caller's promise.
         unsafe {
-            let place = inout.add(i);
-            place.write_unaligned(f(input.add(i).read_unaligned(), place.read_unaligned()));
+            let result = f(a.add(i).read_unaligned(), b.add(i).read_unaligned());
+            out.add(i).write_unaligned(result);
         }
     }
 }
@@ -207,21 +253,42 @@ unsafe fn zip_here<T: Copy>(input: *const u8, inout: *mut u8, n: usize, f: impl 
 /// As for [`zip_here`], on a processor with AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn zip_avx2<T: Copy>(input: *const u8, inout: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
+unsafe fn zip_avx2<T: Copy, const STAGED: bool>(
+    input: *const u8,
+    inout: *mut u8,
+    n: usize,
+    f: impl Fn(T, T) -> T,
+) {
     // SAFETY: the caller's promise.
-    unsafe { zip_here(input, inout, n, f) }
+    unsafe { zip_here::<T, STAGED>(input, inout, n, f) }
 }
 
 /// # Safety
 /// As for [`zip_here`].
 unsafe fn zip<T: Copy>(input: *const u8, inout: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
+    // SAFETY: the caller's promise.
+    unsafe { zip_staged_if::<T, false>(input, inout, n, f) }
+}
+
+/// As [`zip`]; staged loops store results only after all operands nearby are read. Otherwise a
+/// loop that leaves the larger operand in place becomes one of masked stores, which some
+/// processors execute very slowly.
+///
+/// # Safety
+/// As for [`zip_here`].
+unsafe fn zip_staged_if<T: Copy, const STAGED: bool>(
+    input: *const u8,
+    inout: *mut u8,
+    n: usize,
+    f: impl Fn(T, T) -> T,
+) {
     #[cfg(target_arch = "x86_64")]
     if n * size_of::<T>() >= 256 && std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the caller's promise, and the processor has AVX2.
-        return unsafe { zip_avx2(input, inout, n, f) };
+        return unsafe { zip_avx2::<T, STAGED>(input, inout, n, f) };
     }
     // SAFETY: the caller's promise.
-    unsafe { zip_here(input, inout, n, f) }
+    unsafe { zip_here::<T, STAGED>(input, inout, n, f) }
 }
 
 /// All operations on integers.
@@ -280,6 +347,8 @@ unsafe fn order<T: Ordered>(op: Predef, input: *const u8, inout: *mut u8, n: usi
     // SAFETY: the caller's promise.
     unsafe {
         match op {
+            Predef::Max if T::STAGED => zip_staged_if::<T, true>(input, inout, n, T::larger),
+            Predef::Min if T::STAGED => zip_staged_if::<T, true>(input, inout, n, T::smaller),
             Predef::Max => zip(input, inout, n, T::larger),
             Predef::Min => zip(input, inout, n, T::smaller),
             _ => {}
