@@ -26,9 +26,9 @@ int main(int argc, char **argv)
         CHECK_EQ(buffer, left);
         CHECK_EQ(cancelled_buffer, 7);
     }
-    /* Too late: the message has come, so the receive completes and is not cancelled. */
+    /* Too late: the message has been matched, or the synchronous send would not be back; so the receive completes and is not cancelled. */
     CHECK_MPI(MPI_Irecv(&buffer, 1, MPI_INT, 0, 2, MPI_COMM_SELF, &request));
-    CHECK_MPI(MPI_Send(&right, 1, MPI_INT, 0, 2, MPI_COMM_SELF));
+    CHECK_MPI(MPI_Ssend(&right, 1, MPI_INT, 0, 2, MPI_COMM_SELF));
     CHECK_MPI(MPI_Cancel(&request));
     CHECK_MPI(MPI_Wait(&request, &status));
     CHECK_MPI(MPI_Test_cancelled(&status, &flag));
