@@ -1,11 +1,25 @@
 //! libmpi_abi.so.1: entry points, handles, argument checks, nothing else.
+//!
+//! `generated` holds the C functions, made from `spec/`; each calls a function of `body`, which
+//! checks its arguments, turns handles into objects (`object`), and calls the engine
+//! (`hpvm-mpi`) through the one process-wide `runtime`. Errors go through `raise`, which finds
+//! and runs the error handler.
+//!
+//! This crate may read the environment, print and end the process; those below may not.
 
 pub mod args;
+pub mod body;
 pub mod generated;
+pub mod object;
+pub mod raise;
+pub mod runtime;
+pub mod wait;
 
 use core::ffi::c_int;
+use hpvm_mpi::{Class, Error};
 
-/// Called by functions that have no body yet.
-pub fn unsupported(_name: &'static str) -> c_int {
-    generated::constants::MPI_ERR_UNSUPPORTED_OPERATION
+/// What a function of the ABI does that this version does not offer.
+pub fn unsupported(name: &'static str) -> c_int {
+    let text = format!("{name} is not available in this version of hpvm");
+    raise::raise_global(name, Error::new(Class::UnsupportedOperation, text))
 }

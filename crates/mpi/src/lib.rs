@@ -1,4 +1,33 @@
 //! MPI semantics, one module per chapter of the standard.
+//!
+//! [`Process`] is one MPI process over one transport: point-to-point ([`pt2pt`], [`matching`],
+//! [`protocol`]), collectives ([`collective`], which runs the schedules of `hpvm-coll`), and
+//! communicators ([`comm`], [`context`], [`group`]). Handles, argument checks, error handlers,
+//! attributes and everything else that only the C interface shows live in `mpi-abi`.
+//!
+//! Deliberately absent: blocking, threads, callbacks into the program. A call starts an operation;
+//! `Process::progress` advances all of them; reductions by functions of the program come back to
+//! the caller as [`collective::Compute`], so that no borrow of the process is held while they run.
+
+mod backlog;
+pub mod build;
+pub mod collective;
+pub mod comm;
+pub mod context;
 pub mod datatype;
 pub mod error;
+pub mod group;
+pub mod matching;
 pub mod op;
+pub mod process;
+pub mod protocol;
+pub mod pt2pt;
+pub mod request;
+pub mod status;
+
+pub use comm::{Channel, Comm};
+pub use error::{Class, Error, Result};
+pub use group::Group;
+pub use process::Process;
+pub use request::{Outcome, ReqId};
+pub use status::Status;

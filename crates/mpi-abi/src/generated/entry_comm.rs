@@ -187,7 +187,8 @@ pub unsafe extern "C" fn MPI_Comm_idup_with_info(comm: MPI_Comm, info: MPI_Info,
 /// `MPI_Comm_rank`, MPI 5.0 section 7.4.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Comm_rank")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_rank(comm, rank) }
 }
 
 /// Calls [`PMPI_Comm_rank`].
@@ -252,7 +253,8 @@ pub unsafe extern "C" fn MPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_c
 /// `MPI_Comm_size`, MPI 5.0 section 7.4.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_size(comm: MPI_Comm, size: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Comm_size")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_size(comm, size) }
 }
 
 /// Calls [`PMPI_Comm_size`].

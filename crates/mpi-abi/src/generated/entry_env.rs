@@ -57,7 +57,8 @@ pub unsafe extern "C" fn MPI_Abi_get_info(info: *mut MPI_Info) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abi_get_version(abi_major: *mut c_int,
     abi_minor: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Abi_get_version")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::abi_get_version(abi_major, abi_minor) }
 }
 
 /// Calls [`PMPI_Abi_get_version`].
@@ -99,7 +100,8 @@ pub unsafe extern "C" fn MPI_Abi_set_fortran_info(info: MPI_Info) -> c_int {
 /// `MPI_Abort`, MPI 5.0 section 11.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abort(comm: MPI_Comm, errorcode: c_int) -> c_int {
-    crate::unsupported("MPI_Abort")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::abort(comm, errorcode) }
 }
 
 /// Calls [`PMPI_Abort`].
@@ -113,7 +115,8 @@ pub unsafe extern "C" fn MPI_Abort(comm: MPI_Comm, errorcode: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Alloc_mem(size: MPI_Aint, info: MPI_Info,
     baseptr: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Alloc_mem")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::alloc_mem(size, info, baseptr) }
 }
 
 /// Calls [`PMPI_Alloc_mem`].
@@ -127,7 +130,8 @@ pub unsafe extern "C" fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info,
 /// `MPI_Finalize`, MPI 5.0 section 11.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Finalize() -> c_int {
-    crate::unsupported("MPI_Finalize")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::finalize() }
 }
 
 /// Calls [`PMPI_Finalize`].
@@ -140,7 +144,8 @@ pub unsafe extern "C" fn MPI_Finalize() -> c_int {
 /// `MPI_Finalized`, MPI 5.0 section 11.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Finalized(flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Finalized")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::finalized(flag) }
 }
 
 /// Calls [`PMPI_Finalized`].
@@ -153,7 +158,8 @@ pub unsafe extern "C" fn MPI_Finalized(flag: *mut c_int) -> c_int {
 /// `MPI_Free_mem`, MPI 5.0 section 9.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Free_mem")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::free_mem(base) }
 }
 
 /// Calls [`PMPI_Free_mem`].
@@ -180,7 +186,8 @@ pub unsafe extern "C" fn MPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> c_i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_library_version(version: *mut c_char,
     resultlen: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Get_library_version")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::get_library_version(version, resultlen) }
 }
 
 /// Calls [`PMPI_Get_library_version`].
@@ -195,7 +202,8 @@ pub unsafe extern "C" fn MPI_Get_library_version(version: *mut c_char,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_processor_name(name: *mut c_char,
     resultlen: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Get_processor_name")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::get_processor_name(name, resultlen) }
 }
 
 /// Calls [`PMPI_Get_processor_name`].
@@ -208,7 +216,8 @@ pub unsafe extern "C" fn MPI_Get_processor_name(name: *mut c_char, resultlen: *m
 /// `MPI_Get_version`, MPI 5.0 section 9.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Get_version")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::get_version(version, subversion) }
 }
 
 /// Calls [`PMPI_Get_version`].
@@ -221,7 +230,8 @@ pub unsafe extern "C" fn MPI_Get_version(version: *mut c_int, subversion: *mut c
 /// `MPI_Init`, MPI 5.0 section 11.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
-    crate::unsupported("MPI_Init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::init(argc, argv) }
 }
 
 /// Calls [`PMPI_Init`].
@@ -235,7 +245,8 @@ pub unsafe extern "C" fn MPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Init_thread(argc: *mut c_int, argv: *mut *mut *mut c_char,
     required: c_int, provided: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Init_thread")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::init_thread(argc, argv, required, provided) }
 }
 
 /// Calls [`PMPI_Init_thread`].
@@ -249,7 +260,8 @@ pub unsafe extern "C" fn MPI_Init_thread(argc: *mut c_int, argv: *mut *mut *mut 
 /// `MPI_Initialized`, MPI 5.0 section 11.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Initialized(flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Initialized")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::initialized(flag) }
 }
 
 /// Calls [`PMPI_Initialized`].
@@ -262,7 +274,8 @@ pub unsafe extern "C" fn MPI_Initialized(flag: *mut c_int) -> c_int {
 /// `MPI_Is_thread_main`, MPI 5.0 section 11.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Is_thread_main(flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Is_thread_main")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::is_thread_main(flag) }
 }
 
 /// Calls [`PMPI_Is_thread_main`].
@@ -277,7 +290,8 @@ pub unsafe extern "C" fn MPI_Is_thread_main(flag: *mut c_int) -> c_int {
 /// convention in use allows.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pcontrol(level: c_int) -> c_int {
-    crate::unsupported("MPI_Pcontrol")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::pcontrol(level) }
 }
 
 /// Calls [`PMPI_Pcontrol`].
@@ -290,7 +304,8 @@ pub unsafe extern "C" fn MPI_Pcontrol(level: c_int) -> c_int {
 /// `MPI_Query_thread`, MPI 5.0 section 11.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Query_thread")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::query_thread(provided) }
 }
 
 /// Calls [`PMPI_Query_thread`].
@@ -303,8 +318,8 @@ pub unsafe extern "C" fn MPI_Query_thread(provided: *mut c_int) -> c_int {
 /// `MPI_Wtick`, MPI 5.0 section 9.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Wtick() -> f64 {
-    crate::unsupported("MPI_Wtick");
-    f64::NAN
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::wtick() }
 }
 
 /// Calls [`PMPI_Wtick`].
@@ -317,8 +332,8 @@ pub unsafe extern "C" fn MPI_Wtick() -> f64 {
 /// `MPI_Wtime`, MPI 5.0 section 9.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Wtime() -> f64 {
-    crate::unsupported("MPI_Wtime");
-    f64::NAN
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::wtime() }
 }
 
 /// Calls [`PMPI_Wtime`].

@@ -157,7 +157,8 @@ pub unsafe extern "C" fn MPI_Buffer_iflush(request: *mut MPI_Request) -> c_int {
 /// `MPI_Cancel`, MPI 5.0 section 3.8.4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cancel(request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Cancel")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::cancel(request) }
 }
 
 /// Calls [`PMPI_Cancel`].
@@ -259,7 +260,8 @@ pub unsafe extern "C" fn MPI_Comm_iflush_buffer(comm: MPI_Comm,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_count(status: *const MPI_Status, datatype: MPI_Datatype,
     count: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Get_count")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::get_count(status, datatype, CountOut::narrow(count)) }
 }
 
 /// Calls [`PMPI_Get_count`].
@@ -274,7 +276,8 @@ pub unsafe extern "C" fn MPI_Get_count(status: *const MPI_Status, datatype: MPI_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_count_c(status: *const MPI_Status, datatype: MPI_Datatype,
     count: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Get_count_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::get_count(status, datatype, CountOut::wide(count)) }
 }
 
 /// Calls [`PMPI_Get_count_c`].
@@ -289,7 +292,8 @@ pub unsafe extern "C" fn MPI_Get_count_c(status: *const MPI_Status, datatype: MP
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_elements(status: *const MPI_Status, datatype: MPI_Datatype,
     count: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Get_elements")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::get_elements(status, datatype, CountOut::narrow(count)) }
 }
 
 /// Calls [`PMPI_Get_elements`].
@@ -304,7 +308,8 @@ pub unsafe extern "C" fn MPI_Get_elements(status: *const MPI_Status, datatype: M
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_elements_c(status: *const MPI_Status, datatype: MPI_Datatype,
     count: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Get_elements_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::get_elements(status, datatype, CountOut::wide(count)) }
 }
 
 /// Calls [`PMPI_Get_elements_c`].
@@ -319,7 +324,8 @@ pub unsafe extern "C" fn MPI_Get_elements_c(status: *const MPI_Status, datatype:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_elements_x(status: *const MPI_Status, datatype: MPI_Datatype,
     count: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Get_elements_x")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::get_elements(status, datatype, CountOut::wide(count)) }
 }
 
 /// Calls [`PMPI_Get_elements_x`].
@@ -394,7 +400,8 @@ pub unsafe extern "C" fn MPI_Ibsend_c(buf: *const c_void, count: MPI_Count, data
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Improbe(source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int,
     message: *mut MPI_Message, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Improbe")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::improbe(source, tag, comm, flag, message, status) }
 }
 
 /// Calls [`PMPI_Improbe`].
@@ -409,7 +416,8 @@ pub unsafe extern "C" fn MPI_Improbe(source: c_int, tag: c_int, comm: MPI_Comm, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Imrecv(buf: *mut c_void, count: c_int, datatype: MPI_Datatype,
     message: *mut MPI_Message, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Imrecv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::imrecv(buf, MPI_Count::from(count), datatype, message, request) }
 }
 
 /// Calls [`PMPI_Imrecv`].
@@ -424,7 +432,8 @@ pub unsafe extern "C" fn MPI_Imrecv(buf: *mut c_void, count: c_int, datatype: MP
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Imrecv_c(buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     message: *mut MPI_Message, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Imrecv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::imrecv(buf, count, datatype, message, request) }
 }
 
 /// Calls [`PMPI_Imrecv_c`].
@@ -439,7 +448,8 @@ pub unsafe extern "C" fn MPI_Imrecv_c(buf: *mut c_void, count: MPI_Count, dataty
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Iprobe(source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int,
     status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Iprobe")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::iprobe(source, tag, comm, flag, status) }
 }
 
 /// Calls [`PMPI_Iprobe`].
@@ -454,7 +464,9 @@ pub unsafe extern "C" fn MPI_Iprobe(source: c_int, tag: c_int, comm: MPI_Comm, f
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Irecv(buf: *mut c_void, count: c_int, datatype: MPI_Datatype,
     source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Irecv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::irecv(buf, MPI_Count::from(count), datatype, source, tag, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Irecv`].
@@ -469,7 +481,8 @@ pub unsafe extern "C" fn MPI_Irecv(buf: *mut c_void, count: c_int, datatype: MPI
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Irecv_c(buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Irecv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::irecv(buf, count, datatype, source, tag, comm, request) }
 }
 
 /// Calls [`PMPI_Irecv_c`].
@@ -484,7 +497,9 @@ pub unsafe extern "C" fn MPI_Irecv_c(buf: *mut c_void, count: MPI_Count, datatyp
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Irsend(buf: *const c_void, count: c_int, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Irsend")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::irsend(buf, MPI_Count::from(count), datatype, dest, tag, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Irsend`].
@@ -499,7 +514,8 @@ pub unsafe extern "C" fn MPI_Irsend(buf: *const c_void, count: c_int, datatype: 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Irsend_c(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Irsend_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::irsend(buf, count, datatype, dest, tag, comm, request) }
 }
 
 /// Calls [`PMPI_Irsend_c`].
@@ -514,7 +530,9 @@ pub unsafe extern "C" fn MPI_Irsend_c(buf: *const c_void, count: MPI_Count, data
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Isend(buf: *const c_void, count: c_int, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Isend")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::isend(buf, MPI_Count::from(count), datatype, dest, tag, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Isend`].
@@ -529,7 +547,8 @@ pub unsafe extern "C" fn MPI_Isend(buf: *const c_void, count: c_int, datatype: M
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Isend_c(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Isend_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::isend(buf, count, datatype, dest, tag, comm, request) }
 }
 
 /// Calls [`PMPI_Isend_c`].
@@ -620,7 +639,9 @@ pub unsafe extern "C" fn MPI_Isendrecv_replace_c(buf: *mut c_void, count: MPI_Co
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Issend(buf: *const c_void, count: c_int, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Issend")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::issend(buf, MPI_Count::from(count), datatype, dest, tag, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Issend`].
@@ -635,7 +656,8 @@ pub unsafe extern "C" fn MPI_Issend(buf: *const c_void, count: c_int, datatype: 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Issend_c(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Issend_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::issend(buf, count, datatype, dest, tag, comm, request) }
 }
 
 /// Calls [`PMPI_Issend_c`].
@@ -650,7 +672,8 @@ pub unsafe extern "C" fn MPI_Issend_c(buf: *const c_void, count: MPI_Count, data
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Mprobe(source: c_int, tag: c_int, comm: MPI_Comm,
     message: *mut MPI_Message, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Mprobe")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::mprobe(source, tag, comm, message, status) }
 }
 
 /// Calls [`PMPI_Mprobe`].
@@ -665,7 +688,8 @@ pub unsafe extern "C" fn MPI_Mprobe(source: c_int, tag: c_int, comm: MPI_Comm,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Mrecv(buf: *mut c_void, count: c_int, datatype: MPI_Datatype,
     message: *mut MPI_Message, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Mrecv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::mrecv(buf, MPI_Count::from(count), datatype, message, status) }
 }
 
 /// Calls [`PMPI_Mrecv`].
@@ -680,7 +704,8 @@ pub unsafe extern "C" fn MPI_Mrecv(buf: *mut c_void, count: c_int, datatype: MPI
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Mrecv_c(buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     message: *mut MPI_Message, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Mrecv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::mrecv(buf, count, datatype, message, status) }
 }
 
 /// Calls [`PMPI_Mrecv_c`].
@@ -787,7 +812,8 @@ pub unsafe extern "C" fn MPI_Precv_init_c(buf: *mut c_void, partitions: c_int, c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Probe(source: c_int, tag: c_int, comm: MPI_Comm,
     status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Probe")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::probe(source, tag, comm, status) }
 }
 
 /// Calls [`PMPI_Probe`].
@@ -836,7 +862,9 @@ pub unsafe extern "C" fn MPI_Psend_init_c(buf: *const c_void, partitions: c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Recv(buf: *mut c_void, count: c_int, datatype: MPI_Datatype,
     source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Recv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::recv(buf, MPI_Count::from(count), datatype, source, tag, comm,
+        status) }
 }
 
 /// Calls [`PMPI_Recv`].
@@ -851,7 +879,8 @@ pub unsafe extern "C" fn MPI_Recv(buf: *mut c_void, count: c_int, datatype: MPI_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Recv_c(buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Recv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::recv(buf, count, datatype, source, tag, comm, status) }
 }
 
 /// Calls [`PMPI_Recv_c`].
@@ -866,7 +895,9 @@ pub unsafe extern "C" fn MPI_Recv_c(buf: *mut c_void, count: MPI_Count, datatype
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Recv_init(buf: *mut c_void, count: c_int, datatype: MPI_Datatype,
     source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Recv_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::recv_init(buf, MPI_Count::from(count), datatype, source, tag, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Recv_init`].
@@ -882,7 +913,8 @@ pub unsafe extern "C" fn MPI_Recv_init(buf: *mut c_void, count: c_int, datatype:
 pub unsafe extern "C" fn PMPI_Recv_init_c(buf: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Recv_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::recv_init(buf, count, datatype, source, tag, comm, request) }
 }
 
 /// Calls [`PMPI_Recv_init_c`].
@@ -896,7 +928,8 @@ pub unsafe extern "C" fn MPI_Recv_init_c(buf: *mut c_void, count: MPI_Count, dat
 /// `MPI_Request_free`, MPI 5.0 section 3.7.3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Request_free(request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Request_free")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::request_free(request) }
 }
 
 /// Calls [`PMPI_Request_free`].
@@ -910,7 +943,8 @@ pub unsafe extern "C" fn MPI_Request_free(request: *mut MPI_Request) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Request_get_status(request: MPI_Request, flag: *mut c_int,
     status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Request_get_status")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::request_get_status(request, flag, status) }
 }
 
 /// Calls [`PMPI_Request_get_status`].
@@ -926,7 +960,9 @@ pub unsafe extern "C" fn MPI_Request_get_status(request: MPI_Request, flag: *mut
 pub unsafe extern "C" fn PMPI_Request_get_status_all(count: c_int,
     array_of_requests: *const MPI_Request, flag: *mut c_int,
     array_of_statuses: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Request_get_status_all")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::request_get_status_all(count, array_of_requests, flag,
+        array_of_statuses) }
 }
 
 /// Calls [`PMPI_Request_get_status_all`].
@@ -943,7 +979,9 @@ pub unsafe extern "C" fn MPI_Request_get_status_all(count: c_int,
 pub unsafe extern "C" fn PMPI_Request_get_status_any(count: c_int,
     array_of_requests: *const MPI_Request, indx: *mut c_int, flag: *mut c_int,
     status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Request_get_status_any")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::request_get_status_any(count, array_of_requests, indx, flag,
+        status) }
 }
 
 /// Calls [`PMPI_Request_get_status_any`].
@@ -960,7 +998,9 @@ pub unsafe extern "C" fn MPI_Request_get_status_any(count: c_int,
 pub unsafe extern "C" fn PMPI_Request_get_status_some(incount: c_int,
     array_of_requests: *const MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int,
     array_of_statuses: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Request_get_status_some")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::request_get_status_some(incount, array_of_requests, outcount,
+        array_of_indices, array_of_statuses) }
 }
 
 /// Calls [`PMPI_Request_get_status_some`].
@@ -977,7 +1017,8 @@ pub unsafe extern "C" fn MPI_Request_get_status_some(incount: c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Rsend(buf: *const c_void, count: c_int, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Rsend")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::rsend(buf, MPI_Count::from(count), datatype, dest, tag, comm) }
 }
 
 /// Calls [`PMPI_Rsend`].
@@ -992,7 +1033,8 @@ pub unsafe extern "C" fn MPI_Rsend(buf: *const c_void, count: c_int, datatype: M
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Rsend_c(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Rsend_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::rsend(buf, count, datatype, dest, tag, comm) }
 }
 
 /// Calls [`PMPI_Rsend_c`].
@@ -1007,7 +1049,9 @@ pub unsafe extern "C" fn MPI_Rsend_c(buf: *const c_void, count: MPI_Count, datat
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Rsend_init(buf: *const c_void, count: c_int, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Rsend_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::rsend_init(buf, MPI_Count::from(count), datatype, dest, tag, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Rsend_init`].
@@ -1023,7 +1067,8 @@ pub unsafe extern "C" fn MPI_Rsend_init(buf: *const c_void, count: c_int, dataty
 pub unsafe extern "C" fn PMPI_Rsend_init_c(buf: *const c_void, count: MPI_Count,
     datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Rsend_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::rsend_init(buf, count, datatype, dest, tag, comm, request) }
 }
 
 /// Calls [`PMPI_Rsend_init_c`].
@@ -1039,7 +1084,8 @@ pub unsafe extern "C" fn MPI_Rsend_init_c(buf: *const c_void, count: MPI_Count,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Send(buf: *const c_void, count: c_int, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Send")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::send(buf, MPI_Count::from(count), datatype, dest, tag, comm) }
 }
 
 /// Calls [`PMPI_Send`].
@@ -1054,7 +1100,8 @@ pub unsafe extern "C" fn MPI_Send(buf: *const c_void, count: c_int, datatype: MP
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Send_c(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Send_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::send(buf, count, datatype, dest, tag, comm) }
 }
 
 /// Calls [`PMPI_Send_c`].
@@ -1069,7 +1116,9 @@ pub unsafe extern "C" fn MPI_Send_c(buf: *const c_void, count: MPI_Count, dataty
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Send_init(buf: *const c_void, count: c_int, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Send_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::send_init(buf, MPI_Count::from(count), datatype, dest, tag, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Send_init`].
@@ -1085,7 +1134,8 @@ pub unsafe extern "C" fn MPI_Send_init(buf: *const c_void, count: c_int, datatyp
 pub unsafe extern "C" fn PMPI_Send_init_c(buf: *const c_void, count: MPI_Count,
     datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Send_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::send_init(buf, count, datatype, dest, tag, comm, request) }
 }
 
 /// Calls [`PMPI_Send_init_c`].
@@ -1103,7 +1153,9 @@ pub unsafe extern "C" fn PMPI_Sendrecv(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: c_int,
     recvtype: MPI_Datatype, source: c_int, recvtag: c_int, comm: MPI_Comm,
     status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Sendrecv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::sendrecv(sendbuf, MPI_Count::from(sendcount), sendtype, dest,
+        sendtag, recvbuf, MPI_Count::from(recvcount), recvtype, source, recvtag, comm, status) }
 }
 
 /// Calls [`PMPI_Sendrecv`].
@@ -1123,7 +1175,9 @@ pub unsafe extern "C" fn PMPI_Sendrecv_c(sendbuf: *const c_void, sendcount: MPI_
     sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: MPI_Count,
     recvtype: MPI_Datatype, source: c_int, recvtag: c_int, comm: MPI_Comm,
     status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Sendrecv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+        recvcount, recvtype, source, recvtag, comm, status) }
 }
 
 /// Calls [`PMPI_Sendrecv_c`].
@@ -1142,7 +1196,9 @@ pub unsafe extern "C" fn MPI_Sendrecv_c(sendbuf: *const c_void, sendcount: MPI_C
 pub unsafe extern "C" fn PMPI_Sendrecv_replace(buf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int,
     comm: MPI_Comm, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Sendrecv_replace")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::sendrecv_replace(buf, MPI_Count::from(count), datatype, dest,
+        sendtag, source, recvtag, comm, status) }
 }
 
 /// Calls [`PMPI_Sendrecv_replace`].
@@ -1160,7 +1216,9 @@ pub unsafe extern "C" fn MPI_Sendrecv_replace(buf: *mut c_void, count: c_int,
 pub unsafe extern "C" fn PMPI_Sendrecv_replace_c(buf: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int,
     comm: MPI_Comm, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Sendrecv_replace_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::sendrecv_replace(buf, count, datatype, dest, sendtag, source,
+        recvtag, comm, status) }
 }
 
 /// Calls [`PMPI_Sendrecv_replace_c`].
@@ -1265,7 +1323,8 @@ pub unsafe extern "C" fn MPI_Session_iflush_buffer(session: MPI_Session,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ssend(buf: *const c_void, count: c_int, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Ssend")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::ssend(buf, MPI_Count::from(count), datatype, dest, tag, comm) }
 }
 
 /// Calls [`PMPI_Ssend`].
@@ -1280,7 +1339,8 @@ pub unsafe extern "C" fn MPI_Ssend(buf: *const c_void, count: c_int, datatype: M
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ssend_c(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Ssend_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::ssend(buf, count, datatype, dest, tag, comm) }
 }
 
 /// Calls [`PMPI_Ssend_c`].
@@ -1295,7 +1355,9 @@ pub unsafe extern "C" fn MPI_Ssend_c(buf: *const c_void, count: MPI_Count, datat
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ssend_init(buf: *const c_void, count: c_int, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ssend_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::ssend_init(buf, MPI_Count::from(count), datatype, dest, tag, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Ssend_init`].
@@ -1311,7 +1373,8 @@ pub unsafe extern "C" fn MPI_Ssend_init(buf: *const c_void, count: c_int, dataty
 pub unsafe extern "C" fn PMPI_Ssend_init_c(buf: *const c_void, count: MPI_Count,
     datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ssend_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::ssend_init(buf, count, datatype, dest, tag, comm, request) }
 }
 
 /// Calls [`PMPI_Ssend_init_c`].
@@ -1326,7 +1389,8 @@ pub unsafe extern "C" fn MPI_Ssend_init_c(buf: *const c_void, count: MPI_Count,
 /// `MPI_Start`, MPI 5.0 section 3.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Start(request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Start")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::start(request) }
 }
 
 /// Calls [`PMPI_Start`].
@@ -1339,7 +1403,8 @@ pub unsafe extern "C" fn MPI_Start(request: *mut MPI_Request) -> c_int {
 /// `MPI_Startall`, MPI 5.0 section 3.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Startall")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::startall(count, array_of_requests) }
 }
 
 /// Calls [`PMPI_Startall`].
@@ -1353,7 +1418,8 @@ pub unsafe extern "C" fn MPI_Startall(count: c_int, array_of_requests: *mut MPI_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Status_get_error(status: *const MPI_Status,
     error: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Status_get_error")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::status_get_error(status, error) }
 }
 
 /// Calls [`PMPI_Status_get_error`].
@@ -1368,7 +1434,8 @@ pub unsafe extern "C" fn MPI_Status_get_error(status: *const MPI_Status,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Status_get_source(status: *const MPI_Status,
     source: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Status_get_source")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::status_get_source(status, source) }
 }
 
 /// Calls [`PMPI_Status_get_source`].
@@ -1382,7 +1449,8 @@ pub unsafe extern "C" fn MPI_Status_get_source(status: *const MPI_Status,
 /// `MPI_Status_get_tag`, MPI 5.0 section 3.2.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Status_get_tag(status: *const MPI_Status, tag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Status_get_tag")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::status_get_tag(status, tag) }
 }
 
 /// Calls [`PMPI_Status_get_tag`].
@@ -1395,7 +1463,8 @@ pub unsafe extern "C" fn MPI_Status_get_tag(status: *const MPI_Status, tag: *mut
 /// `MPI_Status_set_cancelled`, MPI 5.0 section 13.3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Status_set_cancelled(status: *mut MPI_Status, flag: c_int) -> c_int {
-    crate::unsupported("MPI_Status_set_cancelled")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::status_set_cancelled(status, flag) }
 }
 
 /// Calls [`PMPI_Status_set_cancelled`].
@@ -1409,7 +1478,8 @@ pub unsafe extern "C" fn MPI_Status_set_cancelled(status: *mut MPI_Status, flag:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Status_set_elements(status: *mut MPI_Status, datatype: MPI_Datatype,
     count: c_int) -> c_int {
-    crate::unsupported("MPI_Status_set_elements")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::status_set_elements(status, datatype, MPI_Count::from(count)) }
 }
 
 /// Calls [`PMPI_Status_set_elements`].
@@ -1424,7 +1494,8 @@ pub unsafe extern "C" fn MPI_Status_set_elements(status: *mut MPI_Status, dataty
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Status_set_elements_c(status: *mut MPI_Status, datatype: MPI_Datatype,
     count: MPI_Count) -> c_int {
-    crate::unsupported("MPI_Status_set_elements_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::status_set_elements(status, datatype, count) }
 }
 
 /// Calls [`PMPI_Status_set_elements_c`].
@@ -1439,7 +1510,8 @@ pub unsafe extern "C" fn MPI_Status_set_elements_c(status: *mut MPI_Status, data
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Status_set_elements_x(status: *mut MPI_Status, datatype: MPI_Datatype,
     count: MPI_Count) -> c_int {
-    crate::unsupported("MPI_Status_set_elements_x")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::status_set_elements(status, datatype, count) }
 }
 
 /// Calls [`PMPI_Status_set_elements_x`].
@@ -1453,7 +1525,8 @@ pub unsafe extern "C" fn MPI_Status_set_elements_x(status: *mut MPI_Status, data
 /// `MPI_Status_set_error`, MPI 5.0 section 3.2.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Status_set_error(status: *mut MPI_Status, error: c_int) -> c_int {
-    crate::unsupported("MPI_Status_set_error")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::status_set_error(status, error) }
 }
 
 /// Calls [`PMPI_Status_set_error`].
@@ -1466,7 +1539,8 @@ pub unsafe extern "C" fn MPI_Status_set_error(status: *mut MPI_Status, error: c_
 /// `MPI_Status_set_source`, MPI 5.0 section 3.2.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Status_set_source(status: *mut MPI_Status, source: c_int) -> c_int {
-    crate::unsupported("MPI_Status_set_source")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::status_set_source(status, source) }
 }
 
 /// Calls [`PMPI_Status_set_source`].
@@ -1479,7 +1553,8 @@ pub unsafe extern "C" fn MPI_Status_set_source(status: *mut MPI_Status, source: 
 /// `MPI_Status_set_tag`, MPI 5.0 section 3.2.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Status_set_tag(status: *mut MPI_Status, tag: c_int) -> c_int {
-    crate::unsupported("MPI_Status_set_tag")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::status_set_tag(status, tag) }
 }
 
 /// Calls [`PMPI_Status_set_tag`].
@@ -1493,7 +1568,8 @@ pub unsafe extern "C" fn MPI_Status_set_tag(status: *mut MPI_Status, tag: c_int)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Test(request: *mut MPI_Request, flag: *mut c_int,
     status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Test")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::test(request, flag, status) }
 }
 
 /// Calls [`PMPI_Test`].
@@ -1507,7 +1583,8 @@ pub unsafe extern "C" fn MPI_Test(request: *mut MPI_Request, flag: *mut c_int,
 /// `MPI_Test_cancelled`, MPI 5.0 section 3.8.4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Test_cancelled(status: *const MPI_Status, flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Test_cancelled")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::test_cancelled(status, flag) }
 }
 
 /// Calls [`PMPI_Test_cancelled`].
@@ -1521,7 +1598,8 @@ pub unsafe extern "C" fn MPI_Test_cancelled(status: *const MPI_Status, flag: *mu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Testall(count: c_int, array_of_requests: *mut MPI_Request,
     flag: *mut c_int, array_of_statuses: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Testall")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::testall(count, array_of_requests, flag, array_of_statuses) }
 }
 
 /// Calls [`PMPI_Testall`].
@@ -1536,7 +1614,8 @@ pub unsafe extern "C" fn MPI_Testall(count: c_int, array_of_requests: *mut MPI_R
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Testany(count: c_int, array_of_requests: *mut MPI_Request,
     indx: *mut c_int, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Testany")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::testany(count, array_of_requests, indx, flag, status) }
 }
 
 /// Calls [`PMPI_Testany`].
@@ -1552,7 +1631,9 @@ pub unsafe extern "C" fn MPI_Testany(count: c_int, array_of_requests: *mut MPI_R
 pub unsafe extern "C" fn PMPI_Testsome(incount: c_int, array_of_requests: *mut MPI_Request,
     outcount: *mut c_int, array_of_indices: *mut c_int,
     array_of_statuses: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Testsome")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::testsome(incount, array_of_requests, outcount, array_of_indices,
+        array_of_statuses) }
 }
 
 /// Calls [`PMPI_Testsome`].
@@ -1568,7 +1649,8 @@ pub unsafe extern "C" fn MPI_Testsome(incount: c_int, array_of_requests: *mut MP
 /// `MPI_Wait`, MPI 5.0 section 3.7.3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Wait")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::wait(request, status) }
 }
 
 /// Calls [`PMPI_Wait`].
@@ -1582,7 +1664,8 @@ pub unsafe extern "C" fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_St
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Waitall(count: c_int, array_of_requests: *mut MPI_Request,
     array_of_statuses: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Waitall")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::waitall(count, array_of_requests, array_of_statuses) }
 }
 
 /// Calls [`PMPI_Waitall`].
@@ -1597,7 +1680,8 @@ pub unsafe extern "C" fn MPI_Waitall(count: c_int, array_of_requests: *mut MPI_R
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Waitany(count: c_int, array_of_requests: *mut MPI_Request,
     indx: *mut c_int, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Waitany")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::waitany(count, array_of_requests, indx, status) }
 }
 
 /// Calls [`PMPI_Waitany`].
@@ -1613,7 +1697,9 @@ pub unsafe extern "C" fn MPI_Waitany(count: c_int, array_of_requests: *mut MPI_R
 pub unsafe extern "C" fn PMPI_Waitsome(incount: c_int, array_of_requests: *mut MPI_Request,
     outcount: *mut c_int, array_of_indices: *mut c_int,
     array_of_statuses: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_Waitsome")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::waitsome(incount, array_of_requests, outcount, array_of_indices,
+        array_of_statuses) }
 }
 
 /// Calls [`PMPI_Waitsome`].

@@ -1,0 +1,122 @@
+//! Argument checks that many functions share. Each error names the argument, what was expected
+//! and what was found.
+
+use crate::generated::constants::*;
+use crate::object::Objects;
+use core::ffi::c_void;
+use hpvm_fm::Rank;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::matching::{ANY_PROCESS, Pattern};
+use hpvm_mpi::pt2pt::{Incoming, Outgoing};
+use hpvm_mpi::{Class, Comm, Error, datatype::Datatype};
+use std::sync::Arc;
+
+/// `MPI_TAG_UB`.
+pub const TAG_UB: i32 = i32::MAX;
+
+#[cold]
+pub fn wrong(class: Class, what: impl Into<String>) -> Error {
+    Error::new(class, what.into())
+}
+
+/// A buffer of `count` elements of `ty`.
+#[inline]
+fn buffer(buf: *const c_void, count: i64, ty: &Datatype) -> Result<()> {
+    if count < 0 {
+        return Err(wrong(Class::Count, format!("count is {count}; expected 0 or more")));
+    }
+    if ty.packed_size(count).is_none() {
+        let text = format!("{count} elements of {} bytes are more than 63 bits hold", ty.size());
+        return Err(wrong(Class::Count, text));
+    }
+    // A null address is MPI_BOTTOM, which only types with absolute addresses can use.
+    if buf.is_null() && count > 0 && ty.size() > 0 && ty.is_named() {
+        return Err(wrong(Class::Buffer, format!("the buffer of {count} elements is null")));
+    }
+    Ok(())
+}
+
+/// A send buffer.
+#[inline]
+pub fn outgoing(
+    objects: &Objects,
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<Outgoing<'_>> {
+    let ty = objects.datatype(datatype)?;
+    buffer(buf, count, ty)?;
+    Ok(Outgoing { buf: buf.cast(), count, ty })
+}
+
+/// A receive buffer.
+#[inline]
+pub fn incoming(
+    objects: &Objects,
+    buf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<Incoming<'_>> {
+    let ty = objects.datatype(datatype)?;
+    buffer(buf, count, ty)?;
+    Ok(Incoming { buf: buf.cast(), count, ty })
+}
+
+/// The datatype of a buffer whose count and address were checked.
+pub fn typed(
+    objects: &Objects,
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<Arc<Datatype>> {
+    Ok(outgoing(objects, buf, count, datatype)?.ty.clone())
+}
+
+/// The process that a destination means; `None` for `MPI_PROC_NULL`.
+#[inline]
+pub fn destination(comm: &Comm, rank: i32) -> Result<Option<Rank>> {
+    match comm.peer(rank) {
+        Some(process) if rank >= 0 => Ok(Some(process)),
+        _ if rank == MPI_PROC_NULL => Ok(None),
+        _ => Err(bad_rank("destination", comm, rank)),
+    }
+}
+
+#[cold]
+fn bad_rank(what: &str, comm: &Comm, rank: i32) -> Error {
+    let last = comm.peers().size().wrapping_sub(1) as i32;
+    wrong(Class::Rank, format!("{what} {rank}; expected 0 to {last} or MPI_PROC_NULL"))
+}
+
+/// The tag of a send.
+#[inline]
+pub fn send_tag(tag: i32) -> Result<()> {
+    match tag {
+        0.. => Ok(()),
+        _ => Err(wrong(Class::Tag, format!("tag {tag}; expected 0 to {TAG_UB}"))),
+    }
+}
+
+/// What a receive or probe accepts; `None` for `MPI_PROC_NULL`.
+#[inline]
+pub fn pattern(comm: &Comm, source: i32, tag: i32) -> Result<Option<Pattern>> {
+    if tag < 0 && tag != MPI_ANY_TAG {
+        let text = format!("tag {tag}; expected 0 to {TAG_UB} or MPI_ANY_TAG");
+        return Err(wrong(Class::Tag, text));
+    }
+    let src = match comm.peer(source) {
+        Some(process) if source >= 0 => process,
+        _ if source == MPI_ANY_SOURCE => ANY_PROCESS,
+        _ if source == MPI_PROC_NULL => return Ok(None),
+        _ => return Err(bad_rank("source", comm, source)),
+    };
+    Ok(Some(Pattern { src, tag }))
+}
+
+/// An output argument that must not be null.
+pub fn out<T>(what: &str, place: *mut T) -> Result<()> {
+    match place.is_null() {
+        false => Ok(()),
+        true => Err(wrong(Class::Arg, format!("{what} is null; expected an address"))),
+    }
+}

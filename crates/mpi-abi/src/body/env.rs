@@ -1,0 +1,226 @@
+//! Starting, ending and asking about the library (chapters 9 and 11).
+
+use crate::body::check::{out, wrong};
+use crate::generated::constants::*;
+use crate::raise::{anywhere, on_world};
+use crate::runtime::{self, Stage, enter};
+use core::ffi::{c_char, c_int, c_void};
+use hpvm_mpi::Class;
+use hpvm_mpi::error::Result;
+use std::sync::OnceLock;
+use std::thread::ThreadId;
+use std::time::Instant;
+
+/// The thread that initialised MPI.
+static MAIN: OnceLock<ThreadId> = OnceLock::new();
+
+pub unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
+    let _ = (argc, argv);
+    anywhere("MPI_Init", || initialise(MPI_THREAD_SINGLE))
+}
+
+pub unsafe fn init_thread(
+    _argc: *mut c_int,
+    _argv: *mut *mut *mut c_char,
+    required: c_int,
+    provided: *mut c_int,
+) -> c_int {
+    anywhere("MPI_Init_thread", || {
+        out("provided", provided)?;
+        if !runtime::THREAD_LEVELS.contains(&required) {
+            let text = format!("required thread level {required}; expected an MPI_THREAD constant");
+            return Err(wrong(Class::Arg, text));
+        }
+        initialise(required)?;
+        // SAFETY: checked above; the caller vouches for the place.
+        unsafe { *provided = runtime::thread_level() };
+        Ok(())
+    })
+}
+
+fn initialise(level: c_int) -> Result<()> {
+    match runtime::stage() {
+        Stage::Before => {}
+        Stage::Initialized => {
+            return Err(wrong(Class::Other, "MPI has been initialized already"));
+        }
+        Stage::Finalized => {
+            let text = "MPI can't be initialized again after MPI_Finalize; sessions can";
+            return Err(wrong(Class::Other, text));
+        }
+    }
+    runtime::raise_thread_level(level);
+    runtime::start()?;
+    let _ = MAIN.set(std::thread::current().id());
+    runtime::set_stage(Stage::Initialized);
+    Ok(())
+}
+
+pub unsafe fn initialized(flag: *mut c_int) -> c_int {
+    anywhere("MPI_Initialized", || {
+        out("flag", flag)?;
+        // SAFETY: checked above.
+        unsafe { *flag = c_int::from(runtime::stage() != Stage::Before) };
+        Ok(())
+    })
+}
+
+pub unsafe fn finalized(flag: *mut c_int) -> c_int {
+    anywhere("MPI_Finalized", || {
+        out("flag", flag)?;
+        // SAFETY: checked above.
+        unsafe { *flag = c_int::from(runtime::stage() == Stage::Finalized) };
+        Ok(())
+    })
+}
+
+pub unsafe fn finalize() -> c_int {
+    anywhere("MPI_Finalize", || {
+        if runtime::stage() != Stage::Initialized {
+            let text = match runtime::stage() {
+                Stage::Before => "MPI has not been initialized",
+                _ => "MPI has been finalized already",
+            };
+            return Err(wrong(Class::Other, text));
+        }
+        runtime::finish()?;
+        runtime::set_stage(Stage::Finalized);
+        Ok(())
+    })
+}
+
+pub unsafe fn query_thread(provided: *mut c_int) -> c_int {
+    on_world("MPI_Query_thread", |_| {
+        out("provided", provided)?;
+        // SAFETY: checked above.
+        unsafe { *provided = runtime::thread_level() };
+        Ok(())
+    })
+}
+
+pub unsafe fn is_thread_main(flag: *mut c_int) -> c_int {
+    on_world("MPI_Is_thread_main", |_| {
+        out("flag", flag)?;
+        let main = MAIN.get() == Some(&std::thread::current().id());
+        // SAFETY: checked above.
+        unsafe { *flag = c_int::from(main) };
+        Ok(())
+    })
+}
+
+pub unsafe fn abort(comm: MPI_Comm, errorcode: c_int) -> c_int {
+    // Any communicator ends the whole job, which section 9.8 allows.
+    let _ = comm;
+    eprintln!("hpvm: {}: MPI_Abort with error code {errorcode}", crate::raise::whoami());
+    crate::raise::abort(errorcode)
+}
+
+pub unsafe fn pcontrol(_level: c_int) -> c_int {
+    // For profiling tools, which put their own in front of this one.
+    MPI_SUCCESS
+}
+
+/// Seconds since the first call in this process: small numbers keep all digits.
+pub unsafe fn wtime() -> f64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+}
+
+pub unsafe fn wtick() -> f64 {
+    let mut resolution = libc::timespec { tv_sec: 0, tv_nsec: 1 };
+    // SAFETY: a valid place for the result.
+    unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &mut resolution) };
+    resolution.tv_sec as f64 + resolution.tv_nsec as f64 * 1e-9
+}
+
+pub unsafe fn get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
+    anywhere("MPI_Get_version", || {
+        out("version", version)?;
+        out("subversion", subversion)?;
+        // SAFETY: checked above.
+        unsafe { (*version, *subversion) = (5, 0) };
+        Ok(())
+    })
+}
+
+pub unsafe fn abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> c_int {
+    anywhere("MPI_Abi_get_version", || {
+        out("abi_major", abi_major)?;
+        out("abi_minor", abi_minor)?;
+        // SAFETY: checked above.
+        unsafe { (*abi_major, *abi_minor) = (1, 0) };
+        Ok(())
+    })
+}
+
+/// Copies `text` with a final zero byte to a place of `size` bytes, cut if need be, and stores the
+/// length without the zero.
+///
+/// # Safety
+/// `place` is valid for `size` bytes, `len` for a number.
+pub unsafe fn put_string(text: &str, place: *mut c_char, size: usize, len: *mut c_int) {
+    let bytes = &text.as_bytes()[..text.len().min(size - 1)];
+    // SAFETY: at most `size` bytes are written.
+    unsafe {
+        core::ptr::copy_nonoverlapping(bytes.as_ptr(), place.cast(), bytes.len());
+        *place.add(bytes.len()) = 0;
+        *len = bytes.len() as c_int;
+    }
+}
+
+pub unsafe fn get_library_version(version: *mut c_char, resultlen: *mut c_int) -> c_int {
+    anywhere("MPI_Get_library_version", || {
+        out("version", version)?;
+        out("resultlen", resultlen)?;
+        let text = concat!("hpvm ", env!("CARGO_PKG_VERSION"), " (MPI 5.0 standard ABI)");
+        let size = MPI_MAX_LIBRARY_VERSION_STRING as usize;
+        // SAFETY: checked above; the standard makes the place this long.
+        unsafe { put_string(text, version, size, resultlen) };
+        Ok(())
+    })
+}
+
+pub unsafe fn get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> c_int {
+    on_world("MPI_Get_processor_name", |_| {
+        out("name", name)?;
+        out("resultlen", resultlen)?;
+        let text = crate::raise::host_name();
+        // SAFETY: checked above; the standard makes the place this long.
+        unsafe { put_string(&text, name, MPI_MAX_PROCESSOR_NAME as usize, resultlen) };
+        Ok(())
+    })
+}
+
+/// Alignment of memory that the library hands out: a cache line pair.
+const ALIGNMENT: usize = 128;
+
+pub unsafe fn alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) -> c_int {
+    let _ = info;
+    on_world("MPI_Alloc_mem", |_| {
+        out("baseptr", baseptr)?;
+        let bytes = usize::try_from(size)
+            .map_err(|_| wrong(Class::Arg, format!("size is {size}; expected 0 or more")))?;
+        let mut memory = core::ptr::null_mut();
+        // SAFETY: a valid place for the result; the alignment is a power of two.
+        let failed = unsafe { libc::posix_memalign(&mut memory, ALIGNMENT, bytes.max(1)) };
+        if failed != 0 {
+            return Err(wrong(Class::NoMem, format!("{bytes} bytes are not to be had")));
+        }
+        // SAFETY: `baseptr` is the address of the program's pointer.
+        unsafe { *baseptr.cast::<*mut c_void>() = memory };
+        Ok(())
+    })
+}
+
+pub unsafe fn free_mem(base: *mut c_void) -> c_int {
+    on_world("MPI_Free_mem", |_| {
+        // SAFETY: the program got it from `alloc_mem` or gives null.
+        unsafe { libc::free(base) };
+        Ok(())
+    })
+}
+
+/// True between `MPI_Init` and `MPI_Finalize`, or while a session lives.
+pub fn usable() -> bool {
+    enter().is_ok()
+}

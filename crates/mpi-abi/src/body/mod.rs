@@ -1,0 +1,12 @@
+//! The functions of the ABI behind their C entry points, a module per chapter (`spec/*.toml`).
+//!
+//! Every body is `pub unsafe fn` with one safety rule, that of the entry points: the caller keeps
+//! the promises of the MPI standard about its arguments.
+#![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
+
+pub mod buffer;
+pub mod check;
+pub mod comm;
+pub mod env;
+pub mod errh;
+pub mod pt2pt;

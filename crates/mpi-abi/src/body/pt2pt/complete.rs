@@ -1,0 +1,731 @@
+//! Completing requests: wait, test, free, cancel (sections 3.7.3 to 3.7.6, 3.8.4).
+
+use super::status::store;
+use crate::body::check::{out, wrong};
+use crate::generated::constants::*;
+use crate::object::comm::CommObject;
+use crate::object::request::{Active, Generalised, Named, RequestObject, bad_request};
+use crate::raise;
+use crate::runtime::{Entered, World, enter};
+use core::ffi::c_int;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Error, Outcome, ReqId, Status};
+use std::sync::Arc;
+
+/// An error of a call on requests, and a context of the communicator it belongs to.
+pub struct Failed {
+    context: Option<u32>,
+    error: Error,
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Failed {
+        Failed { context: None, error }
+    }
+}
+
+/// Runs the body of a call on requests; an operation's error goes to its communicator's handler.
+#[inline(always)]
+pub fn on_requests(
+    function: &'static str,
+    body: impl FnOnce(&mut Entered) -> core::result::Result<(), Failed>,
+) -> c_int {
+    let result = match enter() {
+        Ok(mut w) => body(&mut w),
+        Err(error) => Err(error.into()),
+    };
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(failed) => raise_failed(function, failed),
+    }
+}
+
+#[cold]
+fn raise_failed(function: &'static str, failed: Failed) -> c_int {
+    let found = failed.context.and_then(|context| {
+        let w = enter().ok()?;
+        w.objects.comm_of_context(context)
+    });
+    match found {
+        Some((handle, object)) => raise::raise(function, &object, handle, failed.error),
+        None => raise::raise_global(function, failed.error),
+    }
+}
+
+impl crate::object::Objects {
+    /// The communicator that a context id belongs to.
+    fn comm_of_context(&self, context: u32) -> Option<(MPI_Comm, Arc<CommObject>)> {
+        let owns = |c: &CommObject| {
+            let base = c.comm.base_context();
+            (base..base + hpvm_mpi::comm::CONTEXTS).contains(&context)
+        };
+        let predefined = [MPI_COMM_WORLD, MPI_COMM_SELF];
+        let named = predefined.into_iter().filter_map(|h| Some((h, self.comm(h).ok()?)));
+        let made = self.comms.iter().map(|(h, c)| (MPI_Comm(h), c));
+        named.chain(made).find(|(_, c)| owns(c)).map(|(h, c)| (h, c.clone()))
+    }
+}
+
+/// What a completion call sees in a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// Null or inactive: complete with the empty status, and passed over by any and some.
+    Idle,
+    Pending,
+    Done,
+}
+
+#[inline]
+fn look(w: &World, request: MPI_Request) -> Result<Look> {
+    let plain = |id: ReqId| match w.process.requests().get(id) {
+        Some(r) if r.done => Ok(Look::Done),
+        Some(_) => Ok(Look::Pending),
+        None => Err(bad_request(request)),
+    };
+    match w.objects.name_request(request)? {
+        Named::Null => Ok(Look::Idle),
+        Named::Plain(id) => plain(id),
+        Named::Object(n) => match w.objects.requests.get(n) {
+            Some(RequestObject::Persistent { active: None, .. }) => Ok(Look::Idle),
+            Some(RequestObject::Persistent { active: Some(Active::Ended(_)), .. }) => {
+                Ok(Look::Done)
+            }
+            Some(RequestObject::Persistent { active: Some(Active::Running(id)), .. }) => plain(*id),
+            Some(RequestObject::Generalised { id, .. }) => plain(*id),
+            None => Err(bad_request(request)),
+        },
+    }
+}
+
+/// How a request ended, ready for the program.
+struct End {
+    status: MPI_Status,
+    context: Option<u32>,
+    error: Option<Box<Error>>,
+}
+
+const EMPTY: MPI_Status = MPI_Status {
+    MPI_SOURCE: MPI_ANY_SOURCE,
+    MPI_TAG: MPI_ANY_TAG,
+    MPI_ERROR: MPI_SUCCESS,
+    MPI_internal: [0; 5],
+};
+
+impl End {
+    fn of(outcome: Outcome) -> End {
+        let mut status = EMPTY;
+        // SAFETY: a place of our own.
+        unsafe { store(&mut status, &outcome.status) };
+        End { status, context: outcome.context, error: outcome.error }
+    }
+
+    fn code(&self) -> c_int {
+        self.error.as_ref().map_or(MPI_SUCCESS, |e| e.code())
+    }
+
+    /// The call's result when it completes this request alone.
+    fn into_result(self) -> core::result::Result<(), Failed> {
+        match self.error {
+            None => Ok(()),
+            Some(error) => Err(Failed { context: self.context, error: *error }),
+        }
+    }
+}
+
+/// Ends a request that is done or idle: frees it or makes it inactive, and sets the handle.
+///
+/// # Safety
+/// `place` holds a request handle.
+#[inline]
+unsafe fn conclude(w: &mut Entered, place: *mut MPI_Request) -> Result<End> {
+    // SAFETY: the caller's promise.
+    let request = unsafe { *place };
+    match w.objects.name_request(request)? {
+        Named::Null => Ok(End::of(Outcome::EMPTY)),
+        Named::Plain(id) => {
+            let outcome = w.process.take_outcome(id).ok_or_else(|| bad_request(request))?;
+            // SAFETY: the caller's promise.
+            unsafe { *place = MPI_REQUEST_NULL };
+            Ok(End::of(outcome))
+        }
+        Named::Object(n) => {
+            let World { process, objects, .. } = &mut **w;
+            match objects.requests.get_mut(n) {
+                Some(RequestObject::Persistent { active, .. }) => {
+                    let outcome = match active.take() {
+                        None => Outcome::EMPTY,
+                        Some(Active::Ended(outcome)) => outcome,
+                        Some(Active::Running(id)) => {
+                            process.take_outcome(id).ok_or_else(|| bad_request(request))?
+                        }
+                    };
+                    Ok(End::of(outcome))
+                }
+                Some(RequestObject::Generalised { functions, id }) => {
+                    let (functions, id) = (*functions, *id);
+                    process.take_outcome(id);
+                    objects.requests.remove(n);
+                    // SAFETY: the caller's promise.
+                    unsafe { *place = MPI_REQUEST_NULL };
+                    Ok(conclude_generalised(w, functions))
+                }
+                None => Err(bad_request(request)),
+            }
+        }
+    }
+}
+
+/// Asks the program for the status of its generalised request, and lets it free its state
+/// (section 13.2).
+fn conclude_generalised(w: &mut Entered, functions: Generalised) -> End {
+    let mut status = EMPTY;
+    let code = query(w, &functions, &mut status);
+    let freed = w.outside(|| match functions.free {
+        // SAFETY: the program's function and its own argument.
+        Some(free) => unsafe { free(functions.extra) },
+        None => MPI_SUCCESS,
+    });
+    let code = if code != MPI_SUCCESS { code } else { freed };
+    let error = (code != MPI_SUCCESS).then(|| {
+        let class = Class::from_code(code).unwrap_or(Class::Other);
+        Box::new(wrong(class, format!("a generalised request ended with error code {code}")))
+    });
+    End { status, context: None, error }
+}
+
+fn query(w: &mut Entered, functions: &Generalised, status: &mut MPI_Status) -> c_int {
+    let functions = *functions;
+    w.outside(|| match functions.query {
+        // SAFETY: the program's function, its own argument and a valid status.
+        Some(query) => unsafe { query(functions.extra, status) },
+        None => MPI_SUCCESS,
+    })
+}
+
+/// Copies a status to the program, all but its error.
+unsafe fn give(place: *mut MPI_Status, status: &MPI_Status) {
+    if place.is_null() {
+        return;
+    }
+    // SAFETY: not null, and the caller vouches for it.
+    unsafe {
+        (*place).MPI_SOURCE = status.MPI_SOURCE;
+        (*place).MPI_TAG = status.MPI_TAG;
+        (*place).MPI_internal = status.MPI_internal;
+    }
+}
+
+/// Place number `i` of an array of statuses, which may be `MPI_STATUSES_IGNORE`.
+fn nth(statuses: *mut MPI_Status, i: usize) -> *mut MPI_Status {
+    if statuses.is_null() { statuses } else { statuses.wrapping_add(i) }
+}
+
+/// The request array of a call.
+unsafe fn array<'a>(count: c_int, requests: *const MPI_Request) -> Result<&'a [MPI_Request]> {
+    match usize::try_from(count) {
+        Ok(0) => Ok(&[]),
+        Ok(n) if !requests.is_null() => {
+            // SAFETY: the caller's promise; not null.
+            Ok(unsafe { core::slice::from_raw_parts(requests, n) })
+        }
+        Ok(_) => Err(wrong(Class::Arg, "the array of requests is null")),
+        Err(_) => Err(wrong(Class::Arg, format!("count is {count}; expected 0 or more"))),
+    }
+}
+
+pub unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int {
+    on_requests("MPI_Wait", |w| {
+        out("request", request)?;
+        // SAFETY: checked above; the caller vouches for the rest.
+        unsafe {
+            let handle = *request;
+            look(w, handle)?;
+            w.wait_until(|w| look(w, handle) != Ok(Look::Pending))?;
+            let end = conclude(w, request)?;
+            give(status, &end.status);
+            end.into_result()
+        }
+    })
+}
+
+pub unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
+    on_requests("MPI_Test", |w| {
+        out("request", request)?;
+        out("flag", flag)?;
+        // SAFETY: checked above; the caller vouches for the rest.
+        unsafe {
+            look(w, *request)?;
+            w.turn()?;
+            let done = look(w, *request)? != Look::Pending;
+            *flag = c_int::from(done);
+            if !done {
+                return Ok(());
+            }
+            let end = conclude(w, request)?;
+            give(status, &end.status);
+            end.into_result()
+        }
+    })
+}
+
+/// Ends all requests of an array, none of which is pending. One error makes every status carry its
+/// own.
+unsafe fn conclude_all(
+    w: &mut Entered,
+    n: usize,
+    requests: *mut MPI_Request,
+    statuses: *mut MPI_Status,
+) -> core::result::Result<(), Failed> {
+    let mut failed = None;
+    let mut codes = Vec::new();
+    for i in 0..n {
+        // SAFETY: the caller vouches for the arrays.
+        let end = unsafe { conclude(w, requests.add(i))? };
+        // SAFETY: as above.
+        unsafe { give(nth(statuses, i), &end.status) };
+        codes.push(end.code());
+        if end.code() != MPI_SUCCESS && failed.is_none() {
+            failed = Some(end);
+        }
+    }
+    let Some(first) = failed else { return Ok(()) };
+    for (i, code) in codes.into_iter().enumerate() {
+        if !statuses.is_null() {
+            // SAFETY: as above.
+            unsafe { (*statuses.add(i)).MPI_ERROR = code };
+        }
+    }
+    Err(in_status(first))
+}
+
+fn in_status(first: End) -> Failed {
+    let text = first.error.map_or(String::new(), |e| format!("the first of them: {e}"));
+    Failed { context: first.context, error: Error::new(Class::InStatus, text) }
+}
+
+pub unsafe fn waitall(
+    count: c_int,
+    requests: *mut MPI_Request,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    on_requests("MPI_Waitall", |w| {
+        // SAFETY: the caller's promises.
+        let all = unsafe { array(count, requests)? };
+        for r in all {
+            look(w, *r)?;
+        }
+        let mut first = 0;
+        w.wait_until(|w| {
+            while first < all.len() && look(w, all[first]) != Ok(Look::Pending) {
+                first += 1;
+            }
+            first == all.len()
+        })?;
+        // SAFETY: as above.
+        unsafe { conclude_all(w, all.len(), requests, statuses) }
+    })
+}
+
+pub unsafe fn testall(
+    count: c_int,
+    requests: *mut MPI_Request,
+    flag: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    on_requests("MPI_Testall", |w| {
+        out("flag", flag)?;
+        // SAFETY: the caller's promises.
+        let all = unsafe { array(count, requests)? };
+        w.turn()?;
+        let mut done = true;
+        for r in all {
+            done &= look(w, *r)? != Look::Pending;
+        }
+        // SAFETY: checked above.
+        unsafe { *flag = c_int::from(done) };
+        match done {
+            // SAFETY: as above.
+            true => unsafe { conclude_all(w, all.len(), requests, statuses) },
+            false => Ok(()),
+        }
+    })
+}
+
+/// What a look over an array finds first.
+enum Found {
+    /// All are null or inactive.
+    Nothing,
+    Pending,
+    At(usize),
+}
+
+fn find(w: &World, all: &[MPI_Request]) -> Result<Found> {
+    let mut found = Found::Nothing;
+    for (i, r) in all.iter().enumerate() {
+        match look(w, *r)? {
+            Look::Done => return Ok(Found::At(i)),
+            Look::Pending => found = Found::Pending,
+            Look::Idle => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Stores the outcome of an `any` call.
+unsafe fn give_any(
+    w: &mut Entered,
+    found: Found,
+    requests: *mut MPI_Request,
+    indx: *mut c_int,
+    status: *mut MPI_Status,
+) -> core::result::Result<(), Failed> {
+    // SAFETY: the caller of the body vouches for all places.
+    unsafe {
+        match found {
+            Found::At(i) => {
+                let end = conclude(w, requests.add(i))?;
+                *indx = i as c_int;
+                give(status, &end.status);
+                end.into_result()
+            }
+            _ => {
+                *indx = MPI_UNDEFINED;
+                give(status, &EMPTY);
+                Ok(())
+            }
+        }
+    }
+}
+
+pub unsafe fn waitany(
+    count: c_int,
+    requests: *mut MPI_Request,
+    indx: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_requests("MPI_Waitany", |w| {
+        out("index", indx)?;
+        // SAFETY: the caller's promises.
+        let all = unsafe { array(count, requests)? };
+        let mut found = find(w, all)?;
+        if matches!(found, Found::Pending) {
+            let mut result = Ok(());
+            w.wait_until(|w| match find(w, all) {
+                Ok(f) => {
+                    found = f;
+                    !matches!(found, Found::Pending)
+                }
+                Err(e) => {
+                    result = Err(e);
+                    true
+                }
+            })?;
+            result?;
+        }
+        // SAFETY: as above.
+        unsafe { give_any(w, found, requests, indx, status) }
+    })
+}
+
+pub unsafe fn testany(
+    count: c_int,
+    requests: *mut MPI_Request,
+    indx: *mut c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_requests("MPI_Testany", |w| {
+        out("index", indx)?;
+        out("flag", flag)?;
+        // SAFETY: the caller's promises.
+        let all = unsafe { array(count, requests)? };
+        w.turn()?;
+        let found = find(w, all)?;
+        // SAFETY: checked above.
+        unsafe {
+            *flag = c_int::from(!matches!(found, Found::Pending));
+            if matches!(found, Found::Pending) {
+                *indx = MPI_UNDEFINED;
+                return Ok(());
+            }
+            give_any(w, found, requests, indx, status)
+        }
+    })
+}
+
+/// Ends all requests of an array that are done, and stores their indices.
+unsafe fn give_some(
+    w: &mut Entered,
+    all: &[MPI_Request],
+    requests: *mut MPI_Request,
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> core::result::Result<(), Failed> {
+    let mut active = false;
+    let mut ends = Vec::new();
+    for i in 0..all.len() {
+        // SAFETY: inside the array; read anew because callbacks may run in between.
+        match look(w, unsafe { *requests.add(i) })? {
+            Look::Idle => {}
+            Look::Pending => active = true,
+            Look::Done => {
+                // SAFETY: as above.
+                ends.push((i, unsafe { conclude(w, requests.add(i))? }));
+            }
+        }
+    }
+    let none = ends.is_empty() && !active;
+    // SAFETY: the caller of the body vouches for all places.
+    unsafe { *outcount = if none { MPI_UNDEFINED } else { ends.len() as c_int } };
+    let failed = ends.iter().any(|(_, end)| end.error.is_some());
+    for (k, (i, end)) in ends.iter().enumerate() {
+        // SAFETY: as above.
+        unsafe {
+            *indices.add(k) = *i as c_int;
+            give(nth(statuses, k), &end.status);
+            if failed && !statuses.is_null() {
+                (*statuses.add(k)).MPI_ERROR = end.code();
+            }
+        }
+    }
+    match ends.into_iter().find(|(_, end)| end.error.is_some()) {
+        Some((_, end)) => Err(in_status(end)),
+        None => Ok(()),
+    }
+}
+
+pub unsafe fn waitsome(
+    incount: c_int,
+    requests: *mut MPI_Request,
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    on_requests("MPI_Waitsome", |w| {
+        out("outcount", outcount)?;
+        // SAFETY: the caller's promises.
+        let all = unsafe { array(incount, requests)? };
+        if matches!(find(w, all)?, Found::Pending) {
+            w.wait_until(|w| !matches!(find(w, all), Ok(Found::Pending)))?;
+        }
+        // SAFETY: as above.
+        unsafe { give_some(w, all, requests, outcount, indices, statuses) }
+    })
+}
+
+pub unsafe fn testsome(
+    incount: c_int,
+    requests: *mut MPI_Request,
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    on_requests("MPI_Testsome", |w| {
+        out("outcount", outcount)?;
+        // SAFETY: the caller's promises.
+        let all = unsafe { array(incount, requests)? };
+        w.turn()?;
+        // SAFETY: as above.
+        unsafe { give_some(w, all, requests, outcount, indices, statuses) }
+    })
+}
+
+/// The status of a request that is done or idle, which stays as it is.
+fn peek(w: &mut Entered, request: MPI_Request) -> Result<MPI_Status> {
+    let outcome =
+        |w: &World, id: ReqId| w.process.requests().get(id).map_or(Status::EMPTY, |r| r.status);
+    let status = match w.objects.name_request(request)? {
+        Named::Null => Status::EMPTY,
+        Named::Plain(id) => outcome(w, id),
+        Named::Object(n) => match w.objects.requests.get(n) {
+            Some(RequestObject::Persistent { active, .. }) => match active {
+                Some(Active::Running(id)) => outcome(w, *id),
+                Some(Active::Ended(o)) => o.status,
+                None => Status::EMPTY,
+            },
+            Some(RequestObject::Generalised { functions, .. }) => {
+                let functions = *functions;
+                let mut status = EMPTY;
+                query(w, &functions, &mut status);
+                return Ok(status);
+            }
+            None => Status::EMPTY,
+        },
+    };
+    Ok(End::of(Outcome { status, ..Outcome::EMPTY }).status)
+}
+
+pub unsafe fn request_get_status(
+    request: MPI_Request,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_requests("MPI_Request_get_status", |w| {
+        out("flag", flag)?;
+        w.turn()?;
+        let done = look(w, request)? != Look::Pending;
+        // SAFETY: checked above; the caller vouches for the status.
+        unsafe {
+            *flag = c_int::from(done);
+            if done {
+                give(status, &peek(w, request)?);
+            }
+        }
+        Ok(())
+    })
+}
+
+pub unsafe fn request_get_status_all(
+    count: c_int,
+    requests: *const MPI_Request,
+    flag: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    on_requests("MPI_Request_get_status_all", |w| {
+        out("flag", flag)?;
+        // SAFETY: the caller's promises.
+        let all = unsafe { array(count, requests)? };
+        w.turn()?;
+        let mut done = true;
+        for r in all {
+            done &= look(w, *r)? != Look::Pending;
+        }
+        // SAFETY: as above.
+        unsafe {
+            *flag = c_int::from(done);
+            for (i, r) in all.iter().enumerate().filter(|_| done) {
+                give(nth(statuses, i), &peek(w, *r)?);
+            }
+        }
+        Ok(())
+    })
+}
+
+pub unsafe fn request_get_status_any(
+    count: c_int,
+    requests: *const MPI_Request,
+    indx: *mut c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_requests("MPI_Request_get_status_any", |w| {
+        out("index", indx)?;
+        out("flag", flag)?;
+        // SAFETY: the caller's promises.
+        let all = unsafe { array(count, requests)? };
+        w.turn()?;
+        let found = find(w, all)?;
+        // SAFETY: as above.
+        unsafe {
+            *flag = c_int::from(!matches!(found, Found::Pending));
+            *indx = MPI_UNDEFINED;
+            match found {
+                Found::At(i) => {
+                    *indx = i as c_int;
+                    give(status, &peek(w, all[i])?);
+                }
+                Found::Nothing => give(status, &EMPTY),
+                Found::Pending => {}
+            }
+        }
+        Ok(())
+    })
+}
+
+pub unsafe fn request_get_status_some(
+    incount: c_int,
+    requests: *const MPI_Request,
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    on_requests("MPI_Request_get_status_some", |w| {
+        out("outcount", outcount)?;
+        // SAFETY: the caller's promises.
+        let all = unsafe { array(incount, requests)? };
+        w.turn()?;
+        let (mut active, mut n) = (false, 0);
+        for (i, r) in all.iter().enumerate() {
+            match look(w, *r)? {
+                Look::Idle => {}
+                Look::Pending => active = true,
+                // SAFETY: as above.
+                Look::Done => unsafe {
+                    active = true;
+                    *indices.add(n) = i as c_int;
+                    give(nth(statuses, n), &peek(w, *r)?);
+                    n += 1;
+                },
+            }
+        }
+        // SAFETY: checked above.
+        unsafe { *outcount = if active { n as c_int } else { MPI_UNDEFINED } };
+        Ok(())
+    })
+}
+
+pub unsafe fn request_free(request: *mut MPI_Request) -> c_int {
+    on_requests("MPI_Request_free", |w| {
+        out("request", request)?;
+        // SAFETY: checked above.
+        let handle = unsafe { *request };
+        match w.objects.name_request(handle)? {
+            Named::Null => return Err(wrong(Class::Request, "the request is null").into()),
+            Named::Plain(id) => {
+                look(w, handle)?;
+                w.process.detach(id);
+            }
+            Named::Object(n) => match w.objects.requests.remove(n) {
+                Some(RequestObject::Persistent { active: Some(Active::Running(id)), .. }) => {
+                    w.process.detach(id);
+                }
+                Some(RequestObject::Generalised { functions, id }) => {
+                    w.process.detach(id);
+                    w.outside(|| {
+                        if let Some(free) = functions.free {
+                            // SAFETY: the program's function and its own argument.
+                            unsafe { free(functions.extra) };
+                        }
+                    });
+                }
+                _ => {}
+            },
+        }
+        // SAFETY: checked above.
+        unsafe { *request = MPI_REQUEST_NULL };
+        Ok(())
+    })
+}
+
+pub unsafe fn cancel(request: *mut MPI_Request) -> c_int {
+    on_requests("MPI_Cancel", |w| {
+        out("request", request)?;
+        // SAFETY: checked above.
+        let handle = unsafe { *request };
+        let target = match w.objects.name_request(handle)? {
+            Named::Null => return Err(wrong(Class::Request, "the request is null").into()),
+            Named::Plain(id) => id,
+            Named::Object(n) => match w.objects.requests.get(n) {
+                Some(RequestObject::Persistent { active: Some(Active::Running(id)), .. }) => *id,
+                Some(RequestObject::Generalised { functions, .. }) => {
+                    let functions = *functions;
+                    let done = look(w, handle)? == Look::Done;
+                    w.outside(|| {
+                        if let Some(cancel) = functions.cancel {
+                            // SAFETY: the program's function and its own argument.
+                            unsafe { cancel(functions.extra, c_int::from(done)) };
+                        }
+                    });
+                    return Ok(());
+                }
+                Some(RequestObject::Persistent { active: Some(Active::Ended(_)), .. }) => {
+                    return Ok(());
+                }
+                _ => return Err(wrong(Class::Request, "the request is not active").into()),
+            },
+        };
+        w.process.cancel(target);
+        Ok(())
+    })
+}

@@ -1,0 +1,191 @@
+//! Receives, and sends combined with them (sections 3.2.4, 3.7, 3.10).
+
+use super::send;
+use super::status::store;
+use crate::body::check;
+use crate::generated::constants::*;
+use crate::object::request::handle;
+use crate::raise::on_comm;
+use crate::runtime::Entered;
+use core::ffi::{c_int, c_void};
+use hpvm_mpi::error::Result;
+use hpvm_mpi::pt2pt::{Mode, Started};
+use hpvm_mpi::{Channel, Class, ReqId, Status};
+
+/// The arguments of a receive.
+#[derive(Clone, Copy)]
+pub(super) struct Args {
+    pub buf: *mut c_void,
+    pub count: MPI_Count,
+    pub datatype: MPI_Datatype,
+    pub source: c_int,
+    pub tag: c_int,
+    pub comm: MPI_Comm,
+}
+
+/// Checks and starts a receive; `None` from `MPI_PROC_NULL`.
+#[inline(always)]
+pub(super) unsafe fn begin(w: &mut Entered, a: Args) -> Result<Option<ReqId>> {
+    let world = &mut **w;
+    let comm = &world.objects.comm(a.comm)?.comm;
+    let m = check::incoming(&world.objects, a.buf, a.count, a.datatype)?;
+    let Some(pattern) = check::pattern(comm, a.source, a.tag)? else { return Ok(None) };
+    // SAFETY: the program keeps the buffer until the operation is complete.
+    Ok(Some(unsafe { world.process.recv(m, comm, Channel::User, pattern, None) }))
+}
+
+/// Waits for a receive and stores its status, also when it was truncated.
+#[inline(always)]
+pub(super) unsafe fn finish(
+    w: &mut Entered,
+    id: Option<ReqId>,
+    status: *mut MPI_Status,
+) -> Result<()> {
+    let Some(id) = id else {
+        // SAFETY: the caller's promise.
+        unsafe { store(status, &Status::FROM_NULL) };
+        return Ok(());
+    };
+    let outcome = w.wait_for(id)?;
+    // SAFETY: the caller's promise.
+    unsafe { store(status, &outcome.status) };
+    match outcome.error {
+        None => Ok(()),
+        Some(error) => Err(*error),
+    }
+}
+
+#[inline(always)]
+pub unsafe fn recv(
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_comm("MPI_Recv", comm, |w| {
+        let args = Args { buf, count, datatype, source, tag, comm };
+        // SAFETY: we wait below, and the program keeps its buffer meanwhile.
+        unsafe {
+            let id = begin(w, args)?;
+            finish(w, id, status)
+        }
+    })
+}
+
+pub unsafe fn irecv(
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> c_int {
+    on_comm("MPI_Irecv", comm, |w| {
+        check::out("request", request)?;
+        let args = Args { buf, count, datatype, source, tag, comm };
+        // SAFETY: the program keeps its buffer until the request completes.
+        let id = unsafe { begin(w, args)? };
+        let id = id.unwrap_or_else(|| w.process.requests_mut().insert_done(Status::FROM_NULL));
+        // SAFETY: checked above.
+        unsafe { *request = handle(id) };
+        Ok(())
+    })
+}
+
+pub unsafe fn sendrecv(
+    sendbuf: *const c_void,
+    sendcount: MPI_Count,
+    sendtype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: MPI_Count,
+    recvtype: MPI_Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> c_int {
+    let s =
+        send::Args { buf: sendbuf, count: sendcount, datatype: sendtype, dest, tag: sendtag, comm };
+    let r = Args { buf: recvbuf, count: recvcount, datatype: recvtype, source, tag: recvtag, comm };
+    on_comm("MPI_Sendrecv", comm, |w| {
+        // SAFETY: both operations are complete when this returns; until then the program keeps
+        // its buffers.
+        unsafe { exchange(w, s, r, status) }
+    })
+}
+
+/// Both halves of a combined send and receive.
+unsafe fn exchange(w: &mut Entered, s: send::Args, r: Args, status: *mut MPI_Status) -> Result<()> {
+    check_send(w, s)?;
+    // SAFETY: the caller's promises; see above.
+    unsafe {
+        let id = begin(w, r)?;
+        let sent = send::begin(w, s, Mode::Standard)?;
+        let received = finish(w, id, status);
+        if let Started::Pending(id) = sent {
+            w.complete(id)?;
+        }
+        received
+    }
+}
+
+/// All checks of a send, so that a receive is not started in vain.
+fn check_send(w: &Entered, s: send::Args) -> Result<()> {
+    let comm = &w.objects.comm(s.comm)?.comm;
+    check::outgoing(&w.objects, s.buf, s.count, s.datatype)?;
+    check::send_tag(s.tag)?;
+    check::destination(comm, s.dest).map(drop)
+}
+
+pub unsafe fn sendrecv_replace(
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_comm("MPI_Sendrecv_replace", comm, |w| {
+        // SAFETY: the caller's promises; `copy` lives to the end of the exchange.
+        let copy = unsafe { packed_copy(w, buf, count, datatype)? };
+        let len = copy.len() as i64;
+        let s = send::Args {
+            buf: copy.as_ptr().cast(),
+            count: len,
+            datatype: MPI_BYTE,
+            dest,
+            tag: sendtag,
+            comm,
+        };
+        let r = Args { buf, count, datatype, source, tag: recvtag, comm };
+        // SAFETY: as above.
+        unsafe { exchange(w, s, r, status) }
+    })
+}
+
+/// The packed form of a buffer of the program, never empty so that it has an address.
+pub(super) unsafe fn packed_copy(
+    w: &Entered,
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+) -> Result<Vec<u8>> {
+    let m = check::outgoing(&w.objects, buf, count, datatype)?;
+    let bytes = m.packed_size() as usize;
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.max(1))
+        .map_err(|_| check::wrong(Class::NoMem, format!("{bytes} bytes are not to be had")))?;
+    copy.resize(bytes, 0);
+    // SAFETY: the caller's buffer holds `count` elements.
+    unsafe { m.ty.pack(m.buf, m.count, 0, &mut copy) };
+    Ok(copy)
+}

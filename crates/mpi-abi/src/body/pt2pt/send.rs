@@ -1,0 +1,89 @@
+//! Sends: four modes, blocking and not (sections 3.2.1, 3.4, 3.7).
+
+use crate::body::check;
+use crate::generated::constants::*;
+use crate::object::request::handle;
+use crate::raise::on_comm;
+use crate::runtime::Entered;
+use core::ffi::{c_int, c_void};
+use hpvm_mpi::error::Result;
+use hpvm_mpi::pt2pt::{Mode, Started};
+use hpvm_mpi::{Channel, Status};
+
+/// The arguments of a send.
+#[derive(Clone, Copy)]
+pub(super) struct Args {
+    pub buf: *const c_void,
+    pub count: MPI_Count,
+    pub datatype: MPI_Datatype,
+    pub dest: c_int,
+    pub tag: c_int,
+    pub comm: MPI_Comm,
+}
+
+/// Checks and starts a send.
+#[inline(always)]
+pub(super) unsafe fn begin(w: &mut Entered, a: Args, mode: Mode) -> Result<Started> {
+    let world = &mut **w;
+    let comm = &world.objects.comm(a.comm)?.comm;
+    let m = check::outgoing(&world.objects, a.buf, a.count, a.datatype)?;
+    check::send_tag(a.tag)?;
+    let Some(dst) = check::destination(comm, a.dest)? else { return Ok(Started::Done) };
+    let context = comm.context(Channel::User);
+    // SAFETY: the program keeps the buffer until the operation is complete.
+    Ok(unsafe { world.process.send(m, dst, context, a.tag, mode, None) })
+}
+
+#[inline(always)]
+unsafe fn blocking(function: &'static str, a: Args, mode: Mode) -> c_int {
+    on_comm(function, a.comm, |w| {
+        // SAFETY: we wait below, and the program keeps its buffer meanwhile.
+        match unsafe { begin(w, a, mode)? } {
+            Started::Done => Ok(()),
+            Started::Pending(id) => w.complete(id).map(drop),
+        }
+    })
+}
+
+unsafe fn nonblocking(
+    function: &'static str,
+    a: Args,
+    mode: Mode,
+    request: *mut MPI_Request,
+) -> c_int {
+    on_comm(function, a.comm, |w| {
+        check::out("request", request)?;
+        // SAFETY: the program keeps its buffer until the request completes.
+        let id = match unsafe { begin(w, a, mode)? } {
+            Started::Done => w.process.requests_mut().insert_done(Status::EMPTY),
+            Started::Pending(id) => id,
+        };
+        // SAFETY: checked above.
+        unsafe { *request = handle(id) };
+        Ok(())
+    })
+}
+
+macro_rules! sends {
+    ($($blocking:ident, $nonblocking:ident, $name:literal, $iname:literal, $mode:expr;)*) => {$(
+        #[inline(always)]
+        pub unsafe fn $blocking(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+            dest: c_int, tag: c_int, comm: MPI_Comm) -> c_int {
+            // SAFETY: the caller's promises.
+            unsafe { blocking($name, Args { buf, count, datatype, dest, tag, comm }, $mode) }
+        }
+
+        pub unsafe fn $nonblocking(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+            dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
+            let args = Args { buf, count, datatype, dest, tag, comm };
+            // SAFETY: the caller's promises.
+            unsafe { nonblocking($iname, args, $mode, request) }
+        }
+    )*};
+}
+
+sends! {
+    send, isend, "MPI_Send", "MPI_Isend", Mode::Standard;
+    ssend, issend, "MPI_Ssend", "MPI_Issend", Mode::Synchronous;
+    rsend, irsend, "MPI_Rsend", "MPI_Irsend", Mode::Standard;
+}

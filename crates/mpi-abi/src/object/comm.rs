@@ -1,0 +1,78 @@
+//! What a communicator handle refers to.
+
+use super::attributes::Attributes;
+use super::errhandler::Handler;
+use super::info::Info;
+use crate::generated::constants::MPI_Comm;
+use hpvm_mpi::Comm;
+use hpvm_mpi::context::Agreement;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A communicator and what the C interface keeps on it.
+#[derive(Debug)]
+pub struct CommObject {
+    pub comm: Arc<Comm>,
+    extras: Mutex<Extras>,
+}
+
+/// The parts that change.
+#[derive(Debug, Default)]
+pub struct Extras {
+    pub name: String,
+    pub handler: Handler,
+    pub attributes: Attributes,
+    pub info: Info,
+    pub topology: Option<Topology>,
+    /// Buffer of `MPI_Comm_attach_buffer`.
+    pub buffer: crate::body::buffer::Attached,
+}
+
+/// A process topology (MPI 5.0, chapter 8).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Topology {
+    Cartesian {
+        dims: Vec<i32>,
+        periodic: Vec<bool>,
+    },
+    /// As given to `MPI_Graph_create`: the whole graph on every process.
+    Graph {
+        index: Vec<i32>,
+        edges: Vec<i32>,
+    },
+    /// The neighbours of the calling process.
+    Distributed {
+        sources: Vec<i32>,
+        source_weights: Option<Vec<i32>>,
+        destinations: Vec<i32>,
+        destination_weights: Option<Vec<i32>>,
+    },
+}
+
+impl CommObject {
+    pub fn new(comm: Arc<Comm>, name: &str) -> Arc<CommObject> {
+        let extras = Extras { name: name.to_owned(), ..Extras::default() };
+        CommObject::with_extras(comm, extras)
+    }
+
+    pub fn with_extras(comm: Arc<Comm>, extras: Extras) -> Arc<CommObject> {
+        Arc::new(CommObject { comm, extras: Mutex::new(extras) })
+    }
+
+    /// The changing parts. Held for moments only, never across a callback.
+    pub fn extras(&self) -> MutexGuard<'_, Extras> {
+        self.extras.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A communicator that `MPI_Comm_idup` is making: its handle and request exist already.
+#[derive(Debug)]
+pub struct Unfinished {
+    pub parent: Arc<CommObject>,
+    /// `None` only while its end is being handled.
+    pub agreement: Option<Agreement>,
+    pub handle: MPI_Comm,
+    /// What was copied from the parent when the call was made.
+    pub extras: Extras,
+    /// Completes when the communicator is ready.
+    pub request: hpvm_mpi::ReqId,
+}

@@ -1,0 +1,117 @@
+//! What a datatype handle refers to.
+
+use super::attributes::Attributes;
+use super::{Objects, bad_handle, too_many};
+use crate::generated::constants::{MPI_DATATYPE_NULL, MPI_Datatype};
+use crate::generated::predefined::DATATYPES;
+use hpvm_mpi::datatype::Datatype;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Error};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// A datatype and what the C interface keeps on it.
+#[derive(Debug)]
+pub struct TypeObject {
+    pub ty: Arc<Datatype>,
+    extras: Mutex<TypeExtras>,
+}
+
+/// The parts that change.
+#[derive(Debug, Default)]
+pub struct TypeExtras {
+    pub name: String,
+    pub attributes: Attributes,
+}
+
+impl TypeObject {
+    pub fn new(ty: Arc<Datatype>, name: &str) -> Arc<TypeObject> {
+        let extras = TypeExtras { name: name.to_owned(), ..TypeExtras::default() };
+        Arc::new(TypeObject { ty, extras: Mutex::new(extras) })
+    }
+
+    /// The changing parts. Held for moments only, never across a callback.
+    pub fn extras(&self) -> MutexGuard<'_, TypeExtras> {
+        self.extras.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Objects of the predefined types, by handle minus `FIRST`.
+fn predefined() -> &'static [Option<Arc<TypeObject>>] {
+    static TABLE: OnceLock<Vec<Option<Arc<TypeObject>>>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let mut table = Vec::new();
+        for entry in DATATYPES {
+            let Some(index) = entry.handle.0.checked_sub(FIRST) else { continue };
+            if table.len() <= index {
+                table.resize(index + 1, None);
+            }
+            let ty = Datatype::predefined(entry.handle.0);
+            table[index] = ty.map(|ty| TypeObject::new(ty.clone(), entry.name));
+        }
+        table
+    })
+}
+
+/// The null datatype's handle; all predefined ones follow within 0x100.
+const FIRST: usize = MPI_DATATYPE_NULL.0;
+
+/// Handles of derived types by the id of the type: functions of the program that get a datatype
+/// (reductions) need a handle for it.
+static HANDLES: Mutex<Option<HashMap<u64, usize>>> = Mutex::new(None);
+
+fn with_handles<R>(f: impl FnOnce(&mut HashMap<u64, usize>) -> R) -> R {
+    let mut handles = HANDLES.lock().unwrap_or_else(PoisonError::into_inner);
+    f(handles.get_or_insert_with(HashMap::new))
+}
+
+/// A handle that means `ty`, to be shown to a function of the program.
+pub fn handle_of(ty: &Datatype) -> MPI_Datatype {
+    if let Some(entry) = ty.as_predefined() {
+        return MPI_Datatype(entry.abi);
+    }
+    MPI_Datatype(with_handles(|h| h.get(&ty.id()).copied()).unwrap_or(MPI_DATATYPE_NULL.0))
+}
+
+impl Objects {
+    /// The object of a datatype handle, committed or not.
+    #[inline]
+    pub fn type_object(&self, handle: MPI_Datatype) -> Result<&Arc<TypeObject>> {
+        let found = match handle.0.wrapping_sub(FIRST) {
+            index if index < 0x100 => predefined().get(index).and_then(Option::as_ref),
+            _ => self.types.get(handle.0),
+        };
+        found.ok_or_else(|| {
+            bad_handle(Class::Type, "datatype", handle == MPI_DATATYPE_NULL, handle.0)
+        })
+    }
+
+    /// The datatype of a handle, for communication: it must be committed.
+    #[inline]
+    pub fn datatype(&self, handle: MPI_Datatype) -> Result<&Arc<Datatype>> {
+        let ty = &self.type_object(handle)?.ty;
+        if ty.is_committed() {
+            return Ok(ty);
+        }
+        Err(Error::new(Class::Type, "the datatype is not committed: call MPI_Type_commit first"))
+    }
+
+    /// Keeps a new datatype and returns its handle.
+    pub fn add_type(&mut self, object: Arc<TypeObject>) -> Result<MPI_Datatype> {
+        let id = object.ty.id();
+        let handle = self.types.insert(object).ok_or_else(|| too_many("datatypes"))?;
+        with_handles(|h| h.insert(id, handle));
+        Ok(MPI_Datatype(handle))
+    }
+
+    /// Frees a derived datatype's handle and returns its object, whose attributes are to be
+    /// deleted by the caller.
+    pub fn remove_type(&mut self, handle: MPI_Datatype) -> Result<Arc<TypeObject>> {
+        let object = self.types.remove(handle.0).ok_or_else(|| {
+            let text = "a predefined datatype can't be freed, and this is no other live one";
+            Error::new(Class::Type, text)
+        })?;
+        with_handles(|h| h.remove(&object.ty.id()));
+        Ok(object)
+    }
+}

@@ -1,0 +1,124 @@
+//! Objects behind handles: what the C interface adds to the engine's own (names, attributes, error
+//! handlers, info), and the tables that find them.
+//!
+//! Objects that may be used before `MPI_Init` (info, error handlers, keys) have tables of their
+//! own behind locks; all others live in the `World`.
+
+pub mod attributes;
+pub mod comm;
+pub mod datatype;
+pub mod errhandler;
+pub mod info;
+pub mod op;
+pub mod request;
+pub mod table;
+
+use crate::generated::constants::*;
+use comm::CommObject;
+use datatype::TypeObject;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::matching::Unexpected;
+use hpvm_mpi::{Class, Comm, Error, Group, Process};
+use hpvm_shm::Shm;
+use hpvm_transport::{Doorbell, Transport};
+use op::OpObject;
+use request::RequestObject;
+use std::sync::Arc;
+use table::{Kind, Table};
+
+/// The tables of the world.
+pub struct Objects {
+    world: Option<Arc<CommObject>>,
+    own: Option<Arc<CommObject>>,
+    pub comms: Table<Arc<CommObject>>,
+    pub groups: Table<Arc<Group>>,
+    pub types: Table<Arc<TypeObject>>,
+    pub ops: Table<Arc<OpObject>>,
+    pub requests: Table<RequestObject>,
+    /// Messages that a matched probe took, with the communicator they came on.
+    pub messages: Table<(Arc<CommObject>, Unexpected)>,
+    /// Communicators that `MPI_Comm_idup` is making.
+    pub unfinished: Vec<comm::Unfinished>,
+    /// Buffer of `MPI_Buffer_attach`.
+    pub buffer: crate::body::buffer::Attached,
+    bell: Option<Arc<dyn Doorbell>>,
+}
+
+impl Default for Objects {
+    fn default() -> Self {
+        Objects {
+            world: None,
+            own: None,
+            comms: Table::new(Kind::Comm),
+            groups: Table::new(Kind::Group),
+            types: Table::new(Kind::Datatype),
+            ops: Table::new(Kind::Op),
+            requests: Table::new(Kind::Request),
+            messages: Table::new(Kind::Message),
+            unfinished: Vec::new(),
+            buffer: Default::default(),
+            bell: None,
+        }
+    }
+}
+
+/// The error of a table that is full.
+pub fn too_many(what: &str) -> Error {
+    let text = format!("{} {what} live already; free those that are not needed", table::CAPACITY);
+    Error::new(Class::NoMem, text)
+}
+
+#[cold]
+fn bad_handle(class: Class, what: &str, null: bool, value: usize) -> Error {
+    let found = match null {
+        true => format!("MPI_{}_NULL", what.to_uppercase()),
+        false => format!("{value:#x}, which is not or no longer one"),
+    };
+    Error::new(class, format!("expected a {what} handle, found {found}"))
+}
+
+impl Objects {
+    pub fn add_predefined_comms(&mut self, world: Arc<Comm>, own: Arc<Comm>) {
+        self.world = Some(CommObject::new(world, "MPI_COMM_WORLD"));
+        self.own = Some(CommObject::new(own, "MPI_COMM_SELF"));
+    }
+
+    /// The communicator of a handle.
+    #[inline(always)]
+    pub fn comm(&self, handle: MPI_Comm) -> Result<&Arc<CommObject>> {
+        let found = match handle {
+            MPI_COMM_WORLD => self.world.as_ref(),
+            MPI_COMM_SELF => self.own.as_ref(),
+            other => self.comms.get(other.0),
+        };
+        found.ok_or_else(|| bad_handle(Class::Comm, "comm", handle == MPI_COMM_NULL, handle.0))
+    }
+
+    /// Keeps a communicator and returns its handle.
+    pub fn add_comm(&mut self, comm: Arc<CommObject>) -> Result<MPI_Comm> {
+        self.comms.insert(comm).map(MPI_Comm).ok_or_else(|| too_many("communicators"))
+    }
+
+    /// The group of a handle.
+    pub fn group(&self, handle: MPI_Group) -> Result<Arc<Group>> {
+        match handle {
+            MPI_GROUP_EMPTY => Ok(Group::empty()),
+            other => self.groups.get(other.0).cloned().ok_or_else(|| {
+                bad_handle(Class::Group, "group", handle == MPI_GROUP_NULL, handle.0)
+            }),
+        }
+    }
+
+    /// A handle for `group`; the empty group has a constant one.
+    pub fn add_group(&mut self, group: Arc<Group>) -> Result<MPI_Group> {
+        if group.size() == 0 {
+            return Ok(MPI_GROUP_EMPTY);
+        }
+        self.groups.insert(group).map(MPI_Group).ok_or_else(|| too_many("groups"))
+    }
+
+    /// The bell of this process.
+    pub fn bell(&mut self, process: &Process<Shm>) -> Arc<dyn Doorbell> {
+        self.bell.get_or_insert_with(|| process.fm().transport().doorbell()).clone()
+    }
+}

@@ -1,0 +1,113 @@
+//! What a request handle refers to.
+//!
+//! A started operation of the engine has the engine's own id as its handle: always at least 2^32,
+//! so that starting and completing one touches no other table. Requests that outlive an operation
+//! (persistent ones) or carry functions of the program (generalised ones) are objects here.
+
+use super::Objects;
+use crate::generated::constants::*;
+use core::ffi::c_void;
+use hpvm_mpi::datatype::Datatype;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::pt2pt::Mode;
+use hpvm_mpi::{Class, Error, Outcome, ReqId};
+use std::sync::Arc;
+
+use super::comm::CommObject;
+
+/// A request that is more than one operation of the engine.
+#[derive(Debug)]
+pub enum RequestObject {
+    /// A persistent operation: inactive while `active` is `None`.
+    Persistent { template: Template, active: Option<Active> },
+    /// A generalised request; the engine's request completes with `MPI_Grequest_complete`.
+    Generalised { functions: Generalised, id: ReqId },
+}
+
+/// The current run of a persistent operation.
+#[derive(Debug)]
+pub enum Active {
+    Running(ReqId),
+    /// It was complete when it was started.
+    Ended(Outcome),
+}
+
+/// What a persistent request starts.
+#[derive(Clone, Debug)]
+pub enum Template {
+    Send {
+        buf: usize,
+        count: i64,
+        ty: Arc<Datatype>,
+        dest: i32,
+        tag: i32,
+        comm: Arc<CommObject>,
+        mode: Mode,
+    },
+    Recv {
+        buf: usize,
+        count: i64,
+        ty: Arc<Datatype>,
+        source: i32,
+        tag: i32,
+        comm: Arc<CommObject>,
+    },
+    Collective {
+        comm: Arc<CommObject>,
+        plan: CollectivePlan,
+    },
+}
+
+/// A collective plan, whose buffers the program promised to keep while the request lives.
+#[derive(Clone, Debug)]
+pub struct CollectivePlan(pub hpvm_mpi::collective::Plan);
+
+/// The functions of a generalised request and their argument, an address that is only handed back.
+#[derive(Clone, Copy, Debug)]
+pub struct Generalised {
+    pub query: MPI_Grequest_query_function,
+    pub free: MPI_Grequest_free_function,
+    pub cancel: MPI_Grequest_cancel_function,
+    pub extra: *mut c_void,
+}
+
+/// A request handle, sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    Null,
+    /// An operation of the engine.
+    Plain(ReqId),
+    /// A `RequestObject` in the table.
+    Object(usize),
+}
+
+/// The handle of an engine request.
+pub fn handle(id: ReqId) -> MPI_Request {
+    // Generations start at 1, so the number is at least 2^32.
+    MPI_Request(id.number() as usize)
+}
+
+impl Objects {
+    /// Sorts a request handle. A plain id may turn out stale when the engine is asked.
+    #[inline]
+    pub fn name_request(&self, handle: MPI_Request) -> Result<Named> {
+        match handle {
+            MPI_REQUEST_NULL => Ok(Named::Null),
+            MPI_Request(number) if number >> 32 != 0 => {
+                Ok(Named::Plain(ReqId::from_number(number as u64)))
+            }
+            MPI_Request(number) => match self.requests.get(number) {
+                Some(_) => Ok(Named::Object(number)),
+                None => Err(bad_request(handle)),
+            },
+        }
+    }
+}
+
+/// The error of a handle that is no request.
+#[cold]
+pub fn bad_request(handle: MPI_Request) -> Error {
+    let text =
+        format!("expected a request handle, found {:#x}, which is not or no longer one", handle.0);
+    Error::new(Class::Request, text)
+}

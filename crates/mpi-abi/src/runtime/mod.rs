@@ -1,0 +1,225 @@
+//! The one process-wide engine, and how calls get at it.
+//!
+//! A call enters with [`enter`], which yields a guard that dereferences to [`World`]. With
+//! `MPI_THREAD_MULTIPLE` the guard holds a lock; below that level the program promises that one
+//! thread calls at a time, so there is none. No callback into the program ever runs under a
+//! guard: such code calls [`Entered::outside`], or ends its guard first.
+
+mod start;
+
+pub use start::{finish, start};
+
+use crate::object::Objects;
+use hpvm_job::Job;
+use hpvm_mpi::{Class, Error, Process, Result};
+use hpvm_shm::Shm;
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Everything that exists once the engine runs.
+pub struct World {
+    pub process: Process<Shm>,
+    pub objects: Objects,
+    pub job: Job,
+    /// More ranks than processors on this host: waiting must make room for others.
+    pub crowded: bool,
+    /// A thread polls the network on behalf of all that wait.
+    pub(crate) leader: bool,
+    /// Threads that wait for the leader.
+    pub(crate) followers: u32,
+}
+
+/// How far the library has come. The numbers only grow, except that sessions may start the engine
+/// before or after the world model does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Stage {
+    /// No `MPI_Init` yet.
+    Before = 0,
+    Initialized = 1,
+    Finalized = 2,
+}
+
+struct Global {
+    world: UnsafeCell<Option<Box<World>>>,
+    /// The engine exists: `world` may be used.
+    running: AtomicBool,
+    /// Calls lock (`MPI_THREAD_MULTIPLE`).
+    threads: AtomicBool,
+    lock: Mutex<()>,
+    /// Waits of followers; see `wait`.
+    turnover: Condvar,
+    /// A guard lives; catches a callback that runs under one where there is no lock.
+    held: AtomicBool,
+    stage: AtomicU8,
+    level: AtomicU8,
+}
+
+// SAFETY: `world` is reached through `enter` only: under the lock with MPI_THREAD_MULTIPLE, else by
+// the one thread that the program promises calls at a time (MPI 5.0, section 11.6.2).
+unsafe impl Sync for Global {}
+
+static GLOBAL: Global = Global {
+    world: UnsafeCell::new(None),
+    running: AtomicBool::new(false),
+    threads: AtomicBool::new(false),
+    lock: Mutex::new(()),
+    turnover: Condvar::new(),
+    held: AtomicBool::new(false),
+    stage: AtomicU8::new(Stage::Before as u8),
+    level: AtomicU8::new(0),
+};
+
+/// The right to use the world. Ends with the scope.
+pub struct Entered {
+    lock: Option<MutexGuard<'static, ()>>,
+}
+
+/// Enters the engine; an error before it runs and after it has ended.
+#[inline(always)]
+pub fn enter() -> Result<Entered> {
+    // Acquire pairs with the release in `install`: the world's content comes first.
+    if !GLOBAL.running.load(Ordering::Acquire) {
+        return Err(not_running());
+    }
+    Ok(acquire())
+}
+
+#[inline(always)]
+fn acquire() -> Entered {
+    // Relaxed: the level is set before any other thread may call MPI.
+    let lock = match GLOBAL.threads.load(Ordering::Relaxed) {
+        false => {
+            // Relaxed: one thread at a time by the program's promise.
+            assert!(!GLOBAL.held.load(Ordering::Relaxed), "a callback ran inside the engine");
+            GLOBAL.held.store(true, Ordering::Relaxed); // relaxed: as above
+            None
+        }
+        true => Some(lock()),
+    };
+    Entered { lock }
+}
+
+fn lock() -> MutexGuard<'static, ()> {
+    // A panic aborts the process at the C boundary, so a poisoned lock is never met twice.
+    GLOBAL.lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cold]
+fn not_running() -> Error {
+    let text = match stage() {
+        Stage::Finalized => "MPI has been finalized already",
+        _ => "MPI has not been initialized: call MPI_Init or MPI_Session_init first",
+    };
+    Error::new(Class::Other, text)
+}
+
+impl Drop for Entered {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.lock.is_none() {
+            GLOBAL.held.store(false, Ordering::Relaxed); // relaxed: see `acquire`
+        }
+    }
+}
+
+impl Deref for Entered {
+    type Target = World;
+    #[inline(always)]
+    fn deref(&self) -> &World {
+        // SAFETY: `enter` saw the engine running, and the guard excludes all other users. Only
+        // `install` and `remove` change the option, under the same rule.
+        unsafe { (*GLOBAL.world.get()).as_deref().unwrap_unchecked() }
+    }
+}
+
+impl DerefMut for Entered {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut World {
+        // SAFETY: as in `deref`.
+        unsafe { (*GLOBAL.world.get()).as_deref_mut().unwrap_unchecked() }
+    }
+}
+
+impl Entered {
+    /// Runs `f` without the guard, so that it may call MPI or sleep. No reference into the world
+    /// can live across it, because it borrows the guard.
+    pub fn outside<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        if self.lock.take().is_none() {
+            GLOBAL.held.store(false, Ordering::Relaxed); // relaxed: see `acquire`
+        }
+        let result = f();
+        let again = acquire();
+        self.lock = None;
+        let mut again = std::mem::ManuallyDrop::new(again);
+        self.lock = again.lock.take();
+        result
+    }
+
+    /// Other threads may be in MPI at the same time.
+    pub fn shared(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// Waits until a leader says that something changed, at most `limit`.
+    pub(crate) fn follow(&mut self, limit: std::time::Duration) {
+        let Some(lock) = self.lock.take() else { return };
+        let (lock, _) =
+            GLOBAL.turnover.wait_timeout(lock, limit).unwrap_or_else(PoisonError::into_inner);
+        self.lock = Some(lock);
+    }
+
+    /// Wakes all followers.
+    pub(crate) fn turn_over(&self) {
+        GLOBAL.turnover.notify_all();
+    }
+}
+
+pub fn stage() -> Stage {
+    // Acquire: who sees a stage also sees what led to it.
+    match GLOBAL.stage.load(Ordering::Acquire) {
+        0 => Stage::Before,
+        1 => Stage::Initialized,
+        _ => Stage::Finalized,
+    }
+}
+
+pub fn set_stage(stage: Stage) {
+    // Release pairs with the acquire in `stage`.
+    GLOBAL.stage.store(stage as u8, Ordering::Release);
+}
+
+/// The engine runs, whether started by `MPI_Init` or by a session.
+pub fn is_running() -> bool {
+    // Acquire pairs with the release in `install`.
+    GLOBAL.running.load(Ordering::Acquire)
+}
+
+/// The four levels of thread support in the order of the standard.
+pub const THREAD_LEVELS: [i32; 4] = [0, 1024, 2048, 4096];
+
+/// Level in force, one of `THREAD_LEVELS`.
+pub fn thread_level() -> i32 {
+    // Relaxed: set once, before other threads may ask.
+    THREAD_LEVELS[GLOBAL.level.load(Ordering::Relaxed) as usize & 3]
+}
+
+/// Raises the level in force to `level`, and turns locking on when it asks for that. A level once
+/// given is not taken back, because another session may rely on it.
+pub fn raise_thread_level(level: i32) {
+    let index = THREAD_LEVELS.iter().rposition(|l| *l <= level).unwrap_or(0) as u8;
+    // Relaxed: see `thread_level`; nobody else calls while the level changes.
+    GLOBAL.level.fetch_max(index, Ordering::Relaxed);
+    if index == 3 {
+        GLOBAL.threads.store(true, Ordering::Relaxed); // relaxed: as above
+    }
+}
+
+fn install(world: World) {
+    // SAFETY: the engine does not run, so nobody else looks at the world (`start` is serialised).
+    unsafe { *GLOBAL.world.get() = Some(Box::new(world)) };
+    // Release pairs with the acquire in `enter`.
+    GLOBAL.running.store(true, Ordering::Release);
+}

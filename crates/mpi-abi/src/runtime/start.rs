@@ -1,0 +1,121 @@
+//! Starting and ending the engine: the job's bootstrap.
+
+use super::{World, enter, install, is_running};
+use crate::object::Objects;
+use hpvm_job::{Job, PmiError, Settings};
+use hpvm_mpi::{Class, Error, Process, Result};
+use hpvm_shm::{Mapping, SegmentError, Shm};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Key under which the first rank of a host publishes its segment.
+const SEGMENT_KEY: &str = "hpvm-segment-0";
+
+/// Starts the engine unless it runs.
+pub fn start() -> Result<()> {
+    static ONCE: Mutex<()> = Mutex::new(());
+    let _one = ONCE.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_running() {
+        return Ok(());
+    }
+    let env = |name| std::env::var(name).ok();
+    let settings = Settings { fd: env("PMI_FD"), rank: env("PMI_RANK"), size: env("PMI_SIZE") };
+    let mut job = Job::join(&settings).map_err(manager)?;
+    let transport = connect(&mut job)?;
+    let ranks = job.neighbours().len();
+    install(World {
+        process: Process::new(transport),
+        objects: Objects::default(),
+        crowded: ranks > processors(),
+        job,
+        leader: false,
+        followers: 0,
+    });
+    let mut w = enter()?;
+    let (world, own) = (w.process.world().clone(), w.process.own().clone());
+    w.objects.add_predefined_comms(world, own);
+    Ok(())
+}
+
+fn manager(cause: PmiError) -> Error {
+    Error::new(Class::Other, format!("joining the job failed: {cause}"))
+}
+
+fn memory(cause: SegmentError) -> Error {
+    Error::new(Class::Other, format!("joining the job failed: {cause}"))
+}
+
+/// Meets the other ranks in shared memory.
+fn connect(job: &mut Job) -> Result<Shm> {
+    if job.neighbours().len() != job.size as usize {
+        let text = format!(
+            "the job of {} ranks spans several hosts, and this version of hpvm runs on one host \
+             only: start it with mpirun on one machine",
+            job.size
+        );
+        return Err(Error::new(Class::UnsupportedOperation, text));
+    }
+    let mapping = match job.manager.as_mut() {
+        None => Mapping::create(1, random_key()?).map_err(memory)?,
+        Some(manager_) if job.rank == 0 => {
+            let key = random_key()?;
+            let mapping = Mapping::create(job.size, key).map_err(memory)?;
+            let text = format!("{}:{:016x}:{:016x}", mapping.path(), key[0], key[1]);
+            manager_.put(SEGMENT_KEY, &text).map_err(manager)?;
+            manager_.barrier().map_err(manager)?;
+            mapping
+        }
+        Some(manager_) => {
+            manager_.barrier().map_err(manager)?;
+            let text = manager_.get(SEGMENT_KEY).map_err(manager)?;
+            let (path, key) = text.as_deref().and_then(parse_segment).ok_or_else(|| {
+                let text = format!("rank 0 published {text:?} as {SEGMENT_KEY}; expected path:key");
+                Error::new(Class::Other, text)
+            })?;
+            Mapping::join(path, job.size, key).map_err(memory)?
+        }
+    };
+    let mut shm = Shm::attach(Arc::new(mapping), job.rank).map_err(memory)?;
+    if let Some(m) = job.manager.as_mut() {
+        m.barrier().map_err(manager)?;
+    }
+    shm.settle();
+    Ok(shm)
+}
+
+fn parse_segment(text: &str) -> Option<(&str, [u64; 2])> {
+    let (rest, low) = text.rsplit_once(':')?;
+    let (path, high) = rest.rsplit_once(':')?;
+    let word = |t| u64::from_str_radix(t, 16).ok();
+    Some((path, [word(high)?, word(low)?]))
+}
+
+/// Sixteen bytes that no stranger can guess.
+fn random_key() -> Result<[u64; 2]> {
+    let mut key = [0u64; 2];
+    let size = size_of_val(&key);
+    // SAFETY: the buffer is `size` bytes of plain integers.
+    let got = unsafe { libc::getrandom(key.as_mut_ptr().cast(), size, 0) };
+    if got != size as isize {
+        let text = format!("getrandom: {}", std::io::Error::last_os_error());
+        return Err(Error::new(Class::Other, text));
+    }
+    Ok(key)
+}
+
+/// Processors that this process may use.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
+/// Completes what still has to leave this process, and tells the process manager that the rank
+/// ends in order. Blocks.
+pub fn finish() -> Result<()> {
+    let mut w = enter()?;
+    w.flush()?;
+    if let Some(mut m) = w.job.manager.take() {
+        m.finalize().map_err(manager)?;
+        // The connection stays open until exit: its end tells the manager that we are gone.
+        std::mem::forget(m);
+    }
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! Waiting: progress until something is done, polling first and sleeping later.
+//!
+//! A waiting thread polls for a while, because most answers come within microseconds. When ranks
+//! outnumber processors it yields instead, so that the rank it waits for gets its turn. After
+//! that it sleeps in the kernel, and the next packet wakes it.
+//!
+//! With several threads one of the waiting ones, the leader, polls for all; the others sleep until
+//! the leader has completed something or leaves.
+
+use crate::runtime::{Entered, World};
+use hpvm_mpi::build::Host;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Error, Outcome, Process, ReqId};
+use hpvm_shm::Shm;
+use std::time::Duration;
+
+/// Polls before the first sleep where every rank has a processor: some 50 microseconds.
+const POLLS: u32 = 4000;
+/// Polls before yielding, and yields before sleeping, where ranks share processors.
+const CROWDED_POLLS: u32 = 20;
+const CROWDED_YIELDS: u32 = 40;
+/// Longest sleep: then look whether the launcher still lives.
+const LONG: Duration = Duration::from_millis(500);
+/// Longest sleep while packets wait for credits, whose return rings no bell.
+const SHORT: Duration = Duration::from_micros(50);
+
+impl Entered {
+    /// Moves everything on, and runs the program's reduction functions that are due.
+    #[inline]
+    pub fn turn(&mut self) -> Result<bool> {
+        let moved = self.process.progress();
+        let mut moved = moved.map_err(|broken| crate::raise::broken(&broken))?;
+        while let Some(mut compute) = self.process.take_compute() {
+            self.outside(|| compute.run());
+            self.process.computed(compute);
+            moved = true;
+        }
+        if !self.objects.unfinished.is_empty() {
+            moved |= crate::body::comm::poll_unfinished(self);
+        }
+        if moved && self.leader && self.shared() {
+            // The leader may sleep on the network while we have just done its work.
+            self.bell().ring();
+        }
+        Ok(moved)
+    }
+
+    /// Blocks until `done` says so. `done` is asked after every turn, at least once.
+    #[inline]
+    pub fn wait_until(&mut self, mut done: impl FnMut(&mut World) -> bool) -> Result<()> {
+        let mut idle = 0;
+        loop {
+            let moved = self.turn()?;
+            if done(self) {
+                if self.followers > 0 {
+                    self.turn_over();
+                }
+                return Ok(());
+            }
+            idle = if moved { 0 } else { idle + 1 };
+            if !self.shared() {
+                self.rest(idle);
+            } else if self.leader {
+                self.follow_leader();
+            } else {
+                self.lead(idle, moved);
+            }
+        }
+    }
+
+    /// Nothing came for `idle` turns in a row: spin, yield or sleep.
+    #[inline]
+    fn rest(&mut self, idle: u32) {
+        if self.crowded {
+            if idle > CROWDED_POLLS + CROWDED_YIELDS {
+                self.sleep();
+            } else if idle > CROWDED_POLLS {
+                // SAFETY: a system call without arguments.
+                unsafe { libc::sched_yield() };
+            }
+        } else if idle > POLLS {
+            self.sleep();
+        } else {
+            hpvm_sync::spin_hint();
+        }
+    }
+
+    fn bell(&mut self) -> std::sync::Arc<dyn hpvm_transport::Doorbell> {
+        let World { objects, process, .. } = &mut **self;
+        objects.bell(process)
+    }
+
+    #[cold]
+    fn sleep(&mut self) {
+        let limit = if self.process.has_backlog() { SHORT } else { LONG };
+        if !self.process.fm_mut().arm() {
+            return;
+        }
+        let bell = self.bell();
+        self.outside(|| bell.wait(limit));
+        self.process.fm_mut().disarm();
+        if limit == LONG {
+            self.check_launcher();
+        }
+    }
+
+    /// Ends this process when the launcher is gone: nobody would ever end it otherwise.
+    fn check_launcher(&self) {
+        let Some(manager) = &self.job.manager else { return };
+        let mut poll = libc::pollfd { fd: manager.fd(), events: 0, revents: 0 };
+        // SAFETY: one valid pollfd; returns at once.
+        let n = unsafe { libc::poll(&mut poll, 1, 0) };
+        if n > 0 && poll.revents & (libc::POLLHUP | libc::POLLERR) != 0 {
+            eprintln!("hpvm: rank {}: the launcher is gone; giving up", self.job.rank);
+            std::process::exit(1);
+        }
+    }
+
+    /// One turn of rest as the thread that polls for all.
+    fn lead(&mut self, idle: u32, moved: bool) {
+        if moved && self.followers > 0 {
+            self.turn_over();
+        }
+        self.leader = true;
+        if self.crowded || idle > POLLS {
+            self.rest(idle);
+        } else if idle % 16 == 15 {
+            // Lets other threads in.
+            self.outside(std::thread::yield_now);
+        }
+        self.leader = false;
+    }
+
+    fn follow_leader(&mut self) {
+        self.followers += 1;
+        self.follow(Duration::from_millis(1));
+        self.followers -= 1;
+    }
+
+    /// Blocks until request `id` is done, and frees it.
+    #[inline]
+    pub fn wait_for(&mut self, id: ReqId) -> Result<Outcome> {
+        self.wait_until(|w| w.process.requests().get(id).is_none_or(|r| r.done))?;
+        self.process
+            .take_outcome(id)
+            .ok_or_else(|| Error::new(Class::Request, "the request was freed by another thread"))
+    }
+
+    /// As `wait_for`, with the operation's error as the call's error.
+    #[inline]
+    pub fn complete(&mut self, id: ReqId) -> Result<hpvm_mpi::Status> {
+        let outcome = self.wait_for(id)?;
+        match outcome.error {
+            None => Ok(outcome.status),
+            Some(error) => Err(*error),
+        }
+    }
+
+    /// Blocks until every send that nobody waits for has left this process.
+    pub fn flush(&mut self) -> Result<()> {
+        self.wait_until(|w| {
+            let detached = |r: &hpvm_mpi::request::Request| r.detached && !r.done;
+            !w.process.has_backlog() && !w.process.requests().iter().any(|(_, r)| detached(r))
+        })
+    }
+}
+
+impl Host for Entered {
+    type T = Shm;
+
+    fn with<R>(&mut self, f: impl FnOnce(&mut Process<Shm>) -> R) -> R {
+        f(&mut self.process)
+    }
+
+    fn wait_only(&mut self, id: ReqId) -> Result<()> {
+        self.wait_until(|w| w.process.requests().get(id).is_none_or(|r| r.done))
+    }
+}

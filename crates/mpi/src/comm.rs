@@ -1,0 +1,146 @@
+//! Communicators: a group and a context (MPI 5.0, chapter 7.4).
+
+use crate::group::{Group, Likeness};
+use hpvm_fm::Rank;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// A context id: what keeps the messages of two communicators apart.
+///
+/// A communicator owns [`CONTEXTS`] consecutive ones, from a multiple of that number on.
+pub type ContextId = u32;
+
+/// Context ids of one communicator: for the user's messages, for collectives, for building
+/// communicators of a part of the group, and for partitioned messages.
+pub const CONTEXTS: u32 = 4;
+
+/// Which of its contexts a communicator uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Channel {
+    User = 0,
+    Collective = 1,
+    Building = 2,
+    Partitioned = 3,
+}
+
+/// The part of a communicator that never changes. Names, attributes and error handlers belong to
+/// the handle layer.
+#[derive(Debug)]
+pub struct Comm {
+    context: ContextId,
+    group: Arc<Group>,
+    remote: Option<Arc<Group>>,
+    rank: u32,
+    /// Tag of the next collective operation: all members start them in the same order.
+    next_tag: AtomicI32,
+}
+
+impl Comm {
+    /// An intracommunicator in which the caller is process `me`, or `None` when it is no member.
+    pub fn intra(context: ContextId, group: Arc<Group>, me: Rank) -> Option<Arc<Comm>> {
+        let rank = group.place(me)?;
+        Some(Arc::new(Comm { context, group, remote: None, rank, next_tag: AtomicI32::new(0) }))
+    }
+
+    /// An intercommunicator; `me` belongs to `group`.
+    pub fn inter(
+        context: ContextId,
+        group: Arc<Group>,
+        remote: Arc<Group>,
+        me: Rank,
+    ) -> Option<Arc<Comm>> {
+        let rank = group.place(me)?;
+        let next_tag = AtomicI32::new(0);
+        Some(Arc::new(Comm { context, group, remote: Some(remote), rank, next_tag }))
+    }
+
+    /// A communicator for building: its collectives use the `Building` channel of `comm`.
+    pub(crate) fn building(comm: &Comm) -> Arc<Comm> {
+        Arc::new(Comm {
+            // The channel is added to the base: `Collective` of this is `Building` of `comm`.
+            context: comm.context + (Channel::Building as u32 - Channel::Collective as u32),
+            group: comm.group.clone(),
+            remote: comm.remote.clone(),
+            rank: comm.rank,
+            next_tag: AtomicI32::new(0),
+        })
+    }
+
+    /// First of this communicator's context ids.
+    pub fn base_context(&self) -> ContextId {
+        self.context
+    }
+
+    #[inline(always)]
+    pub fn context(&self, channel: Channel) -> ContextId {
+        self.context + channel as u32
+    }
+
+    /// The caller's rank in the local group.
+    #[inline(always)]
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Members of the local group.
+    #[inline(always)]
+    pub fn size(&self) -> u32 {
+        self.group.size()
+    }
+
+    pub fn group(&self) -> &Arc<Group> {
+        &self.group
+    }
+
+    /// The other side of an intercommunicator.
+    pub fn remote_group(&self) -> Option<&Arc<Group>> {
+        self.remote.as_ref()
+    }
+
+    pub fn is_inter(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// The group that ranks in point-to-point calls refer to.
+    #[inline(always)]
+    pub fn peers(&self) -> &Group {
+        match &self.remote {
+            None => &self.group,
+            Some(remote) => remote,
+        }
+    }
+
+    /// The process that a rank argument of a point-to-point call means.
+    #[inline(always)]
+    pub fn peer(&self, rank: i32) -> Option<Rank> {
+        self.peers().process(rank as u32)
+    }
+
+    /// The rank under which point-to-point calls know `process`; -1 for a stranger.
+    #[inline(always)]
+    pub fn rank_of(&self, process: Rank) -> i32 {
+        self.peers().place(process).map_or(-1, |p| p as i32)
+    }
+
+    /// A fresh tag for a collective operation.
+    pub fn collective_tag(&self) -> i32 {
+        // Relaxed: collectives on one communicator are started one after the other; the counter
+        // orders nothing else.
+        self.next_tag.fetch_add(1, Ordering::Relaxed) & i32::MAX
+    }
+
+    /// MPI_Comm_compare without the identity of handles: the caller knows that.
+    pub fn compare(&self, other: &Comm) -> Likeness {
+        let local = self.group.compare(&other.group);
+        match (&self.remote, &other.remote) {
+            (None, None) => local,
+            (Some(a), Some(b)) => match (local, a.compare(b)) {
+                (Likeness::Identical, Likeness::Identical) => Likeness::Identical,
+                (Likeness::Unequal, _) | (_, Likeness::Unequal) => Likeness::Unequal,
+                _ => Likeness::Similar,
+            },
+            _ => Likeness::Unequal,
+        }
+    }
+}

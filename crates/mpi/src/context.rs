@@ -1,0 +1,175 @@
+//! Context ids: agreeing on one that no member of a new communicator uses.
+//!
+//! Every process keeps the set of ids that are free. The members of a parent combine theirs with
+//! a bitwise AND and all take the lowest that is left, so ids are used again and never run out
+//! while fewer than `MAX_COMMS` communicators live in one process.
+//!
+//! Two threads of a process may agree on different parents at the same time. Then the set belongs
+//! to one of them; the other contributes nothing, learns that it was in vain, and tries again.
+//! The agreement on the parent with the lowest context has precedence, so somebody always wins.
+
+use crate::collective::{Data, Plan};
+use crate::comm::{CONTEXTS, Channel, Comm, ContextId};
+use crate::datatype::Datatype;
+use crate::error::{Class, Error, Result};
+use crate::op::{Op, Predef};
+use crate::process::{MAX_COMMS, Process};
+use crate::request::ReqId;
+use hpvm_coll::Reduction;
+use hpvm_fm::Transport;
+use std::sync::{Arc, OnceLock};
+
+const WORDS: usize = MAX_COMMS as usize / 64;
+/// Ids that exist from the start: the world, the process alone, and building from a bare group.
+const RESERVED: u64 = 0b111;
+/// Context of communicators that are built from a group without a parent.
+pub const FROM_GROUP: ContextId = 2 * CONTEXTS;
+
+/// The free ids of this process.
+pub(crate) struct Contexts {
+    /// Bit set: free.
+    free: Box<[u64]>,
+    /// The agreement that owns the set now.
+    owner: Option<ContextId>,
+    /// Parents of all agreements under way.
+    waiting: Vec<ContextId>,
+}
+
+impl Contexts {
+    pub fn new() -> Contexts {
+        let mut free = vec![u64::MAX; WORDS].into_boxed_slice();
+        free[0] &= !RESERVED;
+        Contexts { free, owner: None, waiting: Vec::new() }
+    }
+
+    /// Takes the set for an agreement on `parent` if it is free and nobody has precedence.
+    fn acquire(&mut self, parent: ContextId) -> bool {
+        let first = self.waiting.iter().all(|w| *w >= parent);
+        if self.owner.is_none() && first {
+            self.owner = Some(parent);
+            return true;
+        }
+        false
+    }
+
+    fn release(&mut self, base: ContextId) {
+        let id = base / CONTEXTS;
+        if let Some(word) = self.free.get_mut(id as usize / 64) {
+            *word |= 1 << (id % 64);
+        }
+    }
+}
+
+/// An agreement under way. Its words live here, so it must stay where it is until it ends.
+#[derive(Debug)]
+pub struct Agreement {
+    request: ReqId,
+    words: Box<[u64]>,
+    parent: ContextId,
+    mine: bool,
+}
+
+/// How an agreement ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Agreed {
+    /// The first context id of the new communicator.
+    Context(ContextId),
+    /// Another agreement was in the way: start again.
+    Again,
+}
+
+fn bitwise_and() -> &'static Arc<Op> {
+    static AND: OnceLock<Arc<Op>> = OnceLock::new();
+    AND.get_or_init(|| Arc::new(Op::Predefined(Predef::Band)))
+}
+
+fn word_type() -> Result<&'static Arc<Datatype>> {
+    Datatype::predefined(UINT64_T).ok_or_else(|| Class::Intern.into())
+}
+
+/// Handle value of `MPI_UINT64_T`.
+const UINT64_T: usize = 0x259;
+
+impl<T: Transport> Process<T> {
+    /// Starts to agree with all members of `comm`, which may be an intracommunicator made up for
+    /// this purpose. Wait for [`Agreement::request`], then call [`Process::agreed`].
+    pub fn agree(&mut self, comm: &Arc<Comm>, channel: Channel, tag: i32) -> Result<Agreement> {
+        let ty = word_type()?;
+        let parent = comm.base_context();
+        let mine = self.contexts.acquire(parent);
+        self.contexts.waiting.push(parent);
+        // The last word tells whether everybody owned the set.
+        let mut words = match mine {
+            true => self.contexts.free.iter().copied().chain([u64::MAX]).collect(),
+            false => vec![0; WORDS + 1].into_boxed_slice(),
+        };
+        let input = Reduction {
+            rank: comm.rank(),
+            size: comm.size(),
+            root: 0,
+            count: words.len() as i64,
+            extent: 8,
+            size_bytes: 8,
+            commutative: true,
+            in_place: true,
+        };
+        let schedule = hpvm_coll::allreduce::schedule_with(&self.select, &input);
+        let data = Data::new(core::ptr::null(), ty, words.as_mut_ptr().cast(), ty);
+        let plan = Plan::new(schedule, data, Some(bitwise_and().clone()));
+        // SAFETY: `words` is on the heap and belongs to the agreement, which lives until the
+        // request is complete.
+        let request = unsafe { self.start_tagged(comm, channel, tag, plan) };
+        Ok(Agreement { request, words, parent, mine })
+    }
+
+    /// Ends an agreement whose request is complete.
+    pub fn agreed(&mut self, agreement: Agreement) -> Result<Agreed> {
+        let outcome = self.take_outcome(agreement.request);
+        let contexts = &mut self.contexts;
+        if let Some(i) = contexts.waiting.iter().position(|w| *w == agreement.parent) {
+            contexts.waiting.swap_remove(i);
+        }
+        if agreement.mine {
+            contexts.owner = None;
+        }
+        match outcome {
+            Some(o) => o.error.map_or(Ok(()), |e| Err(*e))?,
+            None => return Err(Class::Intern.into()),
+        }
+        let (all_owned, free) = match agreement.words.split_last() {
+            Some((last, free)) => (*last != 0, free),
+            None => return Err(Class::Intern.into()),
+        };
+        if !all_owned {
+            return Ok(Agreed::Again);
+        }
+        let Some(word) = free.iter().position(|w| *w != 0) else {
+            let text = format!(
+                "no context id is free on all members: some process has {MAX_COMMS} \
+                 communicators; free those that are not needed"
+            );
+            return Err(Error::new(Class::Other, text));
+        };
+        let bit = free[word].trailing_zeros();
+        contexts.free[word] &= !(1 << bit);
+        Ok(Agreed::Context((word as u32 * 64 + bit) * CONTEXTS))
+    }
+
+    /// `comm` is gone, and so are all operations on it.
+    pub fn release_context(&mut self, comm: &Comm) {
+        self.clear_tables(comm.base_context());
+        self.contexts.release(comm.base_context());
+    }
+
+    /// A context was agreed on, but this process makes no communicator with it.
+    pub(crate) fn release_base(&mut self, base: ContextId) {
+        self.contexts.release(base);
+    }
+}
+
+impl Agreement {
+    /// The request that completes when all members have contributed.
+    pub fn request(&self) -> ReqId {
+        self.request
+    }
+}

@@ -1,0 +1,200 @@
+//! Groups of processes (MPI 5.0, chapter 7.3).
+//!
+//! A process is named by its rank in the job (`Rank`); a group is an ordered set of them.
+
+use hpvm_fm::Rank;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+/// An ordered set of processes. Immutable; shared by handles and communicators.
+#[derive(Debug)]
+pub struct Group {
+    members: Members,
+}
+
+#[derive(Debug)]
+enum Members {
+    /// Ranks `first` to `first + size - 1` of the job: no table, whatever the size.
+    Run {
+        first: Rank,
+        size: u32,
+    },
+    List {
+        ranks: Box<[Rank]>,
+        places: OnceLock<HashMap<Rank, u32>>,
+    },
+}
+
+/// How two groups (or the groups of two communicators) relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Likeness {
+    /// Same members in the same order.
+    Identical,
+    /// Same members, other order.
+    Similar,
+    Unequal,
+}
+
+impl Group {
+    /// The group without members.
+    pub fn empty() -> Arc<Group> {
+        Group::run(0, 0)
+    }
+
+    /// `size` consecutive processes of the job.
+    pub fn run(first: Rank, size: u32) -> Arc<Group> {
+        Arc::new(Group { members: Members::Run { first, size } })
+    }
+
+    /// The given processes in this order. The caller made sure that none comes twice.
+    pub fn list(ranks: Vec<Rank>) -> Arc<Group> {
+        let size = ranks.len() as u32;
+        let first = ranks.first().copied().unwrap_or(0);
+        if ranks.iter().enumerate().all(|(i, r)| *r as usize == first as usize + i) {
+            return Group::run(first, size);
+        }
+        let members = Members::List { ranks: ranks.into(), places: OnceLock::new() };
+        Arc::new(Group { members })
+    }
+
+    #[inline]
+    pub fn size(&self) -> u32 {
+        match &self.members {
+            Members::Run { size, .. } => *size,
+            Members::List { ranks, .. } => ranks.len() as u32,
+        }
+    }
+
+    /// The process at `place`, which is below `size()`; else `None`.
+    #[inline]
+    pub fn process(&self, place: u32) -> Option<Rank> {
+        match &self.members {
+            Members::Run { first, size } => (place < *size).then_some(*first + place),
+            Members::List { ranks, .. } => ranks.get(place as usize).copied(),
+        }
+    }
+
+    /// The place of `process`, if it is a member.
+    #[inline]
+    pub fn place(&self, process: Rank) -> Option<u32> {
+        match &self.members {
+            Members::Run { first, size } => {
+                let place = process.wrapping_sub(*first);
+                (place < *size).then_some(place)
+            }
+            Members::List { ranks, places } => places
+                .get_or_init(|| ranks.iter().enumerate().map(|(i, r)| (*r, i as u32)).collect())
+                .get(&process)
+                .copied(),
+        }
+    }
+
+    /// All members in order.
+    pub fn processes(&self) -> impl Iterator<Item = Rank> + '_ {
+        (0..self.size()).filter_map(|p| self.process(p))
+    }
+
+    /// MPI_Group_compare.
+    pub fn compare(&self, other: &Group) -> Likeness {
+        if self.size() != other.size() {
+            return Likeness::Unequal;
+        }
+        if self.processes().eq(other.processes()) {
+            return Likeness::Identical;
+        }
+        match self.processes().all(|p| other.place(p).is_some()) {
+            true => Likeness::Similar,
+            false => Likeness::Unequal,
+        }
+    }
+
+    /// Members of `self`, then those of `other` that are not in `self`.
+    pub fn union(&self, other: &Group) -> Arc<Group> {
+        let more = other.processes().filter(|p| self.place(*p).is_none());
+        Group::list(self.processes().chain(more).collect())
+    }
+
+    /// Members of `self` that are in `other`, in the order of `self`.
+    pub fn intersection(&self, other: &Group) -> Arc<Group> {
+        Group::list(self.processes().filter(|p| other.place(*p).is_some()).collect())
+    }
+
+    /// Members of `self` that are not in `other`, in the order of `self`.
+    pub fn difference(&self, other: &Group) -> Arc<Group> {
+        Group::list(self.processes().filter(|p| other.place(*p).is_none()).collect())
+    }
+
+    /// The members at `places`, in that order. `Err(place)`: out of range or named twice.
+    pub fn incl(&self, places: &[i64]) -> Result<Arc<Group>, i64> {
+        let mut seen = std::collections::HashSet::new();
+        let mut ranks = Vec::with_capacity(places.len());
+        for place in places {
+            let process = u32::try_from(*place).ok().and_then(|p| self.process(p)).ok_or(*place)?;
+            if !seen.insert(process) {
+                return Err(*place);
+            }
+            ranks.push(process);
+        }
+        Ok(Group::list(ranks))
+    }
+
+    /// The members that are not at `places`, in order. Errors as for [`Group::incl`].
+    pub fn excl(&self, places: &[i64]) -> Result<Arc<Group>, i64> {
+        Ok(self.difference(&*self.incl(places)?))
+    }
+}
+
+/// The places that triplets (first, last, stride) name, in order. `Err`: the stride that is 0 or
+/// leads nowhere.
+pub fn expand_ranges(ranges: &[[i64; 3]]) -> Result<Vec<i64>, [i64; 3]> {
+    let mut places = Vec::new();
+    for range @ [first, last, stride] in ranges.iter().copied() {
+        if stride == 0 || first < 0 || last < 0 {
+            return Err(range);
+        }
+        // A stride away from `last` names nobody.
+        if (stride > 0 && first > last) || (stride < 0 && first < last) {
+            return Err(range);
+        }
+        let steps = (last - first) / stride;
+        places.extend((0..=steps).map(|i| first + i * stride));
+    }
+    Ok(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn set_operations_keep_the_order_of_the_first() {
+        let a = Group::list(vec![4, 2, 7, 1]);
+        let b = Group::list(vec![1, 9, 4]);
+        let members = |g: Arc<Group>| g.processes().collect::<Vec<_>>();
+        assert_eq!(members(a.union(&b)), [4, 2, 7, 1, 9]);
+        assert_eq!(members(a.intersection(&b)), [4, 1]);
+        assert_eq!(members(a.difference(&b)), [2, 7]);
+        assert_eq!(members(a.incl(&[3, 0]).unwrap()), [1, 4]);
+        assert_eq!(members(a.excl(&[3, 0]).unwrap()), [2, 7]);
+        assert_eq!(a.incl(&[1, 1]).unwrap_err(), 1);
+        assert_eq!(a.incl(&[4]).unwrap_err(), 4);
+        assert_eq!(a.place(7), Some(2));
+        assert_eq!(a.place(3), None);
+    }
+
+    #[test]
+    fn comparison() {
+        let a = Group::run(0, 3);
+        assert_eq!(a.compare(&Group::list(vec![0, 1, 2])), Likeness::Identical);
+        assert_eq!(a.compare(&Group::list(vec![2, 1, 0])), Likeness::Similar);
+        assert_eq!(a.compare(&Group::list(vec![2, 1, 5])), Likeness::Unequal);
+        assert_eq!(Group::empty().compare(&Group::list(vec![])), Likeness::Identical);
+    }
+
+    #[test]
+    fn ranges() {
+        assert_eq!(expand_ranges(&[[0, 6, 3], [5, 1, -2]]).unwrap(), [0, 3, 6, 5, 3, 1]);
+        assert_eq!(expand_ranges(&[[2, 2, 1]]).unwrap(), [2]);
+        assert!(expand_ranges(&[[0, 1, 0]]).is_err());
+    }
+}

@@ -1,0 +1,530 @@
+//! One MPI process: the engine, its requests, its matching tables, and `progress`.
+//!
+//! A `Process` is a value; a test may hold hundreds of them over the virtual network. Nothing here
+//! blocks: a blocking call of MPI is a start followed by `progress` until the request is done.
+//!
+//! What arrives is handled in two steps. Inside `extract`, `Inbox::packet` matches and copies; it
+//! never sends. What must be answered (single-copy transfers, CTS, FIN) it appends to lists that
+//! `progress` drains afterwards. Each entry of those lists belongs to a live request, ours or a
+//! sender's, so they are bounded by the number of requests.
+
+use crate::comm::{CONTEXTS, Comm};
+use crate::error::{Class, Error};
+use crate::group::Group;
+use crate::matching::{Announcement, Content, Table, Unexpected};
+use crate::protocol::{self, CTS, DATA, EAGER, FIN, RTS, Rts};
+use crate::pt2pt::packed_size;
+use crate::request::{Operation, Outcome, RecvOp, ReqId, Requests, Transfer};
+use crate::status::Status;
+use hpvm_fm::{Broken, Fm, Head, Rank, Transport};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Bytes taken from the network in one turn before other work gets its chance.
+const BUDGET: usize = 256 * 1024;
+/// Communicators that may live at the same time in one process.
+pub const MAX_COMMS: u32 = 8192;
+
+/// A process of an MPI job.
+pub struct Process<T> {
+    pub(crate) fm: Fm<T>,
+    pub(crate) inbox: Inbox,
+    pub(crate) backlog: crate::backlog::Backlog,
+    pub(crate) contexts: crate::context::Contexts,
+    world: Arc<Comm>,
+    own: Arc<Comm>,
+    /// Chooses the algorithms of collectives.
+    pub(crate) select: hpvm_coll::select::Tables,
+    bounce: Vec<u8>,
+    /// Reductions by functions of the program, to be run by the caller of `progress`.
+    pub(crate) computes: VecDeque<crate::collective::Compute>,
+}
+
+/// Everything that a packet's arrival may touch. Apart from `Fm`, so that both can be borrowed.
+pub(crate) struct Inbox {
+    pub requests: Requests,
+    tables: Vec<Table>,
+    /// Receives that matched an announcement: their transfer is to be started.
+    transfers: VecDeque<ReqId>,
+    /// Sends whose receiver asked for `DATA`: our request and the receiver's.
+    streams: VecDeque<(ReqId, u64)>,
+    /// Collectives all of whose messages of a round are complete.
+    pub ready: VecDeque<ReqId>,
+    /// The first violation of the protocol by a peer.
+    violation: Option<String>,
+    unexpected: u64,
+    /// Requests completed so far; a waiter sees that something has happened.
+    pub completions: u64,
+}
+
+impl<T: Transport> Process<T> {
+    /// The process at one end of `transport`, whose world is all ranks of the transport.
+    pub fn new(transport: T) -> Process<T> {
+        let fm = Fm::new(transport);
+        let (me, size) = (fm.rank(), fm.size());
+        // The process is a member of both groups by construction.
+        let intra = |context, group| {
+            Comm::intra(context, group, me).unwrap_or_else(|| unreachable!("rank {me} of {size}"))
+        };
+        Process {
+            world: intra(0, Group::run(0, size)),
+            own: intra(CONTEXTS, Group::run(me, 1)),
+            backlog: crate::backlog::Backlog::default(),
+            contexts: crate::context::Contexts::new(),
+            select: hpvm_coll::select::DEFAULT.clone(),
+            bounce: Vec::new(),
+            computes: VecDeque::new(),
+            inbox: Inbox {
+                requests: Requests::default(),
+                tables: Vec::new(),
+                transfers: VecDeque::new(),
+                streams: VecDeque::new(),
+                ready: VecDeque::new(),
+                violation: None,
+                unexpected: 0,
+                completions: 0,
+            },
+            fm,
+        }
+    }
+
+    /// All processes of the job.
+    pub fn world(&self) -> &Arc<Comm> {
+        &self.world
+    }
+
+    /// This process alone.
+    pub fn own(&self) -> &Arc<Comm> {
+        &self.own
+    }
+
+    pub fn fm(&self) -> &Fm<T> {
+        &self.fm
+    }
+
+    pub fn fm_mut(&mut self) -> &mut Fm<T> {
+        &mut self.fm
+    }
+
+    pub fn requests(&self) -> &Requests {
+        &self.inbox.requests
+    }
+
+    pub fn requests_mut(&mut self) -> &mut Requests {
+        &mut self.inbox.requests
+    }
+
+    /// Requests completed so far. When it stands still across a `progress`, nothing ended.
+    pub fn completions(&self) -> u64 {
+        self.inbox.completions
+    }
+
+    /// Lengths of the posted and the unexpected queues over all communicators.
+    pub fn queue_lengths(&self) -> (usize, usize) {
+        self.inbox.tables.iter().map(Table::lengths).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+    }
+
+    /// Moves everything on that can move. True when something happened.
+    #[inline]
+    pub fn progress(&mut self) -> Result<bool, Broken> {
+        let packets = self.extract()?;
+        Ok((packets != 0) | self.deferred())
+    }
+
+    /// Takes packets from the network and handles them.
+    #[inline]
+    pub(crate) fn extract(&mut self) -> Result<usize, Broken> {
+        let inbox = &mut self.inbox;
+        let packets = self.fm.extract(BUDGET, |src, head, data| inbox.packet(src, head, data))?;
+        if let Some(text) = inbox.violation.take() {
+            return Err(Broken::Corrupt(text));
+        }
+        Ok(packets)
+    }
+
+    /// What arrivals left to be done, and what waits for credits. True when something happened.
+    #[inline]
+    fn deferred(&mut self) -> bool {
+        let inbox = &self.inbox;
+        if inbox.transfers.is_empty()
+            && inbox.streams.is_empty()
+            && inbox.ready.is_empty()
+            && self.backlog.is_empty()
+        {
+            return false;
+        }
+        self.run_deferred()
+    }
+
+    fn run_deferred(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(id) = self.inbox.transfers.pop_front() {
+            self.start_transfer(id);
+            moved = true;
+        }
+        while let Some((id, receiver)) = self.inbox.streams.pop_front() {
+            self.backlog.add_stream(id, receiver);
+            moved = true;
+        }
+        moved |= self.drain_backlog();
+        while let Some(id) = self.inbox.ready.pop_front() {
+            self.advance_collective(id);
+            moved = true;
+        }
+        moved
+    }
+
+    /// True when packets wait for credits or buffers: a sleeper must wake by itself to retry,
+    /// because a credit that comes back rings no bell.
+    pub fn has_backlog(&self) -> bool {
+        !self.backlog.is_empty()
+    }
+
+    /// Starts to move an announced message whose receive has matched.
+    pub(crate) fn start_transfer(&mut self, id: ReqId) {
+        let Some((transfer, capacity)) = self.inbox.transfer(id) else { return };
+        let want = transfer.len.min(capacity);
+        if want == 0 {
+            return self.finish_transfer(id, transfer);
+        }
+        if transfer.address != 0 && self.fm.transport().can_pull(transfer.src) {
+            match self.pull(id, &transfer, want) {
+                Ok(()) => return self.finish_transfer(id, transfer),
+                Err(hpvm_fm::PullRefused::NotPermitted) => {}
+                Err(hpvm_fm::PullRefused::Failed(errno)) => {
+                    let text = format!(
+                        "reading {want} bytes from the memory of process {} failed: {}",
+                        transfer.src,
+                        std::io::Error::from_raw_os_error(errno)
+                    );
+                    self.send_control(transfer.src, FIN, transfer.request, 0);
+                    return self.inbox.fail(id, Error::new(Class::Other, text));
+                }
+            }
+        }
+        self.send_control(transfer.src, CTS, transfer.request, id.number());
+    }
+
+    /// Copies `want` packed bytes from the sender's memory into the receive buffer.
+    fn pull(
+        &mut self,
+        id: ReqId,
+        transfer: &Transfer,
+        want: u64,
+    ) -> Result<(), hpvm_fm::PullRefused> {
+        let Some(op) = self.inbox.recv_op(id) else { return Ok(()) };
+        let transport = self.fm.transport_mut();
+        if let Some((first, _)) = op.ty.as_run(op.count) {
+            let local = op.buf.wrapping_offset(first as isize);
+            // SAFETY: the program gave a buffer of `count` elements, which form one run of bytes
+            // from `first` on; `want` is at most their size.
+            return unsafe { transport.pull(transfer.src, transfer.address, local, want as usize) };
+        }
+        const CHUNK: u64 = 64 * 1024;
+        self.bounce.resize(CHUNK as usize, 0);
+        let mut position = 0;
+        while position < want {
+            let n = CHUNK.min(want - position) as usize;
+            let from = transfer.address.wrapping_add(position);
+            // SAFETY: `bounce` holds `CHUNK` bytes; the buffer holds `count` elements and
+            // `position + n` is at most their packed size.
+            unsafe {
+                transport.pull(transfer.src, from, self.bounce.as_mut_ptr(), n)?;
+                op.ty.unpack(op.buf, op.count, position, &self.bounce[..n]);
+            }
+            position += n as u64;
+        }
+        Ok(())
+    }
+
+    fn finish_transfer(&mut self, id: ReqId, transfer: Transfer) {
+        self.send_control(transfer.src, FIN, transfer.request, 0);
+        self.inbox.finish_receive(id, transfer.len);
+    }
+
+    /// The outcome of a request that is done, whose place it frees. `None`: not done, or no such.
+    pub fn take_outcome(&mut self, id: ReqId) -> Option<Outcome> {
+        match self.inbox.requests.get(id) {
+            Some(r) if r.done => self.inbox.requests.remove(id),
+            _ => None,
+        }
+    }
+
+    /// Nobody will ask for the outcome of `id` any more (`MPI_Request_free`).
+    pub fn detach(&mut self, id: ReqId) {
+        match self.inbox.requests.get_mut(id) {
+            Some(r) if r.done => drop(self.inbox.requests.remove(id)),
+            Some(r) => r.detached = true,
+            None => {}
+        }
+    }
+
+    /// Completes a request of kind `External`.
+    pub fn complete_external(&mut self, id: ReqId) {
+        self.inbox.complete(id);
+    }
+
+    /// Drops what is left in the tables of a communicator that nobody uses any more.
+    pub(crate) fn clear_tables(&mut self, base: u32) {
+        for context in base..base + CONTEXTS {
+            if let Some(table) = self.inbox.tables.get_mut(context as usize) {
+                *table = Table::default();
+            }
+        }
+    }
+}
+
+impl Inbox {
+    /// The matching table of `context`. It comes into being with the first message or receive,
+    /// because a peer may be ahead of us in making a communicator.
+    #[inline]
+    pub fn table(&mut self, context: u32) -> &mut Table {
+        let index = context as usize;
+        if index >= self.tables.len() {
+            self.tables.resize_with(index + 1, Table::default);
+        }
+        &mut self.tables[index]
+    }
+
+    /// Handles one packet. Never sends.
+    #[inline]
+    fn packet(&mut self, src: Rank, head: Head, data: &[u8]) {
+        match head.handler {
+            EAGER => self.on_eager(src, head.imm, data),
+            RTS => self.on_rts(src, head, data),
+            CTS => self.on_cts(src, head.imm, data),
+            DATA => self.on_data(src, head, data),
+            FIN => self.on_fin(src, head.imm),
+            other => self.violate(src, format!("handler {other}, which MPI does not have")),
+        }
+    }
+
+    #[cold]
+    fn violate(&mut self, src: Rank, what: String) {
+        self.violation.get_or_insert(format!("process {src} sent {what}"));
+    }
+
+    #[inline]
+    fn checked_context(&mut self, src: Rank, imm: u64) -> Option<(u32, i32)> {
+        let (context, tag) = protocol::open_envelope(imm);
+        if context < MAX_COMMS * CONTEXTS {
+            return Some((context, tag));
+        }
+        self.violate(src, format!("context id {context}; expected below {}", MAX_COMMS * CONTEXTS));
+        None
+    }
+
+    #[inline]
+    fn on_eager(&mut self, src: Rank, imm: u64, data: &[u8]) {
+        let Some((context, tag)) = self.checked_context(src, imm) else { return };
+        match self.table(context).arrive(src, tag) {
+            Some(id) => self.receive_eager(id, src, tag, data),
+            None => {
+                let content = Content::Eager(data.into());
+                self.keep(context, Unexpected { src, tag, content });
+            }
+        }
+    }
+
+    fn keep(&mut self, context: u32, message: Unexpected) {
+        self.unexpected += 1;
+        self.table(context).keep(message);
+    }
+
+    /// Messages that came before their receive, so far.
+    pub fn unexpected_total(&self) -> u64 {
+        self.unexpected
+    }
+
+    fn on_rts(&mut self, src: Rank, head: Head, data: &[u8]) {
+        let Some((context, tag)) = self.checked_context(src, head.imm) else { return };
+        let Some(rts) = Rts::read(data) else {
+            return self.violate(src, format!("an RTS of {} bytes", data.len()));
+        };
+        let rest = &data[Rts::BYTES..];
+        let with_data = head.aux == protocol::WITH_DATA;
+        if with_data && rest.len() as u64 != rts.len {
+            let found = rest.len();
+            return self.violate(src, format!("{found} bytes with an RTS of {}", rts.len));
+        }
+        let announcement = Announcement {
+            len: rts.len,
+            address: rts.address,
+            request: rts.request,
+            data: with_data.then(|| rest.into()),
+        };
+        match self.table(context).arrive(src, tag) {
+            Some(id) => self.receive_announced(id, src, tag, announcement),
+            None => {
+                let content = Content::Announced(announcement);
+                self.keep(context, Unexpected { src, tag, content });
+            }
+        }
+    }
+
+    /// The receiver wants our message in packets.
+    fn on_cts(&mut self, src: Rank, ours: u64, data: &[u8]) {
+        let id = ReqId::from_number(ours);
+        let theirs = protocol::read_word(data);
+        match (self.requests.get(id).map(|r| &r.op), theirs) {
+            (Some(Operation::Send(s)), Some(theirs)) if s.dst == src => {
+                self.streams.push_back((id, theirs));
+            }
+            _ => self.violate(src, format!("a CTS for request {ours:#x}, which is not its own")),
+        }
+    }
+
+    fn on_data(&mut self, src: Rank, head: Head, data: &[u8]) {
+        let id = ReqId::from_number(head.imm);
+        let transfer = match self.requests.get_mut(id).map(|r| &mut r.op) {
+            Some(Operation::Recv(RecvOp { transfer: Some(t), buf, count, ty, .. }))
+                if t.src == src && t.done + data.len() as u64 <= t.len =>
+            {
+                let capacity = packed_size(ty, *count);
+                let fits = (data.len() as u64).min(capacity.saturating_sub(t.done)) as usize;
+                // SAFETY: the program gave a buffer of `count` elements; `done + fits` is at most
+                // their packed size.
+                unsafe { ty.unpack(*buf, *count, t.done, &data[..fits]) };
+                t.done += data.len() as u64;
+                *t
+            }
+            _ => {
+                let text = format!("{} bytes for a receive that does not expect them", data.len());
+                return self.violate(src, text);
+            }
+        };
+        // Bytes beyond the buffer are not asked for, so the sender's LAST ends it, too.
+        if transfer.done == transfer.len || head.flags & Head::LAST != 0 {
+            self.finish_receive(id, transfer.len);
+        }
+    }
+
+    /// The receiver has our message.
+    fn on_fin(&mut self, src: Rank, ours: u64) {
+        let id = ReqId::from_number(ours);
+        match self.requests.get(id).map(|r| &r.op) {
+            Some(Operation::Send(s)) if s.dst == src => self.complete(id),
+            _ => self.violate(src, format!("a FIN for request {ours:#x}, which is not its own")),
+        }
+    }
+
+    /// A whole message for the receive `id`.
+    #[inline]
+    pub fn receive_eager(&mut self, id: ReqId, src: Rank, tag: i32, data: &[u8]) {
+        let Some(r) = self.requests.get_mut(id) else { return };
+        let Operation::Recv(op) = &mut r.op else { return };
+        r.status.source = op.comm.rank_of(src);
+        r.status.tag = tag;
+        let capacity = op.packed_size();
+        let fits = (data.len() as u64).min(capacity) as usize;
+        // SAFETY: the program gave a buffer of `count` elements; `fits` is at most their size.
+        unsafe { crate::pt2pt::unpack_all(op.buf, op.count, &op.ty, &data[..fits]) };
+        self.finish_receive(id, data.len() as u64);
+    }
+
+    /// An announced message for the receive `id`: its transfer is put on the list.
+    pub fn receive_announced(&mut self, id: ReqId, src: Rank, tag: i32, a: Announcement) {
+        let Some(r) = self.requests.get_mut(id) else { return };
+        let Operation::Recv(op) = &mut r.op else { return };
+        r.status.source = op.comm.rank_of(src);
+        r.status.tag = tag;
+        let transfer =
+            Transfer { src, request: a.request, len: a.len, done: 0, address: a.address };
+        op.transfer = Some(transfer);
+        if let Some(data) = a.data {
+            let fits = (data.len() as u64).min(op.packed_size()) as usize;
+            // SAFETY: as in `receive_eager`.
+            unsafe { crate::pt2pt::unpack_all(op.buf, op.count, &op.ty, &data[..fits]) };
+            // Zero bytes are left to move, so the transfer only says FIN.
+            op.transfer = Some(Transfer { done: a.len, ..transfer });
+        }
+        self.transfers.push_back(id);
+    }
+
+    /// The transfer of receive `id` and the bytes that still may be asked for.
+    fn transfer(&self, id: ReqId) -> Option<(Transfer, u64)> {
+        match self.requests.get(id).map(|r| &r.op) {
+            Some(Operation::Recv(op)) => {
+                let t = op.transfer?;
+                let capacity = op.packed_size();
+                Some((t, if t.done == t.len { 0 } else { capacity }))
+            }
+            _ => None,
+        }
+    }
+
+    fn recv_op(&mut self, id: ReqId) -> Option<&mut RecvOp> {
+        match self.requests.get_mut(id).map(|r| &mut r.op) {
+            Some(Operation::Recv(op)) => Some(op),
+            _ => None,
+        }
+    }
+
+    /// All bytes that fit are in the buffer; the message had `len`.
+    pub fn finish_receive(&mut self, id: ReqId, len: u64) {
+        let Some(r) = self.requests.get_mut(id) else { return };
+        let Operation::Recv(op) = &r.op else { return };
+        let capacity = op.packed_size();
+        r.status.bytes = len.min(capacity);
+        if len > capacity {
+            let text = format!(
+                "a message of {len} bytes from rank {} with tag {} came for a receive of at most \
+                 {capacity} bytes",
+                r.status.source, r.status.tag
+            );
+            r.error = Some(Box::new(Error::new(Class::Truncate, text)));
+        }
+        self.complete(id);
+    }
+
+    pub fn fail(&mut self, id: ReqId, error: Error) {
+        if let Some(r) = self.requests.get_mut(id) {
+            r.error.get_or_insert(Box::new(error));
+        }
+        self.complete(id);
+    }
+
+    /// Marks `id` done and tells whoever waits for it.
+    #[inline]
+    pub fn complete(&mut self, id: ReqId) {
+        self.completions += 1;
+        let Some(r) = self.requests.get_mut(id) else { return };
+        r.done = true;
+        r.op = Operation::Complete;
+        if let Some(parent) = r.parent {
+            let outcome = self.requests.remove(id);
+            self.child_done(parent, outcome);
+        } else if r.detached {
+            self.requests.remove(id);
+        }
+    }
+
+    fn child_done(&mut self, parent: ReqId, outcome: Option<Outcome>) {
+        let Some(r) = self.requests.get_mut(parent) else { return };
+        if let Some(error) = outcome.and_then(|o| o.error) {
+            r.error.get_or_insert(error);
+        }
+        if let Operation::Collective(Some(c)) = &mut r.op {
+            c.outstanding -= 1;
+            if c.outstanding == 0 {
+                self.ready.push_back(parent);
+            }
+        }
+    }
+
+    /// Takes a posted receive back (`MPI_Cancel`). False: it has matched already.
+    pub fn withdraw(&mut self, id: ReqId) -> bool {
+        let context = match self.requests.get(id).map(|r| &r.op) {
+            Some(Operation::Recv(op)) => op.context,
+            _ => return false,
+        };
+        if !self.table(context).withdraw(id) {
+            return false;
+        }
+        if let Some(r) = self.requests.get_mut(id) {
+            r.status = Status { cancelled: true, ..Status::EMPTY };
+        }
+        self.complete(id);
+        true
+    }
+}

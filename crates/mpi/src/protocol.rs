@@ -1,0 +1,86 @@
+//! The packets of MPI's point-to-point protocol.
+//!
+//! | handler | `imm` | payload | meaning |
+//! |---|---|---|---|
+//! | `EAGER` | envelope | the message | a whole message |
+//! | `RTS` | envelope | [`Rts`], then the message if `aux` is `WITH_DATA` | a message is ready |
+//! | `CTS` | sender's request | receiver's request | send it in `DATA` packets |
+//! | `DATA` | receiver's request | the next bytes | `LAST` ends it |
+//! | `FIN` | sender's request | | the receiver has it all |
+//!
+//! Eager messages go out at once and wait at the receiver. Larger ones are announced (RTS); on
+//! match the receiver reads them out of the sender's memory in one copy and says FIN, or, where
+//! that is not possible, asks for them with CTS. Synchronous sends are always announced, because
+//! FIN tells that the receive has begun; small ones carry their data along.
+
+use hpvm_fm::handler_id;
+
+pub const EAGER: u8 = handler_id::MPI.start;
+pub const RTS: u8 = handler_id::MPI.start + 1;
+pub const CTS: u8 = handler_id::MPI.start + 2;
+pub const DATA: u8 = handler_id::MPI.start + 3;
+pub const FIN: u8 = handler_id::MPI.start + 4;
+
+/// `aux` of an RTS that carries the message itself.
+pub const WITH_DATA: u16 = 1;
+
+/// Context id and tag in one word.
+#[inline(always)]
+pub const fn envelope(context: u32, tag: i32) -> u64 {
+    (context as u64) << 32 | tag as u32 as u64
+}
+
+/// Context id and tag of an envelope.
+#[inline(always)]
+pub const fn open_envelope(imm: u64) -> (u32, i32) {
+    ((imm >> 32) as u32, imm as u32 as i32)
+}
+
+/// The fixed part of an RTS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rts {
+    pub address: u64,
+    pub len: u64,
+    pub request: u64,
+}
+
+impl Rts {
+    pub const BYTES: usize = 24;
+
+    pub fn write(&self, out: &mut [u8]) {
+        out[0..8].copy_from_slice(&self.address.to_le_bytes());
+        out[8..16].copy_from_slice(&self.len.to_le_bytes());
+        out[16..24].copy_from_slice(&self.request.to_le_bytes());
+    }
+
+    /// `None` when a peer sent less than an RTS.
+    pub fn read(data: &[u8]) -> Option<Rts> {
+        let (words, _) = data.get(..Self::BYTES)?.as_chunks::<8>();
+        let [address, len, request] = *words else { return None };
+        Some(Rts {
+            address: u64::from_le_bytes(address),
+            len: u64::from_le_bytes(len),
+            request: u64::from_le_bytes(request),
+        })
+    }
+}
+
+/// The word in a CTS.
+pub fn read_word(data: &[u8]) -> Option<u64> {
+    data.first_chunk::<8>().map(|w| u64::from_le_bytes(*w))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trips() {
+        let rts = Rts { address: 1 << 40, len: 77, request: u64::MAX };
+        let mut bytes = [0; Rts::BYTES];
+        rts.write(&mut bytes);
+        assert_eq!(Rts::read(&bytes), Some(rts));
+        assert_eq!(Rts::read(&bytes[1..]), None);
+        assert_eq!(open_envelope(envelope(7, -5)), (7, -5));
+    }
+}

@@ -1,0 +1,255 @@
+//! Requests: operations that have been started (MPI 5.0, section 3.7).
+//!
+//! All requests live in one table; a [`ReqId`] names a place in it and a generation, so an id that
+//! a program or a peer made up, or that was freed, is told from a live one.
+
+use crate::collective::Collective;
+use crate::comm::Comm;
+use crate::datatype::Datatype;
+use crate::error::{Class, Error};
+use crate::matching::Pattern;
+use crate::pt2pt::packed_size;
+use crate::status::Status;
+use hpvm_fm::Rank;
+use std::sync::Arc;
+
+/// Names a request of this process. The number fits a handle and travels in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReqId(u64);
+
+impl ReqId {
+    fn new(index: u32, generation: u32) -> ReqId {
+        ReqId(u64::from(generation) << 32 | u64::from(index))
+    }
+
+    /// From a number that somebody alleges to be an id; [`Requests::get`] tells.
+    pub fn from_number(number: u64) -> ReqId {
+        ReqId(number)
+    }
+
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    fn index(self) -> usize {
+        self.0 as u32 as usize
+    }
+}
+
+/// What a request does.
+#[derive(Debug)]
+pub enum Operation {
+    /// Nothing any more; the status tells how it ended.
+    Complete,
+    Send(SendOp),
+    Recv(RecvOp),
+    /// A collective; taken out of its place while it advances.
+    Collective(Option<Box<Collective>>),
+    /// Completed by somebody outside of the engine (`MPI_Grequest_complete`).
+    External,
+}
+
+/// Parameters of a send that has not ended yet.
+#[derive(Debug)]
+pub struct SendOp {
+    pub buf: *const u8,
+    pub count: i64,
+    pub ty: Arc<Datatype>,
+    pub dst: Rank,
+    /// Context id and tag.
+    pub envelope: u64,
+    pub synchronous: bool,
+    /// The message itself, where the library holds a copy (`MPI_Bsend`); `buf` points into it.
+    pub copy: Option<Box<[u8]>>,
+}
+
+/// Parameters of a receive that has not ended yet.
+#[derive(Debug)]
+pub struct RecvOp {
+    pub buf: *mut u8,
+    pub count: i64,
+    pub ty: Arc<Datatype>,
+    pub comm: Arc<Comm>,
+    pub context: u32,
+    pub pattern: Pattern,
+    /// Set when a rendezvous has begun.
+    pub transfer: Option<Transfer>,
+}
+
+impl Operation {
+    fn context(&self) -> Option<u32> {
+        match self {
+            Operation::Send(op) => Some((op.envelope >> 32) as u32),
+            Operation::Recv(op) => Some(op.context),
+            Operation::Collective(Some(c)) => Some(c.context()),
+            _ => None,
+        }
+    }
+}
+
+impl SendOp {
+    /// Packed bytes of the message.
+    pub fn packed_size(&self) -> u64 {
+        packed_size(&self.ty, self.count)
+    }
+}
+
+impl RecvOp {
+    /// Packed bytes that the buffer can take.
+    pub fn packed_size(&self) -> u64 {
+        packed_size(&self.ty, self.count)
+    }
+}
+
+/// A rendezvous under way at the receiver.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer {
+    pub src: Rank,
+    /// The sender's request.
+    pub request: u64,
+    /// Packed bytes that the sender has.
+    pub len: u64,
+    /// Packed bytes that have come.
+    pub done: u64,
+    pub address: u64,
+}
+
+/// One request.
+#[derive(Debug)]
+pub struct Request {
+    generation: u32,
+    pub done: bool,
+    /// Nobody will ask for the outcome: free the place on completion.
+    pub detached: bool,
+    pub status: Status,
+    pub error: Option<Box<Error>>,
+    /// The collective that waits for this request; it is freed on completion.
+    pub parent: Option<ReqId>,
+    /// A context of the communicator it belongs to, for error handlers.
+    pub context: Option<u32>,
+    pub op: Operation,
+}
+
+/// The table of requests.
+#[derive(Debug, Default)]
+pub struct Requests {
+    places: Vec<Request>,
+    free: Vec<u32>,
+    live: usize,
+}
+
+impl Requests {
+    /// A new request that is not complete.
+    pub fn insert(&mut self, op: Operation, parent: Option<ReqId>) -> ReqId {
+        self.live += 1;
+        let context = op.context();
+        let fresh = |generation| Request {
+            context,
+            generation,
+            done: false,
+            detached: false,
+            status: Status::EMPTY,
+            error: None,
+            parent,
+            op,
+        };
+        match self.free.pop() {
+            Some(index) => {
+                let place = &mut self.places[index as usize];
+                // Odd while live, even while free.
+                let generation = place.generation.wrapping_add(1);
+                *place = fresh(generation);
+                ReqId::new(index, generation)
+            }
+            None => {
+                self.places.push(fresh(1));
+                ReqId::new((self.places.len() - 1) as u32, 1)
+            }
+        }
+    }
+
+    /// A request that was complete from the start.
+    pub fn insert_done(&mut self, status: Status) -> ReqId {
+        let id = self.insert(Operation::Complete, None);
+        let place = &mut self.places[id.index()];
+        place.done = true;
+        place.status = status;
+        id
+    }
+
+    #[inline]
+    pub fn get(&self, id: ReqId) -> Option<&Request> {
+        self.places.get(id.index()).filter(|r| r.generation == (id.0 >> 32) as u32 && r.live())
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, id: ReqId) -> Option<&mut Request> {
+        self.places.get_mut(id.index()).filter(|r| r.generation == (id.0 >> 32) as u32 && r.live())
+    }
+
+    /// Frees a request and returns what was in its place.
+    pub fn remove(&mut self, id: ReqId) -> Option<Outcome> {
+        let place = self.get_mut(id)?;
+        place.generation = place.generation.wrapping_add(1);
+        place.op = Operation::Complete;
+        let outcome =
+            Outcome { status: place.status, error: place.error.take(), context: place.context };
+        self.free.push(id.index() as u32);
+        self.live -= 1;
+        Some(outcome)
+    }
+
+    /// Requests that have not been freed.
+    pub fn live(&self) -> usize {
+        self.live
+    }
+
+    /// Ids and requests that have not been freed, for diagnosis.
+    pub fn iter(&self) -> impl Iterator<Item = (ReqId, &Request)> {
+        let live = self.places.iter().enumerate().filter(|(_, r)| r.live());
+        live.map(|(i, r)| (ReqId::new(i as u32, r.generation), r))
+    }
+}
+
+impl Request {
+    fn live(&self) -> bool {
+        self.generation % 2 == 1
+    }
+}
+
+/// How a request ended.
+#[derive(Debug)]
+pub struct Outcome {
+    pub status: Status,
+    pub error: Option<Box<Error>>,
+    /// A context of the communicator that the operation was on.
+    pub context: Option<u32>,
+}
+
+impl Outcome {
+    pub const EMPTY: Outcome = Outcome { status: Status::EMPTY, error: None, context: None };
+
+    /// The error class, `Success` if there was no error.
+    pub fn class(&self) -> Class {
+        self.error.as_ref().map_or(Class::Success, |e| e.class)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stale_and_made_up_ids_are_refused() {
+        let mut t = Requests::default();
+        let a = t.insert(Operation::External, None);
+        assert!(t.get(a).is_some());
+        assert!(t.remove(a).is_some());
+        assert!(t.get(a).is_none() && t.remove(a).is_none());
+        let b = t.insert_done(Status::EMPTY);
+        assert_ne!(a, b);
+        assert!(t.get(ReqId::from_number(b.number() + 1)).is_none());
+        assert!(t.get(ReqId::from_number(2 << 32)).is_none(), "even generations are never live");
+        assert_eq!(t.live(), 1);
+    }
+}
