@@ -42,7 +42,9 @@ pub trait Host: Sync {
     /// The engine can't go on.
     fn poll(&self) -> Result<usize, Broken>;
 
-    /// Sleeps until a packet may have come, at most about a millisecond.
+    /// Passes time until a packet may have come, at most about a millisecond. Called when the
+    /// program has extracted in vain for some microseconds and does nothing else: to poll a
+    /// little longer or to sleep at once is the host's to decide, as for every model it serves.
     fn wait_a_little(&self);
 
     /// Tells the user about an error that a C call can't describe.

@@ -1,11 +1,11 @@
-//! Notices a program that does nothing but extract in vain, and lets it sleep.
+//! Notices a program that does nothing but extract in vain, so that its host may let it sleep.
 
 use std::time::{Duration, Instant};
 
 /// Extracts in vain, one after the other, before the clock is looked at.
-const STREAK: u32 = 1024;
+const STREAK: u32 = 64;
 /// A program that does something else between two extracts takes longer than this for a streak.
-const BUSY: Duration = Duration::from_millis(2);
+const BUSY: Duration = Duration::from_micros(250);
 /// And longer than this between a sleep and the next extract.
 const AWAKE: Duration = Duration::from_micros(50);
 
