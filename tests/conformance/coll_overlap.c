@@ -19,6 +19,7 @@ int main(int argc, char **argv)
         CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
         CHECK_MPI(MPI_Testall(4, wild, &flag, MPI_STATUSES_IGNORE));
         CHECK(!flag);
+        CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD)); /* nobody sends before all have looked */
         for (int i = 0; i < 4; i++)
             CHECK_MPI(MPI_Send(&i, 1, MPI_INT, right, 10 + i, MPI_COMM_WORLD));
         for (int i = 0; i < 4; i++) {
