@@ -1,6 +1,7 @@
 //! The subcommands of `hpvm` and where each is performed.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -13,6 +14,8 @@ pub fn definition() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(run_definition())
+        // A subcommand of another crate comes in here with its `command()`, and in `perform` with
+        // its `run(&ArgMatches)`.
         .subcommand(crate::info::definition())
         .subcommand(
             Command::new("completions")
@@ -82,7 +85,8 @@ pub fn run(args: &[OsString]) -> i32 {
     match perform(&matches) {
         Ok(code) => code,
         Err(text) => {
-            eprintln!("hpvm: {text}");
+            // If standard error is closed, there is nobody to tell.
+            let _ = writeln!(std::io::stderr(), "hpvm: {text}");
             1
         }
     }

@@ -29,7 +29,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
                 Value::Null => "not found".to_string(),
                 other => other.to_string(),
             };
-            text += &format!("{title:<34} {shown}\n");
+            text += &format!("{title:<36} {shown}\n");
         }
     }
     print(text.as_bytes())?;
@@ -82,7 +82,7 @@ fn has_memfd() -> bool {
 
 /// Whether a process may read the memory of another one, which is its child.
 fn has_cross_memory() -> bool {
-    let secret = 0x68_7076_6d_u64;
+    let secret = 0x6870_766d_u64;
     let mut copy = 0_u64;
     // SAFETY: the process has one thread; the child only waits for its end.
     let child = unsafe { libc::fork() };

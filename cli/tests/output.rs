@@ -98,6 +98,17 @@ fn a_slow_reader_slows_the_ranks() {
 }
 
 #[test]
+fn a_slow_reader_gets_everything() {
+    let program = "import os\nfor _ in range(100):\n    os.write(1, (b'x' * 9999 + b'\\n'))\n";
+    let mut job = mpirun(&["-n", "4", "python3", "-c", program]);
+    let child = job.start();
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let ended = wait(child);
+    assert_eq!((ended.code, ended.out.len()), (0, 4_000_000), "{}", ended.err);
+    job.check_gone();
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_the_job() {
     let mut job = mpirun(&["-n", "3", "yes"]);
     let mut child = job.start();

@@ -34,14 +34,10 @@ fn the_command_has_three_names() {
 
 #[test]
 fn several_programs_are_one_job() {
-    let args = "-n 1 -env A a sh -c echo_$0 : -n 2 -env A b sh -c x";
-    let mut args: Vec<&str> = args.split(' ').collect();
-    let say = "echo $PMI_RANK of $PMI_SIZE $A";
-    for arg in &mut args {
-        if *arg == "echo_$0" || *arg == "x" {
-            *arg = say;
-        }
-    }
+    let program = ["sh", "-c", "echo $PMI_RANK of $PMI_SIZE $A"];
+    let first = ["-n", "1", "-env", "A", "a"];
+    let second = [":", "-n", "2", "-env", "A", "b"];
+    let args = [&first[..], &program, &second, &program].concat();
     let ended = mpirun(&args).run();
     assert_eq!(sorted(&ended.out), ["0 of 3 a", "1 of 3 b", "2 of 3 b"]);
 }
@@ -231,6 +227,15 @@ fn json_report() {
     assert_eq!(report["exit_code"], 1);
     assert_eq!(report["ranks"][1]["exit_code"], 1);
     assert!(report["reason"].as_str().unwrap().contains("rank 1"));
+}
+
+#[test]
+fn too_many_ranks_for_the_limit_of_open_files() {
+    let script = format!("ulimit -n 64; exec {} run -n 64 true", env!("CARGO_BIN_EXE_hpvm"));
+    let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("64 ranks need 288 open files, but the hard limit is 64"), "{text}");
 }
 
 #[test]

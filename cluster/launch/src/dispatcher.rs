@@ -18,6 +18,8 @@ pub const GRACE_LEFTOVERS: Duration = Duration::from_millis(300);
 pub const GRACE_KILLED: Duration = Duration::from_millis(500);
 /// How often leftovers are looked for.
 const SURVEY_EVERY: Duration = Duration::from_millis(5);
+/// The same while output waits for its reader.
+const SURVEY_BLOCKED: Duration = Duration::from_millis(50);
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,10 +76,12 @@ pub enum Event<'a> {
     OutputBroken {
         errno: i32,
     },
-    /// The answer to [`Action::Survey`].
+    /// The answer to [`Action::Survey`]: whether processes of the job are left, whether outputs
+    /// are open, and whether those cannot be read because our own reader is slow.
     Survey {
         processes: bool,
         outputs: bool,
+        blocked: bool,
     },
     /// Nothing but time has passed.
     Tick,
@@ -126,7 +130,7 @@ enum Phase {
     Running,
     /// Told to end; killed at that time (`None`: killed already).
     Ending(Option<Duration>),
-    /// All ranks have ended, something else may be left. `hard` counts the signals sent so far.
+    /// All ranks have ended, something else may be left. `step` counts the signals sent so far.
     Leaving {
         since: Duration,
         step: u8,
@@ -146,6 +150,7 @@ pub struct Dispatcher {
     reason: Option<String>,
     unfinished: usize,
     limit: Option<Duration>,
+    abandoned: bool,
     actions: VecDeque<Action>,
 }
 
@@ -167,6 +172,7 @@ impl Dispatcher {
             reason: None,
             unfinished,
             limit,
+            abandoned: false,
             actions: VecDeque::new(),
         }
     }
@@ -196,8 +202,16 @@ impl Dispatcher {
         self.reason.as_deref()
     }
 
+    /// Whether the user would not wait for the rest of the output.
+    pub fn abandoned(&self) -> bool {
+        self.abandoned
+    }
+
     /// Takes in one event.
     pub fn handle(&mut self, event: Event, now: Duration) {
+        if self.phase == Phase::Done {
+            return;
+        }
         match event {
             Event::Started { rank, pid } => self.ranks[rank as usize].pid = Some(pid),
             Event::NotStarted { rank, text, code } => self.not_started(rank, text, code, now),
@@ -213,7 +227,9 @@ impl Dispatcher {
             Event::Exited { rank, ended } => self.exited(rank, ended, now),
             Event::Signal(number) => self.signal(number, now),
             Event::OutputBroken { errno } => self.output_broken(errno, now),
-            Event::Survey { processes, outputs } => self.surveyed(processes, outputs, now),
+            Event::Survey { processes, outputs, blocked } => {
+                self.surveyed(processes, outputs, blocked, now);
+            }
             Event::Tick => self.tick(now),
         }
     }
@@ -375,9 +391,13 @@ impl Dispatcher {
                 self.end(number, GRACE_USER, now);
             }
             Phase::Ending(_) => self.kill(now),
-            Phase::Leaving { since, survey, .. } => {
+            // The rest of the output is not waited for any more.
+            Phase::Leaving { .. } => {
+                self.code.get_or_insert(128 + number);
+                self.abandoned = true;
                 self.actions.push_back(Action::SignalLeftovers(libc::SIGKILL));
-                self.phase = Phase::Leaving { since, step: 2, survey };
+                self.actions.push_back(Action::Survey);
+                self.phase = Phase::Leaving { since: now, step: 2, survey: now + SURVEY_EVERY };
             }
             Phase::Done => {}
         }
@@ -417,16 +437,19 @@ impl Dispatcher {
         self.actions.push_back(Action::Survey);
     }
 
-    fn surveyed(&mut self, processes: bool, outputs: bool, now: Duration) {
+    fn surveyed(&mut self, processes: bool, outputs: bool, blocked: bool, now: Duration) {
         let Phase::Leaving { mut since, mut step, .. } = self.phase else { return };
         let waited = now.saturating_sub(since);
-        let over = step >= 2 && waited >= GRACE_KILLED;
+        let blocked = blocked && !self.abandoned;
+        let outputs = outputs && !self.abandoned;
+        let over = step >= 2 && waited >= GRACE_KILLED && !blocked;
         if !processes && !outputs || over {
-            self.phase = Phase::Done;
-            self.actions.push_back(Action::Done(self.code.unwrap_or(0)));
-            return;
+            return self.done();
         }
-        if step < 2 && waited >= GRACE_LEFTOVERS {
+        if !processes && blocked {
+            // Only a slow reader holds us up (a pager, say); it gets all the time it needs.
+            since = now;
+        } else if step < 2 && waited >= GRACE_LEFTOVERS {
             let signal = if step == 0 { libc::SIGTERM } else { libc::SIGKILL };
             self.actions.push_back(Action::SignalLeftovers(signal));
             (since, step) = (now, step + 1);
@@ -434,7 +457,13 @@ impl Dispatcher {
             // What a killed process had just started is found only now.
             self.actions.push_back(Action::SignalLeftovers(libc::SIGKILL));
         }
-        self.phase = Phase::Leaving { since, step, survey: now + SURVEY_EVERY };
+        let pause = if blocked { SURVEY_BLOCKED } else { SURVEY_EVERY };
+        self.phase = Phase::Leaving { since, step, survey: now + pause };
+    }
+
+    fn done(&mut self) {
+        self.phase = Phase::Done;
+        self.actions.push_back(Action::Done(self.code.unwrap_or(0)));
     }
 
     fn tick(&mut self, now: Duration) {

@@ -104,7 +104,9 @@ pub fn execute(
             {
                 job.muxes[1].message(&text, job.sinks[1].buffer());
             }
-            job.drain();
+            if !job.dispatcher.abandoned() {
+                job.drain();
+            }
             outcome
         }
         Err(error) => Err(error),
@@ -201,14 +203,21 @@ impl<'a> Executor<'a> {
         for side in 0..2 {
             self.muxes[side].flush(self.sinks[side].buffer());
         }
+        // An instance of its own: what else is readable does not matter any more.
+        let Ok(epoll) = Epoll::new() else { return };
+        let _ = epoll.add(self.signals.fd.as_raw_fd(), libc::EPOLLIN, 0);
+        for fd in self.sinks.iter().filter_map(Sink::pollable) {
+            let _ = epoll.add(fd, libc::EPOLLOUT, 1);
+        }
         let mut tokens = Vec::new();
         loop {
             self.sinks.iter_mut().for_each(Sink::write);
-            if self.sinks.iter().all(|sink| sink.pending() == 0) {
-                return;
+            for sink in self.sinks.iter().filter(|sink| sink.pending() == 0) {
+                sink.pollable().into_iter().for_each(|fd| epoll.remove(fd));
             }
-            self.watch_sinks();
-            if self.epoll.wait(-1, &mut tokens).is_err() {
+            if self.sinks.iter().all(|sink| sink.pending() == 0)
+                || epoll.wait(-1, &mut tokens).is_err()
+            {
                 return;
             }
             while let Some(number) = self.signals.next() {
@@ -310,8 +319,9 @@ impl<'a> Executor<'a> {
         self.ranks.iter_mut().for_each(|rank| rank.reaped = true);
         let processes = self.leftovers.reap(|_| false);
         let outputs = self.muxes.iter().any(|mux| mux.open() > 0);
+        let blocked = (0..2).any(|side| self.muxes[side].open() > 0 && self.sinks[side].full());
         let now = self.now();
-        self.dispatcher.handle(Event::Survey { processes, outputs }, now);
+        self.dispatcher.handle(Event::Survey { processes, outputs, blocked }, now);
     }
 
     fn happened(&mut self, token: u64) {
