@@ -24,21 +24,29 @@ impl Idle {
 
     /// Nothing came. True: the program only waits, so it may as well sleep.
     pub fn nothing(&mut self) -> bool {
+        self.nothing_at(Instant::now)
+    }
+
+    fn nothing_at(&mut self, clock: impl FnOnce() -> Instant) -> bool {
         self.vain += 1;
         if self.vain < STREAK {
             return false;
         }
         self.vain = 0;
-        let now = Instant::now();
+        let now = clock();
         let before = self.since.replace((now, BUSY));
         before.is_some_and(|(before, limit)| now - before < limit)
     }
 
     /// To be called after the sleep: its time is not the program's.
     pub fn slept(&mut self) {
+        self.slept_at(Instant::now());
+    }
+
+    fn slept_at(&mut self, now: Instant) {
         // One more vain extract is enough to sleep again.
         self.vain = STREAK - 1;
-        self.since = Some((Instant::now(), AWAKE));
+        self.since = Some((now, AWAKE));
     }
 }
 
@@ -49,15 +57,18 @@ mod tests {
     #[test]
     fn only_a_streak_without_other_work_sleeps() {
         let mut idle = Idle::default();
-        assert!((0..STREAK).all(|_| !idle.nothing()), "the first streak starts the clock");
-        assert!((1..STREAK).all(|_| !idle.nothing()));
-        assert!(idle.nothing());
-        idle.slept();
-        assert!(idle.nothing(), "still nothing");
-        idle.slept();
-        std::thread::sleep(BUSY);
-        assert!(!idle.nothing(), "the program worked meanwhile");
+        let start = Instant::now();
+        let at = |micros| move || start + Duration::from_micros(micros);
+        assert!((0..STREAK).all(|_| !idle.nothing_at(at(0))), "the first streak starts the clock");
+        assert!((1..STREAK).all(|_| !idle.nothing_at(at(1))));
+        assert!(idle.nothing_at(at(2)));
+        idle.slept_at(at(1000)());
+        assert!(idle.nothing_at(at(1010)), "still nothing");
+        idle.slept_at(at(2000)());
+        assert!(!idle.nothing_at(at(2100)), "the program worked meanwhile");
+        assert!((1..STREAK).all(|_| !idle.nothing_at(at(2101))));
+        assert!(!idle.nothing_at(at(2500)), "a streak, but a slow one");
         idle.worked();
-        assert!(!idle.nothing());
+        assert!((0..STREAK).all(|_| !idle.nothing_at(at(2501))));
     }
 }
