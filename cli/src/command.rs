@@ -14,8 +14,7 @@ pub fn definition() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(run_definition())
-        // A subcommand of another crate comes in here with its `command()`, and in `perform` with
-        // its `run(&ArgMatches)`.
+        .subcommand(hpvm_bench::command())
         .subcommand(crate::info::definition())
         .subcommand(
             Command::new("completions")
@@ -94,6 +93,7 @@ pub fn run(args: &[OsString]) -> i32 {
 
 fn perform(matches: &ArgMatches) -> Result<i32, String> {
     match matches.subcommand() {
+        Some(("bench", matches)) => Ok(hpvm_bench::run(matches)),
         Some(("info", matches)) => crate::info::run(matches),
         Some(("completions", matches)) => completions(matches),
         Some(("man", matches)) => match matches.get_one::<PathBuf>("DIR") {

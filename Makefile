@@ -1,0 +1,68 @@
+# hpvm: build, install, test, demonstrate. `make help` lists the targets.
+
+PREFIX  ?= /usr/local
+CARGO   ?= cargo
+STAGE   := build
+TARGET  := $(or $(CARGO_TARGET_DIR),target)
+RELEASE := $(TARGET)/release
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+.DEFAULT_GOAL := all
+.PHONY: all build setup install uninstall demo test check unit conformance mpi4py-tests bench \
+        bench-peers loom clean distclean help
+
+help: ## this list
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+all: build ## build into build/
+
+setup:
+	@scripts/setup build
+
+build: setup
+	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi
+	@scripts/stage $(RELEASE) $(STAGE)
+
+install: build ## copy the installation to PREFIX (default /usr/local)
+	@scripts/install $(STAGE) "$(DESTDIR)$(PREFIX)"
+
+uninstall: ## remove from PREFIX what install put there
+	@scripts/install --remove $(STAGE) "$(DESTDIR)$(PREFIX)"
+
+demo: build ## the main job: programs of others and of ours on 4 ranks
+	@scripts/demo $(STAGE)
+
+test: check unit conformance ## all tests that CI runs
+
+check: setup ## formatting, lints, tidy rules
+	@$(CARGO) fmt --all --check
+	@$(CARGO) clippy --workspace --all-targets -- -D warnings
+	@$(CARGO) run -q -p xtask -- tidy
+
+unit: build ## Rust tests, and multi-process tests of the launcher and the library
+	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test --workspace
+
+conformance: build ## C programs of tests/conformance on the built library
+	@$(CARGO) run -q -p hpvm-tests --bin conformance -- \
+	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
+
+mpi4py-tests: build ## the tests of mpi4py itself, on 1, 2, 3 and 5 ranks (half an hour)
+	@scripts/mpi4py tests $(STAGE)
+
+loom: setup ## model checks of the lock-free code
+	@RUSTFLAGS="--cfg hpvm_loom" CARGO_TARGET_DIR=$(TARGET)/loom \
+	    $(CARGO) test --release -p hpvm-shm --lib loom
+
+bench: build ## measure this machine
+	@$(STAGE)/bin/hpvm bench
+
+bench-peers: build ## hpvm beside MPICH, Open MPI and Intel MPI, alternating
+	@scripts/setup python
+	@$(STAGE)/bin/hpvm bench peers --dir peers
+
+clean: ## remove what was built
+	@rm -rf $(STAGE)
+	@$(CARGO) clean -q
+
+distclean: clean ## also remove what was downloaded
+	@rm -rf peers .setup
