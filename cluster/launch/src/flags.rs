@@ -241,7 +241,7 @@ pub const FLAGS: &[Flag] = &[
     flag(
         Id::Oversubscribe,
         Group::Other,
-        &["oversubscribe", "map-by-oversubscribe"],
+        &["oversubscribe"],
         &[],
         "Accepted for compatibility: more ranks than cores are always allowed.",
     ),
