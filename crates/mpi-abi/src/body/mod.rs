@@ -10,3 +10,4 @@ pub mod comm;
 pub mod env;
 pub mod errh;
 pub mod pt2pt;
+pub mod session;

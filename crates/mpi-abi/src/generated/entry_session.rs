@@ -15,7 +15,8 @@ use crate::args::{CountOut, Counts, Displs};
 /// `MPI_Session_finalize`, MPI 5.0 section 11.3.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_finalize(session: *mut MPI_Session) -> c_int {
-    crate::unsupported("MPI_Session_finalize")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::session::session_finalize(session) }
 }
 
 /// Calls [`PMPI_Session_finalize`].
@@ -29,7 +30,8 @@ pub unsafe extern "C" fn MPI_Session_finalize(session: *mut MPI_Session) -> c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_get_info(session: MPI_Session,
     info_used: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_Session_get_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::session::session_get_info(session, info_used) }
 }
 
 /// Calls [`PMPI_Session_get_info`].
@@ -44,7 +46,8 @@ pub unsafe extern "C" fn MPI_Session_get_info(session: MPI_Session,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_get_nth_pset(session: MPI_Session, info: MPI_Info, n: c_int,
     pset_len: *mut c_int, pset_name: *mut c_char) -> c_int {
-    crate::unsupported("MPI_Session_get_nth_pset")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::session::session_get_nth_pset(session, info, n, pset_len, pset_name) }
 }
 
 /// Calls [`PMPI_Session_get_nth_pset`].
@@ -59,7 +62,8 @@ pub unsafe extern "C" fn MPI_Session_get_nth_pset(session: MPI_Session, info: MP
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_get_num_psets(session: MPI_Session, info: MPI_Info,
     npset_names: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Session_get_num_psets")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::session::session_get_num_psets(session, info, npset_names) }
 }
 
 /// Calls [`PMPI_Session_get_num_psets`].
@@ -74,7 +78,8 @@ pub unsafe extern "C" fn MPI_Session_get_num_psets(session: MPI_Session, info: M
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_get_pset_info(session: MPI_Session, pset_name: *const c_char,
     info: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_Session_get_pset_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::session::session_get_pset_info(session, pset_name, info) }
 }
 
 /// Calls [`PMPI_Session_get_pset_info`].
@@ -89,7 +94,8 @@ pub unsafe extern "C" fn MPI_Session_get_pset_info(session: MPI_Session, pset_na
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_init(info: MPI_Info, errhandler: MPI_Errhandler,
     session: *mut MPI_Session) -> c_int {
-    crate::unsupported("MPI_Session_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::session::session_init(info, errhandler, session) }
 }
 
 /// Calls [`PMPI_Session_init`].

@@ -11,7 +11,9 @@ pub mod errhandler;
 pub mod info;
 pub mod op;
 pub mod request;
+pub mod session;
 pub mod table;
+pub mod topology;
 
 use crate::generated::constants::*;
 use comm::CommObject;
@@ -23,6 +25,7 @@ use hpvm_shm::Shm;
 use hpvm_transport::{Doorbell, Transport};
 use op::OpObject;
 use request::RequestObject;
+use session::SessionObject;
 use std::sync::Arc;
 use table::{Kind, Table};
 
@@ -35,6 +38,7 @@ pub struct Objects {
     pub types: Table<Arc<TypeObject>>,
     pub ops: Table<Arc<OpObject>>,
     pub requests: Table<RequestObject>,
+    pub sessions: Table<SessionObject>,
     /// Messages that a matched probe took, with the communicator they came on.
     pub messages: Table<(Arc<CommObject>, Unexpected)>,
     /// Communicators that `MPI_Comm_idup` is making.
@@ -54,6 +58,7 @@ impl Default for Objects {
             types: Table::new(Kind::Datatype),
             ops: Table::new(Kind::Op),
             requests: Table::new(Kind::Request),
+            sessions: Table::new(Kind::Session),
             messages: Table::new(Kind::Message),
             unfinished: Vec::new(),
             buffer: Default::default(),

@@ -223,3 +223,20 @@ fn install(world: World) {
     // Release pairs with the acquire in `enter`.
     GLOBAL.running.store(true, Ordering::Release);
 }
+
+/// Takes the engine out of reach; no call is inside it.
+fn suspend() {
+    // Release pairs with the acquire in `enter`, for order with a later `resume`.
+    GLOBAL.running.store(false, Ordering::Release);
+}
+
+/// Brings a suspended engine back. False: there is none.
+fn resume() -> bool {
+    // SAFETY: the engine does not run, so nobody else looks at the world (`start` is serialised).
+    let exists = unsafe { (*GLOBAL.world.get()).is_some() };
+    if exists {
+        // Release pairs with the acquire in `enter`.
+        GLOBAL.running.store(true, Ordering::Release);
+    }
+    exists
+}

@@ -1,6 +1,6 @@
 //! Starting and ending the engine: the job's bootstrap.
 
-use super::{World, enter, install, is_running};
+use super::{World, enter, install, is_running, resume, suspend};
 use crate::object::Objects;
 use hpvm_job::{Job, PmiError, Settings};
 use hpvm_mpi::{Class, Error, Process, Result};
@@ -10,13 +10,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Key under which the first rank of a host publishes its segment.
 const SEGMENT_KEY: &str = "hpvm-segment-0";
 
-/// Starts the engine unless it runs.
+/// Uses of the engine: the world model between `MPI_Init` and `MPI_Finalize`, and each session.
+static USES: Mutex<u32> = Mutex::new(0);
+
+/// Begins a use of the engine, which starts with the first one. Blocks until all ranks of the host
+/// have met when it does.
 pub fn start() -> Result<()> {
-    static ONCE: Mutex<()> = Mutex::new(());
-    let _one = ONCE.lock().unwrap_or_else(PoisonError::into_inner);
-    if is_running() {
-        return Ok(());
+    let mut uses = USES.lock().unwrap_or_else(PoisonError::into_inner);
+    if !is_running() && !resume() {
+        bootstrap()?;
     }
+    *uses += 1;
+    Ok(())
+}
+
+fn bootstrap() -> Result<()> {
     let env = |name| std::env::var(name).ok();
     let settings = Settings { fd: env("PMI_FD"), rank: env("PMI_RANK"), size: env("PMI_SIZE") };
     let mut job = Job::join(&settings).map_err(manager)?;
@@ -107,15 +115,26 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
-/// Completes what still has to leave this process, and tells the process manager that the rank
-/// ends in order. Blocks.
+/// Ends a use of the engine: completes what still has to leave this process. Blocks.
+///
+/// The end of the last use tells the process manager that the rank ends in order, and takes the
+/// engine out of reach. It stays in memory, because a session may use it again.
 pub fn finish() -> Result<()> {
-    let mut w = enter()?;
-    w.flush()?;
-    if let Some(mut m) = w.job.manager.take() {
-        m.finalize().map_err(manager)?;
-        // The connection stays open until exit: its end tells the manager that we are gone.
-        std::mem::forget(m);
+    let mut uses = USES.lock().unwrap_or_else(PoisonError::into_inner);
+    {
+        let mut w = enter()?;
+        w.flush()?;
+        if *uses == 1 {
+            if let Some(mut m) = w.job.manager.take() {
+                m.finalize().map_err(manager)?;
+                // The connection stays open until exit: its end tells the manager that we are gone.
+                std::mem::forget(m);
+            }
+        }
+    }
+    *uses = uses.saturating_sub(1);
+    if *uses == 0 {
+        suspend();
     }
     Ok(())
 }
