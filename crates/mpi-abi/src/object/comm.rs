@@ -3,6 +3,7 @@
 use super::attributes::Attributes;
 use super::errhandler::Handler;
 use super::info::Info;
+pub use super::topology::Topology;
 use crate::generated::constants::MPI_Comm;
 use hpvm_mpi::Comm;
 use hpvm_mpi::context::Agreement;
@@ -25,27 +26,6 @@ pub struct Extras {
     pub topology: Option<Topology>,
     /// Buffer of `MPI_Comm_attach_buffer`.
     pub buffer: crate::body::buffer::Attached,
-}
-
-/// A process topology (MPI 5.0, chapter 8).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Topology {
-    Cartesian {
-        dims: Vec<i32>,
-        periodic: Vec<bool>,
-    },
-    /// As given to `MPI_Graph_create`: the whole graph on every process.
-    Graph {
-        index: Vec<i32>,
-        edges: Vec<i32>,
-    },
-    /// The neighbours of the calling process.
-    Distributed {
-        sources: Vec<i32>,
-        source_weights: Option<Vec<i32>>,
-        destinations: Vec<i32>,
-        destination_weights: Option<Vec<i32>>,
-    },
 }
 
 impl CommObject {
