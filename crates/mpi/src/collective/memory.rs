@@ -1,6 +1,6 @@
 //! The buffers of a running collective: the program's and the schedule's temporaries.
 
-use super::start::Data;
+use super::plan::Data;
 use crate::comm::Channel;
 use crate::datatype::Datatype;
 use hpvm_coll::{Block, Buffer, TempSpec, Ty};

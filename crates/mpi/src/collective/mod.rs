@@ -6,10 +6,10 @@
 //! handed out as [`Compute`], because such a function may call MPI.
 
 mod memory;
-mod start;
+mod plan;
 
 pub use memory::Memory;
-pub use start::Data;
+pub use plan::{Combine, Data, Plan, Planner, Root, Typed, Varied};
 
 use crate::comm::{Channel, Comm};
 use crate::datatype::Datatype;
@@ -19,7 +19,7 @@ use crate::op::Op;
 use crate::process::Process;
 use crate::pt2pt::{Incoming, Mode, Outgoing, Started};
 use crate::request::{Operation, ReqId};
-use hpvm_coll::{Comm as Message, Local, Peer, Schedule};
+use hpvm_coll::{Comm as Message, Local, Peer};
 use hpvm_fm::{Rank, Transport};
 use std::sync::Arc;
 
@@ -36,15 +36,6 @@ pub struct Collective {
     /// Messages of the round that are not complete.
     pub(crate) outstanding: u32,
     memory: Memory,
-}
-
-/// What a collective does, apart from its place in time: a persistent collective keeps one and
-/// starts it again and again.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    pub schedule: Arc<Schedule>,
-    pub data: Data,
-    pub op: Option<Arc<Op>>,
 }
 
 /// A reduction by a function of the program, to be run without holding the process:
