@@ -6,8 +6,10 @@
 
 pub mod buffer;
 pub mod check;
+pub mod coll;
 pub mod comm;
 pub mod env;
 pub mod errh;
+pub mod op;
 pub mod pt2pt;
 pub mod session;

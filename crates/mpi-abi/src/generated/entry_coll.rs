@@ -17,7 +17,9 @@ use crate::args::{CountOut, Counts, Displs};
 pub unsafe extern "C" fn PMPI_Allgather(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Allgather")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::allgather(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        MPI_Count::from(recvcount), recvtype, comm) }
 }
 
 /// Calls [`PMPI_Allgather`].
@@ -34,7 +36,9 @@ pub unsafe extern "C" fn MPI_Allgather(sendbuf: *const c_void, sendcount: c_int,
 pub unsafe extern "C" fn PMPI_Allgather_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Allgather_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        recvtype, comm) }
 }
 
 /// Calls [`PMPI_Allgather_c`].
@@ -51,7 +55,9 @@ pub unsafe extern "C" fn MPI_Allgather_c(sendbuf: *const c_void, sendcount: MPI_
 pub unsafe extern "C" fn PMPI_Allgather_init(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Allgather_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::allgather_init(sendbuf, MPI_Count::from(sendcount), sendtype,
+        recvbuf, MPI_Count::from(recvcount), recvtype, comm, info, request) }
 }
 
 /// Calls [`PMPI_Allgather_init`].
@@ -69,7 +75,9 @@ pub unsafe extern "C" fn MPI_Allgather_init(sendbuf: *const c_void, sendcount: c
 pub unsafe extern "C" fn PMPI_Allgather_init_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Allgather_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        recvtype, comm, info, request) }
 }
 
 /// Calls [`PMPI_Allgather_init_c`].
@@ -87,7 +95,9 @@ pub unsafe extern "C" fn MPI_Allgather_init_c(sendbuf: *const c_void, sendcount:
 pub unsafe extern "C" fn PMPI_Allgatherv(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Allgatherv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::allgatherv(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        Counts::narrow(recvcounts), Displs::narrow(displs), recvtype, comm) }
 }
 
 /// Calls [`PMPI_Allgatherv`].
@@ -105,7 +115,9 @@ pub unsafe extern "C" fn MPI_Allgatherv(sendbuf: *const c_void, sendcount: c_int
 pub unsafe extern "C" fn PMPI_Allgatherv_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Allgatherv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::allgatherv(sendbuf, sendcount, sendtype, recvbuf,
+        Counts::wide(recvcounts), Displs::wide(displs), recvtype, comm) }
 }
 
 /// Calls [`PMPI_Allgatherv_c`].
@@ -123,7 +135,10 @@ pub unsafe extern "C" fn MPI_Allgatherv_c(sendbuf: *const c_void, sendcount: MPI
 pub unsafe extern "C" fn PMPI_Allgatherv_init(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Allgatherv_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::allgatherv_init(sendbuf, MPI_Count::from(sendcount), sendtype,
+        recvbuf, Counts::narrow(recvcounts), Displs::narrow(displs), recvtype, comm, info,
+        request) }
 }
 
 /// Calls [`PMPI_Allgatherv_init`].
@@ -142,7 +157,9 @@ pub unsafe extern "C" fn PMPI_Allgatherv_init_c(sendbuf: *const c_void, sendcoun
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Allgatherv_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::allgatherv_init(sendbuf, sendcount, sendtype, recvbuf,
+        Counts::wide(recvcounts), Displs::wide(displs), recvtype, comm, info, request) }
 }
 
 /// Calls [`PMPI_Allgatherv_init_c`].
@@ -160,7 +177,9 @@ pub unsafe extern "C" fn MPI_Allgatherv_init_c(sendbuf: *const c_void, sendcount
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Allreduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Allreduce")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::allreduce(sendbuf, recvbuf, MPI_Count::from(count), datatype, op,
+        comm) }
 }
 
 /// Calls [`PMPI_Allreduce`].
@@ -175,7 +194,8 @@ pub unsafe extern "C" fn MPI_Allreduce(sendbuf: *const c_void, recvbuf: *mut c_v
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Allreduce_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Allreduce_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::allreduce(sendbuf, recvbuf, count, datatype, op, comm) }
 }
 
 /// Calls [`PMPI_Allreduce_c`].
@@ -191,7 +211,9 @@ pub unsafe extern "C" fn MPI_Allreduce_c(sendbuf: *const c_void, recvbuf: *mut c
 pub unsafe extern "C" fn PMPI_Allreduce_init(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: c_int, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Allreduce_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::allreduce_init(sendbuf, recvbuf, MPI_Count::from(count), datatype,
+        op, comm, info, request) }
 }
 
 /// Calls [`PMPI_Allreduce_init`].
@@ -208,7 +230,9 @@ pub unsafe extern "C" fn MPI_Allreduce_init(sendbuf: *const c_void, recvbuf: *mu
 pub unsafe extern "C" fn PMPI_Allreduce_init_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Allreduce_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info,
+        request) }
 }
 
 /// Calls [`PMPI_Allreduce_init_c`].
@@ -225,7 +249,9 @@ pub unsafe extern "C" fn MPI_Allreduce_init_c(sendbuf: *const c_void, recvbuf: *
 pub unsafe extern "C" fn PMPI_Alltoall(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Alltoall")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::alltoall(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        MPI_Count::from(recvcount), recvtype, comm) }
 }
 
 /// Calls [`PMPI_Alltoall`].
@@ -242,7 +268,9 @@ pub unsafe extern "C" fn MPI_Alltoall(sendbuf: *const c_void, sendcount: c_int,
 pub unsafe extern "C" fn PMPI_Alltoall_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Alltoall_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+        comm) }
 }
 
 /// Calls [`PMPI_Alltoall_c`].
@@ -259,7 +287,9 @@ pub unsafe extern "C" fn MPI_Alltoall_c(sendbuf: *const c_void, sendcount: MPI_C
 pub unsafe extern "C" fn PMPI_Alltoall_init(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Alltoall_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::alltoall_init(sendbuf, MPI_Count::from(sendcount), sendtype,
+        recvbuf, MPI_Count::from(recvcount), recvtype, comm, info, request) }
 }
 
 /// Calls [`PMPI_Alltoall_init`].
@@ -277,7 +307,9 @@ pub unsafe extern "C" fn MPI_Alltoall_init(sendbuf: *const c_void, sendcount: c_
 pub unsafe extern "C" fn PMPI_Alltoall_init_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Alltoall_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        recvtype, comm, info, request) }
 }
 
 /// Calls [`PMPI_Alltoall_init_c`].
@@ -295,7 +327,10 @@ pub unsafe extern "C" fn MPI_Alltoall_init_c(sendbuf: *const c_void, sendcount: 
 pub unsafe extern "C" fn PMPI_Alltoallv(sendbuf: *const c_void, sendcounts: *const c_int,
     sdispls: *const c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int,
     rdispls: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Alltoallv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::alltoallv(sendbuf, Counts::narrow(sendcounts),
+        Displs::narrow(sdispls), sendtype, recvbuf, Counts::narrow(recvcounts),
+        Displs::narrow(rdispls), recvtype, comm) }
 }
 
 /// Calls [`PMPI_Alltoallv`].
@@ -314,7 +349,9 @@ pub unsafe extern "C" fn PMPI_Alltoallv_c(sendbuf: *const c_void, sendcounts: *c
     sdispls: *const MPI_Aint, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const MPI_Count, rdispls: *const MPI_Aint, recvtype: MPI_Datatype,
     comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Alltoallv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::alltoallv(sendbuf, Counts::wide(sendcounts), Displs::wide(sdispls),
+        sendtype, recvbuf, Counts::wide(recvcounts), Displs::wide(rdispls), recvtype, comm) }
 }
 
 /// Calls [`PMPI_Alltoallv_c`].
@@ -334,7 +371,10 @@ pub unsafe extern "C" fn PMPI_Alltoallv_init(sendbuf: *const c_void, sendcounts:
     sdispls: *const c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int,
     rdispls: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Alltoallv_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::alltoallv_init(sendbuf, Counts::narrow(sendcounts),
+        Displs::narrow(sdispls), sendtype, recvbuf, Counts::narrow(recvcounts),
+        Displs::narrow(rdispls), recvtype, comm, info, request) }
 }
 
 /// Calls [`PMPI_Alltoallv_init`].
@@ -354,7 +394,10 @@ pub unsafe extern "C" fn PMPI_Alltoallv_init_c(sendbuf: *const c_void, sendcount
     sdispls: *const MPI_Aint, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const MPI_Count, rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Alltoallv_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::alltoallv_init(sendbuf, Counts::wide(sendcounts),
+        Displs::wide(sdispls), sendtype, recvbuf, Counts::wide(recvcounts), Displs::wide(rdispls),
+        recvtype, comm, info, request) }
 }
 
 /// Calls [`PMPI_Alltoallv_init_c`].
@@ -374,7 +417,10 @@ pub unsafe extern "C" fn PMPI_Alltoallw(sendbuf: *const c_void, sendcounts: *con
     sdispls: *const c_int, sendtypes: *const MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const MPI_Datatype,
     comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Alltoallw")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::alltoallw(sendbuf, Counts::narrow(sendcounts),
+        Displs::narrow(sdispls), sendtypes, recvbuf, Counts::narrow(recvcounts),
+        Displs::narrow(rdispls), recvtypes, comm) }
 }
 
 /// Calls [`PMPI_Alltoallw`].
@@ -394,7 +440,9 @@ pub unsafe extern "C" fn PMPI_Alltoallw_c(sendbuf: *const c_void, sendcounts: *c
     sdispls: *const MPI_Aint, sendtypes: *const MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const MPI_Count, rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype,
     comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Alltoallw_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::alltoallw(sendbuf, Counts::wide(sendcounts), Displs::wide(sdispls),
+        sendtypes, recvbuf, Counts::wide(recvcounts), Displs::wide(rdispls), recvtypes, comm) }
 }
 
 /// Calls [`PMPI_Alltoallw_c`].
@@ -414,7 +462,10 @@ pub unsafe extern "C" fn PMPI_Alltoallw_init(sendbuf: *const c_void, sendcounts:
     sdispls: *const c_int, sendtypes: *const MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Alltoallw_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::alltoallw_init(sendbuf, Counts::narrow(sendcounts),
+        Displs::narrow(sdispls), sendtypes, recvbuf, Counts::narrow(recvcounts),
+        Displs::narrow(rdispls), recvtypes, comm, info, request) }
 }
 
 /// Calls [`PMPI_Alltoallw_init`].
@@ -434,7 +485,10 @@ pub unsafe extern "C" fn PMPI_Alltoallw_init_c(sendbuf: *const c_void, sendcount
     sdispls: *const MPI_Aint, sendtypes: *const MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const MPI_Count, rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype,
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Alltoallw_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::alltoallw_init(sendbuf, Counts::wide(sendcounts),
+        Displs::wide(sdispls), sendtypes, recvbuf, Counts::wide(recvcounts), Displs::wide(rdispls),
+        recvtypes, comm, info, request) }
 }
 
 /// Calls [`PMPI_Alltoallw_init_c`].
@@ -451,7 +505,8 @@ pub unsafe extern "C" fn MPI_Alltoallw_init_c(sendbuf: *const c_void, sendcounts
 /// `MPI_Barrier`, MPI 5.0 section 6.3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Barrier(comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Barrier")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::barrier(comm) }
 }
 
 /// Calls [`PMPI_Barrier`].
@@ -465,7 +520,8 @@ pub unsafe extern "C" fn MPI_Barrier(comm: MPI_Comm) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Barrier_init(comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Barrier_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::barrier_init(comm, info, request) }
 }
 
 /// Calls [`PMPI_Barrier_init`].
@@ -480,7 +536,8 @@ pub unsafe extern "C" fn MPI_Barrier_init(comm: MPI_Comm, info: MPI_Info,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Bcast(buffer: *mut c_void, count: c_int, datatype: MPI_Datatype,
     root: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Bcast")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::bcast(buffer, MPI_Count::from(count), datatype, root, comm) }
 }
 
 /// Calls [`PMPI_Bcast`].
@@ -495,7 +552,8 @@ pub unsafe extern "C" fn MPI_Bcast(buffer: *mut c_void, count: c_int, datatype: 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Bcast_c(buffer: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     root: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Bcast_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::bcast(buffer, count, datatype, root, comm) }
 }
 
 /// Calls [`PMPI_Bcast_c`].
@@ -510,7 +568,9 @@ pub unsafe extern "C" fn MPI_Bcast_c(buffer: *mut c_void, count: MPI_Count, data
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Bcast_init(buffer: *mut c_void, count: c_int, datatype: MPI_Datatype,
     root: c_int, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Bcast_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::bcast_init(buffer, MPI_Count::from(count), datatype, root, comm,
+        info, request) }
 }
 
 /// Calls [`PMPI_Bcast_init`].
@@ -526,7 +586,8 @@ pub unsafe extern "C" fn MPI_Bcast_init(buffer: *mut c_void, count: c_int, datat
 pub unsafe extern "C" fn PMPI_Bcast_init_c(buffer: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Bcast_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::bcast_init(buffer, count, datatype, root, comm, info, request) }
 }
 
 /// Calls [`PMPI_Bcast_init_c`].
@@ -542,7 +603,9 @@ pub unsafe extern "C" fn MPI_Bcast_init_c(buffer: *mut c_void, count: MPI_Count,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Exscan(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Exscan")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::exscan(sendbuf, recvbuf, MPI_Count::from(count), datatype, op,
+        comm) }
 }
 
 /// Calls [`PMPI_Exscan`].
@@ -557,7 +620,8 @@ pub unsafe extern "C" fn MPI_Exscan(sendbuf: *const c_void, recvbuf: *mut c_void
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Exscan_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Exscan_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::exscan(sendbuf, recvbuf, count, datatype, op, comm) }
 }
 
 /// Calls [`PMPI_Exscan_c`].
@@ -573,7 +637,9 @@ pub unsafe extern "C" fn MPI_Exscan_c(sendbuf: *const c_void, recvbuf: *mut c_vo
 pub unsafe extern "C" fn PMPI_Exscan_init(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: c_int, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Exscan_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::exscan_init(sendbuf, recvbuf, MPI_Count::from(count), datatype, op,
+        comm, info, request) }
 }
 
 /// Calls [`PMPI_Exscan_init`].
@@ -590,7 +656,9 @@ pub unsafe extern "C" fn MPI_Exscan_init(sendbuf: *const c_void, recvbuf: *mut c
 pub unsafe extern "C" fn PMPI_Exscan_init_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Exscan_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info,
+        request) }
 }
 
 /// Calls [`PMPI_Exscan_init_c`].
@@ -607,7 +675,9 @@ pub unsafe extern "C" fn MPI_Exscan_init_c(sendbuf: *const c_void, recvbuf: *mut
 pub unsafe extern "C" fn PMPI_Gather(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Gather")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::gather(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        MPI_Count::from(recvcount), recvtype, root, comm) }
 }
 
 /// Calls [`PMPI_Gather`].
@@ -624,7 +694,9 @@ pub unsafe extern "C" fn MPI_Gather(sendbuf: *const c_void, sendcount: c_int,
 pub unsafe extern "C" fn PMPI_Gather_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Gather_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+        root, comm) }
 }
 
 /// Calls [`PMPI_Gather_c`].
@@ -641,7 +713,9 @@ pub unsafe extern "C" fn MPI_Gather_c(sendbuf: *const c_void, sendcount: MPI_Cou
 pub unsafe extern "C" fn PMPI_Gather_init(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Gather_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::gather_init(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        MPI_Count::from(recvcount), recvtype, root, comm, info, request) }
 }
 
 /// Calls [`PMPI_Gather_init`].
@@ -659,7 +733,9 @@ pub unsafe extern "C" fn MPI_Gather_init(sendbuf: *const c_void, sendcount: c_in
 pub unsafe extern "C" fn PMPI_Gather_init_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Gather_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        recvtype, root, comm, info, request) }
 }
 
 /// Calls [`PMPI_Gather_init_c`].
@@ -677,7 +753,9 @@ pub unsafe extern "C" fn MPI_Gather_init_c(sendbuf: *const c_void, sendcount: MP
 pub unsafe extern "C" fn PMPI_Gatherv(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int,
     recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Gatherv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::gatherv(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        Counts::narrow(recvcounts), Displs::narrow(displs), recvtype, root, comm) }
 }
 
 /// Calls [`PMPI_Gatherv`].
@@ -695,7 +773,9 @@ pub unsafe extern "C" fn MPI_Gatherv(sendbuf: *const c_void, sendcount: c_int,
 pub unsafe extern "C" fn PMPI_Gatherv_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     displs: *const MPI_Aint, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Gatherv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::gatherv(sendbuf, sendcount, sendtype, recvbuf,
+        Counts::wide(recvcounts), Displs::wide(displs), recvtype, root, comm) }
 }
 
 /// Calls [`PMPI_Gatherv_c`].
@@ -714,7 +794,9 @@ pub unsafe extern "C" fn PMPI_Gatherv_init(sendbuf: *const c_void, sendcount: c_
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int,
     recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Gatherv_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::gatherv_init(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        Counts::narrow(recvcounts), Displs::narrow(displs), recvtype, root, comm, info, request) }
 }
 
 /// Calls [`PMPI_Gatherv_init`].
@@ -734,7 +816,9 @@ pub unsafe extern "C" fn PMPI_Gatherv_init_c(sendbuf: *const c_void, sendcount: 
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     displs: *const MPI_Aint, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Gatherv_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::gatherv_init(sendbuf, sendcount, sendtype, recvbuf,
+        Counts::wide(recvcounts), Displs::wide(displs), recvtype, root, comm, info, request) }
 }
 
 /// Calls [`PMPI_Gatherv_init_c`].
@@ -753,7 +837,9 @@ pub unsafe extern "C" fn MPI_Gatherv_init_c(sendbuf: *const c_void, sendcount: M
 pub unsafe extern "C" fn PMPI_Iallgather(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Iallgather")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::iallgather(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        MPI_Count::from(recvcount), recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Iallgather`].
@@ -771,7 +857,9 @@ pub unsafe extern "C" fn MPI_Iallgather(sendbuf: *const c_void, sendcount: c_int
 pub unsafe extern "C" fn PMPI_Iallgather_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Iallgather_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Iallgather_c`].
@@ -789,7 +877,9 @@ pub unsafe extern "C" fn MPI_Iallgather_c(sendbuf: *const c_void, sendcount: MPI
 pub unsafe extern "C" fn PMPI_Iallgatherv(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Iallgatherv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::iallgatherv(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        Counts::narrow(recvcounts), Displs::narrow(displs), recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Iallgatherv`].
@@ -808,7 +898,9 @@ pub unsafe extern "C" fn PMPI_Iallgatherv_c(sendbuf: *const c_void, sendcount: M
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Iallgatherv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::iallgatherv(sendbuf, sendcount, sendtype, recvbuf,
+        Counts::wide(recvcounts), Displs::wide(displs), recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Iallgatherv_c`].
@@ -826,7 +918,9 @@ pub unsafe extern "C" fn MPI_Iallgatherv_c(sendbuf: *const c_void, sendcount: MP
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Iallreduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Iallreduce")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::iallreduce(sendbuf, recvbuf, MPI_Count::from(count), datatype, op,
+        comm, request) }
 }
 
 /// Calls [`PMPI_Iallreduce`].
@@ -842,7 +936,8 @@ pub unsafe extern "C" fn MPI_Iallreduce(sendbuf: *const c_void, recvbuf: *mut c_
 pub unsafe extern "C" fn PMPI_Iallreduce_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Iallreduce_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request) }
 }
 
 /// Calls [`PMPI_Iallreduce_c`].
@@ -859,7 +954,9 @@ pub unsafe extern "C" fn MPI_Iallreduce_c(sendbuf: *const c_void, recvbuf: *mut 
 pub unsafe extern "C" fn PMPI_Ialltoall(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ialltoall")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ialltoall(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        MPI_Count::from(recvcount), recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Ialltoall`].
@@ -877,7 +974,9 @@ pub unsafe extern "C" fn MPI_Ialltoall(sendbuf: *const c_void, sendcount: c_int,
 pub unsafe extern "C" fn PMPI_Ialltoall_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ialltoall_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Ialltoall_c`].
@@ -896,7 +995,10 @@ pub unsafe extern "C" fn PMPI_Ialltoallv(sendbuf: *const c_void, sendcounts: *co
     sdispls: *const c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int,
     rdispls: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ialltoallv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ialltoallv(sendbuf, Counts::narrow(sendcounts),
+        Displs::narrow(sdispls), sendtype, recvbuf, Counts::narrow(recvcounts),
+        Displs::narrow(rdispls), recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Ialltoallv`].
@@ -916,7 +1018,10 @@ pub unsafe extern "C" fn PMPI_Ialltoallv_c(sendbuf: *const c_void, sendcounts: *
     sdispls: *const MPI_Aint, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const MPI_Count, rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ialltoallv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ialltoallv(sendbuf, Counts::wide(sendcounts), Displs::wide(sdispls),
+        sendtype, recvbuf, Counts::wide(recvcounts), Displs::wide(rdispls), recvtype, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Ialltoallv_c`].
@@ -936,7 +1041,10 @@ pub unsafe extern "C" fn PMPI_Ialltoallw(sendbuf: *const c_void, sendcounts: *co
     sdispls: *const c_int, sendtypes: *const MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ialltoallw")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ialltoallw(sendbuf, Counts::narrow(sendcounts),
+        Displs::narrow(sdispls), sendtypes, recvbuf, Counts::narrow(recvcounts),
+        Displs::narrow(rdispls), recvtypes, comm, request) }
 }
 
 /// Calls [`PMPI_Ialltoallw`].
@@ -956,7 +1064,10 @@ pub unsafe extern "C" fn PMPI_Ialltoallw_c(sendbuf: *const c_void, sendcounts: *
     sdispls: *const MPI_Aint, sendtypes: *const MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const MPI_Count, rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype,
     comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ialltoallw_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ialltoallw(sendbuf, Counts::wide(sendcounts), Displs::wide(sdispls),
+        sendtypes, recvbuf, Counts::wide(recvcounts), Displs::wide(rdispls), recvtypes, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Ialltoallw_c`].
@@ -973,7 +1084,8 @@ pub unsafe extern "C" fn MPI_Ialltoallw_c(sendbuf: *const c_void, sendcounts: *c
 /// `MPI_Ibarrier`, MPI 5.0 section 6.12.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ibarrier(comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ibarrier")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ibarrier(comm, request) }
 }
 
 /// Calls [`PMPI_Ibarrier`].
@@ -987,7 +1099,9 @@ pub unsafe extern "C" fn MPI_Ibarrier(comm: MPI_Comm, request: *mut MPI_Request)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ibcast(buffer: *mut c_void, count: c_int, datatype: MPI_Datatype,
     root: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ibcast")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ibcast(buffer, MPI_Count::from(count), datatype, root, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Ibcast`].
@@ -1002,7 +1116,8 @@ pub unsafe extern "C" fn MPI_Ibcast(buffer: *mut c_void, count: c_int, datatype:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ibcast_c(buffer: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, root: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ibcast_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ibcast(buffer, count, datatype, root, comm, request) }
 }
 
 /// Calls [`PMPI_Ibcast_c`].
@@ -1017,7 +1132,9 @@ pub unsafe extern "C" fn MPI_Ibcast_c(buffer: *mut c_void, count: MPI_Count, dat
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Iexscan(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Iexscan")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::iexscan(sendbuf, recvbuf, MPI_Count::from(count), datatype, op,
+        comm, request) }
 }
 
 /// Calls [`PMPI_Iexscan`].
@@ -1033,7 +1150,8 @@ pub unsafe extern "C" fn MPI_Iexscan(sendbuf: *const c_void, recvbuf: *mut c_voi
 pub unsafe extern "C" fn PMPI_Iexscan_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Iexscan_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::iexscan(sendbuf, recvbuf, count, datatype, op, comm, request) }
 }
 
 /// Calls [`PMPI_Iexscan_c`].
@@ -1050,7 +1168,9 @@ pub unsafe extern "C" fn MPI_Iexscan_c(sendbuf: *const c_void, recvbuf: *mut c_v
 pub unsafe extern "C" fn PMPI_Igather(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Igather")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::igather(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        MPI_Count::from(recvcount), recvtype, root, comm, request) }
 }
 
 /// Calls [`PMPI_Igather`].
@@ -1068,7 +1188,9 @@ pub unsafe extern "C" fn MPI_Igather(sendbuf: *const c_void, sendcount: c_int,
 pub unsafe extern "C" fn PMPI_Igather_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Igather_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+        root, comm, request) }
 }
 
 /// Calls [`PMPI_Igather_c`].
@@ -1086,7 +1208,9 @@ pub unsafe extern "C" fn MPI_Igather_c(sendbuf: *const c_void, sendcount: MPI_Co
 pub unsafe extern "C" fn PMPI_Igatherv(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int,
     recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Igatherv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::igatherv(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        Counts::narrow(recvcounts), Displs::narrow(displs), recvtype, root, comm, request) }
 }
 
 /// Calls [`PMPI_Igatherv`].
@@ -1105,7 +1229,9 @@ pub unsafe extern "C" fn PMPI_Igatherv_c(sendbuf: *const c_void, sendcount: MPI_
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     displs: *const MPI_Aint, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Igatherv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::igatherv(sendbuf, sendcount, sendtype, recvbuf,
+        Counts::wide(recvcounts), Displs::wide(displs), recvtype, root, comm, request) }
 }
 
 /// Calls [`PMPI_Igatherv_c`].
@@ -1124,7 +1250,9 @@ pub unsafe extern "C" fn MPI_Igatherv_c(sendbuf: *const c_void, sendcount: MPI_C
 pub unsafe extern "C" fn PMPI_Ineighbor_allgather(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ineighbor_allgather")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ineighbor_allgather(sendbuf, MPI_Count::from(sendcount), sendtype,
+        recvbuf, MPI_Count::from(recvcount), recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Ineighbor_allgather`].
@@ -1142,7 +1270,9 @@ pub unsafe extern "C" fn MPI_Ineighbor_allgather(sendbuf: *const c_void, sendcou
 pub unsafe extern "C" fn PMPI_Ineighbor_allgather_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ineighbor_allgather_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf,
+        recvcount, recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Ineighbor_allgather_c`].
@@ -1160,7 +1290,9 @@ pub unsafe extern "C" fn MPI_Ineighbor_allgather_c(sendbuf: *const c_void, sendc
 pub unsafe extern "C" fn PMPI_Ineighbor_allgatherv(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ineighbor_allgatherv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ineighbor_allgatherv(sendbuf, MPI_Count::from(sendcount), sendtype,
+        recvbuf, Counts::narrow(recvcounts), Displs::narrow(displs), recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Ineighbor_allgatherv`].
@@ -1179,7 +1311,9 @@ pub unsafe extern "C" fn PMPI_Ineighbor_allgatherv_c(sendbuf: *const c_void, sen
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ineighbor_allgatherv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf,
+        Counts::wide(recvcounts), Displs::wide(displs), recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Ineighbor_allgatherv_c`].
@@ -1198,7 +1332,9 @@ pub unsafe extern "C" fn MPI_Ineighbor_allgatherv_c(sendbuf: *const c_void, send
 pub unsafe extern "C" fn PMPI_Ineighbor_alltoall(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ineighbor_alltoall")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ineighbor_alltoall(sendbuf, MPI_Count::from(sendcount), sendtype,
+        recvbuf, MPI_Count::from(recvcount), recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Ineighbor_alltoall`].
@@ -1216,7 +1352,9 @@ pub unsafe extern "C" fn MPI_Ineighbor_alltoall(sendbuf: *const c_void, sendcoun
 pub unsafe extern "C" fn PMPI_Ineighbor_alltoall_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ineighbor_alltoall_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Ineighbor_alltoall_c`].
@@ -1235,7 +1373,10 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallv(sendbuf: *const c_void, sendco
     sdispls: *const c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int,
     rdispls: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ineighbor_alltoallv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ineighbor_alltoallv(sendbuf, Counts::narrow(sendcounts),
+        Displs::narrow(sdispls), sendtype, recvbuf, Counts::narrow(recvcounts),
+        Displs::narrow(rdispls), recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Ineighbor_alltoallv`].
@@ -1255,7 +1396,10 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallv_c(sendbuf: *const c_void,
     sendcounts: *const MPI_Count, sdispls: *const MPI_Aint, sendtype: MPI_Datatype,
     recvbuf: *mut c_void, recvcounts: *const MPI_Count, rdispls: *const MPI_Aint,
     recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ineighbor_alltoallv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ineighbor_alltoallv(sendbuf, Counts::wide(sendcounts),
+        Displs::wide(sdispls), sendtype, recvbuf, Counts::wide(recvcounts), Displs::wide(rdispls),
+        recvtype, comm, request) }
 }
 
 /// Calls [`PMPI_Ineighbor_alltoallv_c`].
@@ -1275,7 +1419,10 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallw(sendbuf: *const c_void, sendco
     sdispls: *const MPI_Aint, sendtypes: *const MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const c_int, rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype,
     comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ineighbor_alltoallw")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ineighbor_alltoallw(sendbuf, Counts::narrow(sendcounts),
+        Displs::wide(sdispls), sendtypes, recvbuf, Counts::narrow(recvcounts),
+        Displs::wide(rdispls), recvtypes, comm, request) }
 }
 
 /// Calls [`PMPI_Ineighbor_alltoallw`].
@@ -1295,7 +1442,10 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallw_c(sendbuf: *const c_void,
     sendcounts: *const MPI_Count, sdispls: *const MPI_Aint, sendtypes: *const MPI_Datatype,
     recvbuf: *mut c_void, recvcounts: *const MPI_Count, rdispls: *const MPI_Aint,
     recvtypes: *const MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ineighbor_alltoallw_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ineighbor_alltoallw(sendbuf, Counts::wide(sendcounts),
+        Displs::wide(sdispls), sendtypes, recvbuf, Counts::wide(recvcounts), Displs::wide(rdispls),
+        recvtypes, comm, request) }
 }
 
 /// Calls [`PMPI_Ineighbor_alltoallw_c`].
@@ -1314,7 +1464,9 @@ pub unsafe extern "C" fn MPI_Ineighbor_alltoallw_c(sendbuf: *const c_void,
 pub unsafe extern "C" fn PMPI_Ireduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, op: MPI_Op, root: c_int, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ireduce")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ireduce(sendbuf, recvbuf, MPI_Count::from(count), datatype, op,
+        root, comm, request) }
 }
 
 /// Calls [`PMPI_Ireduce`].
@@ -1331,7 +1483,9 @@ pub unsafe extern "C" fn MPI_Ireduce(sendbuf: *const c_void, recvbuf: *mut c_voi
 pub unsafe extern "C" fn PMPI_Ireduce_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, root: c_int, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ireduce_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ireduce(sendbuf, recvbuf, count, datatype, op, root, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Ireduce_c`].
@@ -1348,7 +1502,9 @@ pub unsafe extern "C" fn MPI_Ireduce_c(sendbuf: *const c_void, recvbuf: *mut c_v
 pub unsafe extern "C" fn PMPI_Ireduce_scatter(sendbuf: *const c_void, recvbuf: *mut c_void,
     recvcounts: *const c_int, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ireduce_scatter")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ireduce_scatter(sendbuf, recvbuf, Counts::narrow(recvcounts),
+        datatype, op, comm, request) }
 }
 
 /// Calls [`PMPI_Ireduce_scatter`].
@@ -1365,7 +1521,9 @@ pub unsafe extern "C" fn MPI_Ireduce_scatter(sendbuf: *const c_void, recvbuf: *m
 pub unsafe extern "C" fn PMPI_Ireduce_scatter_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     recvcounts: *const MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ireduce_scatter_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ireduce_scatter(sendbuf, recvbuf, Counts::wide(recvcounts),
+        datatype, op, comm, request) }
 }
 
 /// Calls [`PMPI_Ireduce_scatter_c`].
@@ -1382,7 +1540,9 @@ pub unsafe extern "C" fn MPI_Ireduce_scatter_c(sendbuf: *const c_void, recvbuf: 
 pub unsafe extern "C" fn PMPI_Ireduce_scatter_block(sendbuf: *const c_void, recvbuf: *mut c_void,
     recvcount: c_int, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ireduce_scatter_block")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ireduce_scatter_block(sendbuf, recvbuf, MPI_Count::from(recvcount),
+        datatype, op, comm, request) }
 }
 
 /// Calls [`PMPI_Ireduce_scatter_block`].
@@ -1399,7 +1559,9 @@ pub unsafe extern "C" fn MPI_Ireduce_scatter_block(sendbuf: *const c_void, recvb
 pub unsafe extern "C" fn PMPI_Ireduce_scatter_block_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     recvcount: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ireduce_scatter_block_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op,
+        comm, request) }
 }
 
 /// Calls [`PMPI_Ireduce_scatter_block_c`].
@@ -1416,7 +1578,9 @@ pub unsafe extern "C" fn MPI_Ireduce_scatter_block_c(sendbuf: *const c_void, rec
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Iscan(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Iscan")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::iscan(sendbuf, recvbuf, MPI_Count::from(count), datatype, op, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Iscan`].
@@ -1432,7 +1596,8 @@ pub unsafe extern "C" fn MPI_Iscan(sendbuf: *const c_void, recvbuf: *mut c_void,
 pub unsafe extern "C" fn PMPI_Iscan_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Iscan_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::iscan(sendbuf, recvbuf, count, datatype, op, comm, request) }
 }
 
 /// Calls [`PMPI_Iscan_c`].
@@ -1448,7 +1613,9 @@ pub unsafe extern "C" fn MPI_Iscan_c(sendbuf: *const c_void, recvbuf: *mut c_voi
 pub unsafe extern "C" fn PMPI_Iscatter(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Iscatter")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::iscatter(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        MPI_Count::from(recvcount), recvtype, root, comm, request) }
 }
 
 /// Calls [`PMPI_Iscatter`].
@@ -1466,7 +1633,9 @@ pub unsafe extern "C" fn MPI_Iscatter(sendbuf: *const c_void, sendcount: c_int,
 pub unsafe extern "C" fn PMPI_Iscatter_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Iscatter_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+        root, comm, request) }
 }
 
 /// Calls [`PMPI_Iscatter_c`].
@@ -1484,7 +1653,10 @@ pub unsafe extern "C" fn MPI_Iscatter_c(sendbuf: *const c_void, sendcount: MPI_C
 pub unsafe extern "C" fn PMPI_Iscatterv(sendbuf: *const c_void, sendcounts: *const c_int,
     displs: *const c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int,
     recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Iscatterv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::iscatterv(sendbuf, Counts::narrow(sendcounts),
+        Displs::narrow(displs), sendtype, recvbuf, MPI_Count::from(recvcount), recvtype, root, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Iscatterv`].
@@ -1502,7 +1674,9 @@ pub unsafe extern "C" fn MPI_Iscatterv(sendbuf: *const c_void, sendcounts: *cons
 pub unsafe extern "C" fn PMPI_Iscatterv_c(sendbuf: *const c_void, sendcounts: *const MPI_Count,
     displs: *const MPI_Aint, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count,
     recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Iscatterv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::iscatterv(sendbuf, Counts::wide(sendcounts), Displs::wide(displs),
+        sendtype, recvbuf, recvcount, recvtype, root, comm, request) }
 }
 
 /// Calls [`PMPI_Iscatterv_c`].
@@ -1520,7 +1694,9 @@ pub unsafe extern "C" fn MPI_Iscatterv_c(sendbuf: *const c_void, sendcounts: *co
 pub unsafe extern "C" fn PMPI_Neighbor_allgather(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Neighbor_allgather")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_allgather(sendbuf, MPI_Count::from(sendcount), sendtype,
+        recvbuf, MPI_Count::from(recvcount), recvtype, comm) }
 }
 
 /// Calls [`PMPI_Neighbor_allgather`].
@@ -1538,7 +1714,9 @@ pub unsafe extern "C" fn MPI_Neighbor_allgather(sendbuf: *const c_void, sendcoun
 pub unsafe extern "C" fn PMPI_Neighbor_allgather_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Neighbor_allgather_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        recvtype, comm) }
 }
 
 /// Calls [`PMPI_Neighbor_allgather_c`].
@@ -1556,7 +1734,9 @@ pub unsafe extern "C" fn MPI_Neighbor_allgather_c(sendbuf: *const c_void, sendco
 pub unsafe extern "C" fn PMPI_Neighbor_allgather_init(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Neighbor_allgather_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_allgather_init(sendbuf, MPI_Count::from(sendcount),
+        sendtype, recvbuf, MPI_Count::from(recvcount), recvtype, comm, info, request) }
 }
 
 /// Calls [`PMPI_Neighbor_allgather_init`].
@@ -1574,7 +1754,9 @@ pub unsafe extern "C" fn MPI_Neighbor_allgather_init(sendbuf: *const c_void, sen
 pub unsafe extern "C" fn PMPI_Neighbor_allgather_init_c(sendbuf: *const c_void,
     sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count,
     recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Neighbor_allgather_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf,
+        recvcount, recvtype, comm, info, request) }
 }
 
 /// Calls [`PMPI_Neighbor_allgather_init_c`].
@@ -1592,7 +1774,9 @@ pub unsafe extern "C" fn MPI_Neighbor_allgather_init_c(sendbuf: *const c_void, s
 pub unsafe extern "C" fn PMPI_Neighbor_allgatherv(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Neighbor_allgatherv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_allgatherv(sendbuf, MPI_Count::from(sendcount), sendtype,
+        recvbuf, Counts::narrow(recvcounts), Displs::narrow(displs), recvtype, comm) }
 }
 
 /// Calls [`PMPI_Neighbor_allgatherv`].
@@ -1610,7 +1794,9 @@ pub unsafe extern "C" fn MPI_Neighbor_allgatherv(sendbuf: *const c_void, sendcou
 pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Neighbor_allgatherv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf,
+        Counts::wide(recvcounts), Displs::wide(displs), recvtype, comm) }
 }
 
 /// Calls [`PMPI_Neighbor_allgatherv_c`].
@@ -1628,7 +1814,10 @@ pub unsafe extern "C" fn MPI_Neighbor_allgatherv_c(sendbuf: *const c_void, sendc
 pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Neighbor_allgatherv_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_allgatherv_init(sendbuf, MPI_Count::from(sendcount),
+        sendtype, recvbuf, Counts::narrow(recvcounts), Displs::narrow(displs), recvtype, comm, info,
+        request) }
 }
 
 /// Calls [`PMPI_Neighbor_allgatherv_init`].
@@ -1647,7 +1836,9 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init_c(sendbuf: *const c_void,
     sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Neighbor_allgatherv_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf,
+        Counts::wide(recvcounts), Displs::wide(displs), recvtype, comm, info, request) }
 }
 
 /// Calls [`PMPI_Neighbor_allgatherv_init_c`].
@@ -1666,7 +1857,9 @@ pub unsafe extern "C" fn MPI_Neighbor_allgatherv_init_c(sendbuf: *const c_void,
 pub unsafe extern "C" fn PMPI_Neighbor_alltoall(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Neighbor_alltoall")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_alltoall(sendbuf, MPI_Count::from(sendcount), sendtype,
+        recvbuf, MPI_Count::from(recvcount), recvtype, comm) }
 }
 
 /// Calls [`PMPI_Neighbor_alltoall`].
@@ -1684,7 +1877,9 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoall(sendbuf: *const c_void, sendcount
 pub unsafe extern "C" fn PMPI_Neighbor_alltoall_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Neighbor_alltoall_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        recvtype, comm) }
 }
 
 /// Calls [`PMPI_Neighbor_alltoall_c`].
@@ -1702,7 +1897,9 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoall_c(sendbuf: *const c_void, sendcou
 pub unsafe extern "C" fn PMPI_Neighbor_alltoall_init(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Neighbor_alltoall_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_alltoall_init(sendbuf, MPI_Count::from(sendcount),
+        sendtype, recvbuf, MPI_Count::from(recvcount), recvtype, comm, info, request) }
 }
 
 /// Calls [`PMPI_Neighbor_alltoall_init`].
@@ -1720,7 +1917,9 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoall_init(sendbuf: *const c_void, send
 pub unsafe extern "C" fn PMPI_Neighbor_alltoall_init_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Neighbor_alltoall_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf,
+        recvcount, recvtype, comm, info, request) }
 }
 
 /// Calls [`PMPI_Neighbor_alltoall_init_c`].
@@ -1738,7 +1937,10 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoall_init_c(sendbuf: *const c_void, se
 pub unsafe extern "C" fn PMPI_Neighbor_alltoallv(sendbuf: *const c_void, sendcounts: *const c_int,
     sdispls: *const c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int,
     rdispls: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Neighbor_alltoallv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_alltoallv(sendbuf, Counts::narrow(sendcounts),
+        Displs::narrow(sdispls), sendtype, recvbuf, Counts::narrow(recvcounts),
+        Displs::narrow(rdispls), recvtype, comm) }
 }
 
 /// Calls [`PMPI_Neighbor_alltoallv`].
@@ -1757,7 +1959,10 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_c(sendbuf: *const c_void,
     sendcounts: *const MPI_Count, sdispls: *const MPI_Aint, sendtype: MPI_Datatype,
     recvbuf: *mut c_void, recvcounts: *const MPI_Count, rdispls: *const MPI_Aint,
     recvtype: MPI_Datatype, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Neighbor_alltoallv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_alltoallv(sendbuf, Counts::wide(sendcounts),
+        Displs::wide(sdispls), sendtype, recvbuf, Counts::wide(recvcounts), Displs::wide(rdispls),
+        recvtype, comm) }
 }
 
 /// Calls [`PMPI_Neighbor_alltoallv_c`].
@@ -1777,7 +1982,10 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_init(sendbuf: *const c_void,
     sendcounts: *const c_int, sdispls: *const c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const c_int, rdispls: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Neighbor_alltoallv_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_alltoallv_init(sendbuf, Counts::narrow(sendcounts),
+        Displs::narrow(sdispls), sendtype, recvbuf, Counts::narrow(recvcounts),
+        Displs::narrow(rdispls), recvtype, comm, info, request) }
 }
 
 /// Calls [`PMPI_Neighbor_alltoallv_init`].
@@ -1797,7 +2005,10 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_init_c(sendbuf: *const c_void,
     sendcounts: *const MPI_Count, sdispls: *const MPI_Aint, sendtype: MPI_Datatype,
     recvbuf: *mut c_void, recvcounts: *const MPI_Count, rdispls: *const MPI_Aint,
     recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Neighbor_alltoallv_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_alltoallv_init(sendbuf, Counts::wide(sendcounts),
+        Displs::wide(sdispls), sendtype, recvbuf, Counts::wide(recvcounts), Displs::wide(rdispls),
+        recvtype, comm, info, request) }
 }
 
 /// Calls [`PMPI_Neighbor_alltoallv_init_c`].
@@ -1817,7 +2028,10 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw(sendbuf: *const c_void, sendcou
     sdispls: *const MPI_Aint, sendtypes: *const MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const c_int, rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype,
     comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Neighbor_alltoallw")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_alltoallw(sendbuf, Counts::narrow(sendcounts),
+        Displs::wide(sdispls), sendtypes, recvbuf, Counts::narrow(recvcounts),
+        Displs::wide(rdispls), recvtypes, comm) }
 }
 
 /// Calls [`PMPI_Neighbor_alltoallw`].
@@ -1837,7 +2051,10 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_c(sendbuf: *const c_void,
     sendcounts: *const MPI_Count, sdispls: *const MPI_Aint, sendtypes: *const MPI_Datatype,
     recvbuf: *mut c_void, recvcounts: *const MPI_Count, rdispls: *const MPI_Aint,
     recvtypes: *const MPI_Datatype, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Neighbor_alltoallw_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_alltoallw(sendbuf, Counts::wide(sendcounts),
+        Displs::wide(sdispls), sendtypes, recvbuf, Counts::wide(recvcounts), Displs::wide(rdispls),
+        recvtypes, comm) }
 }
 
 /// Calls [`PMPI_Neighbor_alltoallw_c`].
@@ -1858,7 +2075,10 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_init(sendbuf: *const c_void,
     recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const MPI_Aint,
     recvtypes: *const MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Neighbor_alltoallw_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_alltoallw_init(sendbuf, Counts::narrow(sendcounts),
+        Displs::wide(sdispls), sendtypes, recvbuf, Counts::narrow(recvcounts),
+        Displs::wide(rdispls), recvtypes, comm, info, request) }
 }
 
 /// Calls [`PMPI_Neighbor_alltoallw_init`].
@@ -1880,7 +2100,10 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(sendbuf: *const c_void,
     recvbuf: *mut c_void, recvcounts: *const MPI_Count, rdispls: *const MPI_Aint,
     recvtypes: *const MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Neighbor_alltoallw_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::neighbor_alltoallw_init(sendbuf, Counts::wide(sendcounts),
+        Displs::wide(sdispls), sendtypes, recvbuf, Counts::wide(recvcounts), Displs::wide(rdispls),
+        recvtypes, comm, info, request) }
 }
 
 /// Calls [`PMPI_Neighbor_alltoallw_init_c`].
@@ -1899,7 +2122,9 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoallw_init_c(sendbuf: *const c_void,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, op: MPI_Op, root: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Reduce")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::reduce(sendbuf, recvbuf, MPI_Count::from(count), datatype, op, root,
+        comm) }
 }
 
 /// Calls [`PMPI_Reduce`].
@@ -1914,7 +2139,8 @@ pub unsafe extern "C" fn MPI_Reduce(sendbuf: *const c_void, recvbuf: *mut c_void
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, root: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Reduce_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::reduce(sendbuf, recvbuf, count, datatype, op, root, comm) }
 }
 
 /// Calls [`PMPI_Reduce_c`].
@@ -1930,7 +2156,9 @@ pub unsafe extern "C" fn MPI_Reduce_c(sendbuf: *const c_void, recvbuf: *mut c_vo
 pub unsafe extern "C" fn PMPI_Reduce_init(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: c_int, datatype: MPI_Datatype, op: MPI_Op, root: c_int, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Reduce_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::reduce_init(sendbuf, recvbuf, MPI_Count::from(count), datatype, op,
+        root, comm, info, request) }
 }
 
 /// Calls [`PMPI_Reduce_init`].
@@ -1947,7 +2175,9 @@ pub unsafe extern "C" fn MPI_Reduce_init(sendbuf: *const c_void, recvbuf: *mut c
 pub unsafe extern "C" fn PMPI_Reduce_init_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, root: c_int, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Reduce_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info,
+        request) }
 }
 
 /// Calls [`PMPI_Reduce_init_c`].
@@ -1963,7 +2193,9 @@ pub unsafe extern "C" fn MPI_Reduce_init_c(sendbuf: *const c_void, recvbuf: *mut
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_scatter(sendbuf: *const c_void, recvbuf: *mut c_void,
     recvcounts: *const c_int, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Reduce_scatter")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::reduce_scatter(sendbuf, recvbuf, Counts::narrow(recvcounts),
+        datatype, op, comm) }
 }
 
 /// Calls [`PMPI_Reduce_scatter`].
@@ -1978,7 +2210,9 @@ pub unsafe extern "C" fn MPI_Reduce_scatter(sendbuf: *const c_void, recvbuf: *mu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_scatter_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     recvcounts: *const MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Reduce_scatter_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::reduce_scatter(sendbuf, recvbuf, Counts::wide(recvcounts), datatype,
+        op, comm) }
 }
 
 /// Calls [`PMPI_Reduce_scatter_c`].
@@ -1993,7 +2227,9 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_c(sendbuf: *const c_void, recvbuf: *
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_scatter_block(sendbuf: *const c_void, recvbuf: *mut c_void,
     recvcount: c_int, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Reduce_scatter_block")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::reduce_scatter_block(sendbuf, recvbuf, MPI_Count::from(recvcount),
+        datatype, op, comm) }
 }
 
 /// Calls [`PMPI_Reduce_scatter_block`].
@@ -2008,7 +2244,9 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_block(sendbuf: *const c_void, recvbu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_scatter_block_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     recvcount: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Reduce_scatter_block_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op,
+        comm) }
 }
 
 /// Calls [`PMPI_Reduce_scatter_block_c`].
@@ -2024,7 +2262,9 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_block_c(sendbuf: *const c_void, recv
 pub unsafe extern "C" fn PMPI_Reduce_scatter_block_init(sendbuf: *const c_void,
     recvbuf: *mut c_void, recvcount: c_int, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Reduce_scatter_block_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::reduce_scatter_block_init(sendbuf, recvbuf,
+        MPI_Count::from(recvcount), datatype, op, comm, info, request) }
 }
 
 /// Calls [`PMPI_Reduce_scatter_block_init`].
@@ -2042,7 +2282,9 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_block_init(sendbuf: *const c_void, r
 pub unsafe extern "C" fn PMPI_Reduce_scatter_block_init_c(sendbuf: *const c_void,
     recvbuf: *mut c_void, recvcount: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Reduce_scatter_block_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op,
+        comm, info, request) }
 }
 
 /// Calls [`PMPI_Reduce_scatter_block_init_c`].
@@ -2060,7 +2302,9 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_block_init_c(sendbuf: *const c_void,
 pub unsafe extern "C" fn PMPI_Reduce_scatter_init(sendbuf: *const c_void, recvbuf: *mut c_void,
     recvcounts: *const c_int, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Reduce_scatter_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::reduce_scatter_init(sendbuf, recvbuf, Counts::narrow(recvcounts),
+        datatype, op, comm, info, request) }
 }
 
 /// Calls [`PMPI_Reduce_scatter_init`].
@@ -2078,7 +2322,9 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_init(sendbuf: *const c_void, recvbuf
 pub unsafe extern "C" fn PMPI_Reduce_scatter_init_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     recvcounts: *const MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Reduce_scatter_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::reduce_scatter_init(sendbuf, recvbuf, Counts::wide(recvcounts),
+        datatype, op, comm, info, request) }
 }
 
 /// Calls [`PMPI_Reduce_scatter_init_c`].
@@ -2095,7 +2341,8 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_init_c(sendbuf: *const c_void, recvb
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Scan(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Scan")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::scan(sendbuf, recvbuf, MPI_Count::from(count), datatype, op, comm) }
 }
 
 /// Calls [`PMPI_Scan`].
@@ -2110,7 +2357,8 @@ pub unsafe extern "C" fn MPI_Scan(sendbuf: *const c_void, recvbuf: *mut c_void, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Scan_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Scan_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::scan(sendbuf, recvbuf, count, datatype, op, comm) }
 }
 
 /// Calls [`PMPI_Scan_c`].
@@ -2126,7 +2374,9 @@ pub unsafe extern "C" fn MPI_Scan_c(sendbuf: *const c_void, recvbuf: *mut c_void
 pub unsafe extern "C" fn PMPI_Scan_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Scan_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::scan_init(sendbuf, recvbuf, MPI_Count::from(count), datatype, op,
+        comm, info, request) }
 }
 
 /// Calls [`PMPI_Scan_init`].
@@ -2143,7 +2393,9 @@ pub unsafe extern "C" fn MPI_Scan_init(sendbuf: *const c_void, recvbuf: *mut c_v
 pub unsafe extern "C" fn PMPI_Scan_init_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Scan_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::scan_init(sendbuf, recvbuf, count, datatype, op, comm, info,
+        request) }
 }
 
 /// Calls [`PMPI_Scan_init_c`].
@@ -2160,7 +2412,9 @@ pub unsafe extern "C" fn MPI_Scan_init_c(sendbuf: *const c_void, recvbuf: *mut c
 pub unsafe extern "C" fn PMPI_Scatter(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Scatter")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::scatter(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        MPI_Count::from(recvcount), recvtype, root, comm) }
 }
 
 /// Calls [`PMPI_Scatter`].
@@ -2177,7 +2431,9 @@ pub unsafe extern "C" fn MPI_Scatter(sendbuf: *const c_void, sendcount: c_int,
 pub unsafe extern "C" fn PMPI_Scatter_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Scatter_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+        root, comm) }
 }
 
 /// Calls [`PMPI_Scatter_c`].
@@ -2195,7 +2451,9 @@ pub unsafe extern "C" fn MPI_Scatter_c(sendbuf: *const c_void, sendcount: MPI_Co
 pub unsafe extern "C" fn PMPI_Scatter_init(sendbuf: *const c_void, sendcount: c_int,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Scatter_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::scatter_init(sendbuf, MPI_Count::from(sendcount), sendtype, recvbuf,
+        MPI_Count::from(recvcount), recvtype, root, comm, info, request) }
 }
 
 /// Calls [`PMPI_Scatter_init`].
@@ -2213,7 +2471,9 @@ pub unsafe extern "C" fn MPI_Scatter_init(sendbuf: *const c_void, sendcount: c_i
 pub unsafe extern "C" fn PMPI_Scatter_init_c(sendbuf: *const c_void, sendcount: MPI_Count,
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Scatter_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        recvtype, root, comm, info, request) }
 }
 
 /// Calls [`PMPI_Scatter_init_c`].
@@ -2231,7 +2491,10 @@ pub unsafe extern "C" fn MPI_Scatter_init_c(sendbuf: *const c_void, sendcount: M
 pub unsafe extern "C" fn PMPI_Scatterv(sendbuf: *const c_void, sendcounts: *const c_int,
     displs: *const c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int,
     recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Scatterv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::scatterv(sendbuf, Counts::narrow(sendcounts),
+        Displs::narrow(displs), sendtype, recvbuf, MPI_Count::from(recvcount), recvtype, root,
+        comm) }
 }
 
 /// Calls [`PMPI_Scatterv`].
@@ -2249,7 +2512,9 @@ pub unsafe extern "C" fn MPI_Scatterv(sendbuf: *const c_void, sendcounts: *const
 pub unsafe extern "C" fn PMPI_Scatterv_c(sendbuf: *const c_void, sendcounts: *const MPI_Count,
     displs: *const MPI_Aint, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count,
     recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Scatterv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::scatterv(sendbuf, Counts::wide(sendcounts), Displs::wide(displs),
+        sendtype, recvbuf, recvcount, recvtype, root, comm) }
 }
 
 /// Calls [`PMPI_Scatterv_c`].
@@ -2268,7 +2533,10 @@ pub unsafe extern "C" fn PMPI_Scatterv_init(sendbuf: *const c_void, sendcounts: 
     displs: *const c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int,
     recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Scatterv_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::scatterv_init(sendbuf, Counts::narrow(sendcounts),
+        Displs::narrow(displs), sendtype, recvbuf, MPI_Count::from(recvcount), recvtype, root, comm,
+        info, request) }
 }
 
 /// Calls [`PMPI_Scatterv_init`].
@@ -2288,7 +2556,9 @@ pub unsafe extern "C" fn PMPI_Scatterv_init_c(sendbuf: *const c_void, sendcounts
     displs: *const MPI_Aint, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count,
     recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Scatterv_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::coll::scatterv_init(sendbuf, Counts::wide(sendcounts),
+        Displs::wide(displs), sendtype, recvbuf, recvcount, recvtype, root, comm, info, request) }
 }
 
 /// Calls [`PMPI_Scatterv_init_c`].

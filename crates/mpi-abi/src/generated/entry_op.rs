@@ -15,7 +15,8 @@ use crate::args::{CountOut, Counts, Displs};
 /// `MPI_Op_commutative`, MPI 5.0 section 6.9.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Op_commutative(op: MPI_Op, commute: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Op_commutative")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::op::op_commutative(op, commute) }
 }
 
 /// Calls [`PMPI_Op_commutative`].
@@ -29,7 +30,8 @@ pub unsafe extern "C" fn MPI_Op_commutative(op: MPI_Op, commute: *mut c_int) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Op_create(user_fn: MPI_User_function, commute: c_int,
     op: *mut MPI_Op) -> c_int {
-    crate::unsupported("MPI_Op_create")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::op::op_create(user_fn, commute, op) }
 }
 
 /// Calls [`PMPI_Op_create`].
@@ -44,7 +46,8 @@ pub unsafe extern "C" fn MPI_Op_create(user_fn: MPI_User_function, commute: c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Op_create_c(user_fn: MPI_User_function_c, commute: c_int,
     op: *mut MPI_Op) -> c_int {
-    crate::unsupported("MPI_Op_create_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::op::op_create_c(user_fn, commute, op) }
 }
 
 /// Calls [`PMPI_Op_create_c`].
@@ -58,7 +61,8 @@ pub unsafe extern "C" fn MPI_Op_create_c(user_fn: MPI_User_function_c, commute: 
 /// `MPI_Op_free`, MPI 5.0 section 6.9.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Op_free(op: *mut MPI_Op) -> c_int {
-    crate::unsupported("MPI_Op_free")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::op::op_free(op) }
 }
 
 /// Calls [`PMPI_Op_free`].
@@ -72,7 +76,8 @@ pub unsafe extern "C" fn MPI_Op_free(op: *mut MPI_Op) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_local(inbuf: *const c_void, inoutbuf: *mut c_void,
     count: c_int, datatype: MPI_Datatype, op: MPI_Op) -> c_int {
-    crate::unsupported("MPI_Reduce_local")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::op::reduce_local(inbuf, inoutbuf, MPI_Count::from(count), datatype, op) }
 }
 
 /// Calls [`PMPI_Reduce_local`].
@@ -87,7 +92,8 @@ pub unsafe extern "C" fn MPI_Reduce_local(inbuf: *const c_void, inoutbuf: *mut c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_local_c(inbuf: *const c_void, inoutbuf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op) -> c_int {
-    crate::unsupported("MPI_Reduce_local_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::op::reduce_local(inbuf, inoutbuf, count, datatype, op) }
 }
 
 /// Calls [`PMPI_Reduce_local_c`].

@@ -3,7 +3,9 @@
 use super::{Data, NOTHING, Plan, Planner, Root, rank, role};
 use crate::datatype::Datatype;
 use crate::op::Op;
-use hpvm_coll::{ReduceScatter, Reduction, Schedule, allreduce, inter, reduce, reduce_scatter, scan};
+use hpvm_coll::{
+    ReduceScatter, Reduction, Schedule, allreduce, inter, reduce, reduce_scatter, scan,
+};
 use std::sync::Arc;
 
 /// What all reductions have: elements, their type, and the operation.

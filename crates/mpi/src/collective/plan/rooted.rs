@@ -37,9 +37,7 @@ impl Planner<'_> {
         let (input, data) = self.blocks(rank(root), send, recv, in_place);
         let schedule = match self.inter() {
             None => gather::schedule_with(self.tables, &input),
-            Some(sides) => {
-                inter::gather::schedule_with(self.tables, &sides, role(root), &input)
-            }
+            Some(sides) => inter::gather::schedule_with(self.tables, &sides, role(root), &input),
         };
         Plan::new(schedule, data, None)
     }
@@ -81,9 +79,7 @@ impl Planner<'_> {
         let (input, data) = self.blocks(rank(root), send, recv, in_place);
         let schedule = match self.inter() {
             None => scatter::schedule_with(self.tables, &input),
-            Some(sides) => {
-                inter::scatter::schedule_with(self.tables, &sides, role(root), &input)
-            }
+            Some(sides) => inter::scatter::schedule_with(self.tables, &sides, role(root), &input),
         };
         Plan::new(schedule, data, None)
     }

@@ -1,0 +1,103 @@
+//! Barrier, allgather and alltoall (sections 6.3, 6.7 and 6.8).
+
+use super::arg::{In, InV, InW, Out, OutV, OutW, apart};
+use super::{Call, forms};
+use crate::args::{Counts, Displs};
+use crate::generated::constants::*;
+use core::ffi::{c_int, c_void};
+use hpvm_mpi::collective::Plan;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::pt2pt::Outgoing;
+
+forms! {
+    () as ();
+    barrier_plan: "Barrier", barrier, ibarrier, barrier_init;
+}
+
+forms! {
+    (sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype)
+    as ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+    allgather_plan: "Allgather", allgather, iallgather, allgather_init;
+    alltoall_plan: "Alltoall", alltoall, ialltoall, alltoall_init;
+}
+
+forms! {
+    (sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcounts: Counts, displs: Displs, recvtype: MPI_Datatype)
+    as ((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype));
+    allgatherv_plan: "Allgatherv", allgatherv, iallgatherv, allgatherv_init;
+}
+
+forms! {
+    (sendbuf: *const c_void, sendcounts: Counts, sdispls: Displs, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcounts: Counts, rdispls: Displs, recvtype: MPI_Datatype)
+    as ((sendbuf, sendcounts, sdispls, sendtype), (recvbuf, recvcounts, rdispls, recvtype));
+    alltoallv_plan: "Alltoallv", alltoallv, ialltoallv, alltoallv_init;
+}
+
+forms! {
+    (sendbuf: *const c_void, sendcounts: Counts, sdispls: Displs, sendtypes: *const MPI_Datatype,
+        recvbuf: *mut c_void, recvcounts: Counts, rdispls: Displs, recvtypes: *const MPI_Datatype)
+    as ((sendbuf, sendcounts, sdispls, sendtypes), (recvbuf, recvcounts, rdispls, recvtypes));
+    alltoallw_plan: "Alltoallw", alltoallw, ialltoallw, alltoallw_init;
+}
+
+unsafe fn barrier_plan(c: Call<'_>) -> Result<Plan> {
+    Ok(c.plan().barrier())
+}
+
+/// The send side of an operation that all ranks may do in place.
+fn sent(c: Call<'_>, send: Out) -> Result<Option<Outgoing<'_>>> {
+    if c.in_place(send.0)? { Ok(None) } else { c.send(send).map(Some) }
+}
+
+unsafe fn allgather_plan(c: Call<'_>, send: Out, recv: In) -> Result<Plan> {
+    let recv = c.recv(recv)?;
+    let send = sent(c, send)?;
+    if let Some(send) = send {
+        let own = recv.ty.extent().wrapping_mul(recv.count) * i64::from(c.comm().rank());
+        let bytes = if c.comm().is_inter() { 0 } else { send.packed_size() as i64 };
+        apart(send.buf, recv.buf.wrapping_offset(own as isize), bytes)?;
+    }
+    Ok(c.plan().allgather(send, recv))
+}
+
+unsafe fn allgatherv_plan(c: Call<'_>, send: Out, recv: InV) -> Result<Plan> {
+    // SAFETY: the arrays have an element for every peer.
+    let recv = unsafe { c.recv_v(recv, c.peers())? };
+    Ok(c.plan().allgatherv(sent(c, send)?, recv.varied()))
+}
+
+unsafe fn alltoall_plan(c: Call<'_>, send: Out, recv: In) -> Result<Plan> {
+    let recv = c.recv(recv)?;
+    let send = sent(c, send)?;
+    if let Some(send) = send {
+        apart(send.buf, recv.buf, send.packed_size() as i64)?;
+    }
+    Ok(c.plan().alltoall(send, recv))
+}
+
+unsafe fn alltoallv_plan(c: Call<'_>, send: OutV, recv: InV) -> Result<Plan> {
+    let n = c.peers();
+    // SAFETY: the arrays have an element for every peer.
+    let recv = unsafe { c.recv_v(recv, n)? };
+    let send = match c.in_place(send.0)? {
+        true => None,
+        // SAFETY: as above.
+        false => Some(unsafe { c.send_v(send, n)? }),
+    };
+    Ok(c.plan().alltoallv(send.as_ref().map(|v| v.varied()), recv.varied()))
+}
+
+unsafe fn alltoallw_plan(c: Call<'_>, send: OutW, recv: InW) -> Result<Plan> {
+    let n = c.peers();
+    // SAFETY: the arrays have an element for every peer.
+    let recv = unsafe { c.recv_w(recv, n)? };
+    let send = match c.in_place(send.0)? {
+        true => None,
+        // SAFETY: as above.
+        false => Some(unsafe { c.send_w(send, n)? }),
+    };
+    Ok(c.plan().alltoallw(send, recv))
+}

@@ -1,0 +1,149 @@
+//! Collective communication (chapter 6) and neighbourhood collectives (section 8.6).
+//!
+//! A call makes a plan of its checked arguments. Its three forms differ only in what they do with
+//! the plan: the blocking one starts it and waits, the non-blocking one starts it, the persistent
+//! one keeps it.
+
+mod arg;
+mod exchange;
+mod neighbour;
+mod reduction;
+mod rooted;
+
+pub(super) use arg::{apart, for_reductions};
+pub use exchange::*;
+pub use neighbour::*;
+pub use reduction::*;
+pub use rooted::*;
+
+use crate::body::check::out;
+use crate::body::pt2pt::keep;
+use crate::generated::constants::*;
+use crate::object::comm::CommObject;
+use crate::object::info;
+use crate::object::request::{CollectivePlan, Template, handle};
+use crate::raise::on_comm;
+use crate::runtime::World;
+use core::ffi::c_int;
+use hpvm_mpi::Comm;
+use hpvm_mpi::collective::{Plan, Planner};
+use hpvm_mpi::error::Result;
+use std::sync::Arc;
+
+/// A collective call on a valid communicator.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    world: &'a World,
+    object: &'a Arc<CommObject>,
+}
+
+impl<'a> Call<'a> {
+    fn comm(&self) -> &'a Comm {
+        &self.object.comm
+    }
+
+    fn plan(&self) -> Planner<'a> {
+        self.world.process.plan(self.comm())
+    }
+}
+
+/// Makes a plan, runs it and waits for its end.
+///
+/// # Safety
+/// The buffers in the plan are those of the call.
+#[inline]
+unsafe fn blocking(
+    function: &'static str,
+    comm: MPI_Comm,
+    plan: impl FnOnce(Call<'_>) -> Result<Plan>,
+) -> c_int {
+    on_comm(function, comm, |w| {
+        let object = w.objects.comm(comm)?.clone();
+        let plan = plan(Call { world: w, object: &object })?;
+        // SAFETY: the program keeps its buffers during the call, and we wait below.
+        let id = unsafe { w.process.start_collective(&object.comm, plan) };
+        w.complete(id).map(drop)
+    })
+}
+
+/// Makes a plan, starts it, and hands out the request.
+///
+/// # Safety
+/// The buffers in the plan are those of the call.
+unsafe fn nonblocking(
+    function: &'static str,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+    plan: impl FnOnce(Call<'_>) -> Result<Plan>,
+) -> c_int {
+    on_comm(function, comm, |w| {
+        out("request", request)?;
+        let object = w.objects.comm(comm)?.clone();
+        let plan = plan(Call { world: w, object: &object })?;
+        // SAFETY: the program keeps its buffers until the request completes.
+        let id = unsafe { w.process.start_collective(&object.comm, plan) };
+        // SAFETY: checked above.
+        unsafe { *request = handle(id) };
+        Ok(())
+    })
+}
+
+/// Makes a plan and keeps it as an inactive request.
+///
+/// # Safety
+/// `request` may be written or is null.
+unsafe fn persistent(
+    function: &'static str,
+    comm: MPI_Comm,
+    info: MPI_Info,
+    request: *mut MPI_Request,
+    plan: impl FnOnce(Call<'_>) -> Result<Plan>,
+) -> c_int {
+    on_comm(function, comm, |w| {
+        out("request", request)?;
+        // No key changes what we do; a handle that is none is still a mistake.
+        info::copy_or_empty(info)?;
+        let object = w.objects.comm(comm)?.clone();
+        let plan = CollectivePlan(plan(Call { world: w, object: &object })?);
+        // SAFETY: the caller's promise.
+        unsafe { keep(w, Template::Collective { comm: object, plan }, request) }
+    })
+}
+
+/// The three forms of operations that take the same arguments: their parameters before the
+/// communicator, how these are handed to the plan, and for each operation the function that makes
+/// its plan, its name in the standard, and the names of the three bodies.
+macro_rules! forms {
+    ($parameters:tt as $arguments:tt;
+        $($plan:ident: $name:literal, $blocking:ident, $start:ident, $init:ident;)*) => {$(
+        forms!(@one $parameters $arguments $plan $name $blocking $start $init);
+    )*};
+    (@one ($($parameter:ident: $ty:ty),*) ($($argument:expr),*)
+        $plan:ident $name:literal $blocking:ident $start:ident $init:ident) => {
+        pub unsafe fn $blocking($($parameter: $ty,)* comm: MPI_Comm) -> c_int {
+            // SAFETY: the caller's promises.
+            let plan = |call: Call<'_>| unsafe { $plan(call $(, $argument)*) };
+            // SAFETY: as above.
+            unsafe { super::blocking(concat!("MPI_", $name), comm, plan) }
+        }
+
+        pub unsafe fn $start(
+            $($parameter: $ty,)* comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
+            // SAFETY: the caller's promises.
+            let plan = |call: Call<'_>| unsafe { $plan(call $(, $argument)*) };
+            // SAFETY: as above.
+            unsafe { super::nonblocking(concat!("MPI_I", stringify!($blocking)), comm, request, plan) }
+        }
+
+        pub unsafe fn $init(
+            $($parameter: $ty,)* comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
+        ) -> c_int {
+            // SAFETY: the caller's promises.
+            let plan = |call: Call<'_>| unsafe { $plan(call $(, $argument)*) };
+            let name = concat!("MPI_", $name, "_init");
+            // SAFETY: as above.
+            unsafe { super::persistent(name, comm, info, request, plan) }
+        }
+    };
+}
+use forms;

@@ -1,0 +1,100 @@
+//! Broadcast, gather and scatter (sections 6.4 to 6.6).
+
+use super::arg::{In, InV, Out, OutV, apart};
+use super::{Call, forms};
+use crate::args::{Counts, Displs};
+use crate::generated::constants::*;
+use core::ffi::{c_int, c_void};
+use hpvm_mpi::collective::Plan;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::pt2pt::Outgoing;
+
+forms! {
+    (buffer: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, root: c_int)
+    as ((buffer, count, datatype), root);
+    bcast_plan: "Bcast", bcast, ibcast, bcast_init;
+}
+
+forms! {
+    (sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype, root: c_int)
+    as ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), root);
+    gather_plan: "Gather", gather, igather, gather_init;
+    scatter_plan: "Scatter", scatter, iscatter, scatter_init;
+}
+
+forms! {
+    (sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcounts: Counts, displs: Displs, recvtype: MPI_Datatype,
+        root: c_int)
+    as ((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype), root);
+    gatherv_plan: "Gatherv", gatherv, igatherv, gatherv_init;
+}
+
+forms! {
+    (sendbuf: *const c_void, sendcounts: Counts, displs: Displs, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype, root: c_int)
+    as ((sendbuf, sendcounts, displs, sendtype), (recvbuf, recvcount, recvtype), root);
+    scatterv_plan: "Scatterv", scatterv, iscatterv, scatterv_init;
+}
+
+unsafe fn bcast_plan(c: Call<'_>, buffer: In, root: c_int) -> Result<Plan> {
+    let part = c.root(root)?;
+    let buffer = match part.is_root || part.is_leaf {
+        true => c.recv(buffer)?,
+        false => c.recv((core::ptr::null_mut(), 0, MPI_BYTE))?,
+    };
+    Ok(c.plan().bcast(part.root, buffer))
+}
+
+unsafe fn gather_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
+    let part = c.root(root)?;
+    let recv = part.is_root.then(|| c.recv(recv)).transpose()?;
+    let send = gathered(c, send, part.is_leaf, part.may_be_in_place())?;
+    if let (Some(send), Some(recv)) = (send, recv) {
+        let own = recv.ty.extent().wrapping_mul(recv.count) * i64::from(c.comm().rank());
+        apart(send.buf, recv.buf.wrapping_offset(own as isize), send.packed_size() as i64)?;
+    }
+    Ok(c.plan().gather(part.root, send, recv))
+}
+
+/// The send side of a gather.
+fn gathered(c: Call<'_>, send: Out, is_leaf: bool, may: bool) -> Result<Option<Outgoing<'_>>> {
+    match !is_leaf || (may && c.in_place(send.0)?) {
+        true => Ok(None),
+        false => c.send(send).map(Some),
+    }
+}
+
+unsafe fn gatherv_plan(c: Call<'_>, send: Out, recv: InV, root: c_int) -> Result<Plan> {
+    let part = c.root(root)?;
+    // SAFETY: at the root the arrays have an element for every peer.
+    let recv = part.is_root.then(|| unsafe { c.recv_v(recv, c.peers()) }).transpose()?;
+    let send = gathered(c, send, part.is_leaf, part.may_be_in_place())?;
+    Ok(c.plan().gatherv(part.root, send, recv.as_ref().map(|v| v.varied())))
+}
+
+unsafe fn scatter_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
+    let part = c.root(root)?;
+    let send = part.is_root.then(|| c.send(send)).transpose()?;
+    let recv = match !part.is_leaf || (part.may_be_in_place() && c.in_place(recv.0)?) {
+        true => None,
+        false => Some(c.recv(recv)?),
+    };
+    if let (Some(send), Some(recv)) = (send, recv) {
+        let own = send.ty.extent().wrapping_mul(send.count) * i64::from(c.comm().rank());
+        apart(send.buf.wrapping_offset(own as isize), recv.buf, send.packed_size() as i64)?;
+    }
+    Ok(c.plan().scatter(part.root, send, recv))
+}
+
+unsafe fn scatterv_plan(c: Call<'_>, send: OutV, recv: In, root: c_int) -> Result<Plan> {
+    let part = c.root(root)?;
+    // SAFETY: at the root the arrays have an element for every peer.
+    let send = part.is_root.then(|| unsafe { c.send_v(send, c.peers()) }).transpose()?;
+    let recv = match !part.is_leaf || (part.may_be_in_place() && c.in_place(recv.0)?) {
+        true => None,
+        false => Some(c.recv(recv)?),
+    };
+    Ok(c.plan().scatterv(part.root, send.as_ref().map(|v| v.varied()), recv))
+}
