@@ -32,6 +32,11 @@ enum Place {
 }
 
 impl Counts {
+    /// Whether the caller used the `_c` form.
+    pub fn is_wide(self) -> bool {
+        matches!(self.0, Array::Count(_))
+    }
+
     /// An array of the `int` form; null is allowed.
     pub fn narrow(counts: *const c_int) -> Counts {
         Counts(Array::Int(counts))
@@ -67,6 +72,11 @@ impl Counts {
 }
 
 impl Displs {
+    /// Whether the displacements are those of a `_c` form that has `MPI_Count` there.
+    pub fn is_count(self) -> bool {
+        matches!(self.0, Array::Count(_))
+    }
+
     /// An array of `int`; null is allowed.
     pub fn narrow(displs: *const c_int) -> Displs {
         Displs(Array::Int(displs))

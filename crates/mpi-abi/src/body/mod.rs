@@ -8,6 +8,7 @@ pub mod buffer;
 pub mod check;
 pub mod coll;
 pub mod comm;
+pub mod datatype;
 pub mod env;
 pub mod errh;
 pub mod op;

@@ -16,7 +16,8 @@ use crate::args::{CountOut, Counts, Displs};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_address(location: *const c_void,
     address: *mut MPI_Aint) -> c_int {
-    crate::unsupported("MPI_Get_address")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::get_address(location, address) }
 }
 
 /// Calls [`PMPI_Get_address`].
@@ -30,7 +31,9 @@ pub unsafe extern "C" fn MPI_Get_address(location: *const c_void, address: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pack(inbuf: *const c_void, incount: c_int, datatype: MPI_Datatype,
     outbuf: *mut c_void, outsize: c_int, position: *mut c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Pack")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::pack(inbuf, MPI_Count::from(incount), datatype, outbuf,
+        MPI_Count::from(outsize), CountOut::narrow(position), comm) }
 }
 
 /// Calls [`PMPI_Pack`].
@@ -46,7 +49,9 @@ pub unsafe extern "C" fn MPI_Pack(inbuf: *const c_void, incount: c_int, datatype
 pub unsafe extern "C" fn PMPI_Pack_c(inbuf: *const c_void, incount: MPI_Count,
     datatype: MPI_Datatype, outbuf: *mut c_void, outsize: MPI_Count, position: *mut MPI_Count,
     comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Pack_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::pack(inbuf, incount, datatype, outbuf, outsize,
+        CountOut::wide(position), comm) }
 }
 
 /// Calls [`PMPI_Pack_c`].
@@ -63,7 +68,9 @@ pub unsafe extern "C" fn MPI_Pack_c(inbuf: *const c_void, incount: MPI_Count,
 pub unsafe extern "C" fn PMPI_Pack_external(datarep: *const c_char, inbuf: *const c_void,
     incount: c_int, datatype: MPI_Datatype, outbuf: *mut c_void, outsize: MPI_Aint,
     position: *mut MPI_Aint) -> c_int {
-    crate::unsupported("MPI_Pack_external")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::pack_external(datarep, inbuf, MPI_Count::from(incount),
+        datatype, outbuf, outsize as MPI_Count, CountOut::aint(position)) }
 }
 
 /// Calls [`PMPI_Pack_external`].
@@ -80,7 +87,9 @@ pub unsafe extern "C" fn MPI_Pack_external(datarep: *const c_char, inbuf: *const
 pub unsafe extern "C" fn PMPI_Pack_external_c(datarep: *const c_char, inbuf: *const c_void,
     incount: MPI_Count, datatype: MPI_Datatype, outbuf: *mut c_void, outsize: MPI_Count,
     position: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Pack_external_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::pack_external(datarep, inbuf, incount, datatype, outbuf,
+        outsize, CountOut::wide(position)) }
 }
 
 /// Calls [`PMPI_Pack_external_c`].
@@ -96,7 +105,9 @@ pub unsafe extern "C" fn MPI_Pack_external_c(datarep: *const c_char, inbuf: *con
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pack_external_size(datarep: *const c_char, incount: c_int,
     datatype: MPI_Datatype, size: *mut MPI_Aint) -> c_int {
-    crate::unsupported("MPI_Pack_external_size")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::pack_external_size(datarep, MPI_Count::from(incount), datatype,
+        CountOut::aint(size)) }
 }
 
 /// Calls [`PMPI_Pack_external_size`].
@@ -111,7 +122,9 @@ pub unsafe extern "C" fn MPI_Pack_external_size(datarep: *const c_char, incount:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pack_external_size_c(datarep: *const c_char, incount: MPI_Count,
     datatype: MPI_Datatype, size: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Pack_external_size_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::pack_external_size(datarep, incount, datatype,
+        CountOut::wide(size)) }
 }
 
 /// Calls [`PMPI_Pack_external_size_c`].
@@ -126,7 +139,9 @@ pub unsafe extern "C" fn MPI_Pack_external_size_c(datarep: *const c_char, incoun
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pack_size(incount: c_int, datatype: MPI_Datatype, comm: MPI_Comm,
     size: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Pack_size")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::pack_size(MPI_Count::from(incount), datatype, comm,
+        CountOut::narrow(size)) }
 }
 
 /// Calls [`PMPI_Pack_size`].
@@ -141,7 +156,8 @@ pub unsafe extern "C" fn MPI_Pack_size(incount: c_int, datatype: MPI_Datatype, c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pack_size_c(incount: MPI_Count, datatype: MPI_Datatype,
     comm: MPI_Comm, size: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Pack_size_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::pack_size(incount, datatype, comm, CountOut::wide(size)) }
 }
 
 /// Calls [`PMPI_Pack_size_c`].
@@ -155,7 +171,8 @@ pub unsafe extern "C" fn MPI_Pack_size_c(incount: MPI_Count, datatype: MPI_Datat
 /// `MPI_Type_commit`, MPI 5.0 section 5.1.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_commit(datatype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_commit")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_commit(datatype) }
 }
 
 /// Calls [`PMPI_Type_commit`].
@@ -169,7 +186,8 @@ pub unsafe extern "C" fn MPI_Type_commit(datatype: *mut MPI_Datatype) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_contiguous(count: c_int, oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_contiguous")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_contiguous(count, oldtype, newtype) }
 }
 
 /// Calls [`PMPI_Type_contiguous`].
@@ -184,7 +202,8 @@ pub unsafe extern "C" fn MPI_Type_contiguous(count: c_int, oldtype: MPI_Datatype
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_contiguous_c(count: MPI_Count, oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_contiguous_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_contiguous_c(count, oldtype, newtype) }
 }
 
 /// Calls [`PMPI_Type_contiguous_c`].
@@ -201,7 +220,10 @@ pub unsafe extern "C" fn PMPI_Type_create_darray(size: c_int, rank: c_int, ndims
     array_of_gsizes: *const c_int, array_of_distribs: *const c_int, array_of_dargs: *const c_int,
     array_of_psizes: *const c_int, order: c_int, oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_darray")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_darray(size, rank, ndims,
+        Counts::narrow(array_of_gsizes), array_of_distribs, array_of_dargs, array_of_psizes, order,
+        oldtype, newtype) }
 }
 
 /// Calls [`PMPI_Type_create_darray`].
@@ -221,7 +243,10 @@ pub unsafe extern "C" fn PMPI_Type_create_darray_c(size: c_int, rank: c_int, ndi
     array_of_gsizes: *const MPI_Count, array_of_distribs: *const c_int,
     array_of_dargs: *const c_int, array_of_psizes: *const c_int, order: c_int,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_darray_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_darray(size, rank, ndims,
+        Counts::wide(array_of_gsizes), array_of_distribs, array_of_dargs, array_of_psizes, order,
+        oldtype, newtype) }
 }
 
 /// Calls [`PMPI_Type_create_darray_c`].
@@ -239,7 +264,8 @@ pub unsafe extern "C" fn MPI_Type_create_darray_c(size: c_int, rank: c_int, ndim
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_create_f90_complex(p: c_int, r: c_int,
     newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_f90_complex")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_f90_complex(p, r, newtype) }
 }
 
 /// Calls [`PMPI_Type_create_f90_complex`].
@@ -254,7 +280,8 @@ pub unsafe extern "C" fn MPI_Type_create_f90_complex(p: c_int, r: c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_create_f90_integer(r: c_int,
     newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_f90_integer")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_f90_integer(r, newtype) }
 }
 
 /// Calls [`PMPI_Type_create_f90_integer`].
@@ -269,7 +296,8 @@ pub unsafe extern "C" fn MPI_Type_create_f90_integer(r: c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_create_f90_real(p: c_int, r: c_int,
     newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_f90_real")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_f90_real(p, r, newtype) }
 }
 
 /// Calls [`PMPI_Type_create_f90_real`].
@@ -285,7 +313,10 @@ pub unsafe extern "C" fn MPI_Type_create_f90_real(p: c_int, r: c_int,
 pub unsafe extern "C" fn PMPI_Type_create_hindexed(count: c_int,
     array_of_blocklengths: *const c_int, array_of_displacements: *const MPI_Aint,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_hindexed")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_hindexed(MPI_Count::from(count),
+        Counts::narrow(array_of_blocklengths), Displs::wide(array_of_displacements), oldtype,
+        newtype) }
 }
 
 /// Calls [`PMPI_Type_create_hindexed`].
@@ -303,7 +334,9 @@ pub unsafe extern "C" fn MPI_Type_create_hindexed(count: c_int, array_of_blockle
 pub unsafe extern "C" fn PMPI_Type_create_hindexed_c(count: MPI_Count,
     array_of_blocklengths: *const MPI_Count, array_of_displacements: *const MPI_Count,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_hindexed_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_hindexed(count, Counts::wide(array_of_blocklengths),
+        Displs::counts(array_of_displacements), oldtype, newtype) }
 }
 
 /// Calls [`PMPI_Type_create_hindexed_c`].
@@ -321,7 +354,9 @@ pub unsafe extern "C" fn MPI_Type_create_hindexed_c(count: MPI_Count,
 pub unsafe extern "C" fn PMPI_Type_create_hindexed_block(count: c_int, blocklength: c_int,
     array_of_displacements: *const MPI_Aint, oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_hindexed_block")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_hindexed_block(MPI_Count::from(count),
+        MPI_Count::from(blocklength), Displs::wide(array_of_displacements), oldtype, newtype) }
 }
 
 /// Calls [`PMPI_Type_create_hindexed_block`].
@@ -339,7 +374,9 @@ pub unsafe extern "C" fn MPI_Type_create_hindexed_block(count: c_int, blocklengt
 pub unsafe extern "C" fn PMPI_Type_create_hindexed_block_c(count: MPI_Count, blocklength: MPI_Count,
     array_of_displacements: *const MPI_Count, oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_hindexed_block_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_hindexed_block(count, blocklength,
+        Displs::counts(array_of_displacements), oldtype, newtype) }
 }
 
 /// Calls [`PMPI_Type_create_hindexed_block_c`].
@@ -356,7 +393,9 @@ pub unsafe extern "C" fn MPI_Type_create_hindexed_block_c(count: MPI_Count, bloc
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_create_hvector(count: c_int, blocklength: c_int,
     stride: MPI_Aint, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_hvector")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_hvector(count, blocklength, stride, oldtype,
+        newtype) }
 }
 
 /// Calls [`PMPI_Type_create_hvector`].
@@ -371,7 +410,9 @@ pub unsafe extern "C" fn MPI_Type_create_hvector(count: c_int, blocklength: c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_create_hvector_c(count: MPI_Count, blocklength: MPI_Count,
     stride: MPI_Count, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_hvector_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_hvector_c(count, blocklength, stride, oldtype,
+        newtype) }
 }
 
 /// Calls [`PMPI_Type_create_hvector_c`].
@@ -387,7 +428,9 @@ pub unsafe extern "C" fn MPI_Type_create_hvector_c(count: MPI_Count, blocklength
 pub unsafe extern "C" fn PMPI_Type_create_indexed_block(count: c_int, blocklength: c_int,
     array_of_displacements: *const c_int, oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_indexed_block")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_indexed_block(MPI_Count::from(count),
+        MPI_Count::from(blocklength), Displs::narrow(array_of_displacements), oldtype, newtype) }
 }
 
 /// Calls [`PMPI_Type_create_indexed_block`].
@@ -405,7 +448,9 @@ pub unsafe extern "C" fn MPI_Type_create_indexed_block(count: c_int, blocklength
 pub unsafe extern "C" fn PMPI_Type_create_indexed_block_c(count: MPI_Count, blocklength: MPI_Count,
     array_of_displacements: *const MPI_Count, oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_indexed_block_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_indexed_block(count, blocklength,
+        Displs::counts(array_of_displacements), oldtype, newtype) }
 }
 
 /// Calls [`PMPI_Type_create_indexed_block_c`].
@@ -422,7 +467,8 @@ pub unsafe extern "C" fn MPI_Type_create_indexed_block_c(count: MPI_Count, block
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_create_resized(oldtype: MPI_Datatype, lb: MPI_Aint,
     extent: MPI_Aint, newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_resized")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_resized(oldtype, lb, extent, newtype) }
 }
 
 /// Calls [`PMPI_Type_create_resized`].
@@ -437,7 +483,8 @@ pub unsafe extern "C" fn MPI_Type_create_resized(oldtype: MPI_Datatype, lb: MPI_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_create_resized_c(oldtype: MPI_Datatype, lb: MPI_Count,
     extent: MPI_Count, newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_resized_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_resized_c(oldtype, lb, extent, newtype) }
 }
 
 /// Calls [`PMPI_Type_create_resized_c`].
@@ -453,7 +500,10 @@ pub unsafe extern "C" fn MPI_Type_create_resized_c(oldtype: MPI_Datatype, lb: MP
 pub unsafe extern "C" fn PMPI_Type_create_struct(count: c_int, array_of_blocklengths: *const c_int,
     array_of_displacements: *const MPI_Aint, array_of_types: *const MPI_Datatype,
     newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_struct")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_struct(MPI_Count::from(count),
+        Counts::narrow(array_of_blocklengths), Displs::wide(array_of_displacements), array_of_types,
+        newtype) }
 }
 
 /// Calls [`PMPI_Type_create_struct`].
@@ -471,7 +521,9 @@ pub unsafe extern "C" fn MPI_Type_create_struct(count: c_int, array_of_blockleng
 pub unsafe extern "C" fn PMPI_Type_create_struct_c(count: MPI_Count,
     array_of_blocklengths: *const MPI_Count, array_of_displacements: *const MPI_Count,
     array_of_types: *const MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_struct_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_struct(count, Counts::wide(array_of_blocklengths),
+        Displs::counts(array_of_displacements), array_of_types, newtype) }
 }
 
 /// Calls [`PMPI_Type_create_struct_c`].
@@ -489,7 +541,10 @@ pub unsafe extern "C" fn MPI_Type_create_struct_c(count: MPI_Count,
 pub unsafe extern "C" fn PMPI_Type_create_subarray(ndims: c_int, array_of_sizes: *const c_int,
     array_of_subsizes: *const c_int, array_of_starts: *const c_int, order: c_int,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_subarray")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_subarray(ndims, Counts::narrow(array_of_sizes),
+        Counts::narrow(array_of_subsizes), Counts::narrow(array_of_starts), order, oldtype,
+        newtype) }
 }
 
 /// Calls [`PMPI_Type_create_subarray`].
@@ -507,7 +562,9 @@ pub unsafe extern "C" fn MPI_Type_create_subarray(ndims: c_int, array_of_sizes: 
 pub unsafe extern "C" fn PMPI_Type_create_subarray_c(ndims: c_int, array_of_sizes: *const MPI_Count,
     array_of_subsizes: *const MPI_Count, array_of_starts: *const MPI_Count, order: c_int,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_create_subarray_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_create_subarray(ndims, Counts::wide(array_of_sizes),
+        Counts::wide(array_of_subsizes), Counts::wide(array_of_starts), order, oldtype, newtype) }
 }
 
 /// Calls [`PMPI_Type_create_subarray_c`].
@@ -523,7 +580,8 @@ pub unsafe extern "C" fn MPI_Type_create_subarray_c(ndims: c_int, array_of_sizes
 /// `MPI_Type_dup`, MPI 5.0 section 5.1.10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_dup")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_dup(oldtype, newtype) }
 }
 
 /// Calls [`PMPI_Type_dup`].
@@ -536,7 +594,8 @@ pub unsafe extern "C" fn MPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_D
 /// `MPI_Type_free`, MPI 5.0 section 5.1.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_free(datatype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_free")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_free(datatype) }
 }
 
 /// Calls [`PMPI_Type_free`].
@@ -551,7 +610,9 @@ pub unsafe extern "C" fn MPI_Type_free(datatype: *mut MPI_Datatype) -> c_int {
 pub unsafe extern "C" fn PMPI_Type_get_contents(datatype: MPI_Datatype, max_integers: c_int,
     max_addresses: c_int, max_datatypes: c_int, array_of_integers: *mut c_int,
     array_of_addresses: *mut MPI_Aint, array_of_datatypes: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_get_contents")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_get_contents(datatype, max_integers, max_addresses,
+        max_datatypes, array_of_integers, array_of_addresses, array_of_datatypes) }
 }
 
 /// Calls [`PMPI_Type_get_contents`].
@@ -570,7 +631,10 @@ pub unsafe extern "C" fn PMPI_Type_get_contents_c(datatype: MPI_Datatype, max_in
     max_addresses: MPI_Count, max_large_counts: MPI_Count, max_datatypes: MPI_Count,
     array_of_integers: *mut c_int, array_of_addresses: *mut MPI_Aint,
     array_of_large_counts: *mut MPI_Count, array_of_datatypes: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_get_contents_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_get_contents_c(datatype, max_integers, max_addresses,
+        max_large_counts, max_datatypes, array_of_integers, array_of_addresses,
+        array_of_large_counts, array_of_datatypes) }
 }
 
 /// Calls [`PMPI_Type_get_contents_c`].
@@ -589,7 +653,9 @@ pub unsafe extern "C" fn MPI_Type_get_contents_c(datatype: MPI_Datatype, max_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_get_envelope(datatype: MPI_Datatype, num_integers: *mut c_int,
     num_addresses: *mut c_int, num_datatypes: *mut c_int, combiner: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Type_get_envelope")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_get_envelope(datatype, num_integers, num_addresses,
+        num_datatypes, combiner) }
 }
 
 /// Calls [`PMPI_Type_get_envelope`].
@@ -606,7 +672,9 @@ pub unsafe extern "C" fn MPI_Type_get_envelope(datatype: MPI_Datatype, num_integ
 pub unsafe extern "C" fn PMPI_Type_get_envelope_c(datatype: MPI_Datatype,
     num_integers: *mut MPI_Count, num_addresses: *mut MPI_Count, num_large_counts: *mut MPI_Count,
     num_datatypes: *mut MPI_Count, combiner: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Type_get_envelope_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_get_envelope_c(datatype, num_integers, num_addresses,
+        num_large_counts, num_datatypes, combiner) }
 }
 
 /// Calls [`PMPI_Type_get_envelope_c`].
@@ -623,7 +691,9 @@ pub unsafe extern "C" fn MPI_Type_get_envelope_c(datatype: MPI_Datatype,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_get_extent(datatype: MPI_Datatype, lb: *mut MPI_Aint,
     extent: *mut MPI_Aint) -> c_int {
-    crate::unsupported("MPI_Type_get_extent")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_get_extent(datatype, CountOut::aint(lb),
+        CountOut::aint(extent)) }
 }
 
 /// Calls [`PMPI_Type_get_extent`].
@@ -638,7 +708,9 @@ pub unsafe extern "C" fn MPI_Type_get_extent(datatype: MPI_Datatype, lb: *mut MP
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_get_extent_c(datatype: MPI_Datatype, lb: *mut MPI_Count,
     extent: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Type_get_extent_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_get_extent(datatype, CountOut::wide(lb),
+        CountOut::wide(extent)) }
 }
 
 /// Calls [`PMPI_Type_get_extent_c`].
@@ -653,7 +725,9 @@ pub unsafe extern "C" fn MPI_Type_get_extent_c(datatype: MPI_Datatype, lb: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_get_extent_x(datatype: MPI_Datatype, lb: *mut MPI_Count,
     extent: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Type_get_extent_x")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_get_extent(datatype, CountOut::wide(lb),
+        CountOut::wide(extent)) }
 }
 
 /// Calls [`PMPI_Type_get_extent_x`].
@@ -668,7 +742,8 @@ pub unsafe extern "C" fn MPI_Type_get_extent_x(datatype: MPI_Datatype, lb: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_get_name(datatype: MPI_Datatype, type_name: *mut c_char,
     resultlen: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Type_get_name")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_get_name(datatype, type_name, resultlen) }
 }
 
 /// Calls [`PMPI_Type_get_name`].
@@ -683,7 +758,9 @@ pub unsafe extern "C" fn MPI_Type_get_name(datatype: MPI_Datatype, type_name: *m
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_get_true_extent(datatype: MPI_Datatype, true_lb: *mut MPI_Aint,
     true_extent: *mut MPI_Aint) -> c_int {
-    crate::unsupported("MPI_Type_get_true_extent")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_get_true_extent(datatype, CountOut::aint(true_lb),
+        CountOut::aint(true_extent)) }
 }
 
 /// Calls [`PMPI_Type_get_true_extent`].
@@ -698,7 +775,9 @@ pub unsafe extern "C" fn MPI_Type_get_true_extent(datatype: MPI_Datatype, true_l
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_get_true_extent_c(datatype: MPI_Datatype,
     true_lb: *mut MPI_Count, true_extent: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Type_get_true_extent_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_get_true_extent(datatype, CountOut::wide(true_lb),
+        CountOut::wide(true_extent)) }
 }
 
 /// Calls [`PMPI_Type_get_true_extent_c`].
@@ -713,7 +792,9 @@ pub unsafe extern "C" fn MPI_Type_get_true_extent_c(datatype: MPI_Datatype, true
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_get_true_extent_x(datatype: MPI_Datatype,
     true_lb: *mut MPI_Count, true_extent: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Type_get_true_extent_x")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_get_true_extent(datatype, CountOut::wide(true_lb),
+        CountOut::wide(true_extent)) }
 }
 
 /// Calls [`PMPI_Type_get_true_extent_x`].
@@ -728,7 +809,8 @@ pub unsafe extern "C" fn MPI_Type_get_true_extent_x(datatype: MPI_Datatype, true
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_get_value_index(value_type: MPI_Datatype,
     index_type: MPI_Datatype, pair_type: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_get_value_index")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_get_value_index(value_type, index_type, pair_type) }
 }
 
 /// Calls [`PMPI_Type_get_value_index`].
@@ -744,7 +826,10 @@ pub unsafe extern "C" fn MPI_Type_get_value_index(value_type: MPI_Datatype,
 pub unsafe extern "C" fn PMPI_Type_indexed(count: c_int, array_of_blocklengths: *const c_int,
     array_of_displacements: *const c_int, oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_indexed")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_indexed(MPI_Count::from(count),
+        Counts::narrow(array_of_blocklengths), Displs::narrow(array_of_displacements), oldtype,
+        newtype) }
 }
 
 /// Calls [`PMPI_Type_indexed`].
@@ -762,7 +847,9 @@ pub unsafe extern "C" fn MPI_Type_indexed(count: c_int, array_of_blocklengths: *
 pub unsafe extern "C" fn PMPI_Type_indexed_c(count: MPI_Count,
     array_of_blocklengths: *const MPI_Count, array_of_displacements: *const MPI_Count,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_indexed_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_indexed(count, Counts::wide(array_of_blocklengths),
+        Displs::counts(array_of_displacements), oldtype, newtype) }
 }
 
 /// Calls [`PMPI_Type_indexed_c`].
@@ -779,7 +866,8 @@ pub unsafe extern "C" fn MPI_Type_indexed_c(count: MPI_Count,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_match_size(typeclass: c_int, size: c_int,
     datatype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_match_size")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_match_size(typeclass, size, datatype) }
 }
 
 /// Calls [`PMPI_Type_match_size`].
@@ -794,7 +882,8 @@ pub unsafe extern "C" fn MPI_Type_match_size(typeclass: c_int, size: c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_set_name(datatype: MPI_Datatype,
     type_name: *const c_char) -> c_int {
-    crate::unsupported("MPI_Type_set_name")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_set_name(datatype, type_name) }
 }
 
 /// Calls [`PMPI_Type_set_name`].
@@ -808,7 +897,8 @@ pub unsafe extern "C" fn MPI_Type_set_name(datatype: MPI_Datatype,
 /// `MPI_Type_size`, MPI 5.0 section 5.1.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_size(datatype: MPI_Datatype, size: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Type_size")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_size(datatype, CountOut::narrow(size)) }
 }
 
 /// Calls [`PMPI_Type_size`].
@@ -821,7 +911,8 @@ pub unsafe extern "C" fn MPI_Type_size(datatype: MPI_Datatype, size: *mut c_int)
 /// `MPI_Type_size_c`, MPI 5.0 section 5.1.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_size_c(datatype: MPI_Datatype, size: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Type_size_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_size(datatype, CountOut::wide(size)) }
 }
 
 /// Calls [`PMPI_Type_size_c`].
@@ -834,7 +925,8 @@ pub unsafe extern "C" fn MPI_Type_size_c(datatype: MPI_Datatype, size: *mut MPI_
 /// `MPI_Type_size_x`, MPI 5.0 section 5.1.2. Deprecated since MPI 4.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_size_x(datatype: MPI_Datatype, size: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Type_size_x")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_size(datatype, CountOut::wide(size)) }
 }
 
 /// Calls [`PMPI_Type_size_x`].
@@ -848,7 +940,8 @@ pub unsafe extern "C" fn MPI_Type_size_x(datatype: MPI_Datatype, size: *mut MPI_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_vector(count: c_int, blocklength: c_int, stride: c_int,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_vector")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_vector(count, blocklength, stride, oldtype, newtype) }
 }
 
 /// Calls [`PMPI_Type_vector`].
@@ -863,7 +956,8 @@ pub unsafe extern "C" fn MPI_Type_vector(count: c_int, blocklength: c_int, strid
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_vector_c(count: MPI_Count, blocklength: MPI_Count,
     stride: MPI_Count, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_vector_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::type_vector_c(count, blocklength, stride, oldtype, newtype) }
 }
 
 /// Calls [`PMPI_Type_vector_c`].
@@ -878,7 +972,9 @@ pub unsafe extern "C" fn MPI_Type_vector_c(count: MPI_Count, blocklength: MPI_Co
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Unpack(inbuf: *const c_void, insize: c_int, position: *mut c_int,
     outbuf: *mut c_void, outcount: c_int, datatype: MPI_Datatype, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Unpack")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::unpack(inbuf, MPI_Count::from(insize),
+        CountOut::narrow(position), outbuf, MPI_Count::from(outcount), datatype, comm) }
 }
 
 /// Calls [`PMPI_Unpack`].
@@ -894,7 +990,9 @@ pub unsafe extern "C" fn MPI_Unpack(inbuf: *const c_void, insize: c_int, positio
 pub unsafe extern "C" fn PMPI_Unpack_c(inbuf: *const c_void, insize: MPI_Count,
     position: *mut MPI_Count, outbuf: *mut c_void, outcount: MPI_Count, datatype: MPI_Datatype,
     comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Unpack_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::unpack(inbuf, insize, CountOut::wide(position), outbuf,
+        outcount, datatype, comm) }
 }
 
 /// Calls [`PMPI_Unpack_c`].
@@ -911,7 +1009,9 @@ pub unsafe extern "C" fn MPI_Unpack_c(inbuf: *const c_void, insize: MPI_Count,
 pub unsafe extern "C" fn PMPI_Unpack_external(datarep: *const c_char, inbuf: *const c_void,
     insize: MPI_Aint, position: *mut MPI_Aint, outbuf: *mut c_void, outcount: c_int,
     datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Unpack_external")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::unpack_external(datarep, inbuf, insize as MPI_Count,
+        CountOut::aint(position), outbuf, MPI_Count::from(outcount), datatype) }
 }
 
 /// Calls [`PMPI_Unpack_external`].
@@ -928,7 +1028,9 @@ pub unsafe extern "C" fn MPI_Unpack_external(datarep: *const c_char, inbuf: *con
 pub unsafe extern "C" fn PMPI_Unpack_external_c(datarep: *const c_char, inbuf: *const c_void,
     insize: MPI_Count, position: *mut MPI_Count, outbuf: *mut c_void, outcount: MPI_Count,
     datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Unpack_external_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::unpack_external(datarep, inbuf, insize,
+        CountOut::wide(position), outbuf, outcount, datatype) }
 }
 
 /// Calls [`PMPI_Unpack_external_c`].
@@ -943,8 +1045,8 @@ pub unsafe extern "C" fn MPI_Unpack_external_c(datarep: *const c_char, inbuf: *c
 /// `MPI_Aint_add`, MPI 5.0 section 5.1.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
-    crate::unsupported("MPI_Aint_add");
-    0
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::aint_add(base, disp) }
 }
 
 /// Calls [`PMPI_Aint_add`].
@@ -957,8 +1059,8 @@ pub unsafe extern "C" fn MPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Ain
 /// `MPI_Aint_diff`, MPI 5.0 section 5.1.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint {
-    crate::unsupported("MPI_Aint_diff");
-    0
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::datatype::aint_diff(addr1, addr2) }
 }
 
 /// Calls [`PMPI_Aint_diff`].

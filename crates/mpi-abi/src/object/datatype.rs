@@ -4,7 +4,7 @@ use super::attributes::Attributes;
 use super::{Objects, bad_handle, too_many};
 use crate::generated::constants::{MPI_DATATYPE_NULL, MPI_Datatype};
 use crate::generated::predefined::DATATYPES;
-use hpvm_mpi::datatype::Datatype;
+use hpvm_mpi::datatype::{Combiner, Datatype};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use std::collections::HashMap;
@@ -57,20 +57,50 @@ fn predefined() -> &'static [Option<Arc<TypeObject>>] {
 const FIRST: usize = MPI_DATATYPE_NULL.0;
 
 /// Handles of derived types by the id of the type: functions of the program that get a datatype
-/// (reductions) need a handle for it.
-static HANDLES: Mutex<Option<HashMap<u64, usize>>> = Mutex::new(None);
+/// (reductions) need a handle for it. `MPI_Type_get_contents` gives a type further handles.
+static HANDLES: Mutex<Option<HashMap<u64, Vec<usize>>>> = Mutex::new(None);
 
-fn with_handles<R>(f: impl FnOnce(&mut HashMap<u64, usize>) -> R) -> R {
+fn with_handles<R>(f: impl FnOnce(&mut HashMap<u64, Vec<usize>>) -> R) -> R {
     let mut handles = HANDLES.lock().unwrap_or_else(PoisonError::into_inner);
     f(handles.get_or_insert_with(HashMap::new))
 }
 
+fn a_handle(ty: &Datatype) -> Option<usize> {
+    with_handles(|h| h.get(&ty.id()).and_then(|list| list.last().copied()))
+}
+
 /// A handle that means `ty`, to be shown to a function of the program.
 pub fn handle_of(ty: &Datatype) -> MPI_Datatype {
-    if let Some(entry) = ty.as_predefined() {
-        return MPI_Datatype(entry.abi);
+    let entry = ty.as_predefined().filter(|entry| entry.abi != 0);
+    let predefined = entry.map(|entry| entry.abi);
+    let found = match ty.is_named() {
+        true => predefined,
+        // A duplicate whose handle is freed already looks like the type it duplicates.
+        false => a_handle(ty).or(predefined),
+    };
+    MPI_Datatype(found.unwrap_or(MPI_DATATYPE_NULL.0))
+}
+
+/// Types that `MPI_Type_create_f90_*` made, by constructor and arguments: the same arguments mean
+/// the same type (section 19.1.9).
+static FORTRAN: Mutex<Option<HashMap<FortranKey, Arc<Datatype>>>> = Mutex::new(None);
+
+/// Constructor, precision, range.
+pub type FortranKey = (Combiner, i32, i32);
+
+/// The type of these arguments, made by `make` the first time.
+pub fn fortran_type(
+    key: FortranKey,
+    make: impl FnOnce() -> Result<Arc<Datatype>>,
+) -> Result<Arc<Datatype>> {
+    let mut types = FORTRAN.lock().unwrap_or_else(PoisonError::into_inner);
+    let types = types.get_or_insert_with(HashMap::new);
+    if let Some(ty) = types.get(&key) {
+        return Ok(ty.clone());
     }
-    MPI_Datatype(with_handles(|h| h.get(&ty.id()).copied()).unwrap_or(MPI_DATATYPE_NULL.0))
+    let ty = make()?;
+    types.insert(key, ty.clone());
+    Ok(ty)
 }
 
 impl Objects {
@@ -100,18 +130,39 @@ impl Objects {
     pub fn add_type(&mut self, object: Arc<TypeObject>) -> Result<MPI_Datatype> {
         let id = object.ty.id();
         let handle = self.types.insert(object).ok_or_else(|| too_many("datatypes"))?;
-        with_handles(|h| h.insert(id, handle));
+        with_handles(|h| h.entry(id).or_default().push(handle));
         Ok(MPI_Datatype(handle))
     }
 
-    /// Frees a derived datatype's handle and returns its object, whose attributes are to be
-    /// deleted by the caller.
+    /// A handle that the program gets for a type that exists: the constant one of a named type,
+    /// always the same one of an unnamed predefined type, and a new one of any other.
+    pub fn hand_out_type(&mut self, ty: &Arc<Datatype>) -> Result<MPI_Datatype> {
+        if let Some(entry) = ty.as_predefined().filter(|_| ty.is_named()) {
+            return Ok(MPI_Datatype(entry.abi));
+        }
+        if ty.is_predefined()
+            && let Some(handle) = a_handle(ty)
+            && self.types.get(handle).is_some_and(|object| object.ty.id() == ty.id())
+        {
+            return Ok(MPI_Datatype(handle));
+        }
+        self.add_type(TypeObject::new(ty.clone(), ""))
+    }
+
+    /// Frees a derived datatype's handle and returns its object, whose attributes are deleted.
     pub fn remove_type(&mut self, handle: MPI_Datatype) -> Result<Arc<TypeObject>> {
         let object = self.types.remove(handle.0).ok_or_else(|| {
             let text = "a predefined datatype can't be freed, and this is no other live one";
             Error::new(Class::Type, text)
         })?;
-        with_handles(|h| h.remove(&object.ty.id()));
+        with_handles(|h| {
+            let id = object.ty.id();
+            let Some(list) = h.get_mut(&id) else { return };
+            list.retain(|other| *other != handle.0);
+            if list.is_empty() {
+                h.remove(&id);
+            }
+        });
         Ok(object)
     }
 }
