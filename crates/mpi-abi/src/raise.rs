@@ -140,11 +140,11 @@ pub fn host_name() -> String {
 
 /// Ends the job with `code`: tells the process manager, and ends this process.
 pub fn abort(code: c_int) -> ! {
-    if let Ok(mut w) = enter() {
-        if let Some(manager) = w.job.manager.as_mut() {
-            // It answers by ending us; when it is gone, we end ourselves.
-            let _ = manager.abort(code);
-        }
+    if let Ok(mut w) = enter()
+        && let Some(manager) = w.job.manager.as_mut()
+    {
+        // It answers by ending us; when it is gone, we end ourselves.
+        let _ = manager.abort(code);
     }
     // Of the exit code the low byte arrives; 0 would look like success.
     let code = if code & 0xff == 0 { 1 } else { code & 0xff };

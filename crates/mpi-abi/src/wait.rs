@@ -38,9 +38,11 @@ impl Entered {
         if !self.objects.unfinished.is_empty() {
             moved |= crate::body::comm::poll_unfinished(self);
         }
-        if moved && self.leader && self.shared() {
-            // The leader may sleep on the network while we have just done its work.
-            self.bell().ring();
+        if !self.objects.watched.is_empty() {
+            moved |= crate::body::watch::poll(self);
+        }
+        if moved {
+            self.alarm();
         }
         Ok(moved)
     }
@@ -82,6 +84,14 @@ impl Entered {
             self.sleep();
         } else {
             hpvm_sync::spin_hint();
+        }
+    }
+
+    /// Something ended by other means than the leader's polling: it may sleep on the network.
+    #[inline]
+    pub fn alarm(&mut self) {
+        if self.leader && self.shared() {
+            self.bell().ring();
         }
     }
 

@@ -23,6 +23,7 @@ pub mod process;
 pub mod protocol;
 pub mod pt2pt;
 pub mod request;
+pub mod several;
 pub mod status;
 
 pub use comm::{Channel, Comm};

@@ -499,16 +499,28 @@ impl Inbox {
         }
     }
 
-    fn child_done(&mut self, parent: ReqId, outcome: Option<Outcome>) {
+    /// A request has ended that `parent` waits for.
+    pub(crate) fn child_done(&mut self, parent: ReqId, outcome: Option<Outcome>) {
         let Some(r) = self.requests.get_mut(parent) else { return };
-        if let Some(error) = outcome.and_then(|o| o.error) {
-            r.error.get_or_insert(error);
-        }
-        if let Operation::Collective(Some(c)) = &mut r.op {
-            c.outstanding -= 1;
-            if c.outstanding == 0 {
-                self.ready.push_back(parent);
+        let outcome = outcome.unwrap_or(Outcome::EMPTY);
+        match &mut r.op {
+            Operation::Collective(Some(c)) => {
+                c.outstanding -= 1;
+                if c.outstanding == 0 {
+                    self.ready.push_back(parent);
+                }
             }
+            Operation::Several(s) => {
+                r.status = s.status_of(&outcome).unwrap_or(r.status);
+                if s.ended() {
+                    r.error = r.error.take().or(outcome.error);
+                    return self.complete(parent);
+                }
+            }
+            _ => {}
+        }
+        if let Some(error) = outcome.error {
+            r.error.get_or_insert(error);
         }
     }
 

@@ -9,6 +9,7 @@ use crate::datatype::Datatype;
 use crate::error::{Class, Error};
 use crate::matching::Pattern;
 use crate::pt2pt::packed_size;
+use crate::several::Several;
 use crate::status::Status;
 use hpvm_fm::Rank;
 use std::sync::Arc;
@@ -45,6 +46,8 @@ pub enum Operation {
     Recv(RecvOp),
     /// A collective; taken out of its place while it advances.
     Collective(Option<Box<Collective>>),
+    /// Waits for requests that are its parts.
+    Several(Several),
     /// Completed by somebody outside of the engine (`MPI_Grequest_complete`).
     External,
 }
@@ -82,6 +85,7 @@ impl Operation {
             Operation::Send(op) => Some((op.envelope >> 32) as u32),
             Operation::Recv(op) => Some(op.context),
             Operation::Collective(Some(c)) => Some(c.context()),
+            Operation::Several(s) => Some(s.context()),
             _ => None,
         }
     }
@@ -123,7 +127,7 @@ pub struct Request {
     pub detached: bool,
     pub status: Status,
     pub error: Option<Box<Error>>,
-    /// The collective that waits for this request; it is freed on completion.
+    /// The request that waits for this one, which is freed on completion.
     pub parent: Option<ReqId>,
     /// A context of the communicator it belongs to, for error handlers.
     pub context: Option<u32>,

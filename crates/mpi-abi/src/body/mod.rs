@@ -14,3 +14,4 @@ pub mod errh;
 pub mod op;
 pub mod pt2pt;
 pub mod session;
+pub mod watch;

@@ -99,10 +99,13 @@ pub unsafe fn session_init(
 fn begin(wanted: &Info, handler: Handler) -> Result<MPI_Session> {
     let level = match wanted.get("thread_level") {
         None => MPI_THREAD_SINGLE,
-        Some(name) => LEVELS.iter().find(|(n, _)| *n == name).map(|(_, l)| *l).ok_or_else(|| {
-            let text = format!("info key thread_level is {name:?}; expected an MPI_THREAD constant");
-            wrong(Class::InfoValue, text)
-        })?,
+        Some(name) => {
+            LEVELS.iter().find(|(n, _)| *n == name).map(|(_, l)| *l).ok_or_else(|| {
+                let text =
+                    format!("info key thread_level is {name:?}; expected an MPI_THREAD constant");
+                wrong(Class::InfoValue, text)
+            })?
+        }
     };
     runtime::raise_thread_level(level);
     runtime::start()?;

@@ -16,7 +16,8 @@ use crate::args::{CountOut, Counts, Displs};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Bsend(buf: *const c_void, count: c_int, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Bsend")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::bsend(buf, MPI_Count::from(count), datatype, dest, tag, comm) }
 }
 
 /// Calls [`PMPI_Bsend`].
@@ -31,7 +32,8 @@ pub unsafe extern "C" fn MPI_Bsend(buf: *const c_void, count: c_int, datatype: M
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Bsend_c(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Bsend_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::bsend(buf, count, datatype, dest, tag, comm) }
 }
 
 /// Calls [`PMPI_Bsend_c`].
@@ -46,7 +48,9 @@ pub unsafe extern "C" fn MPI_Bsend_c(buf: *const c_void, count: MPI_Count, datat
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Bsend_init(buf: *const c_void, count: c_int, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Bsend_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::bsend_init(buf, MPI_Count::from(count), datatype, dest, tag, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Bsend_init`].
@@ -62,7 +66,8 @@ pub unsafe extern "C" fn MPI_Bsend_init(buf: *const c_void, count: c_int, dataty
 pub unsafe extern "C" fn PMPI_Bsend_init_c(buf: *const c_void, count: MPI_Count,
     datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Bsend_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::bsend_init(buf, count, datatype, dest, tag, comm, request) }
 }
 
 /// Calls [`PMPI_Bsend_init_c`].
@@ -77,7 +82,8 @@ pub unsafe extern "C" fn MPI_Bsend_init_c(buf: *const c_void, count: MPI_Count,
 /// `MPI_Buffer_attach`, MPI 5.0 section 3.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
-    crate::unsupported("MPI_Buffer_attach")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::buffer_attach(buffer, MPI_Count::from(size)) }
 }
 
 /// Calls [`PMPI_Buffer_attach`].
@@ -90,7 +96,8 @@ pub unsafe extern "C" fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> 
 /// `MPI_Buffer_attach_c`, MPI 5.0 section 3.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Count) -> c_int {
-    crate::unsupported("MPI_Buffer_attach_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::buffer_attach(buffer, size) }
 }
 
 /// Calls [`PMPI_Buffer_attach_c`].
@@ -103,7 +110,8 @@ pub unsafe extern "C" fn MPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Coun
 /// `MPI_Buffer_detach`, MPI 5.0 section 3.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Buffer_detach")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::buffer_detach(buffer_addr, CountOut::narrow(size)) }
 }
 
 /// Calls [`PMPI_Buffer_detach`].
@@ -117,7 +125,8 @@ pub unsafe extern "C" fn MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_detach_c(buffer_addr: *mut c_void,
     size: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Buffer_detach_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::buffer_detach(buffer_addr, CountOut::wide(size)) }
 }
 
 /// Calls [`PMPI_Buffer_detach_c`].
@@ -131,7 +140,8 @@ pub unsafe extern "C" fn MPI_Buffer_detach_c(buffer_addr: *mut c_void,
 /// `MPI_Buffer_flush`, MPI 5.0 section 3.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_flush() -> c_int {
-    crate::unsupported("MPI_Buffer_flush")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::buffer_flush() }
 }
 
 /// Calls [`PMPI_Buffer_flush`].
@@ -144,7 +154,8 @@ pub unsafe extern "C" fn MPI_Buffer_flush() -> c_int {
 /// `MPI_Buffer_iflush`, MPI 5.0 section 3.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_iflush(request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Buffer_iflush")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::buffer_iflush(request) }
 }
 
 /// Calls [`PMPI_Buffer_iflush`].
@@ -172,7 +183,8 @@ pub unsafe extern "C" fn MPI_Cancel(request: *mut MPI_Request) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_attach_buffer(comm: MPI_Comm, buffer: *mut c_void,
     size: c_int) -> c_int {
-    crate::unsupported("MPI_Comm_attach_buffer")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::comm_attach_buffer(comm, buffer, MPI_Count::from(size)) }
 }
 
 /// Calls [`PMPI_Comm_attach_buffer`].
@@ -187,7 +199,8 @@ pub unsafe extern "C" fn MPI_Comm_attach_buffer(comm: MPI_Comm, buffer: *mut c_v
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_attach_buffer_c(comm: MPI_Comm, buffer: *mut c_void,
     size: MPI_Count) -> c_int {
-    crate::unsupported("MPI_Comm_attach_buffer_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::comm_attach_buffer(comm, buffer, size) }
 }
 
 /// Calls [`PMPI_Comm_attach_buffer_c`].
@@ -202,7 +215,8 @@ pub unsafe extern "C" fn MPI_Comm_attach_buffer_c(comm: MPI_Comm, buffer: *mut c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_detach_buffer(comm: MPI_Comm, buffer_addr: *mut c_void,
     size: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Comm_detach_buffer")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::comm_detach_buffer(comm, buffer_addr, CountOut::narrow(size)) }
 }
 
 /// Calls [`PMPI_Comm_detach_buffer`].
@@ -217,7 +231,8 @@ pub unsafe extern "C" fn MPI_Comm_detach_buffer(comm: MPI_Comm, buffer_addr: *mu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_detach_buffer_c(comm: MPI_Comm, buffer_addr: *mut c_void,
     size: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Comm_detach_buffer_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::comm_detach_buffer(comm, buffer_addr, CountOut::wide(size)) }
 }
 
 /// Calls [`PMPI_Comm_detach_buffer_c`].
@@ -231,7 +246,8 @@ pub unsafe extern "C" fn MPI_Comm_detach_buffer_c(comm: MPI_Comm, buffer_addr: *
 /// `MPI_Comm_flush_buffer`, MPI 5.0 section 3.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_flush_buffer(comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_flush_buffer")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::comm_flush_buffer(comm) }
 }
 
 /// Calls [`PMPI_Comm_flush_buffer`].
@@ -245,7 +261,8 @@ pub unsafe extern "C" fn MPI_Comm_flush_buffer(comm: MPI_Comm) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_iflush_buffer(comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Comm_iflush_buffer")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::comm_iflush_buffer(comm, request) }
 }
 
 /// Calls [`PMPI_Comm_iflush_buffer`].
@@ -339,7 +356,8 @@ pub unsafe extern "C" fn MPI_Get_elements_x(status: *const MPI_Status, datatype:
 /// `MPI_Grequest_complete`, MPI 5.0 section 13.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Grequest_complete(request: MPI_Request) -> c_int {
-    crate::unsupported("MPI_Grequest_complete")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::grequest_complete(request) }
 }
 
 /// Calls [`PMPI_Grequest_complete`].
@@ -354,7 +372,9 @@ pub unsafe extern "C" fn MPI_Grequest_complete(request: MPI_Request) -> c_int {
 pub unsafe extern "C" fn PMPI_Grequest_start(query_fn: MPI_Grequest_query_function,
     free_fn: MPI_Grequest_free_function, cancel_fn: MPI_Grequest_cancel_function,
     extra_state: *mut c_void, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Grequest_start")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::grequest_start(query_fn, free_fn, cancel_fn, extra_state,
+        request) }
 }
 
 /// Calls [`PMPI_Grequest_start`].
@@ -370,7 +390,9 @@ pub unsafe extern "C" fn MPI_Grequest_start(query_fn: MPI_Grequest_query_functio
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ibsend(buf: *const c_void, count: c_int, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ibsend")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::ibsend(buf, MPI_Count::from(count), datatype, dest, tag, comm,
+        request) }
 }
 
 /// Calls [`PMPI_Ibsend`].
@@ -385,7 +407,8 @@ pub unsafe extern "C" fn MPI_Ibsend(buf: *const c_void, count: c_int, datatype: 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ibsend_c(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Ibsend_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::ibsend(buf, count, datatype, dest, tag, comm, request) }
 }
 
 /// Calls [`PMPI_Ibsend_c`].
@@ -565,7 +588,9 @@ pub unsafe extern "C" fn PMPI_Isendrecv(sendbuf: *const c_void, sendcount: c_int
     sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: c_int,
     recvtype: MPI_Datatype, source: c_int, recvtag: c_int, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Isendrecv")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::isendrecv(sendbuf, MPI_Count::from(sendcount), sendtype, dest,
+        sendtag, recvbuf, MPI_Count::from(recvcount), recvtype, source, recvtag, comm, request) }
 }
 
 /// Calls [`PMPI_Isendrecv`].
@@ -585,7 +610,9 @@ pub unsafe extern "C" fn PMPI_Isendrecv_c(sendbuf: *const c_void, sendcount: MPI
     sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: MPI_Count,
     recvtype: MPI_Datatype, source: c_int, recvtag: c_int, comm: MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Isendrecv_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+        recvcount, recvtype, source, recvtag, comm, request) }
 }
 
 /// Calls [`PMPI_Isendrecv_c`].
@@ -604,7 +631,9 @@ pub unsafe extern "C" fn MPI_Isendrecv_c(sendbuf: *const c_void, sendcount: MPI_
 pub unsafe extern "C" fn PMPI_Isendrecv_replace(buf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Isendrecv_replace")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::isendrecv_replace(buf, MPI_Count::from(count), datatype, dest,
+        sendtag, source, recvtag, comm, request) }
 }
 
 /// Calls [`PMPI_Isendrecv_replace`].
@@ -622,7 +651,9 @@ pub unsafe extern "C" fn MPI_Isendrecv_replace(buf: *mut c_void, count: c_int,
 pub unsafe extern "C" fn PMPI_Isendrecv_replace_c(buf: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Isendrecv_replace_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::isendrecv_replace(buf, count, datatype, dest, sendtag, source,
+        recvtag, comm, request) }
 }
 
 /// Calls [`PMPI_Isendrecv_replace_c`].
@@ -720,7 +751,8 @@ pub unsafe extern "C" fn MPI_Mrecv_c(buf: *mut c_void, count: MPI_Count, datatyp
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Parrived(request: MPI_Request, partition: c_int,
     flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Parrived")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::parrived(request, partition, flag) }
 }
 
 /// Calls [`PMPI_Parrived`].
@@ -734,7 +766,8 @@ pub unsafe extern "C" fn MPI_Parrived(request: MPI_Request, partition: c_int,
 /// `MPI_Pready`, MPI 5.0 section 4.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pready(partition: c_int, request: MPI_Request) -> c_int {
-    crate::unsupported("MPI_Pready")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::pready(partition, request) }
 }
 
 /// Calls [`PMPI_Pready`].
@@ -748,7 +781,8 @@ pub unsafe extern "C" fn MPI_Pready(partition: c_int, request: MPI_Request) -> c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pready_list(length: c_int, array_of_partitions: *const c_int,
     request: MPI_Request) -> c_int {
-    crate::unsupported("MPI_Pready_list")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::pready_list(length, array_of_partitions, request) }
 }
 
 /// Calls [`PMPI_Pready_list`].
@@ -763,7 +797,8 @@ pub unsafe extern "C" fn MPI_Pready_list(length: c_int, array_of_partitions: *co
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pready_range(partition_low: c_int, partition_high: c_int,
     request: MPI_Request) -> c_int {
-    crate::unsupported("MPI_Pready_range")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::pready_range(partition_low, partition_high, request) }
 }
 
 /// Calls [`PMPI_Pready_range`].
@@ -779,7 +814,9 @@ pub unsafe extern "C" fn MPI_Pready_range(partition_low: c_int, partition_high: 
 pub unsafe extern "C" fn PMPI_Precv_init(buf: *mut c_void, partitions: c_int, count: MPI_Count,
     datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Precv_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::precv_init(buf, partitions, count, datatype, dest, tag, comm, info,
+        request) }
 }
 
 /// Calls [`PMPI_Precv_init`].
@@ -796,7 +833,9 @@ pub unsafe extern "C" fn MPI_Precv_init(buf: *mut c_void, partitions: c_int, cou
 pub unsafe extern "C" fn PMPI_Precv_init_c(buf: *mut c_void, partitions: c_int, count: MPI_Count,
     datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Precv_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::precv_init(buf, partitions, count, datatype, dest, tag, comm, info,
+        request) }
 }
 
 /// Calls [`PMPI_Precv_init_c`].
@@ -829,7 +868,9 @@ pub unsafe extern "C" fn MPI_Probe(source: c_int, tag: c_int, comm: MPI_Comm,
 pub unsafe extern "C" fn PMPI_Psend_init(buf: *const c_void, partitions: c_int, count: MPI_Count,
     datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Psend_init")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::psend_init(buf, partitions, count, datatype, dest, tag, comm, info,
+        request) }
 }
 
 /// Calls [`PMPI_Psend_init`].
@@ -846,7 +887,9 @@ pub unsafe extern "C" fn MPI_Psend_init(buf: *const c_void, partitions: c_int, c
 pub unsafe extern "C" fn PMPI_Psend_init_c(buf: *const c_void, partitions: c_int, count: MPI_Count,
     datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Psend_init_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::psend_init(buf, partitions, count, datatype, dest, tag, comm, info,
+        request) }
 }
 
 /// Calls [`PMPI_Psend_init_c`].
@@ -1235,7 +1278,8 @@ pub unsafe extern "C" fn MPI_Sendrecv_replace_c(buf: *mut c_void, count: MPI_Cou
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_attach_buffer(session: MPI_Session, buffer: *mut c_void,
     size: c_int) -> c_int {
-    crate::unsupported("MPI_Session_attach_buffer")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::session_attach_buffer(session, buffer, MPI_Count::from(size)) }
 }
 
 /// Calls [`PMPI_Session_attach_buffer`].
@@ -1250,7 +1294,8 @@ pub unsafe extern "C" fn MPI_Session_attach_buffer(session: MPI_Session, buffer:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_attach_buffer_c(session: MPI_Session, buffer: *mut c_void,
     size: MPI_Count) -> c_int {
-    crate::unsupported("MPI_Session_attach_buffer_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::session_attach_buffer(session, buffer, size) }
 }
 
 /// Calls [`PMPI_Session_attach_buffer_c`].
@@ -1265,7 +1310,9 @@ pub unsafe extern "C" fn MPI_Session_attach_buffer_c(session: MPI_Session, buffe
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_detach_buffer(session: MPI_Session, buffer_addr: *mut c_void,
     size: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Session_detach_buffer")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::session_detach_buffer(session, buffer_addr,
+        CountOut::narrow(size)) }
 }
 
 /// Calls [`PMPI_Session_detach_buffer`].
@@ -1280,7 +1327,8 @@ pub unsafe extern "C" fn MPI_Session_detach_buffer(session: MPI_Session, buffer_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_detach_buffer_c(session: MPI_Session,
     buffer_addr: *mut c_void, size: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_Session_detach_buffer_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::session_detach_buffer(session, buffer_addr, CountOut::wide(size)) }
 }
 
 /// Calls [`PMPI_Session_detach_buffer_c`].
@@ -1294,7 +1342,8 @@ pub unsafe extern "C" fn MPI_Session_detach_buffer_c(session: MPI_Session, buffe
 /// `MPI_Session_flush_buffer`, MPI 5.0 section 3.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_flush_buffer(session: MPI_Session) -> c_int {
-    crate::unsupported("MPI_Session_flush_buffer")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::session_flush_buffer(session) }
 }
 
 /// Calls [`PMPI_Session_flush_buffer`].
@@ -1308,7 +1357,8 @@ pub unsafe extern "C" fn MPI_Session_flush_buffer(session: MPI_Session) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_iflush_buffer(session: MPI_Session,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Session_iflush_buffer")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::pt2pt::session_iflush_buffer(session, request) }
 }
 
 /// Calls [`PMPI_Session_iflush_buffer`].

@@ -45,6 +45,10 @@ pub struct Objects {
     pub unfinished: Vec<comm::Unfinished>,
     /// Buffer of `MPI_Buffer_attach`.
     pub buffer: crate::body::buffer::Attached,
+    /// Requests that progress has to look at.
+    pub watched: Vec<crate::body::watch::Watched>,
+    /// Tag of the next partition that is sent.
+    pub partition_tag: i32,
     bell: Option<Arc<dyn Doorbell>>,
 }
 
@@ -62,6 +66,8 @@ impl Default for Objects {
             messages: Table::new(Kind::Message),
             unfinished: Vec::new(),
             buffer: Default::default(),
+            watched: Vec::new(),
+            partition_tag: i32::MIN,
             bell: None,
         }
     }

@@ -6,7 +6,7 @@
 
 use super::Objects;
 use crate::generated::constants::*;
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::pt2pt::Mode;
@@ -14,14 +14,24 @@ use hpvm_mpi::{Class, Error, Outcome, ReqId};
 use std::sync::Arc;
 
 use super::comm::CommObject;
+use crate::body::pt2pt::Partitioned;
 
 /// A request that is more than one operation of the engine.
 #[derive(Debug)]
 pub enum RequestObject {
     /// A persistent operation: inactive while `active` is `None`.
-    Persistent { template: Template, active: Option<Active> },
+    Persistent {
+        template: Template,
+        active: Option<Active>,
+    },
     /// A generalised request; the engine's request completes with `MPI_Grequest_complete`.
-    Generalised { functions: Generalised, id: ReqId },
+    /// Once freed by the program it lives on until then.
+    Generalised {
+        functions: Generalised,
+        id: ReqId,
+        freed: bool,
+    },
+    Partitioned(Box<Partitioned>),
 }
 
 /// The current run of a persistent operation.
@@ -58,6 +68,13 @@ pub enum Template {
     },
 }
 
+impl Template {
+    /// A buffered send, which uses an attached buffer.
+    pub fn is_buffered(&self) -> bool {
+        matches!(self, Template::Send { mode: Mode::Buffered, .. })
+    }
+}
+
 /// A collective plan, whose buffers the program promised to keep while the request lives.
 #[derive(Clone, Debug)]
 pub struct CollectivePlan(pub hpvm_mpi::collective::Plan);
@@ -69,6 +86,17 @@ pub struct Generalised {
     pub free: MPI_Grequest_free_function,
     pub cancel: MPI_Grequest_cancel_function,
     pub extra: *mut c_void,
+}
+
+impl Generalised {
+    /// Lets the program free its state. No guard may be held.
+    pub fn release(&self) -> c_int {
+        match self.free {
+            // SAFETY: the program's function and its own argument.
+            Some(free) => unsafe { free(self.extra) },
+            None => MPI_SUCCESS,
+        }
+    }
 }
 
 /// A request handle, sorted.

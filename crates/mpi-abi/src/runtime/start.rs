@@ -124,12 +124,12 @@ pub fn finish() -> Result<()> {
     {
         let mut w = enter()?;
         w.flush()?;
-        if *uses == 1 {
-            if let Some(mut m) = w.job.manager.take() {
-                m.finalize().map_err(manager)?;
-                // The connection stays open until exit: its end tells the manager that we are gone.
-                std::mem::forget(m);
-            }
+        if *uses == 1
+            && let Some(mut m) = w.job.manager.take()
+        {
+            m.finalize().map_err(manager)?;
+            // The connection stays open until exit: its end tells the manager that we are gone.
+            std::mem::forget(m);
         }
     }
     *uses = uses.saturating_sub(1);

@@ -1,5 +1,6 @@
 //! Completing requests: wait, test, free, cancel (sections 3.7.3 to 3.7.6, 3.8.4).
 
+use super::partitioned::free_partitioned;
 use super::status::store;
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
@@ -92,6 +93,7 @@ fn look(w: &World, request: MPI_Request) -> Result<Look> {
             }
             Some(RequestObject::Persistent { active: Some(Active::Running(id)), .. }) => plain(*id),
             Some(RequestObject::Generalised { id, .. }) => plain(*id),
+            Some(RequestObject::Partitioned(p)) => p.active.map_or(Ok(Look::Idle), plain),
             None => Err(bad_request(request)),
         },
     }
@@ -161,7 +163,14 @@ unsafe fn conclude(w: &mut Entered, place: *mut MPI_Request) -> Result<End> {
                     };
                     Ok(End::of(outcome))
                 }
-                Some(RequestObject::Generalised { functions, id }) => {
+                Some(RequestObject::Partitioned(p)) => {
+                    let Some(id) = p.active else { return Ok(End::of(Outcome::EMPTY)) };
+                    let outcome = process.take_outcome(id).ok_or_else(|| bad_request(request))?;
+                    p.settle(process);
+                    p.end();
+                    Ok(End::of(outcome))
+                }
+                Some(RequestObject::Generalised { functions, id, .. }) => {
                     let (functions, id) = (*functions, *id);
                     process.take_outcome(id);
                     objects.requests.remove(n);
@@ -180,11 +189,7 @@ unsafe fn conclude(w: &mut Entered, place: *mut MPI_Request) -> Result<End> {
 fn conclude_generalised(w: &mut Entered, functions: Generalised) -> End {
     let mut status = EMPTY;
     let code = query(w, &functions, &mut status);
-    let freed = w.outside(|| match functions.free {
-        // SAFETY: the program's function and its own argument.
-        Some(free) => unsafe { free(functions.extra) },
-        None => MPI_SUCCESS,
-    });
+    let freed = w.outside(|| functions.release());
     let code = if code != MPI_SUCCESS { code } else { freed };
     let error = (code != MPI_SUCCESS).then(|| {
         let class = Class::from_code(code).unwrap_or(Class::Other);
@@ -533,6 +538,10 @@ pub unsafe fn testsome(
 
 /// The status of a request that is done or idle, which stays as it is.
 fn peek(w: &mut Entered, request: MPI_Request) -> Result<MPI_Status> {
+    let World { objects, process, .. } = &mut **w;
+    if let Some(RequestObject::Partitioned(p)) = objects.requests.get_mut(request.0) {
+        p.settle(process);
+    }
     let outcome =
         |w: &World, id: ReqId| w.process.requests().get(id).map_or(Status::EMPTY, |r| r.status);
     let status = match w.objects.name_request(request)? {
@@ -544,6 +553,9 @@ fn peek(w: &mut Entered, request: MPI_Request) -> Result<MPI_Status> {
                 Some(Active::Ended(o)) => o.status,
                 None => Status::EMPTY,
             },
+            Some(RequestObject::Partitioned(p)) => {
+                p.active.map_or(Status::EMPTY, |id| outcome(w, id))
+            }
             Some(RequestObject::Generalised { functions, .. }) => {
                 let functions = *functions;
                 let mut status = EMPTY;
@@ -665,6 +677,32 @@ pub unsafe fn request_get_status_some(
     })
 }
 
+/// Frees a request that is an object. What is active goes on without it.
+fn free_object(w: &mut Entered, n: usize) -> Result<()> {
+    let World { objects, process, .. } = &mut **w;
+    match objects.requests.get_mut(n) {
+        Some(RequestObject::Partitioned(_)) => return free_partitioned(w, MPI_Request(n)),
+        Some(RequestObject::Generalised { functions, id, freed }) => {
+            let functions = *functions;
+            if process.take_outcome(*id).is_none() {
+                // MPI_Grequest_complete needs it, and lets the program free its state.
+                *freed = true;
+                return Ok(());
+            }
+            objects.requests.remove(n);
+            w.outside(|| functions.release());
+        }
+        Some(RequestObject::Persistent { active, .. }) => {
+            if let Some(Active::Running(id)) = active {
+                process.detach(*id);
+            }
+            objects.requests.remove(n);
+        }
+        None => return Err(bad_request(MPI_Request(n))),
+    }
+    Ok(())
+}
+
 pub unsafe fn request_free(request: *mut MPI_Request) -> c_int {
     on_requests("MPI_Request_free", |w| {
         out("request", request)?;
@@ -676,21 +714,7 @@ pub unsafe fn request_free(request: *mut MPI_Request) -> c_int {
                 look(w, handle)?;
                 w.process.detach(id);
             }
-            Named::Object(n) => match w.objects.requests.remove(n) {
-                Some(RequestObject::Persistent { active: Some(Active::Running(id)), .. }) => {
-                    w.process.detach(id);
-                }
-                Some(RequestObject::Generalised { functions, id }) => {
-                    w.process.detach(id);
-                    w.outside(|| {
-                        if let Some(free) = functions.free {
-                            // SAFETY: the program's function and its own argument.
-                            unsafe { free(functions.extra) };
-                        }
-                    });
-                }
-                _ => {}
-            },
+            Named::Object(n) => free_object(w, n)?,
         }
         // SAFETY: checked above.
         unsafe { *request = MPI_REQUEST_NULL };

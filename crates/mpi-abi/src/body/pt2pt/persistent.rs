@@ -1,5 +1,7 @@
 //! Persistent requests (section 3.9).
 
+use super::partitioned::start_partitioned;
+use crate::body::buffer;
 use crate::body::check::{self, out, wrong};
 use crate::generated::constants::*;
 use crate::object::request::{Active, RequestObject, Template, bad_request};
@@ -61,6 +63,7 @@ send_inits! {
     send_init, "MPI_Send_init", Mode::Standard;
     ssend_init, "MPI_Ssend_init", Mode::Synchronous;
     rsend_init, "MPI_Rsend_init", Mode::Standard;
+    bsend_init, "MPI_Bsend_init", Mode::Buffered;
 }
 
 pub unsafe fn recv_init(
@@ -84,6 +87,14 @@ pub unsafe fn recv_init(
 
 /// Starts an inactive persistent request.
 pub(crate) fn start_one(w: &mut Entered, request: MPI_Request) -> Result<()> {
+    match w.objects.requests.get(request.0) {
+        Some(RequestObject::Partitioned(_)) => return start_partitioned(w, request),
+        Some(RequestObject::Persistent { template, active: None }) if template.is_buffered() => {
+            let template = template.clone();
+            return start_buffered(w, request, template);
+        }
+        _ => {}
+    }
     let World { objects, process, .. } = &mut **w;
     let Some(RequestObject::Persistent { template, active }) = objects.requests.get_mut(request.0)
     else {
@@ -128,6 +139,21 @@ pub(crate) fn start_one(w: &mut Entered, request: MPI_Request) -> Result<()> {
             Active::Running(unsafe { process.start_collective(&comm.comm, plan.0.clone()) })
         }
     });
+    Ok(())
+}
+
+/// A buffered send is complete once its message is in the buffer.
+fn start_buffered(w: &mut Entered, request: MPI_Request, template: Template) -> Result<()> {
+    if let Template::Send { buf, count, ty, dest, tag, comm, .. } = template
+        && let Some(dst) = check::destination(&comm.comm, dest)?
+    {
+        let m = Outgoing { buf: buf as *const u8, count, ty: &ty };
+        // SAFETY: the program keeps the buffer while the request is active.
+        unsafe { buffer::send(w, &comm, m, dst, tag)? };
+    }
+    if let Some(RequestObject::Persistent { active, .. }) = w.objects.requests.get_mut(request.0) {
+        *active = Some(Active::Ended(Outcome::EMPTY));
+    }
     Ok(())
 }
 

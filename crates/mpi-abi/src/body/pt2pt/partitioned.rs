@@ -1,0 +1,495 @@
+//! Partitioned communication (chapter 4).
+//!
+//! Each partition of the sender travels as a message of its own as soon as it is ready. At
+//! `MPI_Psend_init` the sender announces the division of its buffer to the receiver, under the
+//! program's tag, so that pairs are made in the order of the calls; the partitions go under tags
+//! of the library, which are negative. A receiver that has heard the announcement receives the
+//! sender's partitions straight into its buffer, or through a copy where their bounds lie inside
+//! elements of its datatype. Its own division matters for `MPI_Parrived` only.
+
+use crate::body::check::{self, out, wrong};
+use crate::body::watch::Watched;
+use crate::generated::constants::*;
+use crate::object::comm::CommObject;
+use crate::object::request::{Named, RequestObject, bad_request};
+use crate::object::{info, too_many};
+use crate::raise::{on_comm, on_world};
+use crate::runtime::{Entered, World};
+use core::ffi::{c_int, c_void};
+use hpvm_fm::Rank;
+use hpvm_mpi::datatype::Datatype;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::matching::Pattern;
+use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
+use hpvm_mpi::{Channel, Class, Error, Process, ReqId, Status};
+use hpvm_shm::Shm;
+use std::sync::Arc;
+
+/// A partitioned request: inactive while `active` is `None`.
+#[derive(Debug)]
+pub struct Partitioned {
+    side: Side,
+    comm: Arc<CommObject>,
+    /// The other process; `None` for `MPI_PROC_NULL`.
+    peer: Option<Rank>,
+    status: Status,
+    buf: usize,
+    partitions: u32,
+    /// Elements of each partition.
+    count: i64,
+    ty: Arc<Datatype>,
+    pub active: Option<ReqId>,
+}
+
+#[derive(Debug)]
+enum Side {
+    Send {
+        /// Tag of partition 0.
+        tag: i32,
+        /// Which partitions are ready in this run.
+        ready: Vec<bool>,
+    },
+    Recv {
+        /// Where the announcement goes, and the receive of it until that is complete. The box is
+        /// leaked with a request that is freed too early, because the engine may still write.
+        announcement: Box<[u64; WORDS]>,
+        waiting: Option<ReqId>,
+        parts: Vec<Part>,
+    },
+}
+
+/// One of the sender's partitions in the current run.
+#[derive(Debug)]
+struct Part {
+    id: ReqId,
+    /// Packed bytes on their way to an uneven place of the buffer.
+    copy: Option<Vec<u8>>,
+}
+
+/// Words of an announcement: tag of partition 0, number of partitions, bytes of each.
+const WORDS: usize = 3;
+
+/// First tag of a partition; `MPI_ANY_TAG`'s number lies above all of them.
+const FIRST_TAG: i32 = i32::MIN;
+const LAST_TAG: i32 = -1024;
+
+/// The arguments of both calls that make a partitioned request.
+struct Args {
+    buf: *const c_void,
+    partitions: c_int,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    rank: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    info: MPI_Info,
+}
+
+/// Checks the arguments; `side` is filled in by the caller.
+fn prepare(w: &Entered, a: &Args, sends: bool) -> Result<Partitioned> {
+    let comm = w.objects.comm(a.comm)?.clone();
+    info::copy_or_empty(a.info)?;
+    check::send_tag(a.tag)?;
+    let partitions = u32::try_from(a.partitions).ok().filter(|p| *p > 0).ok_or_else(|| {
+        wrong(Class::Arg, format!("{} partitions; expected 1 or more", a.partitions))
+    })?;
+    let ty = check::typed(&w.objects, a.buf, a.count, a.datatype)?;
+    let total = a.count.checked_mul(i64::from(partitions));
+    if total.is_none_or(|n| ty.packed_size(n).is_none()) {
+        let text = format!("{partitions} partitions of {} elements are too many", a.count);
+        return Err(wrong(Class::Count, text));
+    }
+    let peer = check::destination(&comm.comm, a.rank)?;
+    let bytes = ty.size() as u64 * a.count as u64 * u64::from(partitions);
+    let status = match (sends, peer) {
+        (true, _) => Status::EMPTY,
+        (false, None) => Status::FROM_NULL,
+        (false, Some(_)) => Status { source: a.rank, tag: a.tag, bytes, cancelled: false },
+    };
+    let side = match sends {
+        true => Side::Send { tag: 0, ready: vec![false; partitions as usize] },
+        false => {
+            let announcement = Box::new([0; WORDS]);
+            Side::Recv { announcement, waiting: None, parts: Vec::new() }
+        }
+    };
+    let (buf, count) = (a.buf.addr(), a.count);
+    Ok(Partitioned { side, comm, peer, status, buf, partitions, count, ty, active: None })
+}
+
+unsafe fn keep(w: &mut Entered, p: Partitioned, request: *mut MPI_Request) -> Result<()> {
+    let object = RequestObject::Partitioned(Box::new(p));
+    let handle = w.objects.requests.insert(object).ok_or_else(|| too_many("requests"))?;
+    // SAFETY: the caller checked the place.
+    unsafe { *request = MPI_Request(handle) };
+    Ok(())
+}
+
+pub unsafe fn psend_init(
+    buf: *const c_void,
+    partitions: c_int,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    info: MPI_Info,
+    request: *mut MPI_Request,
+) -> c_int {
+    let args = Args { buf, partitions, count, datatype, rank: dest, tag, comm, info };
+    on_comm("MPI_Psend_init", comm, |w| {
+        out("request", request)?;
+        let mut p = prepare(w, &args, true)?;
+        if let Some(dst) = p.peer {
+            let first = take_tags(&mut w.objects.partition_tag, p.partitions);
+            let words = [first as u64, u64::from(p.partitions), p.part_bytes()];
+            let m = Outgoing { buf: words.as_ptr().cast(), count: BYTES, ty: Datatype::byte() };
+            let context = p.comm.comm.context(Channel::Partitioned);
+            // SAFETY: the words live through the call, which copies them.
+            let sent = unsafe { w.process.send(m, dst, context, tag, Mode::Buffered, None) };
+            if let Started::Pending(id) = sent {
+                w.process.detach(id);
+            }
+            p.side = Side::Send { tag: first, ready: vec![false; p.partitions as usize] };
+        }
+        // SAFETY: checked above.
+        unsafe { keep(w, p, request) }
+    })
+}
+
+const BYTES: i64 = (WORDS * size_of::<u64>()) as i64;
+
+/// Tags for `n` partitions. Numbers come round after two thousand million partitions, when the
+/// first ones have long been freed.
+fn take_tags(next: &mut i32, n: u32) -> i32 {
+    let room = LAST_TAG.abs_diff(*next);
+    if *next >= LAST_TAG || room < n {
+        *next = FIRST_TAG;
+    }
+    let first = *next;
+    *next = first.saturating_add_unsigned(n);
+    first
+}
+
+pub unsafe fn precv_init(
+    buf: *mut c_void,
+    partitions: c_int,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    info: MPI_Info,
+    request: *mut MPI_Request,
+) -> c_int {
+    let args = Args { buf, partitions, count, datatype, rank: source, tag, comm, info };
+    on_comm("MPI_Precv_init", comm, |w| {
+        out("request", request)?;
+        let mut p = prepare(w, &args, false)?;
+        if let (Some(src), Side::Recv { announcement, waiting, .. }) = (p.peer, &mut p.side) {
+            let to = announcement.as_mut_ptr().cast();
+            let m = Incoming { buf: to, count: BYTES, ty: Datatype::byte() };
+            let (comm, pattern) = (&p.comm.comm, Pattern { src, tag });
+            // SAFETY: the box stays where it is until the receive is complete, or for ever.
+            let id = unsafe { w.process.recv(m, comm, Channel::Partitioned, pattern, None) };
+            *waiting = Some(id);
+        }
+        // SAFETY: checked above.
+        unsafe { keep(w, p, request) }
+    })
+}
+
+impl Partitioned {
+    /// Packed bytes of one partition.
+    fn part_bytes(&self) -> u64 {
+        self.ty.size() as u64 * self.count as u64
+    }
+
+    fn total(&self) -> i64 {
+        self.count * i64::from(self.partitions)
+    }
+
+    /// Address of element `n` of the buffer.
+    fn element(&self, n: i64) -> usize {
+        self.buf.wrapping_add_signed(n as isize * self.ty.extent() as isize)
+    }
+
+    /// Begins a run. True when the receiver must hear the announcement first.
+    fn start(&mut self, process: &mut Process<Shm>) -> Result<bool> {
+        if self.active.is_some() {
+            return Err(wrong(Class::Request, "the request is active already"));
+        }
+        // A receive holds one part more until it knows its parts.
+        let (parts, wait) = match &mut self.side {
+            Side::Send { ready, .. } => {
+                ready.fill(false);
+                (self.partitions, false)
+            }
+            Side::Recv { .. } => (1, true),
+        };
+        let whole = process.begin_several(&self.comm.comm, parts, Some(self.status));
+        self.active = Some(whole);
+        if self.peer.is_none() && wait {
+            process.end_part(whole, None);
+        }
+        Ok(wait && self.peer.is_some() && !self.match_up(process)?)
+    }
+
+    /// Receives the sender's partitions of this run once they are known. False: not yet.
+    fn match_up(&mut self, process: &mut Process<Shm>) -> Result<bool> {
+        let (Some(whole), Some(src)) = (self.active, self.peer) else { return Ok(true) };
+        let Side::Recv { announcement, waiting, .. } = &mut self.side else { return Ok(true) };
+        if let Some(id) = *waiting {
+            if process.requests().get(id).is_some_and(|r| !r.done) {
+                return Ok(false);
+            }
+            process.take_outcome(id);
+            *waiting = None;
+        }
+        let [tag, theirs, bytes] = **announcement;
+        let capacity = self.part_bytes() * u64::from(self.partitions);
+        let theirs = u32::try_from(theirs).unwrap_or(0);
+        process.expect_parts(whole, theirs);
+        let mut parts = Vec::with_capacity(theirs as usize);
+        for i in 0..theirs {
+            let pattern = Pattern { src, tag: (tag as i32).wrapping_add_unsigned(i) };
+            parts.push(self.receive(process, whole, pattern, u64::from(i) * bytes, bytes));
+        }
+        if bytes * u64::from(theirs) > capacity {
+            let text = format!(
+                "{theirs} partitions of {bytes} bytes are coming for a buffer of {capacity} bytes"
+            );
+            if let Some(r) = process.requests_mut().get_mut(whole) {
+                r.error.get_or_insert(Box::new(Error::new(Class::Truncate, text)));
+            }
+        }
+        if let Side::Recv { parts: place, .. } = &mut self.side {
+            *place = parts;
+        }
+        process.end_part(whole, None);
+        Ok(true)
+    }
+
+    /// Starts to receive `bytes` packed bytes that belong at `position` of the packed buffer.
+    fn receive(
+        &self,
+        process: &mut Process<Shm>,
+        whole: ReqId,
+        pattern: Pattern,
+        position: u64,
+        bytes: u64,
+    ) -> Part {
+        let size = (self.ty.size() as u64).max(1);
+        let inside = position + bytes <= self.part_bytes() * u64::from(self.partitions);
+        let even = inside && position.is_multiple_of(size) && bytes.is_multiple_of(size);
+        let mut copy = (!even).then(|| vec![0u8; bytes as usize]);
+        let m = match &mut copy {
+            Some(copy) => {
+                let buf = copy.as_mut_ptr();
+                Incoming { buf, count: bytes as i64, ty: Datatype::byte() }
+            }
+            None => Incoming {
+                buf: self.element((position / size) as i64) as *mut u8,
+                count: (bytes / size) as i64,
+                ty: &self.ty,
+            },
+        };
+        let comm = &self.comm.comm;
+        // SAFETY: the program keeps its buffer while the request is active, and this request,
+        // which can't be freed before, the copy.
+        let id = unsafe { process.recv_part(whole, m, comm, Channel::Partitioned, pattern) };
+        Part { id, copy }
+    }
+
+    /// Puts partitions that came as a copy into the buffer.
+    pub fn settle(&mut self, process: &Process<Shm>) {
+        let total = self.total();
+        let capacity = self.part_bytes() * u64::from(self.partitions);
+        let (buf, ty) = (self.buf as *mut u8, self.ty.clone());
+        let Side::Recv { announcement, parts, .. } = &mut self.side else { return };
+        let bytes = announcement[2];
+        for (i, part) in parts.iter_mut().enumerate() {
+            if process.requests().get(part.id).is_some() {
+                continue;
+            }
+            let Some(copy) = part.copy.take() else { continue };
+            let position = (i as u64 * bytes).min(capacity);
+            let fits = bytes.min(capacity - position) as usize;
+            // SAFETY: the program gave a buffer of `total` elements; `position + fits` is at most
+            // their packed size.
+            unsafe { ty.unpack(buf, total, position, &copy[..fits]) };
+        }
+    }
+
+    /// The run is over.
+    pub fn end(&mut self) {
+        self.active = None;
+        if let Side::Recv { parts, .. } = &mut self.side {
+            parts.clear();
+        }
+    }
+
+    /// Sends partition `n`, which the program has filled.
+    fn ready(&mut self, process: &mut Process<Shm>, n: c_int) -> Result<()> {
+        let last = self.partitions - 1;
+        let Side::Send { tag, ready } = &mut self.side else {
+            return Err(wrong(Class::Request, "expected a request of MPI_Psend_init"));
+        };
+        let Some(whole) = self.active else {
+            return Err(wrong(Class::Request, "the request is not active: call MPI_Start first"));
+        };
+        let place = usize::try_from(n)
+            .ok()
+            .and_then(|n| ready.get_mut(n))
+            .ok_or_else(|| wrong(Class::Arg, format!("partition {n}; expected 0 to {last}")))?;
+        if core::mem::replace(place, true) {
+            return Err(wrong(Class::Arg, format!("partition {n} is ready already")));
+        }
+        let tag = tag.wrapping_add(n);
+        let Some(dst) = self.peer else {
+            process.end_part(whole, None);
+            return Ok(());
+        };
+        let buf = self.element(i64::from(n) * self.count) as *const u8;
+        let m = Outgoing { buf, count: self.count, ty: &self.ty };
+        let context = self.comm.comm.context(Channel::Partitioned);
+        // SAFETY: the program keeps the partition as it is until the request completes.
+        unsafe { process.send_part(whole, m, dst, context, tag, Mode::Standard) };
+        Ok(())
+    }
+
+    /// Whether partition `n` of a receive is in the buffer.
+    fn arrived(&mut self, process: &Process<Shm>, n: c_int) -> Result<bool> {
+        self.settle(process);
+        let (mine, last) = (self.part_bytes(), self.partitions - 1);
+        let Side::Recv { announcement, waiting, parts } = &self.side else {
+            return Err(wrong(Class::Request, "expected a request of MPI_Precv_init"));
+        };
+        let n = u64::try_from(n)
+            .ok()
+            .filter(|n| *n <= u64::from(last))
+            .ok_or_else(|| wrong(Class::Arg, format!("partition {n}; expected 0 to {last}")))?;
+        let Some(whole) = self.active else { return Ok(true) };
+        if process.requests().get(whole).is_none_or(|r| r.done) {
+            return Ok(true);
+        }
+        let theirs = announcement[2];
+        if waiting.is_some() || theirs == 0 || mine == 0 {
+            return Ok(false);
+        }
+        let first = (n * mine / theirs) as usize;
+        let end = ((n + 1) * mine).div_ceil(theirs) as usize;
+        // A sender that sends less than the buffer has parts for some partitions only; the
+        // others arrive with the whole.
+        let covering = parts.get(first..end);
+        Ok(covering.is_some_and(|p| p.iter().all(|p| process.requests().get(p.id).is_none())))
+    }
+
+    /// Lets go of an inactive request. The announcement may still be on its way: then the receive
+    /// of it stays, so that the next request does not take it for its own.
+    fn release(self) {
+        if let Side::Recv { announcement, waiting: Some(_), .. } = self.side {
+            Box::leak(announcement);
+        }
+    }
+}
+
+/// The partitioned request of a handle, and the process.
+fn open(w: &mut Entered, request: MPI_Request) -> Result<(&mut Partitioned, &mut Process<Shm>)> {
+    if w.objects.name_request(request)? == Named::Null {
+        return Err(wrong(Class::Request, "the request is null"));
+    }
+    let World { objects, process, .. } = &mut **w;
+    match objects.requests.get_mut(request.0) {
+        Some(RequestObject::Partitioned(p)) => Ok((p, process)),
+        _ => Err(wrong(Class::Request, "expected a partitioned request")),
+    }
+}
+
+/// Starts a partitioned request (`MPI_Start`).
+pub(super) fn start_partitioned(w: &mut Entered, request: MPI_Request) -> Result<()> {
+    let (p, process) = open(w, request)?;
+    if p.start(process)? {
+        w.objects.watched.push(Watched::Partitions(request.0));
+    }
+    Ok(())
+}
+
+/// Looks whether the receive of a handle can go on. True: it need not be looked at any more.
+pub(crate) fn partitioned_matched(w: &mut Entered, handle: usize) -> bool {
+    match open(w, MPI_Request(handle)) {
+        Ok((p, process)) => p.match_up(process).unwrap_or(true),
+        Err(_) => true,
+    }
+}
+
+/// Frees a partitioned request (`MPI_Request_free`), which must be inactive.
+pub(super) fn free_partitioned(w: &mut Entered, request: MPI_Request) -> Result<()> {
+    let (p, _) = open(w, request)?;
+    if p.active.is_some() {
+        let text = "the partitioned request is active: complete it before MPI_Request_free";
+        return Err(wrong(Class::Request, text));
+    }
+    match w.objects.requests.remove(request.0) {
+        Some(RequestObject::Partitioned(p)) => p.release(),
+        _ => return Err(bad_request(request)),
+    }
+    Ok(())
+}
+
+pub unsafe fn pready(partition: c_int, request: MPI_Request) -> c_int {
+    on_world("MPI_Pready", |w| {
+        let (p, process) = open(w, request)?;
+        p.ready(process, partition)
+    })
+}
+
+pub unsafe fn pready_range(
+    partition_low: c_int,
+    partition_high: c_int,
+    request: MPI_Request,
+) -> c_int {
+    on_world("MPI_Pready_range", |w| {
+        let (p, process) = open(w, request)?;
+        if partition_low > partition_high {
+            let text = format!("partitions {partition_low} to {partition_high}; expected a range");
+            return Err(wrong(Class::Arg, text));
+        }
+        (partition_low..=partition_high).try_for_each(|n| p.ready(process, n))
+    })
+}
+
+pub unsafe fn pready_list(
+    length: c_int,
+    array_of_partitions: *const c_int,
+    request: MPI_Request,
+) -> c_int {
+    on_world("MPI_Pready_list", |w| {
+        let n = usize::try_from(length)
+            .map_err(|_| wrong(Class::Arg, format!("length is {length}; expected 0 or more")))?;
+        if n > 0 {
+            out("array_of_partitions", array_of_partitions.cast_mut())?;
+        }
+        let (p, process) = open(w, request)?;
+        // SAFETY: the caller gave `length` partitions.
+        (0..n).try_for_each(|i| p.ready(process, unsafe { *array_of_partitions.add(i) }))
+    })
+}
+
+pub unsafe fn parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) -> c_int {
+    on_world("MPI_Parrived", |w| {
+        out("flag", flag)?;
+        w.turn()?;
+        let arrived = match w.objects.name_request(request)? {
+            // A null request counts as complete (section 4.2.2).
+            Named::Null => true,
+            _ => {
+                let (p, process) = open(w, request)?;
+                p.arrived(process, partition)?
+            }
+        };
+        // SAFETY: checked above.
+        unsafe { *flag = c_int::from(arrived) };
+        Ok(())
+    })
+}

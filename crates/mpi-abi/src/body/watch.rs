@@ -1,0 +1,45 @@
+//! Requests whose end depends on more than the engine sees: progress looks at them after each turn.
+
+use crate::runtime::Entered;
+use hpvm_mpi::ReqId;
+
+/// Something to look at.
+#[derive(Debug)]
+pub enum Watched {
+    /// `request` ends when all of `messages` have left.
+    Flush { request: ReqId, messages: Vec<ReqId> },
+    /// A partitioned receive, by its handle, that does not know the sender's partitions yet.
+    Partitions(usize),
+}
+
+/// Looks at everything once. True when something happened.
+#[cold]
+pub fn poll(w: &mut Entered) -> bool {
+    let list = core::mem::take(&mut w.objects.watched);
+    let before = list.len();
+    let mut left = Vec::new();
+    for mut watched in list {
+        if !ended(w, &mut watched) {
+            left.push(watched);
+        }
+    }
+    let moved = left.len() != before;
+    // Looking may have added others.
+    left.append(&mut w.objects.watched);
+    w.objects.watched = left;
+    moved
+}
+
+fn ended(w: &mut Entered, watched: &mut Watched) -> bool {
+    match watched {
+        Watched::Flush { request, messages } => {
+            messages.retain(|id| w.process.requests().get(*id).is_some());
+            let done = messages.is_empty();
+            if done {
+                w.process.complete_external(*request);
+            }
+            done
+        }
+        Watched::Partitions(handle) => super::pt2pt::partitioned_matched(w, *handle),
+    }
+}
