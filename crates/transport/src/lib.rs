@@ -82,7 +82,9 @@ pub trait Transport {
     fn size(&self) -> u32;
     fn limits(&self) -> Limits;
 
-    /// Takes some credits toward `dst` from the receiver's pool; 0 when there are none now.
+    /// Takes some credits toward `dst` from the receiver's pool; 0 when there are none now. To be
+    /// asked when the last one is used up: hoarding starves others. A credit or a buffer that
+    /// comes back rings no bell, so whoever waits for one must not sleep long.
     fn grant(&mut self, dst: Rank) -> u16;
 
     /// Sends one packet of `len` payload bytes; `fill` writes them in place, all of them.
@@ -97,16 +99,17 @@ pub trait Transport {
         fill: F,
     ) -> Result<(), Refused>;
 
-    /// Delivers up to about `budget` packets that have come and returns how many; the payload is
-    /// valid during the call only. Costs one cache-line read when nothing has come.
+    /// Delivers packets that have come until about `budget` bytes (64 for each packet and its
+    /// payload; whole packets), and returns how many. The payload is valid during the call only.
+    /// Costs one cache-line read when nothing has come.
     fn poll<F: FnMut(Rank, Head, &[u8])>(
         &mut self,
         budget: usize,
         sink: F,
     ) -> Result<usize, Broken>;
 
-    /// Prepares to sleep. False: something has come meanwhile, poll instead. True: the next
-    /// packet rings the bell, until `disarm`.
+    /// Prepares to sleep. False: something has come meanwhile, and nothing is armed; poll instead.
+    /// True: the next packet rings the bell, until `disarm`, which is harmless at any time.
     fn arm(&mut self) -> bool;
     /// Ends what `arm` began.
     fn disarm(&mut self);

@@ -1,0 +1,299 @@
+//! A rank's end of the shared memory: the `Transport` of this crate.
+
+use crate::doorbell::{self, Bell};
+use crate::frames::{self, FramePool};
+use crate::pull;
+use crate::ring::{self, Claim, Receiver, RunAway, Taken};
+use core::sync::atomic::Ordering;
+use hpvm_sync::atomic::{compiler_fence, fence};
+use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
+use hpvm_wire::cell::{FRAME, INLINE, RawHead};
+use hpvm_wire::counters::{Counters, add};
+use hpvm_wire::segment::{FRAME_BYTES, FRAMES, SLOTS};
+use std::sync::Arc;
+
+use crate::segment::{Mapping, SegmentError};
+
+/// One rank's endpoint.
+pub struct Shm {
+    mapping: Arc<Mapping>,
+    rank: Rank,
+    batch: u16,
+    receiver: Receiver,
+    frames: FramePool,
+    /// Some rank can't use membarrier: fence after each publish.
+    fences: bool,
+    /// Cleared for good when the kernel says no.
+    pull_permitted: bool,
+}
+
+impl Shm {
+    /// Attaches as `rank`. Every rank attaches once; [`Shm::settle`] follows when all have.
+    pub fn attach(mapping: Arc<Mapping>, rank: Rank) -> Result<Shm, SegmentError> {
+        let ranks = mapping.ranks();
+        if rank >= ranks {
+            return Err(SegmentError::Foreign(format!("rank {rank} of {ranks}")));
+        }
+        pull::permit();
+        if !doorbell::register() {
+            // Relaxed: read after the job's bootstrap barrier, which orders it.
+            mapping.header().fences.store(1, Ordering::Relaxed);
+        }
+        let control = mapping.control(rank);
+        // Release pairs with the acquire of whoever looks for our pid.
+        control.pid.store(std::process::id(), Ordering::Release);
+        // Relaxed: a statistic for tests and tools.
+        mapping.attached().fetch_add(1, Ordering::Relaxed);
+        Ok(Shm {
+            batch: ring::batch(SLOTS, ranks),
+            receiver: Receiver::new(SLOTS),
+            frames: FramePool::new(),
+            fences: true,
+            pull_permitted: true,
+            mapping,
+            rank,
+        })
+    }
+
+    /// To be called once all ranks have attached (after the bootstrap barrier): learns whether
+    /// senders must fence.
+    pub fn settle(&mut self) {
+        // Relaxed: the bootstrap barrier orders every rank's store before this load.
+        self.fences = self.mapping.header().fences.load(Ordering::Relaxed) != 0;
+    }
+
+    pub fn mapping(&self) -> &Arc<Mapping> {
+        &self.mapping
+    }
+
+    /// Forbids single-copy transfers (for tests, and for users whose system forbids them late).
+    pub fn forbid_pull(&mut self) {
+        self.pull_permitted = false;
+    }
+
+    #[inline(always)]
+    fn counters_ref(&self) -> &Counters {
+        &self.mapping.control(self.rank).counters
+    }
+
+    /// After a publish: wakes `dst` if it sleeps.
+    #[inline(always)]
+    fn knock(&self, dst: Rank) {
+        if self.fences {
+            // SeqCst pairs with the one in `arm`: of our publish and the sleeper's flag, one side
+            // sees the other's.
+            fence(Ordering::SeqCst);
+        } else {
+            // The sleeper's membarrier stands for the fence; the compiler must not reorder.
+            compiler_fence(Ordering::SeqCst);
+        }
+        let word = &self.mapping.control(dst).doorbell;
+        // Relaxed: see above.
+        if word.load(Ordering::Relaxed) != 0 && doorbell::ring(word) {
+            add(&self.counters_ref().doorbells, 1);
+        }
+    }
+
+    /// A slot's header names a payload; this is where it lies, once what it says is checked.
+    #[inline(always)]
+    fn payload(&self, head: &RawHead, slot: *const u8) -> Result<(*const u8, usize), Broken> {
+        let len = head.len as usize;
+        if head.src >= self.mapping.ranks() {
+            return Err(corrupt("source rank", head.src, self.mapping.ranks() - 1));
+        }
+        if head.flags & FRAME == 0 {
+            if len > INLINE {
+                return Err(corrupt("bytes in a slot", head.len, INLINE as u32));
+            }
+            return Ok((slot, usize::MAX));
+        }
+        // SAFETY: a slot's payload holds at least four readable bytes.
+        let index = unsafe { slot.cast::<u32>().read_unaligned() };
+        if index as usize >= FRAMES {
+            return Err(corrupt("frame", index, FRAMES as u32 - 1));
+        }
+        if len > FRAME_BYTES {
+            return Err(corrupt("bytes in a frame", head.len, FRAME_BYTES as u32));
+        }
+        Ok((self.mapping.frame(head.src, index as usize), index as usize))
+    }
+}
+
+#[cold]
+fn corrupt(what: &str, found: u32, most: u32) -> Broken {
+    Broken::Corrupt(format!("{what} {found} in the shared-memory ring; expected at most {most}"))
+}
+
+impl Transport for Shm {
+    #[inline(always)]
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    #[inline(always)]
+    fn size(&self) -> u32 {
+        self.mapping.ranks()
+    }
+
+    #[inline(always)]
+    fn limits(&self) -> Limits {
+        Limits { inline: INLINE, packet: FRAME_BYTES }
+    }
+
+    #[inline]
+    fn grant(&mut self, dst: Rank) -> u16 {
+        ring::take_credits(&self.mapping.control(dst).credits, self.batch)
+    }
+
+    #[inline(always)]
+    fn send<F: FnOnce(&mut [u8])>(
+        &mut self,
+        dst: Rank,
+        head: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        debug_assert!(len <= FRAME_BYTES && head.flags & FRAME == 0);
+        let raw = RawHead {
+            src: self.rank,
+            imm: head.imm,
+            handler: head.handler,
+            flags: head.flags,
+            aux: head.aux,
+            len: len as u32,
+        };
+        let control = self.mapping.control(dst);
+        if len <= INLINE {
+            let claim = Claim::new(&control.tail, self.mapping.ring(dst));
+            // SAFETY: the claimed slot is ours until published; `len` fits in its payload.
+            unsafe {
+                claim.cell().write_head(raw);
+                fill(core::slice::from_raw_parts_mut(claim.cell().payload(), len));
+            }
+            claim.publish();
+        } else {
+            let Some(index) = self.frames.take(self.mapping.control(self.rank)) else {
+                add(&self.counters_ref().frame_stalls, 1);
+                return Err(Refused::NoBuffer);
+            };
+            // Filled before the claim: a slow copy must not hold a slot unpublished.
+            // SAFETY: a frame that `take` returned is ours until the receiver gets the slot.
+            fill(unsafe {
+                core::slice::from_raw_parts_mut(self.mapping.frame(self.rank, index), len)
+            });
+            let claim = Claim::new(&control.tail, self.mapping.ring(dst));
+            // SAFETY: the claimed slot is ours until published; four bytes fit.
+            unsafe {
+                claim.cell().write_head(RawHead { flags: raw.flags | FRAME, ..raw });
+                claim.cell().payload().cast::<u32>().write_unaligned(index as u32);
+            }
+            claim.publish();
+        }
+        self.knock(dst);
+        let c = self.counters_ref();
+        add(&c.packets_sent, 1);
+        add(&c.bytes_sent, len as u64);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn poll<F: FnMut(Rank, Head, &[u8])>(
+        &mut self,
+        budget: usize,
+        mut sink: F,
+    ) -> Result<usize, Broken> {
+        let mapping = &*self.mapping;
+        let control = mapping.control(self.rank);
+        let cells = mapping.ring(self.rank);
+        let mut packets = 0;
+        let mut bytes = 0;
+        while bytes < budget {
+            let taken = match self.receiver.next(&control.tail, cells) {
+                Ok(Some(taken)) => taken,
+                Ok(None) => break,
+                Err(RunAway(found)) => return Err(corrupt("tickets", found, SLOTS)),
+            };
+            let Taken { ticket, cell, leapt } = taken;
+            // SAFETY: `next` returned it published, and it is ours until `done`.
+            let raw = unsafe { cell.read_head() };
+            let (payload, frame) = self.payload(&raw, cell.payload())?;
+            let head = Head {
+                handler: raw.handler,
+                flags: raw.flags & !FRAME,
+                aux: raw.aux,
+                imm: raw.imm,
+            };
+            // SAFETY: `payload` checked that `len` bytes lie inside the slot or the frame, and
+            // both are ours to read until they are given back below.
+            sink(raw.src, head, unsafe { core::slice::from_raw_parts(payload, raw.len as usize) });
+            if frame != usize::MAX {
+                frames::give_back(mapping.control(raw.src), frame);
+            }
+            self.receiver.done(ticket, &control.credits, SLOTS);
+            packets += 1;
+            bytes += 64 + raw.len as usize;
+            if leapt {
+                add(&control.counters.leapfrogs, 1);
+            }
+        }
+        if packets != 0 {
+            add(&control.counters.packets_received, packets as u64);
+        }
+        Ok(packets)
+    }
+
+    fn arm(&mut self) -> bool {
+        let control = self.mapping.control(self.rank);
+        // Relaxed: the barrier below orders it before the look at the ring.
+        control.doorbell.store(1, Ordering::Relaxed);
+        if self.fences || !doorbell::barrier() {
+            // SeqCst pairs with the fence in `knock`.
+            fence(Ordering::SeqCst);
+        }
+        if self.receiver.pending(&control.tail) {
+            self.disarm();
+            return false;
+        }
+        add(&control.counters.sleeps, 1);
+        true
+    }
+
+    fn disarm(&mut self) {
+        // Relaxed: a late ring only costs its sender a system call.
+        self.mapping.control(self.rank).doorbell.store(0, Ordering::Relaxed);
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        Arc::new(Bell::new(self.mapping.clone(), self.rank))
+    }
+
+    fn can_pull(&self, src: Rank) -> bool {
+        self.pull_permitted && src < self.size()
+    }
+
+    unsafe fn pull(
+        &mut self,
+        src: Rank,
+        remote: u64,
+        local: *mut u8,
+        len: usize,
+    ) -> Result<(), PullRefused> {
+        if !self.pull_permitted {
+            return Err(PullRefused::NotPermitted);
+        }
+        // Acquire pairs with the release in `attach`.
+        let pid = self.mapping.control(src).pid.load(Ordering::Acquire);
+        // SAFETY: the caller promises that `local` is valid for `len` bytes.
+        let result = unsafe { pull::read(pid, remote, local, len) };
+        match result {
+            Ok(()) => add(&self.counters_ref().bytes_pulled, len as u64),
+            Err(PullRefused::NotPermitted) => self.pull_permitted = false,
+            Err(PullRefused::Failed(_)) => {}
+        }
+        result
+    }
+
+    fn counters(&self) -> Option<&Counters> {
+        Some(self.counters_ref())
+    }
+}

@@ -1,0 +1,150 @@
+//! Real processes on one segment: random traffic, and a process killed in the middle of it.
+//!
+//! The test program starts itself again as the ranks: `worker` is a test that does nothing unless
+//! the environment says which rank to be.
+
+use hpvm_shm::{Mapping, Shm};
+use hpvm_transport::{Head, Rank, Transport};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const KEY: [u64; 2] = [11, 22];
+const RANKS: u32 = 4;
+const ROLE: &str = "HPVM_SHM_TEST_ROLE";
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Byte `i` of message `n` from `src` to `dst`.
+fn content(src: Rank, dst: Rank, n: u64, i: usize) -> u8 {
+    (u64::from(src) * 31 + u64::from(dst) * 17 + n * 7 + i as u64) as u8
+}
+
+/// Length of message `n`: mostly small, some in frames.
+fn length(src: Rank, dst: Rank, n: u64) -> usize {
+    let mix = (n + u64::from(src * 5 + dst)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    if mix % 8 == 0 { (mix % 16_000) as usize } else { (mix % 104) as usize }
+}
+
+struct Traffic {
+    end: Shm,
+    credits: Vec<u16>,
+    sent: Vec<u64>,
+    received: Vec<u64>,
+}
+
+impl Traffic {
+    fn new(end: Shm) -> Traffic {
+        let n = end.size() as usize;
+        Traffic { end, credits: vec![0; n], sent: vec![0; n], received: vec![0; n] }
+    }
+
+    fn try_send(&mut self, dst: Rank) -> bool {
+        let credits = &mut self.credits[dst as usize];
+        if *credits == 0 {
+            *credits = self.end.grant(dst);
+        }
+        if *credits == 0 {
+            return false;
+        }
+        let (me, n) = (self.end.rank(), self.sent[dst as usize]);
+        let sent = self.end.send(dst, Head::single(9, n), length(me, dst, n), |out| {
+            out.iter_mut().enumerate().for_each(|(i, b)| *b = content(me, dst, n, i));
+        });
+        if sent.is_ok() {
+            *credits -= 1;
+            self.sent[dst as usize] += 1;
+        }
+        sent.is_ok()
+    }
+
+    fn poll(&mut self) -> usize {
+        let me = self.end.rank();
+        let received = &mut self.received;
+        let check = |src: Rank, head: Head, data: &[u8]| {
+            let n = received[src as usize];
+            assert_eq!(head.imm, n, "rank {me}: order of messages from {src}");
+            assert_eq!(data.len(), length(src, me, n));
+            assert!(data.iter().enumerate().all(|(i, b)| *b == content(src, me, n, i)));
+            received[src as usize] += 1;
+        };
+        self.end.poll(1 << 16, check).expect("clean packets")
+    }
+
+    /// Sends `count` messages to each of `peers` and receives as many from each.
+    fn exchange(&mut self, peers: &[Rank], count: u64) {
+        let start = Instant::now();
+        loop {
+            let mut moved = self.poll() > 0;
+            for dst in peers {
+                if self.sent[*dst as usize] < count {
+                    moved |= self.try_send(*dst);
+                }
+            }
+            let all = |v: &[u64]| peers.iter().all(|p| v[*p as usize] >= count);
+            if all(&self.sent) && all(&self.received) {
+                return;
+            }
+            if !moved {
+                // Credits ring no bell: sleep briefly.
+                if self.end.arm() {
+                    self.end.doorbell().wait(Duration::from_micros(200));
+                    self.end.disarm();
+                }
+            }
+            assert!(start.elapsed() < LIMIT, "stuck: {:?} {:?}", self.sent, self.received);
+        }
+    }
+}
+
+#[test]
+fn worker() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let [path, rank, what] = role.split(' ').collect::<Vec<_>>()[..] else { panic!("{role}") };
+    let rank: Rank = rank.parse().expect("a rank");
+    let mapping = Mapping::join(path, RANKS, KEY).expect("the parent's segment");
+    let mut traffic = Traffic::new(Shm::attach(Arc::new(mapping), rank).expect("my rank"));
+    match what {
+        "all" => {
+            let peers: Vec<Rank> = (0..RANKS).collect();
+            traffic.exchange(&peers, 20_000);
+        }
+        // Ranks 0 to 2 talk among themselves; rank 3 floods rank 0 until it is killed.
+        "survive" if rank == 3 => loop {
+            traffic.try_send(0);
+        },
+        "survive" => {
+            let peers: Vec<Rank> = (0..3).filter(|r| *r != rank).collect();
+            traffic.exchange(&peers, 60_000);
+        }
+        other => panic!("{other}"),
+    }
+}
+
+fn spawn(mapping: &Mapping, rank: Rank, what: &str) -> Child {
+    Command::new(std::env::current_exe().expect("our own path"))
+        .args(["--exact", "worker", "--nocapture"])
+        .env(ROLE, format!("{} {rank} {what}", mapping.path()))
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("a process")
+}
+
+#[test]
+fn random_traffic_between_processes() {
+    let mapping = Mapping::create(RANKS, KEY).expect("a segment");
+    let children: Vec<Child> = (0..RANKS).map(|r| spawn(&mapping, r, "all")).collect();
+    for mut child in children {
+        assert!(child.wait().expect("its end").success());
+    }
+}
+
+#[test]
+fn a_killed_sender_blocks_nobody() {
+    let mapping = Mapping::create(RANKS, KEY).expect("a segment");
+    let mut children: Vec<Child> = (0..RANKS).map(|r| spawn(&mapping, r, "survive")).collect();
+    std::thread::sleep(Duration::from_millis(150));
+    children[3].kill().expect("it runs"); // SIGKILL, wherever it is
+    let ends: Vec<bool> =
+        children.iter_mut().map(|c| c.wait().expect("its end").success()).collect();
+    assert_eq!(ends, [true, true, true, false]);
+}
