@@ -25,6 +25,7 @@ pub mod pt2pt;
 pub mod request;
 pub mod several;
 pub mod status;
+pub mod topology;
 
 pub use comm::{Channel, Comm};
 pub use error::{Class, Error, Result};

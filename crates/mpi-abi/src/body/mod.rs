@@ -14,4 +14,5 @@ pub mod errh;
 pub mod op;
 pub mod pt2pt;
 pub mod session;
+pub mod topo;
 pub mod watch;

@@ -16,7 +16,8 @@ use crate::args::{CountOut, Counts, Displs};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cart_coords(comm: MPI_Comm, rank: c_int, maxdims: c_int,
     coords: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Cart_coords")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::cart_coords(comm, rank, maxdims, coords) }
 }
 
 /// Calls [`PMPI_Cart_coords`].
@@ -31,7 +32,8 @@ pub unsafe extern "C" fn MPI_Cart_coords(comm: MPI_Comm, rank: c_int, maxdims: c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cart_create(comm_old: MPI_Comm, ndims: c_int, dims: *const c_int,
     periods: *const c_int, reorder: c_int, comm_cart: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Cart_create")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::cart_create(comm_old, ndims, dims, periods, reorder, comm_cart) }
 }
 
 /// Calls [`PMPI_Cart_create`].
@@ -46,7 +48,8 @@ pub unsafe extern "C" fn MPI_Cart_create(comm_old: MPI_Comm, ndims: c_int, dims:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cart_get(comm: MPI_Comm, maxdims: c_int, dims: *mut c_int,
     periods: *mut c_int, coords: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Cart_get")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::cart_get(comm, maxdims, dims, periods, coords) }
 }
 
 /// Calls [`PMPI_Cart_get`].
@@ -61,7 +64,8 @@ pub unsafe extern "C" fn MPI_Cart_get(comm: MPI_Comm, maxdims: c_int, dims: *mut
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cart_map(comm: MPI_Comm, ndims: c_int, dims: *const c_int,
     periods: *const c_int, newrank: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Cart_map")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::cart_map(comm, ndims, dims, periods, newrank) }
 }
 
 /// Calls [`PMPI_Cart_map`].
@@ -76,7 +80,8 @@ pub unsafe extern "C" fn MPI_Cart_map(comm: MPI_Comm, ndims: c_int, dims: *const
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cart_rank(comm: MPI_Comm, coords: *const c_int,
     rank: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Cart_rank")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::cart_rank(comm, coords, rank) }
 }
 
 /// Calls [`PMPI_Cart_rank`].
@@ -91,7 +96,8 @@ pub unsafe extern "C" fn MPI_Cart_rank(comm: MPI_Comm, coords: *const c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cart_shift(comm: MPI_Comm, direction: c_int, disp: c_int,
     rank_source: *mut c_int, rank_dest: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Cart_shift")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::cart_shift(comm, direction, disp, rank_source, rank_dest) }
 }
 
 /// Calls [`PMPI_Cart_shift`].
@@ -106,7 +112,8 @@ pub unsafe extern "C" fn MPI_Cart_shift(comm: MPI_Comm, direction: c_int, disp: 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cart_sub(comm: MPI_Comm, remain_dims: *const c_int,
     newcomm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Cart_sub")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::cart_sub(comm, remain_dims, newcomm) }
 }
 
 /// Calls [`PMPI_Cart_sub`].
@@ -120,7 +127,8 @@ pub unsafe extern "C" fn MPI_Cart_sub(comm: MPI_Comm, remain_dims: *const c_int,
 /// `MPI_Cartdim_get`, MPI 5.0 section 8.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cartdim_get(comm: MPI_Comm, ndims: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Cartdim_get")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::cartdim_get(comm, ndims) }
 }
 
 /// Calls [`PMPI_Cartdim_get`].
@@ -133,7 +141,8 @@ pub unsafe extern "C" fn MPI_Cartdim_get(comm: MPI_Comm, ndims: *mut c_int) -> c
 /// `MPI_Dims_create`, MPI 5.0 section 8.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Dims_create")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::dims_create(nnodes, ndims, dims) }
 }
 
 /// Calls [`PMPI_Dims_create`].
@@ -148,7 +157,9 @@ pub unsafe extern "C" fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut
 pub unsafe extern "C" fn PMPI_Dist_graph_create(comm_old: MPI_Comm, n: c_int, sources: *const c_int,
     degrees: *const c_int, destinations: *const c_int, weights: *const c_int, info: MPI_Info,
     reorder: c_int, comm_dist_graph: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Dist_graph_create")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::dist_graph_create(comm_old, n, sources, degrees, destinations,
+        weights, info, reorder, comm_dist_graph) }
 }
 
 /// Calls [`PMPI_Dist_graph_create`].
@@ -167,7 +178,9 @@ pub unsafe extern "C" fn PMPI_Dist_graph_create_adjacent(comm_old: MPI_Comm, ind
     sources: *const c_int, sourceweights: *const c_int, outdegree: c_int,
     destinations: *const c_int, destweights: *const c_int, info: MPI_Info, reorder: c_int,
     comm_dist_graph: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Dist_graph_create_adjacent")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::dist_graph_create_adjacent(comm_old, indegree, sources,
+        sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph) }
 }
 
 /// Calls [`PMPI_Dist_graph_create_adjacent`].
@@ -186,7 +199,9 @@ pub unsafe extern "C" fn MPI_Dist_graph_create_adjacent(comm_old: MPI_Comm, inde
 pub unsafe extern "C" fn PMPI_Dist_graph_neighbors(comm: MPI_Comm, maxindegree: c_int,
     sources: *mut c_int, sourceweights: *mut c_int, maxoutdegree: c_int, destinations: *mut c_int,
     destweights: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Dist_graph_neighbors")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::dist_graph_neighbors(comm, maxindegree, sources, sourceweights,
+        maxoutdegree, destinations, destweights) }
 }
 
 /// Calls [`PMPI_Dist_graph_neighbors`].
@@ -203,7 +218,8 @@ pub unsafe extern "C" fn MPI_Dist_graph_neighbors(comm: MPI_Comm, maxindegree: c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Dist_graph_neighbors_count(comm: MPI_Comm, indegree: *mut c_int,
     outdegree: *mut c_int, weighted: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Dist_graph_neighbors_count")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::dist_graph_neighbors_count(comm, indegree, outdegree, weighted) }
 }
 
 /// Calls [`PMPI_Dist_graph_neighbors_count`].
@@ -218,7 +234,8 @@ pub unsafe extern "C" fn MPI_Dist_graph_neighbors_count(comm: MPI_Comm, indegree
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Graph_create(comm_old: MPI_Comm, nnodes: c_int, indx: *const c_int,
     edges: *const c_int, reorder: c_int, comm_graph: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Graph_create")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph) }
 }
 
 /// Calls [`PMPI_Graph_create`].
@@ -233,7 +250,8 @@ pub unsafe extern "C" fn MPI_Graph_create(comm_old: MPI_Comm, nnodes: c_int, ind
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Graph_get(comm: MPI_Comm, maxindex: c_int, maxedges: c_int,
     indx: *mut c_int, edges: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Graph_get")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::graph_get(comm, maxindex, maxedges, indx, edges) }
 }
 
 /// Calls [`PMPI_Graph_get`].
@@ -248,7 +266,8 @@ pub unsafe extern "C" fn MPI_Graph_get(comm: MPI_Comm, maxindex: c_int, maxedges
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Graph_map(comm: MPI_Comm, nnodes: c_int, indx: *const c_int,
     edges: *const c_int, newrank: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Graph_map")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::graph_map(comm, nnodes, indx, edges, newrank) }
 }
 
 /// Calls [`PMPI_Graph_map`].
@@ -263,7 +282,8 @@ pub unsafe extern "C" fn MPI_Graph_map(comm: MPI_Comm, nnodes: c_int, indx: *con
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Graph_neighbors(comm: MPI_Comm, rank: c_int, maxneighbors: c_int,
     neighbors: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Graph_neighbors")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::graph_neighbors(comm, rank, maxneighbors, neighbors) }
 }
 
 /// Calls [`PMPI_Graph_neighbors`].
@@ -278,7 +298,8 @@ pub unsafe extern "C" fn MPI_Graph_neighbors(comm: MPI_Comm, rank: c_int, maxnei
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Graph_neighbors_count(comm: MPI_Comm, rank: c_int,
     nneighbors: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Graph_neighbors_count")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::graph_neighbors_count(comm, rank, nneighbors) }
 }
 
 /// Calls [`PMPI_Graph_neighbors_count`].
@@ -293,7 +314,8 @@ pub unsafe extern "C" fn MPI_Graph_neighbors_count(comm: MPI_Comm, rank: c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Graphdims_get(comm: MPI_Comm, nnodes: *mut c_int,
     nedges: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Graphdims_get")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::graphdims_get(comm, nnodes, nedges) }
 }
 
 /// Calls [`PMPI_Graphdims_get`].
@@ -307,7 +329,8 @@ pub unsafe extern "C" fn MPI_Graphdims_get(comm: MPI_Comm, nnodes: *mut c_int,
 /// `MPI_Topo_test`, MPI 5.0 section 8.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Topo_test(comm: MPI_Comm, status: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Topo_test")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::topo::topo_test(comm, status) }
 }
 
 /// Calls [`PMPI_Topo_test`].

@@ -1,0 +1,98 @@
+//! Making Cartesian communicators (sections 8.5.1, 8.5.6 and 8.5.7).
+
+use super::cart::grid;
+use super::{array, create, keep, natural, parent};
+use crate::body::check::{out, wrong};
+use crate::generated::constants::*;
+use crate::object::comm::Topology;
+use crate::object::topology::coordinates;
+use crate::raise::on_comm;
+use core::ffi::c_int;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Comm, build};
+
+pub unsafe fn cart_create(
+    comm_old: MPI_Comm,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+    _reorder: c_int,
+    comm_cart: *mut MPI_Comm,
+) -> c_int {
+    on_comm("MPI_Cart_create", comm_old, |w| {
+        let old = parent(w, comm_old)?;
+        out("comm_cart", comm_cart)?;
+        let n = natural("ndims", ndims, Class::Dims)?;
+        // SAFETY: the caller's promise: both arrays have `ndims` elements.
+        let (dims, periods) = unsafe { (array("dims", dims, n)?, array("periods", periods, n)?) };
+        let members = members(&old.comm, dims)?;
+        let periodic = periods.iter().map(|p| *p != 0).collect();
+        let topology = Topology::Cartesian { dims: dims.into(), periodic };
+        // SAFETY: checked above; the caller vouches for the place.
+        unsafe { create(w, &old, members, topology, comm_cart) }
+    })
+}
+
+/// Processes of a grid, at most those of the communicator.
+fn members(comm: &Comm, dims: &[c_int]) -> Result<u32> {
+    let mut product = 1u32;
+    for dim in dims {
+        let size = u32::try_from(*dim).ok().filter(|size| *size > 0);
+        let all = size.and_then(|size| product.checked_mul(size));
+        product = all.filter(|all| *all <= comm.size()).ok_or_else(|| {
+            let text = format!(
+                "a grid of {dims:?} processes; expected positive numbers whose product is at most \
+                 the {} processes of the communicator",
+                comm.size()
+            );
+            wrong(Class::Dims, text)
+        })?;
+    }
+    Ok(product)
+}
+
+pub unsafe fn cart_map(
+    comm: MPI_Comm,
+    ndims: c_int,
+    dims: *const c_int,
+    _periods: *const c_int,
+    newrank: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Cart_map", comm, |w| {
+        let old = parent(w, comm)?;
+        out("newrank", newrank)?;
+        let n = natural("ndims", ndims, Class::Dims)?;
+        // SAFETY: the caller's promise.
+        let members = members(&old.comm, unsafe { array("dims", dims, n)? })?;
+        let rank = old.comm.rank();
+        // SAFETY: checked above.
+        unsafe { *newrank = if rank < members { rank as c_int } else { MPI_UNDEFINED } };
+        Ok(())
+    })
+}
+
+pub unsafe fn cart_sub(comm: MPI_Comm, remain_dims: *const c_int, newcomm: *mut MPI_Comm) -> c_int {
+    on_comm("MPI_Cart_sub", comm, |w| {
+        let old = w.objects.comm(comm)?.clone();
+        let (dims, periodic) = grid(&old)?;
+        out("newcomm", newcomm)?;
+        // SAFETY: the caller's promise: an element per dimension.
+        let remain = unsafe { array("remain_dims", remain_dims, dims.len())? };
+        // Processes that agree in the dropped coordinates stay together, in the order of the rest.
+        let (mut colour, mut key) = (0, 0);
+        let mut kept = (Vec::new(), Vec::new());
+        for (dim, place) in coordinates(old.comm.rank(), &dims).into_iter().enumerate() {
+            if remain[dim] != 0 {
+                key = key * dims[dim] + place;
+                kept.0.push(dims[dim]);
+                kept.1.push(periodic[dim]);
+            } else {
+                colour = colour * dims[dim] + place;
+            }
+        }
+        let made = build::split(w, &old.comm, Some(colour), key)?;
+        let topology = Topology::Cartesian { dims: kept.0, periodic: kept.1 };
+        // SAFETY: checked above; the caller vouches for the place.
+        unsafe { keep(w, &old, made, topology, newcomm) }
+    })
+}
