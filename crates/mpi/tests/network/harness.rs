@@ -1,0 +1,108 @@
+//! Processes as state machines: each has parts, which start operations and look after them.
+
+use hpvm_mpi::{Outcome, Process, ReqId};
+use hpvm_sim::{Config, Network, SimTransport, Turn};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+pub type P = Process<SimTransport>;
+
+/// Work of one process.
+pub trait Part {
+    /// Starts what may be started and checks what has ended.
+    fn turn(&mut self, p: &mut P) -> Turn;
+}
+
+/// How often each event has happened, in all processes together.
+type Notes = Rc<RefCell<HashMap<Event, u32>>>;
+pub type Event = (u64, u64, u64);
+
+/// What all processes of a run know: numbers only, and notes for checks across processes.
+#[derive(Clone)]
+pub struct Shared {
+    pub seed: u64,
+    pub rank: u32,
+    pub size: u32,
+    notes: Notes,
+}
+
+impl Shared {
+    /// Counts an event; returns how often it has happened now.
+    pub fn note(&self, event: Event) -> u32 {
+        let mut notes = self.notes.borrow_mut();
+        let count = notes.entry(event).or_insert(0);
+        *count += 1;
+        *count
+    }
+
+    pub fn noted(&self, event: Event) -> u32 {
+        self.notes.borrow().get(&event).copied().unwrap_or(0)
+    }
+}
+
+/// A generator of its own for every use, so that all processes can repeat it.
+pub fn hash(words: &[u64]) -> u64 {
+    let mut h = 0x9e37_79b9_7f4a_7c15u64;
+    for w in words {
+        h = (h ^ w).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        h ^= h >> 32;
+        h = h.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        h ^= h >> 29;
+    }
+    h
+}
+
+/// The outcome of a request that has ended. It must be without error.
+pub fn ended(p: &mut P, id: ReqId, what: &dyn std::fmt::Debug) -> Option<Outcome> {
+    assert!(p.requests().get(id).is_some(), "{what:?}: its request is gone");
+    let outcome = p.take_outcome(id)?;
+    if let Some(error) = &outcome.error {
+        panic!("{what:?} failed: {error}");
+    }
+    Some(outcome)
+}
+
+struct Machine {
+    process: P,
+    parts: Vec<Box<dyn Part>>,
+}
+
+impl Machine {
+    fn turn(&mut self, seed: u64) -> Turn {
+        let p = &mut self.process;
+        let mut worked = p.progress().unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        while let Some(mut compute) = p.take_compute() {
+            compute.run();
+            p.computed(compute);
+            worked = true;
+        }
+        let turns: Vec<Turn> = self.parts.iter_mut().map(|part| part.turn(p)).collect();
+        worked |= turns.contains(&Turn::Worked);
+        if turns.iter().all(|t| *t == Turn::Done) && !p.has_backlog() {
+            assert_eq!(p.requests().live(), 0, "seed {seed}: requests are left");
+            assert_eq!(p.queue_lengths(), (0, 0), "seed {seed}: messages are left");
+            return Turn::Done;
+        }
+        if worked { Turn::Worked } else { Turn::Idle }
+    }
+}
+
+/// Runs a job in which every process has the parts that `parts` makes.
+pub fn run(config: Config, parts: impl Fn(&Shared) -> Vec<Box<dyn Part>>) {
+    let network = Network::new(config);
+    let (seed, size) = (network.seed(), network.size());
+    let notes = Notes::default();
+    let machine = |rank| {
+        let shared = Shared { seed, rank, size, notes: Rc::clone(&notes) };
+        Machine { process: Process::new(network.endpoint(rank)), parts: parts(&shared) }
+    };
+    let mut machines: Vec<Machine> = (0..size).map(machine).collect();
+    network.run(10_000_000, &mut machines, |_, m| m.turn(seed));
+    network.settle();
+    for (rank, m) in machines.iter_mut().enumerate() {
+        // What is still under way is of no consequence to anybody.
+        m.process.progress().unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        assert_eq!(m.process.queue_lengths(), (0, 0), "seed {seed}: rank {rank} got more");
+    }
+}

@@ -1,0 +1,81 @@
+//! Jobs of many processes on the virtual network: random collectives and random point-to-point
+//! traffic, checked against models. A failure names the seed that replays it.
+
+mod calls;
+mod collectives;
+mod data;
+mod exchange;
+mod harness;
+mod reductions;
+mod spaces;
+mod traffic;
+
+use collectives::Collectives;
+use harness::{Part, Shared, run};
+use hpvm_sim::{Config, Pull};
+use traffic::Traffic;
+
+/// A part of every process's work: `calls` collectives.
+fn collectives(shared: &Shared, calls: u32) -> Vec<Box<dyn Part>> {
+    vec![Box::new(Collectives::new(shared, calls))]
+}
+
+/// `messages` from every process.
+fn traffic(shared: &Shared, messages: u32) -> Vec<Box<dyn Part>> {
+    vec![Box::new(Traffic::new(shared, messages))]
+}
+
+#[test]
+fn few_processes_many_seeds_collectives() {
+    for seed in 0..250 {
+        let size = 1 + (seed % 9) as u32;
+        run(Config::random(size, seed), |shared| collectives(shared, 12));
+    }
+}
+
+#[test]
+fn few_processes_many_seeds_traffic() {
+    for seed in 1000..1250 {
+        let size = 1 + (seed % 9) as u32;
+        run(Config::random(size, seed), |shared| traffic(shared, 24));
+    }
+}
+
+#[test]
+fn collectives_and_traffic_at_once() {
+    for seed in 2000..2100 {
+        let size = 2 + (seed % 8) as u32;
+        run(Config::random(size, seed), |shared| {
+            let mut parts = collectives(shared, 8);
+            parts.extend(traffic(shared, 12));
+            parts
+        });
+    }
+}
+
+#[test]
+fn every_kind_of_pull() {
+    let refused = Pull::Sometimes { refused_percent: 50 };
+    for (i, pull) in [Pull::Never, Pull::Always, refused].into_iter().enumerate() {
+        for seed in 0..20 {
+            let config = Config { seed: 3000 + seed, pull, ..Config::new(2 + i as u32) };
+            run(config, |shared| traffic(shared, 40));
+        }
+    }
+}
+
+#[test]
+fn many_processes_collectives() {
+    for (seed, size) in [(1, 33), (2, 64), (3, 100), (4, 200)] {
+        let config = Config { seed, ..Config::new(size) };
+        run(config, |shared| collectives(shared, 10));
+    }
+}
+
+#[test]
+fn many_processes_traffic() {
+    for (seed, size) in [(5, 64), (6, 200)] {
+        let config = Config { seed, ..Config::new(size) };
+        run(config, |shared| traffic(shared, 30));
+    }
+}
