@@ -15,12 +15,12 @@ use hpvm_shm::Shm;
 use std::time::Duration;
 
 /// Polls before the first sleep where every rank has a processor: some 50 microseconds.
-const POLLS: u32 = 4000;
+pub const POLLS: u32 = 4000;
 /// Polls before yielding, and yields before sleeping, where ranks share processors.
-const CROWDED_POLLS: u32 = 20;
-const CROWDED_YIELDS: u32 = 40;
+pub const CROWDED_POLLS: u32 = 20;
+pub const CROWDED_YIELDS: u32 = 40;
 /// Longest sleep: then look whether the launcher still lives.
-const LONG: Duration = Duration::from_millis(500);
+pub const LONG: Duration = Duration::from_millis(500);
 /// Longest sleep while packets wait for credits, whose return rings no bell.
 const SHORT: Duration = Duration::from_micros(50);
 
@@ -40,6 +40,9 @@ impl Entered {
         }
         if !self.objects.watched.is_empty() {
             moved |= crate::body::watch::poll(self);
+        }
+        if self.process.has_fast_arrivals() {
+            self.outside(hpvm_fm_abi::deliver);
         }
         if moved {
             self.alarm();
@@ -102,7 +105,12 @@ impl Entered {
 
     #[cold]
     fn sleep(&mut self) {
-        let limit = if self.process.has_backlog() { SHORT } else { LONG };
+        self.nap(LONG);
+    }
+
+    /// Sleeps until a packet comes, at most `limit`.
+    pub fn nap(&mut self, limit: Duration) {
+        let limit = if self.process.has_backlog() { SHORT.min(limit) } else { limit };
         if !self.process.fm_mut().arm() {
             return;
         }

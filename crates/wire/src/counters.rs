@@ -7,13 +7,17 @@
 use hpvm_sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+    ($($(#[doc = $doc:literal])* $name:ident),* $(,)?) => {
         /// The counters of one rank, in its control block.
         #[derive(Debug, Default)]
         #[repr(C, align(128))]
-        pub struct Counters { $($(#[$doc])* pub $name: AtomicU64,)* }
+        pub struct Counters { $($(#[doc = $doc])* pub $name: AtomicU64,)* }
 
         impl Counters {
+            /// Name and meaning of every counter, in the order of `read`.
+            pub const TABLE: &[(&str, &str)] =
+                &[$((stringify!($name), concat!($($doc),*)),)*];
+
             /// Name and value of every counter.
             pub fn read(&self) -> Vec<(&'static str, u64)> {
                 // Relaxed: a statistic that orders nothing.

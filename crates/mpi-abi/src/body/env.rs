@@ -1,5 +1,11 @@
 //! Starting, ending and asking about the library (chapters 9 and 11).
 
+mod abi;
+mod hardware;
+
+pub use abi::*;
+pub use hardware::*;
+
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
 use crate::raise::{anywhere, on_world};

@@ -15,8 +15,8 @@ use crate::args::{CountOut, Counts, Displs};
 /// `MPI_Comm_fromint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_fromint(comm: c_int) -> MPI_Comm {
-    crate::unsupported("MPI_Comm_fromint");
-    MPI_COMM_NULL
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::comm_fromint(comm) }
 }
 
 /// Calls [`PMPI_Comm_fromint`].
@@ -29,8 +29,8 @@ pub unsafe extern "C" fn MPI_Comm_fromint(comm: c_int) -> MPI_Comm {
 /// `MPI_Comm_toint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_toint(comm: MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_toint");
-    MPI_UNDEFINED
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::comm_toint(comm) }
 }
 
 /// Calls [`PMPI_Comm_toint`].
@@ -43,8 +43,8 @@ pub unsafe extern "C" fn MPI_Comm_toint(comm: MPI_Comm) -> c_int {
 /// `MPI_Errhandler_fromint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Errhandler_fromint(errhandler: c_int) -> MPI_Errhandler {
-    crate::unsupported("MPI_Errhandler_fromint");
-    MPI_ERRHANDLER_NULL
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::errhandler_fromint(errhandler) }
 }
 
 /// Calls [`PMPI_Errhandler_fromint`].
@@ -57,8 +57,8 @@ pub unsafe extern "C" fn MPI_Errhandler_fromint(errhandler: c_int) -> MPI_Errhan
 /// `MPI_Errhandler_toint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Errhandler_toint(errhandler: MPI_Errhandler) -> c_int {
-    crate::unsupported("MPI_Errhandler_toint");
-    MPI_UNDEFINED
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::errhandler_toint(errhandler) }
 }
 
 /// Calls [`PMPI_Errhandler_toint`].
@@ -71,8 +71,8 @@ pub unsafe extern "C" fn MPI_Errhandler_toint(errhandler: MPI_Errhandler) -> c_i
 /// `MPI_File_fromint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_fromint(file: c_int) -> MPI_File {
-    crate::unsupported("MPI_File_fromint");
-    MPI_FILE_NULL
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::file_fromint(file) }
 }
 
 /// Calls [`PMPI_File_fromint`].
@@ -85,8 +85,8 @@ pub unsafe extern "C" fn MPI_File_fromint(file: c_int) -> MPI_File {
 /// `MPI_File_toint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_toint(file: MPI_File) -> c_int {
-    crate::unsupported("MPI_File_toint");
-    MPI_UNDEFINED
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::file_toint(file) }
 }
 
 /// Calls [`PMPI_File_toint`].
@@ -99,8 +99,8 @@ pub unsafe extern "C" fn MPI_File_toint(file: MPI_File) -> c_int {
 /// `MPI_Group_fromint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_fromint(group: c_int) -> MPI_Group {
-    crate::unsupported("MPI_Group_fromint");
-    MPI_GROUP_NULL
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::group_fromint(group) }
 }
 
 /// Calls [`PMPI_Group_fromint`].
@@ -113,8 +113,8 @@ pub unsafe extern "C" fn MPI_Group_fromint(group: c_int) -> MPI_Group {
 /// `MPI_Group_toint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_toint(group: MPI_Group) -> c_int {
-    crate::unsupported("MPI_Group_toint");
-    MPI_UNDEFINED
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::group_toint(group) }
 }
 
 /// Calls [`PMPI_Group_toint`].
@@ -127,8 +127,8 @@ pub unsafe extern "C" fn MPI_Group_toint(group: MPI_Group) -> c_int {
 /// `MPI_Info_fromint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_fromint(info: c_int) -> MPI_Info {
-    crate::unsupported("MPI_Info_fromint");
-    MPI_INFO_NULL
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::info_fromint(info) }
 }
 
 /// Calls [`PMPI_Info_fromint`].
@@ -141,8 +141,8 @@ pub unsafe extern "C" fn MPI_Info_fromint(info: c_int) -> MPI_Info {
 /// `MPI_Info_toint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_toint(info: MPI_Info) -> c_int {
-    crate::unsupported("MPI_Info_toint");
-    MPI_UNDEFINED
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::info_toint(info) }
 }
 
 /// Calls [`PMPI_Info_toint`].
@@ -155,8 +155,8 @@ pub unsafe extern "C" fn MPI_Info_toint(info: MPI_Info) -> c_int {
 /// `MPI_Message_fromint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Message_fromint(message: c_int) -> MPI_Message {
-    crate::unsupported("MPI_Message_fromint");
-    MPI_MESSAGE_NULL
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::message_fromint(message) }
 }
 
 /// Calls [`PMPI_Message_fromint`].
@@ -169,8 +169,8 @@ pub unsafe extern "C" fn MPI_Message_fromint(message: c_int) -> MPI_Message {
 /// `MPI_Message_toint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Message_toint(message: MPI_Message) -> c_int {
-    crate::unsupported("MPI_Message_toint");
-    MPI_UNDEFINED
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::message_toint(message) }
 }
 
 /// Calls [`PMPI_Message_toint`].
@@ -183,8 +183,8 @@ pub unsafe extern "C" fn MPI_Message_toint(message: MPI_Message) -> c_int {
 /// `MPI_Op_fromint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Op_fromint(op: c_int) -> MPI_Op {
-    crate::unsupported("MPI_Op_fromint");
-    MPI_OP_NULL
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::op_fromint(op) }
 }
 
 /// Calls [`PMPI_Op_fromint`].
@@ -197,8 +197,8 @@ pub unsafe extern "C" fn MPI_Op_fromint(op: c_int) -> MPI_Op {
 /// `MPI_Op_toint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Op_toint(op: MPI_Op) -> c_int {
-    crate::unsupported("MPI_Op_toint");
-    MPI_UNDEFINED
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::op_toint(op) }
 }
 
 /// Calls [`PMPI_Op_toint`].
@@ -211,8 +211,8 @@ pub unsafe extern "C" fn MPI_Op_toint(op: MPI_Op) -> c_int {
 /// `MPI_Request_fromint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Request_fromint(request: c_int) -> MPI_Request {
-    crate::unsupported("MPI_Request_fromint");
-    MPI_REQUEST_NULL
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::request_fromint(request) }
 }
 
 /// Calls [`PMPI_Request_fromint`].
@@ -225,8 +225,8 @@ pub unsafe extern "C" fn MPI_Request_fromint(request: c_int) -> MPI_Request {
 /// `MPI_Request_toint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Request_toint(request: MPI_Request) -> c_int {
-    crate::unsupported("MPI_Request_toint");
-    MPI_UNDEFINED
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::request_toint(request) }
 }
 
 /// Calls [`PMPI_Request_toint`].
@@ -239,8 +239,8 @@ pub unsafe extern "C" fn MPI_Request_toint(request: MPI_Request) -> c_int {
 /// `MPI_Session_fromint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_fromint(session: c_int) -> MPI_Session {
-    crate::unsupported("MPI_Session_fromint");
-    MPI_SESSION_NULL
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::session_fromint(session) }
 }
 
 /// Calls [`PMPI_Session_fromint`].
@@ -253,8 +253,8 @@ pub unsafe extern "C" fn MPI_Session_fromint(session: c_int) -> MPI_Session {
 /// `MPI_Session_toint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_toint(session: MPI_Session) -> c_int {
-    crate::unsupported("MPI_Session_toint");
-    MPI_UNDEFINED
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::session_toint(session) }
 }
 
 /// Calls [`PMPI_Session_toint`].
@@ -267,8 +267,8 @@ pub unsafe extern "C" fn MPI_Session_toint(session: MPI_Session) -> c_int {
 /// `MPI_Type_fromint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_fromint(datatype: c_int) -> MPI_Datatype {
-    crate::unsupported("MPI_Type_fromint");
-    MPI_DATATYPE_NULL
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::type_fromint(datatype) }
 }
 
 /// Calls [`PMPI_Type_fromint`].
@@ -281,8 +281,8 @@ pub unsafe extern "C" fn MPI_Type_fromint(datatype: c_int) -> MPI_Datatype {
 /// `MPI_Type_toint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_toint(datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_Type_toint");
-    MPI_UNDEFINED
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::type_toint(datatype) }
 }
 
 /// Calls [`PMPI_Type_toint`].
@@ -295,8 +295,8 @@ pub unsafe extern "C" fn MPI_Type_toint(datatype: MPI_Datatype) -> c_int {
 /// `MPI_Win_fromint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_fromint(win: c_int) -> MPI_Win {
-    crate::unsupported("MPI_Win_fromint");
-    MPI_WIN_NULL
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::win_fromint(win) }
 }
 
 /// Calls [`PMPI_Win_fromint`].
@@ -309,8 +309,8 @@ pub unsafe extern "C" fn MPI_Win_fromint(win: c_int) -> MPI_Win {
 /// `MPI_Win_toint`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_toint(win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_toint");
-    MPI_UNDEFINED
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::convert::win_toint(win) }
 }
 
 /// Calls [`PMPI_Win_toint`].

@@ -16,7 +16,9 @@ use crate::args::{CountOut, Counts, Displs};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abi_get_fortran_booleans(logical_size: c_int,
     logical_true: *mut c_void, logical_false: *mut c_void, is_set: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Abi_get_fortran_booleans")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::abi_get_fortran_booleans(logical_size, logical_true, logical_false,
+        is_set) }
 }
 
 /// Calls [`PMPI_Abi_get_fortran_booleans`].
@@ -30,7 +32,8 @@ pub unsafe extern "C" fn MPI_Abi_get_fortran_booleans(logical_size: c_int,
 /// `MPI_Abi_get_fortran_info`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abi_get_fortran_info(info: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_Abi_get_fortran_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::abi_get_fortran_info(info) }
 }
 
 /// Calls [`PMPI_Abi_get_fortran_info`].
@@ -43,7 +46,8 @@ pub unsafe extern "C" fn MPI_Abi_get_fortran_info(info: *mut MPI_Info) -> c_int 
 /// `MPI_Abi_get_info`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abi_get_info(info: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_Abi_get_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::abi_get_info(info) }
 }
 
 /// Calls [`PMPI_Abi_get_info`].
@@ -73,7 +77,8 @@ pub unsafe extern "C" fn MPI_Abi_get_version(abi_major: *mut c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abi_set_fortran_booleans(logical_size: c_int,
     logical_true: *mut c_void, logical_false: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Abi_set_fortran_booleans")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::abi_set_fortran_booleans(logical_size, logical_true, logical_false) }
 }
 
 /// Calls [`PMPI_Abi_set_fortran_booleans`].
@@ -87,7 +92,8 @@ pub unsafe extern "C" fn MPI_Abi_set_fortran_booleans(logical_size: c_int,
 /// `MPI_Abi_set_fortran_info`, MPI 5.0 section 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abi_set_fortran_info(info: MPI_Info) -> c_int {
-    crate::unsupported("MPI_Abi_set_fortran_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::abi_set_fortran_info(info) }
 }
 
 /// Calls [`PMPI_Abi_set_fortran_info`].
@@ -172,7 +178,8 @@ pub unsafe extern "C" fn MPI_Free_mem(base: *mut c_void) -> c_int {
 /// `MPI_Get_hw_resource_info`, MPI 5.0 section 9.1.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_Get_hw_resource_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::env::get_hw_resource_info(hw_info) }
 }
 
 /// Calls [`PMPI_Get_hw_resource_info`].

@@ -15,7 +15,8 @@ use crate::args::{CountOut, Counts, Displs};
 /// `MPI_T_category_changed`, MPI 5.0 section 15.3.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_category_changed(update_number: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_category_changed")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::category_changed(update_number) }
 }
 
 /// Calls [`PMPI_T_category_changed`].
@@ -29,7 +30,8 @@ pub unsafe extern "C" fn MPI_T_category_changed(update_number: *mut c_int) -> c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_category_get_categories(cat_index: c_int, len: c_int,
     indices: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_category_get_categories")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::category_get_categories(cat_index, len, indices) }
 }
 
 /// Calls [`PMPI_T_category_get_categories`].
@@ -44,7 +46,8 @@ pub unsafe extern "C" fn MPI_T_category_get_categories(cat_index: c_int, len: c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_category_get_cvars(cat_index: c_int, len: c_int,
     indices: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_category_get_cvars")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::category_get_cvars(cat_index, len, indices) }
 }
 
 /// Calls [`PMPI_T_category_get_cvars`].
@@ -59,7 +62,8 @@ pub unsafe extern "C" fn MPI_T_category_get_cvars(cat_index: c_int, len: c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_category_get_events(cat_index: c_int, len: c_int,
     indices: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_category_get_events")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::category_get_events(cat_index, len, indices) }
 }
 
 /// Calls [`PMPI_T_category_get_events`].
@@ -74,7 +78,8 @@ pub unsafe extern "C" fn MPI_T_category_get_events(cat_index: c_int, len: c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_category_get_index(name: *const c_char,
     cat_index: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_category_get_index")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::category_get_index(name, cat_index) }
 }
 
 /// Calls [`PMPI_T_category_get_index`].
@@ -90,7 +95,9 @@ pub unsafe extern "C" fn MPI_T_category_get_index(name: *const c_char,
 pub unsafe extern "C" fn PMPI_T_category_get_info(cat_index: c_int, name: *mut c_char,
     name_len: *mut c_int, desc: *mut c_char, desc_len: *mut c_int, num_cvars: *mut c_int,
     num_pvars: *mut c_int, num_categories: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_category_get_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::category_get_info(cat_index, name, name_len, desc, desc_len,
+        num_cvars, num_pvars, num_categories) }
 }
 
 /// Calls [`PMPI_T_category_get_info`].
@@ -106,7 +113,8 @@ pub unsafe extern "C" fn MPI_T_category_get_info(cat_index: c_int, name: *mut c_
 /// `MPI_T_category_get_num`, MPI 5.0 section 15.3.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_category_get_num")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::category_get_num(num_cat) }
 }
 
 /// Calls [`PMPI_T_category_get_num`].
@@ -120,7 +128,8 @@ pub unsafe extern "C" fn MPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_category_get_num_events(cat_index: c_int,
     num_events: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_category_get_num_events")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::category_get_num_events(cat_index, num_events) }
 }
 
 /// Calls [`PMPI_T_category_get_num_events`].
@@ -135,7 +144,8 @@ pub unsafe extern "C" fn MPI_T_category_get_num_events(cat_index: c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_category_get_pvars(cat_index: c_int, len: c_int,
     indices: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_category_get_pvars")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::category_get_pvars(cat_index, len, indices) }
 }
 
 /// Calls [`PMPI_T_category_get_pvars`].
@@ -150,7 +160,8 @@ pub unsafe extern "C" fn MPI_T_category_get_pvars(cat_index: c_int, len: c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_cvar_get_index(name: *const c_char,
     cvar_index: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_cvar_get_index")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::cvar_get_index(name, cvar_index) }
 }
 
 /// Calls [`PMPI_T_cvar_get_index`].
@@ -167,7 +178,9 @@ pub unsafe extern "C" fn PMPI_T_cvar_get_info(cvar_index: c_int, name: *mut c_ch
     name_len: *mut c_int, verbosity: *mut c_int, datatype: *mut MPI_Datatype,
     enumtype: *mut MPI_T_enum, desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int,
     scope: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_cvar_get_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::cvar_get_info(cvar_index, name, name_len, verbosity, datatype,
+        enumtype, desc, desc_len, bind, scope) }
 }
 
 /// Calls [`PMPI_T_cvar_get_info`].
@@ -184,7 +197,8 @@ pub unsafe extern "C" fn MPI_T_cvar_get_info(cvar_index: c_int, name: *mut c_cha
 /// `MPI_T_cvar_get_num`, MPI 5.0 section 15.3.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_cvar_get_num(num_cvar: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_cvar_get_num")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::cvar_get_num(num_cvar) }
 }
 
 /// Calls [`PMPI_T_cvar_get_num`].
@@ -198,7 +212,8 @@ pub unsafe extern "C" fn MPI_T_cvar_get_num(num_cvar: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_cvar_handle_alloc(cvar_index: c_int, obj_handle: *mut c_void,
     handle: *mut MPI_T_cvar_handle, count: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_cvar_handle_alloc")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::cvar_handle_alloc(cvar_index, obj_handle, handle, count) }
 }
 
 /// Calls [`PMPI_T_cvar_handle_alloc`].
@@ -212,7 +227,8 @@ pub unsafe extern "C" fn MPI_T_cvar_handle_alloc(cvar_index: c_int, obj_handle: 
 /// `MPI_T_cvar_handle_free`, MPI 5.0 section 15.3.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_cvar_handle_free(handle: *mut MPI_T_cvar_handle) -> c_int {
-    crate::unsupported("MPI_T_cvar_handle_free")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::cvar_handle_free(handle) }
 }
 
 /// Calls [`PMPI_T_cvar_handle_free`].
@@ -225,7 +241,8 @@ pub unsafe extern "C" fn MPI_T_cvar_handle_free(handle: *mut MPI_T_cvar_handle) 
 /// `MPI_T_cvar_read`, MPI 5.0 section 15.3.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: *mut c_void) -> c_int {
-    crate::unsupported("MPI_T_cvar_read")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::cvar_read(handle, buf) }
 }
 
 /// Calls [`PMPI_T_cvar_read`].
@@ -238,7 +255,8 @@ pub unsafe extern "C" fn MPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: *mut c_
 /// `MPI_T_cvar_write`, MPI 5.0 section 15.3.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_cvar_write(handle: MPI_T_cvar_handle, buf: *const c_void) -> c_int {
-    crate::unsupported("MPI_T_cvar_write")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::cvar_write(handle, buf) }
 }
 
 /// Calls [`PMPI_T_cvar_write`].
@@ -252,7 +270,8 @@ pub unsafe extern "C" fn MPI_T_cvar_write(handle: MPI_T_cvar_handle, buf: *const
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_enum_get_info(enumtype: MPI_T_enum, num: *mut c_int,
     name: *mut c_char, name_len: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_enum_get_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::enum_get_info(enumtype, num, name, name_len) }
 }
 
 /// Calls [`PMPI_T_enum_get_info`].
@@ -267,7 +286,8 @@ pub unsafe extern "C" fn MPI_T_enum_get_info(enumtype: MPI_T_enum, num: *mut c_i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_enum_get_item(enumtype: MPI_T_enum, indx: c_int, value: *mut c_int,
     name: *mut c_char, name_len: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_enum_get_item")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::enum_get_item(enumtype, indx, value, name, name_len) }
 }
 
 /// Calls [`PMPI_T_enum_get_item`].
@@ -282,7 +302,8 @@ pub unsafe extern "C" fn MPI_T_enum_get_item(enumtype: MPI_T_enum, indx: c_int, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_event_callback_get_info(event_registration: MPI_T_event_registration,
     cb_safety: MPI_T_cb_safety, info_used: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_T_event_callback_get_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_callback_get_info(event_registration, cb_safety, info_used) }
 }
 
 /// Calls [`PMPI_T_event_callback_get_info`].
@@ -297,7 +318,8 @@ pub unsafe extern "C" fn MPI_T_event_callback_get_info(event_registration: MPI_T
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_event_callback_set_info(event_registration: MPI_T_event_registration,
     cb_safety: MPI_T_cb_safety, info: MPI_Info) -> c_int {
-    crate::unsupported("MPI_T_event_callback_set_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_callback_set_info(event_registration, cb_safety, info) }
 }
 
 /// Calls [`PMPI_T_event_callback_set_info`].
@@ -312,7 +334,8 @@ pub unsafe extern "C" fn MPI_T_event_callback_set_info(event_registration: MPI_T
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_event_copy(event_instance: MPI_T_event_instance,
     buffer: *mut c_void) -> c_int {
-    crate::unsupported("MPI_T_event_copy")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_copy(event_instance, buffer) }
 }
 
 /// Calls [`PMPI_T_event_copy`].
@@ -327,7 +350,8 @@ pub unsafe extern "C" fn MPI_T_event_copy(event_instance: MPI_T_event_instance,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_event_get_index(name: *const c_char,
     event_index: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_event_get_index")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_get_index(name, event_index) }
 }
 
 /// Calls [`PMPI_T_event_get_index`].
@@ -344,7 +368,10 @@ pub unsafe extern "C" fn PMPI_T_event_get_info(event_index: c_int, name: *mut c_
     name_len: *mut c_int, verbosity: *mut c_int, array_of_datatypes: *mut MPI_Datatype,
     array_of_displacements: *mut MPI_Aint, num_elements: *mut c_int, enumtype: *mut MPI_T_enum,
     info: *mut MPI_Info, desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_event_get_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_get_info(event_index, name, name_len, verbosity,
+        array_of_datatypes, array_of_displacements, num_elements, enumtype, info, desc, desc_len,
+        bind) }
 }
 
 /// Calls [`PMPI_T_event_get_info`].
@@ -361,7 +388,8 @@ pub unsafe extern "C" fn MPI_T_event_get_info(event_index: c_int, name: *mut c_c
 /// `MPI_T_event_get_num`, MPI 5.0 section 15.3.8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_event_get_num(num_events: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_event_get_num")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_get_num(num_events) }
 }
 
 /// Calls [`PMPI_T_event_get_num`].
@@ -375,7 +403,8 @@ pub unsafe extern "C" fn MPI_T_event_get_num(num_events: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_event_get_source(event_instance: MPI_T_event_instance,
     source_index: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_event_get_source")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_get_source(event_instance, source_index) }
 }
 
 /// Calls [`PMPI_T_event_get_source`].
@@ -390,7 +419,8 @@ pub unsafe extern "C" fn MPI_T_event_get_source(event_instance: MPI_T_event_inst
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_event_get_timestamp(event_instance: MPI_T_event_instance,
     event_timestamp: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_T_event_get_timestamp")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_get_timestamp(event_instance, event_timestamp) }
 }
 
 /// Calls [`PMPI_T_event_get_timestamp`].
@@ -405,7 +435,9 @@ pub unsafe extern "C" fn MPI_T_event_get_timestamp(event_instance: MPI_T_event_i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_event_handle_alloc(event_index: c_int, obj_handle: *mut c_void,
     info: MPI_Info, event_registration: *mut MPI_T_event_registration) -> c_int {
-    crate::unsupported("MPI_T_event_handle_alloc")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_handle_alloc(event_index, obj_handle, info,
+        event_registration) }
 }
 
 /// Calls [`PMPI_T_event_handle_alloc`].
@@ -420,7 +452,8 @@ pub unsafe extern "C" fn MPI_T_event_handle_alloc(event_index: c_int, obj_handle
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_event_handle_free(event_registration: MPI_T_event_registration,
     user_data: *mut c_void, free_cb_function: MPI_T_event_free_cb_function) -> c_int {
-    crate::unsupported("MPI_T_event_handle_free")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_handle_free(event_registration, user_data, free_cb_function) }
 }
 
 /// Calls [`PMPI_T_event_handle_free`].
@@ -435,7 +468,8 @@ pub unsafe extern "C" fn MPI_T_event_handle_free(event_registration: MPI_T_event
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_event_handle_get_info(event_registration: MPI_T_event_registration,
     info_used: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_T_event_handle_get_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_handle_get_info(event_registration, info_used) }
 }
 
 /// Calls [`PMPI_T_event_handle_get_info`].
@@ -450,7 +484,8 @@ pub unsafe extern "C" fn MPI_T_event_handle_get_info(event_registration: MPI_T_e
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_event_handle_set_info(event_registration: MPI_T_event_registration,
     info: MPI_Info) -> c_int {
-    crate::unsupported("MPI_T_event_handle_set_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_handle_set_info(event_registration, info) }
 }
 
 /// Calls [`PMPI_T_event_handle_set_info`].
@@ -465,7 +500,8 @@ pub unsafe extern "C" fn MPI_T_event_handle_set_info(event_registration: MPI_T_e
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_event_read(event_instance: MPI_T_event_instance,
     element_index: c_int, buffer: *mut c_void) -> c_int {
-    crate::unsupported("MPI_T_event_read")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_read(event_instance, element_index, buffer) }
 }
 
 /// Calls [`PMPI_T_event_read`].
@@ -481,7 +517,9 @@ pub unsafe extern "C" fn MPI_T_event_read(event_instance: MPI_T_event_instance,
 pub unsafe extern "C" fn PMPI_T_event_register_callback(event_registration: MPI_T_event_registration,
     cb_safety: MPI_T_cb_safety, info: MPI_Info, user_data: *mut c_void,
     event_cb_function: MPI_T_event_cb_function) -> c_int {
-    crate::unsupported("MPI_T_event_register_callback")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_register_callback(event_registration, cb_safety, info,
+        user_data, event_cb_function) }
 }
 
 /// Calls [`PMPI_T_event_register_callback`].
@@ -498,7 +536,8 @@ pub unsafe extern "C" fn MPI_T_event_register_callback(event_registration: MPI_T
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_event_set_dropped_handler(event_registration: MPI_T_event_registration,
     dropped_cb_function: MPI_T_event_dropped_cb_function) -> c_int {
-    crate::unsupported("MPI_T_event_set_dropped_handler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::event_set_dropped_handler(event_registration, dropped_cb_function) }
 }
 
 /// Calls [`PMPI_T_event_set_dropped_handler`].
@@ -512,7 +551,8 @@ pub unsafe extern "C" fn MPI_T_event_set_dropped_handler(event_registration: MPI
 /// `MPI_T_finalize`, MPI 5.0 section 15.3.4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_finalize() -> c_int {
-    crate::unsupported("MPI_T_finalize")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::finalize() }
 }
 
 /// Calls [`PMPI_T_finalize`].
@@ -525,7 +565,8 @@ pub unsafe extern "C" fn MPI_T_finalize() -> c_int {
 /// `MPI_T_init_thread`, MPI 5.0 section 15.3.4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_init_thread")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::init_thread(required, provided) }
 }
 
 /// Calls [`PMPI_T_init_thread`].
@@ -539,7 +580,8 @@ pub unsafe extern "C" fn MPI_T_init_thread(required: c_int, provided: *mut c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_get_index(name: *const c_char, var_class: c_int,
     pvar_index: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_pvar_get_index")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::pvar_get_index(name, var_class, pvar_index) }
 }
 
 /// Calls [`PMPI_T_pvar_get_index`].
@@ -556,7 +598,9 @@ pub unsafe extern "C" fn PMPI_T_pvar_get_info(pvar_index: c_int, name: *mut c_ch
     name_len: *mut c_int, verbosity: *mut c_int, var_class: *mut c_int, datatype: *mut MPI_Datatype,
     enumtype: *mut MPI_T_enum, desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int,
     readonly: *mut c_int, continuous: *mut c_int, atomic: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_pvar_get_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::pvar_get_info(pvar_index, name, name_len, verbosity, var_class,
+        datatype, enumtype, desc, desc_len, bind, readonly, continuous, atomic) }
 }
 
 /// Calls [`PMPI_T_pvar_get_info`].
@@ -573,7 +617,8 @@ pub unsafe extern "C" fn MPI_T_pvar_get_info(pvar_index: c_int, name: *mut c_cha
 /// `MPI_T_pvar_get_num`, MPI 5.0 section 15.3.7.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_get_num(num_pvar: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_pvar_get_num")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::pvar_get_num(num_pvar) }
 }
 
 /// Calls [`PMPI_T_pvar_get_num`].
@@ -587,7 +632,8 @@ pub unsafe extern "C" fn MPI_T_pvar_get_num(num_pvar: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_handle_alloc(session: MPI_T_pvar_session, pvar_index: c_int,
     obj_handle: *mut c_void, handle: *mut MPI_T_pvar_handle, count: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_pvar_handle_alloc")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::pvar_handle_alloc(session, pvar_index, obj_handle, handle, count) }
 }
 
 /// Calls [`PMPI_T_pvar_handle_alloc`].
@@ -602,7 +648,8 @@ pub unsafe extern "C" fn MPI_T_pvar_handle_alloc(session: MPI_T_pvar_session, pv
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_handle_free(session: MPI_T_pvar_session,
     handle: *mut MPI_T_pvar_handle) -> c_int {
-    crate::unsupported("MPI_T_pvar_handle_free")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::pvar_handle_free(session, handle) }
 }
 
 /// Calls [`PMPI_T_pvar_handle_free`].
@@ -617,7 +664,8 @@ pub unsafe extern "C" fn MPI_T_pvar_handle_free(session: MPI_T_pvar_session,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_read(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle,
     buf: *mut c_void) -> c_int {
-    crate::unsupported("MPI_T_pvar_read")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::pvar_read(session, handle, buf) }
 }
 
 /// Calls [`PMPI_T_pvar_read`].
@@ -632,7 +680,8 @@ pub unsafe extern "C" fn MPI_T_pvar_read(session: MPI_T_pvar_session, handle: MP
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_readreset(session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle, buf: *mut c_void) -> c_int {
-    crate::unsupported("MPI_T_pvar_readreset")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::pvar_readreset(session, handle, buf) }
 }
 
 /// Calls [`PMPI_T_pvar_readreset`].
@@ -647,7 +696,8 @@ pub unsafe extern "C" fn MPI_T_pvar_readreset(session: MPI_T_pvar_session,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_reset(session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle) -> c_int {
-    crate::unsupported("MPI_T_pvar_reset")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::pvar_reset(session, handle) }
 }
 
 /// Calls [`PMPI_T_pvar_reset`].
@@ -661,7 +711,8 @@ pub unsafe extern "C" fn MPI_T_pvar_reset(session: MPI_T_pvar_session,
 /// `MPI_T_pvar_session_create`, MPI 5.0 section 15.3.7.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_session_create(session: *mut MPI_T_pvar_session) -> c_int {
-    crate::unsupported("MPI_T_pvar_session_create")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::pvar_session_create(session) }
 }
 
 /// Calls [`PMPI_T_pvar_session_create`].
@@ -674,7 +725,8 @@ pub unsafe extern "C" fn MPI_T_pvar_session_create(session: *mut MPI_T_pvar_sess
 /// `MPI_T_pvar_session_free`, MPI 5.0 section 15.3.7.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_session_free(session: *mut MPI_T_pvar_session) -> c_int {
-    crate::unsupported("MPI_T_pvar_session_free")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::pvar_session_free(session) }
 }
 
 /// Calls [`PMPI_T_pvar_session_free`].
@@ -688,7 +740,8 @@ pub unsafe extern "C" fn MPI_T_pvar_session_free(session: *mut MPI_T_pvar_sessio
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_start(session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle) -> c_int {
-    crate::unsupported("MPI_T_pvar_start")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::pvar_start(session, handle) }
 }
 
 /// Calls [`PMPI_T_pvar_start`].
@@ -703,7 +756,8 @@ pub unsafe extern "C" fn MPI_T_pvar_start(session: MPI_T_pvar_session,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_stop(session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle) -> c_int {
-    crate::unsupported("MPI_T_pvar_stop")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::pvar_stop(session, handle) }
 }
 
 /// Calls [`PMPI_T_pvar_stop`].
@@ -718,7 +772,8 @@ pub unsafe extern "C" fn MPI_T_pvar_stop(session: MPI_T_pvar_session,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_write(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle,
     buf: *const c_void) -> c_int {
-    crate::unsupported("MPI_T_pvar_write")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::pvar_write(session, handle, buf) }
 }
 
 /// Calls [`PMPI_T_pvar_write`].
@@ -735,7 +790,9 @@ pub unsafe extern "C" fn PMPI_T_source_get_info(source_index: c_int, name: *mut 
     name_len: *mut c_int, desc: *mut c_char, desc_len: *mut c_int,
     ordering: *mut MPI_T_source_order, ticks_per_second: *mut MPI_Count, max_ticks: *mut MPI_Count,
     info: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_T_source_get_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::source_get_info(source_index, name, name_len, desc, desc_len,
+        ordering, ticks_per_second, max_ticks, info) }
 }
 
 /// Calls [`PMPI_T_source_get_info`].
@@ -752,7 +809,8 @@ pub unsafe extern "C" fn MPI_T_source_get_info(source_index: c_int, name: *mut c
 /// `MPI_T_source_get_num`, MPI 5.0 section 15.3.8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_source_get_num(num_sources: *mut c_int) -> c_int {
-    crate::unsupported("MPI_T_source_get_num")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::source_get_num(num_sources) }
 }
 
 /// Calls [`PMPI_T_source_get_num`].
@@ -766,7 +824,8 @@ pub unsafe extern "C" fn MPI_T_source_get_num(num_sources: *mut c_int) -> c_int 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_source_get_timestamp(source_index: c_int,
     timestamp: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_T_source_get_timestamp")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::tool::source_get_timestamp(source_index, timestamp) }
 }
 
 /// Calls [`PMPI_T_source_get_timestamp`].

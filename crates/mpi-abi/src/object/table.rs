@@ -22,6 +22,12 @@ pub enum Kind {
     Message = 9,
     Window = 10,
     File = 11,
+    /// Numbers for requests of the engine, whose own ids are too long for an `int`.
+    RequestNumber = 12,
+    /// Handles of the tool interface.
+    Control = 13,
+    Performance = 14,
+    PerformanceSession = 15,
 }
 
 const KIND_BITS: u32 = 4;
