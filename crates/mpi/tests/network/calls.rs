@@ -111,16 +111,18 @@ pub struct Call {
 }
 
 /// The calls of a run.
-pub fn script(seed: u64, spaces: u64, calls: u32) -> Vec<Call> {
+pub fn script(seed: u64, size: u32, spaces: u64, calls: u32) -> Vec<Call> {
     let call = |i: u32| {
         let h = |what: u64| hash(&[seed, i.into(), what, 5]);
+        // Long ones choose other algorithms; among many processes they would take too long.
         let counts = [0, 1, 2, 3, 7, 20, 64];
+        let long = (size < 10 && h(7) % 12 == 0).then_some(500 + h(8) as usize % 6000);
         Call {
             seq: h(0),
             kind: KINDS[(h(1) % KINDS.len() as u64) as usize],
             space: (h(2) % spaces) as usize,
             root: h(3),
-            count: counts[(h(4) % counts.len() as u64) as usize],
+            count: long.unwrap_or(counts[(h(4) % counts.len() as u64) as usize]),
             in_place: h(5) % 4 == 0,
             commutes: h(6) % 2 == 0,
         }

@@ -37,7 +37,7 @@ impl Collectives {
         let spaces = spaces(shared.rank, shared.size);
         Collectives {
             shared: shared.clone(),
-            script: script(shared.seed, spaces.len() as u64, calls).into_iter(),
+            script: script(shared.seed, shared.size, spaces.len() as u64, calls).into_iter(),
             spaces,
             running: Vec::new(),
             turns: 0,

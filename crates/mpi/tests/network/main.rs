@@ -27,7 +27,7 @@ fn traffic(shared: &Shared, messages: u32) -> Vec<Box<dyn Part>> {
 
 #[test]
 fn few_processes_many_seeds_collectives() {
-    for seed in 0..250 {
+    for seed in 0..400 {
         let size = 1 + (seed % 9) as u32;
         run(Config::random(size, seed), |shared| collectives(shared, 12));
     }
@@ -35,7 +35,7 @@ fn few_processes_many_seeds_collectives() {
 
 #[test]
 fn few_processes_many_seeds_traffic() {
-    for seed in 1000..1250 {
+    for seed in 1000..1400 {
         let size = 1 + (seed % 9) as u32;
         run(Config::random(size, seed), |shared| traffic(shared, 24));
     }
@@ -43,7 +43,7 @@ fn few_processes_many_seeds_traffic() {
 
 #[test]
 fn collectives_and_traffic_at_once() {
-    for seed in 2000..2100 {
+    for seed in 2000..2200 {
         let size = 2 + (seed % 8) as u32;
         run(Config::random(size, seed), |shared| {
             let mut parts = collectives(shared, 8);
@@ -66,9 +66,9 @@ fn every_kind_of_pull() {
 
 #[test]
 fn many_processes_collectives() {
-    for (seed, size) in [(1, 33), (2, 64), (3, 100), (4, 200)] {
+    for (seed, size) in [(1, 33), (2, 64), (3, 100), (4, 200), (7, 150)] {
         let config = Config { seed, ..Config::new(size) };
-        run(config, |shared| collectives(shared, 10));
+        run(config, |shared| collectives(shared, 16));
     }
 }
 
