@@ -9,6 +9,7 @@
 
 pub mod args;
 pub mod body;
+mod fast;
 pub mod generated;
 pub mod object;
 pub mod raise;

@@ -73,6 +73,12 @@ impl Entered {
         }
     }
 
+    /// Polls that are worth doing before anything else.
+    #[inline(always)]
+    pub fn patience(&self) -> u32 {
+        if self.crowded { CROWDED_POLLS } else { POLLS }
+    }
+
     /// Nothing came for `idle` turns in a row: spin, yield or sleep.
     #[inline]
     fn rest(&mut self, idle: u32) {

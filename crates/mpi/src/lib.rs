@@ -15,6 +15,7 @@ pub mod collective;
 pub mod comm;
 pub mod context;
 pub mod datatype;
+mod direct;
 pub mod error;
 pub mod group;
 pub mod matching;
@@ -28,6 +29,7 @@ pub mod status;
 pub mod topology;
 
 pub use comm::{Channel, Comm};
+pub use direct::Received;
 pub use error::{Class, Error, Result};
 pub use group::Group;
 pub use process::Process;

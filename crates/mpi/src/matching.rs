@@ -87,6 +87,9 @@ impl Table {
     /// The receive that takes a message from `src` with `tag`; it is posted no more.
     #[inline]
     pub fn arrive(&mut self, src: Rank, tag: i32) -> Option<ReqId> {
+        if self.posted.is_empty() {
+            return None;
+        }
         let place = self.posted.iter().position(|p| p.pattern.accepts(src, tag))?;
         self.posted.remove(place).map(|p| p.request)
     }
@@ -105,6 +108,9 @@ impl Table {
     /// The first unexpected message that `pattern` accepts, out of the queue.
     #[inline]
     pub fn take(&mut self, pattern: Pattern) -> Option<Unexpected> {
+        if self.unexpected.is_empty() {
+            return None;
+        }
         let place = self.unexpected.iter().position(|m| pattern.accepts(m.src, m.tag))?;
         self.unexpected.remove(place)
     }

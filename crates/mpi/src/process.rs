@@ -16,7 +16,7 @@ use crate::protocol::{self, CTS, DATA, EAGER, FIN, RTS, Rts};
 use crate::pt2pt::packed_size;
 use crate::request::{Operation, Outcome, RecvOp, ReqId, Requests, Transfer};
 use crate::status::Status;
-use hpvm_fm::{Broken, Fm, Head, Rank, Transport};
+use hpvm_fm::{Broken, Fast, Fm, Head, Rank, Transport};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -55,7 +55,16 @@ pub(crate) struct Inbox {
     unexpected: u64,
     /// Requests completed so far; a waiter sees that something has happened.
     pub completions: u64,
+    /// The receive that a thread waits for right now, if it has no request.
+    pub direct: crate::direct::Direct,
+    /// Fast Messages of the same process: the packets that are not MPI's.
+    fast: Fast,
+    /// What was wrong with packets of Fast Messages; the engine goes on.
+    faults: Vec<String>,
 }
+
+/// Texts of faults kept until somebody reads them. More say nothing new.
+const FAULTS: usize = 16;
 
 impl<T: Transport> Process<T> {
     /// The process at one end of `transport`, whose world is all ranks of the transport.
@@ -83,6 +92,9 @@ impl<T: Transport> Process<T> {
                 violation: None,
                 unexpected: 0,
                 completions: 0,
+                direct: Default::default(),
+                fast: Fast::new(size, fm.limits().packet),
+                faults: Vec::new(),
             },
             fm,
         }
@@ -104,6 +116,22 @@ impl<T: Transport> Process<T> {
 
     pub fn fm_mut(&mut self) -> &mut Fm<T> {
         &mut self.fm
+    }
+
+    /// Fast Messages of this process and the engine to send with.
+    pub fn fast(&mut self) -> (&mut Fm<T>, &mut Fast) {
+        (&mut self.fm, &mut self.inbox.fast)
+    }
+
+    /// True when packets for handlers in C wait to be delivered.
+    #[inline(always)]
+    pub fn has_fast_arrivals(&self) -> bool {
+        self.inbox.fast.has_arrivals()
+    }
+
+    /// What was wrong with packets of Fast Messages since the last call.
+    pub fn take_faults(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.inbox.faults)
     }
 
     pub fn requests(&self) -> &Requests {
@@ -128,6 +156,7 @@ impl<T: Transport> Process<T> {
     #[inline]
     pub fn progress(&mut self) -> Result<bool, Broken> {
         let packets = self.extract()?;
+        self.inbox.fast.drain(&mut self.fm);
         Ok((packets != 0) | self.deferred())
     }
 
@@ -144,7 +173,7 @@ impl<T: Transport> Process<T> {
 
     /// What arrivals left to be done, and what waits for credits. True when something happened.
     #[inline]
-    fn deferred(&mut self) -> bool {
+    pub(crate) fn deferred(&mut self) -> bool {
         let inbox = &self.inbox;
         if inbox.transfers.is_empty()
             && inbox.streams.is_empty()
@@ -295,7 +324,15 @@ impl Inbox {
             CTS => self.on_cts(src, head.imm, data),
             DATA => self.on_data(src, head, data),
             FIN => self.on_fin(src, head.imm),
-            other => self.violate(src, format!("handler {other}, which MPI does not have")),
+            other if self.fast.wants(head) => {
+                debug_assert!(!hpvm_fm::handler_id::MPI.contains(&other));
+                if let Err(fault) = self.fast.on_packet(src, head, data)
+                    && self.faults.len() < FAULTS
+                {
+                    self.faults.push(fault.to_string());
+                }
+            }
+            other => self.violate(src, format!("handler {other}, which nobody has")),
         }
     }
 
@@ -319,6 +356,11 @@ impl Inbox {
         let Some((context, tag)) = self.checked_context(src, imm) else { return };
         match self.table(context).arrive(src, tag) {
             Some(id) => self.receive_eager(id, src, tag, data),
+            None if self.direct.accepts(context, src, tag) => {
+                // SAFETY: whoever set it waits for it, and its buffer lives meanwhile.
+                unsafe { self.direct.land(src, tag, data) };
+                self.completions += 1;
+            }
             None => {
                 let content = Content::Eager(data.into());
                 self.keep(context, Unexpected { src, tag, content });
@@ -355,6 +397,10 @@ impl Inbox {
         };
         match self.table(context).arrive(src, tag) {
             Some(id) => self.receive_announced(id, src, tag, announcement),
+            None if self.direct.accepts(context, src, tag) => {
+                let content = Content::Announced(announcement);
+                self.direct.announce(Unexpected { src, tag, content });
+            }
             None => {
                 let content = Content::Announced(announcement);
                 self.keep(context, Unexpected { src, tag, content });
@@ -467,12 +513,8 @@ impl Inbox {
         let capacity = op.packed_size();
         r.status.bytes = len.min(capacity);
         if len > capacity {
-            let text = format!(
-                "a message of {len} bytes from rank {} with tag {} came for a receive of at most \
-                 {capacity} bytes",
-                r.status.source, r.status.tag
-            );
-            r.error = Some(Box::new(Error::new(Class::Truncate, text)));
+            let error = crate::direct::truncation(&r.status, len, capacity);
+            r.error = Some(Box::new(error));
         }
         self.complete(id);
     }

@@ -84,7 +84,7 @@ pub(crate) unsafe fn pack_all(m: Outgoing<'_>, out: &mut [u8]) {
 /// # Safety
 /// `buf` is valid for writes of `count` elements, and `data` is at most their packed size.
 #[inline(always)]
-pub(crate) unsafe fn unpack_all(buf: *mut u8, count: i64, ty: &Arc<Datatype>, data: &[u8]) {
+pub(crate) unsafe fn unpack_all(buf: *mut u8, count: i64, ty: &Datatype, data: &[u8]) {
     match ty.as_run(count) {
         Some((first, _)) => {
             let to = buf.wrapping_offset(first as isize);
@@ -266,7 +266,7 @@ impl<T: Transport> Process<T> {
         id
     }
 
-    fn receive_unexpected(&mut self, id: ReqId, message: Unexpected) {
+    pub(crate) fn receive_unexpected(&mut self, id: ReqId, message: Unexpected) {
         let Unexpected { src, tag, content } = message;
         match content {
             Content::Eager(data) => self.inbox.receive_eager(id, src, tag, &data),

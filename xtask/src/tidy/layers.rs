@@ -17,8 +17,11 @@ const LAYERS: [(&str, &[&str]); 15] = [
     ("hpvm-fm", &["sync", "wire", "transport"]),
     ("hpvm-coll", &["sync", "wire", "transport", "fm"]),
     ("hpvm-mpi", &["sync", "wire", "transport", "shm", "net", "sim", "job", "fm", "coll"]),
-    ("hpvm-mpi-abi", &["sync", "wire", "transport", "shm", "net", "job", "fm", "coll", "mpi"]),
-    ("hpvm-fm-abi", &["sync", "wire", "transport", "shm", "net", "job", "fm"]),
+    ("hpvm-fm-abi", &["sync", "wire", "transport", "fm"]),
+    (
+        "hpvm-mpi-abi",
+        &["sync", "wire", "transport", "shm", "net", "job", "fm", "coll", "mpi", "fm-abi"],
+    ),
     ("hpvm-launch", &["sync", "wire", "job"]),
     ("hpvm-bench", &["sync", "wire", "job", "launch"]),
     ("xtask", &[]),

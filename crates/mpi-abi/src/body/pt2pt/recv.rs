@@ -10,7 +10,7 @@ use crate::runtime::Entered;
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::pt2pt::{Mode, Started};
-use hpvm_mpi::{Channel, Class, ReqId, Status};
+use hpvm_mpi::{Channel, Class, Received, ReqId, Status};
 
 /// The arguments of a receive.
 #[derive(Clone, Copy)]
@@ -67,12 +67,45 @@ pub unsafe fn recv(
 ) -> c_int {
     on_comm("MPI_Recv", comm, |w| {
         let args = Args { buf, count, datatype, source, tag, comm };
-        // SAFETY: we wait below, and the program keeps its buffer meanwhile.
-        unsafe {
-            let id = begin(w, args)?;
-            finish(w, id, status)
+        if w.shared() {
+            // SAFETY: we wait below, and the program keeps its buffer meanwhile.
+            return unsafe {
+                let id = begin(w, args)?;
+                finish(w, id, status)
+            };
         }
+        // SAFETY: as above.
+        unsafe { recv_alone(w, args, status) }
     })
+}
+
+/// A blocking receive of a process in which no other thread is inside MPI.
+#[inline(always)]
+unsafe fn recv_alone(w: &mut Entered, a: Args, status: *mut MPI_Status) -> Result<()> {
+    let polls = w.patience();
+    let world = &mut **w;
+    let comm = &world.objects.comm(a.comm)?.comm;
+    let m = check::incoming(&world.objects, a.buf, a.count, a.datatype)?;
+    let Some(pattern) = check::pattern(comm, a.source, a.tag)? else {
+        // SAFETY: the caller's promise.
+        return unsafe { finish(w, None, status) };
+    };
+    // SAFETY: the program keeps the buffer until the operation is complete.
+    let received = unsafe { world.process.recv_direct(m, comm, pattern, polls) };
+    match received.map_err(|broken| crate::raise::broken(&broken))? {
+        Received::Done(found) => {
+            // SAFETY: the caller's promise.
+            unsafe { store(status, &found) };
+            Ok(())
+        }
+        Received::Truncated(found, error) => {
+            // SAFETY: the caller's promise.
+            unsafe { store(status, &found) };
+            Err(error)
+        }
+        // SAFETY: the caller's promise.
+        Received::Pending(id) => unsafe { finish(w, Some(id), status) },
+    }
 }
 
 pub unsafe fn irecv(
