@@ -1,11 +1,11 @@
 //! Making communicators (MPI 5.0, section 7.4.2 and 7.6.2).
 //!
 //! These calls block in the standard, so they are written as straight scripts over a [`Host`] that
-//! can wait. The non-blocking `MPI_Comm_idup` uses the agreement of `context` directly.
+//! can wait. The non-blocking `MPI_Comm_idup` starts with [`start_dup`] and polls.
 
 use crate::collective::{Data, Plan};
 use crate::comm::{Channel, Comm};
-use crate::context::{Agreed, FROM_GROUP};
+use crate::context::{Agreed, Agreement, FROM_GROUP};
 use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
 use crate::group::Group;
@@ -40,36 +40,48 @@ fn finish(host: &mut impl Host, id: ReqId) -> Result<()> {
     }
 }
 
-/// A context id that no member of `comm` uses. `tag` keeps several agreements on the same channel
-/// apart.
-fn agree(
-    host: &mut impl Host,
-    comm: &Arc<Comm>,
+/// Where the messages of one call travel: all of its steps use one channel and one tag, because the
+/// messages of a pair of processes stay in order and both go through the steps in the same order.
+struct Lane {
+    comm: Arc<Comm>,
     channel: Channel,
-    tag: Option<i32>,
-) -> Result<u32> {
+    tag: i32,
+}
+
+impl Lane {
+    /// A collective call on an intracommunicator.
+    fn collective(comm: &Arc<Comm>) -> Lane {
+        Lane { comm: comm.clone(), channel: Channel::Collective, tag: comm.collective_tag() }
+    }
+
+    /// The same channel and tag for the members of `group` only, or for more than the group.
+    fn among(&self, group: Arc<Group>, me: Rank) -> Result<Lane> {
+        let comm = Comm::intra(self.comm.base_context(), group, me).ok_or_else(not_a_member)?;
+        Ok(Lane { comm, channel: self.channel, tag: self.tag })
+    }
+}
+
+/// A context id that no member of the lane's communicator uses.
+fn agree(host: &mut impl Host, lane: &Lane) -> Result<u32> {
+    let mut agreement = host.with(|p| p.agree(&lane.comm, lane.channel, lane.tag))?;
     loop {
-        let agreement = host.with(|p| {
-            let tag = tag.unwrap_or_else(|| comm.collective_tag());
-            p.agree(comm, channel, tag)
-        })?;
         let outcome = host.wait_only(agreement.request());
         let agreed = host.with(|p| p.agreed(agreement));
         outcome?;
         match agreed? {
             Agreed::Context(base) => return Ok(base),
-            Agreed::Again => {}
+            Agreed::Again(again) => agreement = again,
         }
     }
 }
 
 /// Every member's `words`, one row after the other in rank order.
-fn gather_words(host: &mut impl Host, comm: &Arc<Comm>, words: &[u64]) -> Result<Vec<u64>> {
+fn gather_words(host: &mut impl Host, lane: &Lane, words: &[u64]) -> Result<Vec<u64>> {
     let bytes = size_of_val(words) as i64;
-    let mut all = vec![0u64; words.len() * comm.size() as usize];
+    let mut all = vec![0u64; words.len() * lane.comm.size() as usize];
     let input = Exchange {
-        rank: comm.rank(),
-        size: comm.size(),
+        rank: lane.comm.rank(),
+        size: lane.comm.size(),
         root: 0,
         send_count: bytes,
         send_extent: 1,
@@ -83,8 +95,9 @@ fn gather_words(host: &mut impl Host, comm: &Arc<Comm>, words: &[u64]) -> Result
     let data = Data::new(words.as_ptr().cast(), byte, all.as_mut_ptr().cast(), byte);
     let id = host.with(|p| {
         let schedule = hpvm_coll::allgather::schedule_with(&p.select, &input);
+        let plan = Plan::new(schedule, data, None);
         // SAFETY: both buffers outlive the wait below.
-        unsafe { p.start_collective(comm, Plan::new(schedule, data, None)) }
+        unsafe { p.start_tagged(&lane.comm, lane.channel, lane.tag, plan) }
     });
     finish(host, id)?;
     Ok(all)
@@ -93,13 +106,13 @@ fn gather_words(host: &mut impl Host, comm: &Arc<Comm>, words: &[u64]) -> Result
 /// Sends `out` to `peer` and returns the words that come from it, at most `most`.
 fn swap_words(
     host: &mut impl Host,
-    comm: &Arc<Comm>,
-    channel: Channel,
+    lane: &Lane,
     peer: Rank,
-    tag: i32,
     out: &[u64],
     most: usize,
 ) -> Result<Vec<u64>> {
+    let Lane { comm, channel, tag } = lane;
+    let (channel, tag) = (*channel, *tag);
     let byte = Datatype::byte();
     let mut back = vec![0u64; most];
     let (recv, sent) = host.with(|p| {
@@ -126,16 +139,16 @@ fn swap_words(
 /// Sends words from `root` of `comm` to all members.
 fn spread_words(
     host: &mut impl Host,
-    comm: &Arc<Comm>,
+    lane: &Lane,
     root: u32,
     mut words: Vec<u64>,
 ) -> Result<Vec<u64>> {
     // The length first: only the root knows it.
-    let rows = gather_words(host, comm, &[words.len() as u64])?;
-    words.resize(rows[root as usize] as usize, 0);
+    let rows = gather_words(host, lane, &[words.len() as u64])?;
+    words.resize(rows.get(root as usize).map_or(0, |n| *n as usize), 0);
     let input = hpvm_coll::Broadcast {
-        rank: comm.rank(),
-        size: comm.size(),
+        rank: lane.comm.rank(),
+        size: lane.comm.size(),
         root,
         count: words.len() as i64 * 8,
         size_bytes: 1,
@@ -145,8 +158,9 @@ fn spread_words(
     let data = Data::new(core::ptr::null(), byte, words.as_mut_ptr().cast(), byte);
     let id = host.with(|p| {
         let schedule = hpvm_coll::bcast::schedule_with(&p.select, &input);
+        let plan = Plan::new(schedule, data, None);
         // SAFETY: `words` outlives the wait below.
-        unsafe { p.start_collective(comm, Plan::new(schedule, data, None)) }
+        unsafe { p.start_tagged(&lane.comm, lane.channel, lane.tag, plan) }
     });
     finish(host, id)?;
     Ok(words)
@@ -162,11 +176,24 @@ fn not_a_member() -> Error {
 
 /// `MPI_Comm_dup`: the same groups, a new context.
 pub fn dup(host: &mut impl Host, comm: &Arc<Comm>) -> Result<Arc<Comm>> {
-    let base = match comm.is_inter() {
-        false => agree(host, comm, Channel::Collective, None)?,
-        true => agree_across(host, comm)?,
-    };
-    same_groups(comm, base, me(host))
+    let me = me(host);
+    let lane = everybody(comm, me)?;
+    let base = agree(host, &lane)?;
+    same_groups(comm, base, me)
+}
+
+/// As [`dup`], for a process that wants no communicator in the end: the others get theirs.
+pub fn dup_and_drop(host: &mut impl Host, comm: &Arc<Comm>) -> Result<()> {
+    let lane = everybody(comm, me(host))?;
+    let base = agree(host, &lane)?;
+    host.with(|p| p.release_base(base));
+    Ok(())
+}
+
+/// Starts what [`dup`] does. When the agreement has ended, [`same_groups`] makes the communicator.
+pub fn start_dup<T: Transport>(process: &mut Process<T>, comm: &Arc<Comm>) -> Result<Agreement> {
+    let lane = everybody(comm, process.fm().rank())?;
+    process.agree(&lane.comm, lane.channel, lane.tag)
 }
 
 /// A communicator with the groups of `comm` and another context.
@@ -178,11 +205,18 @@ pub fn same_groups(comm: &Comm, base: u32, me: Rank) -> Result<Arc<Comm>> {
     .ok_or_else(not_a_member)
 }
 
-/// The local side of an intercommunicator as a communicator of its own, for building only. It
-/// shares the parent's `Building` context: local and remote processes differ, so do not meet.
-fn local_side(host: &mut impl Host, comm: &Comm) -> Result<Arc<Comm>> {
-    let me = me(host);
-    Comm::intra(comm.base_context(), comm.group().clone(), me).ok_or_else(not_a_member)
+/// All members of `comm`, those of both sides of an intercommunicator.
+fn everybody(comm: &Arc<Comm>, me: Rank) -> Result<Lane> {
+    match comm.is_inter() {
+        false => Ok(Lane::collective(comm)),
+        true => between(comm).among(both_sides(comm), me),
+    }
+}
+
+/// A collective call on an intercommunicator. Collectives within a side have no channel of their
+/// own: they share `Building`, where the tag keeps them apart.
+fn between(comm: &Arc<Comm>) -> Lane {
+    Lane { comm: comm.clone(), channel: Channel::Building, tag: comm.collective_tag() }
 }
 
 /// Both sides of an intercommunicator as one group, the side with the lower first process first.
@@ -197,14 +231,8 @@ fn both_sides(comm: &Comm) -> Arc<Group> {
     }
 }
 
-/// Agreement of both sides of an intercommunicator.
-fn agree_across(host: &mut impl Host, comm: &Arc<Comm>) -> Result<u32> {
-    let me = me(host);
-    let all = Comm::intra(comm.base_context(), both_sides(comm), me).ok_or_else(not_a_member)?;
-    agree(host, &all, Channel::Building, Some(comm.collective_tag()))
-}
-
-/// `MPI_Comm_create` on an intracommunicator: `None` for those that are not in `group`.
+/// `MPI_Comm_create`: `None` for those that are not in `group`. On an intercommunicator each side
+/// gives its part of the new one.
 pub fn create(
     host: &mut impl Host,
     comm: &Arc<Comm>,
@@ -214,7 +242,7 @@ pub fn create(
     if comm.is_inter() {
         return create_inter(host, comm, group);
     }
-    let base = agree(host, comm, Channel::Collective, None)?;
+    let base = agree(host, &Lane::collective(comm))?;
     let made = Comm::intra(base, group.clone(), me);
     Ok(keep_or_release(host, made, base))
 }
@@ -227,17 +255,16 @@ fn keep_or_release(host: &mut impl Host, made: Option<Arc<Comm>>, base: u32) -> 
     made
 }
 
-/// `MPI_Comm_create` on an intercommunicator: each side gives its part of the new one.
 fn create_inter(
     host: &mut impl Host,
     comm: &Arc<Comm>,
     group: &Arc<Group>,
 ) -> Result<Option<Arc<Comm>>> {
     let me = me(host);
-    let base = agree_across(host, comm)?;
+    let lane = between(comm);
+    let base = agree(host, &lane.among(both_sides(comm), me)?)?;
     let mine: Vec<u64> = group.processes().map(u64::from).collect();
-    let theirs = across(host, comm, mine)?;
-    let remote = Group::list(theirs.into_iter().map(|w| w as Rank).collect());
+    let remote = group_of(across(host, &lane, mine)?);
     let made = match remote.size() {
         0 => None,
         _ => Comm::inter(base, group.clone(), remote, me),
@@ -245,19 +272,24 @@ fn create_inter(
     Ok(keep_or_release(host, made, base))
 }
 
-/// What the first process of each side says, told to all of the other side.
-fn across(host: &mut impl Host, comm: &Arc<Comm>, words: Vec<u64>) -> Result<Vec<u64>> {
-    let local = local_side(host, comm)?;
-    let tag = comm.collective_tag();
+fn group_of(words: Vec<u64>) -> Arc<Group> {
+    Group::list(words.into_iter().map(|w| w as Rank).collect())
+}
+
+/// What the first process of each side says, told to all of the other side. `lane` is that of an
+/// intercommunicator. No side says more than two words for each of its members, and two.
+fn across(host: &mut impl Host, lane: &Lane, words: Vec<u64>) -> Result<Vec<u64>> {
+    let me = me(host);
+    let comm = &lane.comm;
     let theirs = match (comm.rank(), comm.peer(0)) {
         (0, Some(leader)) => {
-            let most = comm.peers().size() as usize + words.len() + 2;
-            swap_words(host, comm, Channel::Building, leader, tag, &words, most)?
+            let most = 2 * comm.peers().size() as usize + 2;
+            swap_words(host, lane, leader, &words, most)?
         }
         _ => Vec::new(),
     };
-    let channel_comm = Comm::building(&local);
-    spread_words(host, &channel_comm, 0, theirs)
+    let side = lane.among(comm.group().clone(), me)?;
+    spread_words(host, &side, 0, theirs)
 }
 
 /// `MPI_Comm_split`. `colour` is `None` for `MPI_UNDEFINED`.
@@ -268,12 +300,13 @@ pub fn split(
     key: i32,
 ) -> Result<Option<Arc<Comm>>> {
     let me = me(host);
-    let row = [colour.map_or(u64::MAX, |c| c as u64), i64::from(key) as u64];
+    let row = [colour.map_or(u64::MAX, |c| u64::from(c as u32)), i64::from(key) as u64];
     if comm.is_inter() {
         return split_inter(host, comm, row);
     }
-    let rows = gather_words(host, comm, &row)?;
-    let base = agree(host, comm, Channel::Collective, None)?;
+    let lane = Lane::collective(comm);
+    let rows = gather_words(host, &lane, &row)?;
+    let base = agree(host, &lane)?;
     let made = match colour {
         None => None,
         Some(_) => Comm::intra(base, of_colour(comm.group(), &rows, row[0]), me),
@@ -296,22 +329,10 @@ fn of_colour(group: &Group, rows: &[u64], colour: u64) -> Arc<Group> {
 
 fn split_inter(host: &mut impl Host, comm: &Arc<Comm>, row: [u64; 2]) -> Result<Option<Arc<Comm>>> {
     let me = me(host);
-    let base = agree_across(host, comm)?;
-    let side = local_side(host, comm)?;
-    let local = Comm::building(&side);
-    let rows = gather_words(host, &local, &row)?;
-    let remote_size = comm.peers().size() as usize;
-    let theirs = match (comm.rank(), comm.peer(0)) {
-        (0, Some(leader)) => {
-            let tag = comm.collective_tag();
-            swap_words(host, comm, Channel::Building, leader, tag, &rows, 2 * remote_size)?
-        }
-        _ => {
-            comm.collective_tag();
-            Vec::new()
-        }
-    };
-    let theirs = spread_words(host, &local, 0, theirs)?;
+    let lane = between(comm);
+    let base = agree(host, &lane.among(both_sides(comm), me)?)?;
+    let rows = gather_words(host, &lane.among(comm.group().clone(), me)?, &row)?;
+    let theirs = across(host, &lane, rows.clone())?;
     let made = match row[0] {
         u64::MAX => None,
         colour => {
@@ -333,12 +354,8 @@ pub fn create_group(
     group: &Arc<Group>,
     tag: i32,
 ) -> Result<Option<Arc<Comm>>> {
-    let me = me(host);
-    let Some(part) = Comm::intra(comm.base_context(), group.clone(), me) else {
-        return Ok(None);
-    };
-    let base = agree(host, &part, Channel::Building, Some(tag))?;
-    Ok(Comm::intra(base, group.clone(), me))
+    let lane = Lane { comm: comm.clone(), channel: Channel::Building, tag };
+    create_from(host, &lane, group)
 }
 
 /// `MPI_Comm_create_from_group`: no parent; `tag` is made from the string tag.
@@ -348,10 +365,18 @@ pub fn create_from_group(
     tag: i32,
 ) -> Result<Option<Arc<Comm>>> {
     let me = me(host);
-    let Some(part) = Comm::intra(FROM_GROUP, group.clone(), me) else {
+    let Some(comm) = Comm::intra(FROM_GROUP, group.clone(), me) else {
         return Ok(None);
     };
-    let base = agree(host, &part, Channel::Building, Some(tag & i32::MAX))?;
+    create_from(host, &Lane { comm, channel: Channel::Building, tag: tag & i32::MAX }, group)
+}
+
+fn create_from(host: &mut impl Host, lane: &Lane, group: &Arc<Group>) -> Result<Option<Arc<Comm>>> {
+    let me = me(host);
+    if group.place(me).is_none() {
+        return Ok(None);
+    }
+    let base = agree(host, &lane.among(group.clone(), me)?)?;
     Ok(Comm::intra(base, group.clone(), me))
 }
 
@@ -364,44 +389,80 @@ pub fn intercomm_create(
     bridge: Option<(&Arc<Comm>, i32)>,
     tag: i32,
 ) -> Result<Arc<Comm>> {
+    let bridge = bridge.map(|(comm, remote)| {
+        let lane = Lane { comm: comm.clone(), channel: Channel::Building, tag };
+        let peer = comm.peer(remote).filter(|_| remote >= 0).ok_or_else(|| {
+            Error::new(Class::Rank, format!("remote leader {remote} is not a rank of peer_comm"))
+        });
+        peer.map(|peer| (lane, peer))
+    });
+    connect(host, &Lane::collective(local), leader, bridge, tag)
+}
+
+/// `MPI_Intercomm_create_from_groups`: `local` is this side's group, `peer` the remote leader,
+/// which matters at `leader` only; `tag` is made from the string tag.
+pub fn intercomm_create_from_groups(
+    host: &mut impl Host,
+    local: &Arc<Group>,
+    leader: u32,
+    peer: Option<Rank>,
+    tag: i32,
+) -> Result<Arc<Comm>> {
+    let tag = tag & i32::MAX;
+    let comm = Comm::intra(FROM_GROUP, local.clone(), me(host)).ok_or_else(not_a_member)?;
+    let lane = Lane { comm, channel: Channel::Building, tag };
+    let bridge =
+        peer.map(|peer| Ok((Lane { comm: lane.comm.clone(), channel: Channel::User, tag }, peer)));
+    connect(host, &lane, leader, bridge, tag)
+}
+
+/// Joins two groups: the leaders swap the lists of members over `bridge`, and tell them to their
+/// sides.
+fn connect(
+    host: &mut impl Host,
+    side: &Lane,
+    leader: u32,
+    bridge: Option<Result<(Lane, Rank)>>,
+    tag: i32,
+) -> Result<Arc<Comm>> {
     let me = me(host);
-    let mine: Vec<u64> = local.group().processes().map(u64::from).collect();
-    let theirs = match bridge.filter(|_| local.rank() == leader) {
+    let local = side.comm.group();
+    let mine: Vec<u64> = local.processes().map(u64::from).collect();
+    let theirs = match bridge.filter(|_| side.comm.rank() == leader) {
         None => Ok(Vec::new()),
-        Some((bridge, remote)) => match bridge.peer(remote) {
-            None => Err(Error::new(Class::Rank, format!("remote leader {remote} is not a rank"))),
-            Some(peer) => {
-                let most = host.with(|p| p.fm().size()) as usize;
-                swap_words(host, bridge, Channel::Building, peer, tag, &mine, most)
-            }
-        },
+        Some(Err(error)) => Err(error),
+        Some(Ok((lane, peer))) => {
+            let most = host.with(|p| p.fm().size()) as usize;
+            swap_words(host, &lane, peer, &mine, most)
+        }
     };
     // The others must hear of the leader's failure: no group is empty.
     let failed = theirs.as_ref().err().cloned();
-    let theirs = spread_words(host, local, leader, theirs.unwrap_or_default())?;
+    let remote = group_of(spread_words(host, side, leader, theirs.unwrap_or_default())?);
     if let Some(error) = failed {
         return Err(error);
     }
-    let remote = Group::list(theirs.into_iter().map(|w| w as Rank).collect());
     if remote.size() == 0 {
         return Err(Error::new(Class::Rank, "the local leader could not reach the remote leader"));
     }
-    if remote.intersection(local.group()).size() != 0 {
+    if remote.intersection(local).size() != 0 {
         return Err(Error::new(Class::Comm, "the two groups of an intercommunicator overlap"));
     }
     // All of both sides agree, on a context made for the purpose.
-    let draft = Comm::inter(FROM_GROUP, local.group().clone(), remote.clone(), me)
-        .ok_or_else(not_a_member)?;
-    let all = Comm::intra(FROM_GROUP, both_sides(&draft), me).ok_or_else(not_a_member)?;
-    let base = agree(host, &all, Channel::Collective, Some(tag))?;
-    Comm::inter(base, local.group().clone(), remote, me).ok_or_else(not_a_member)
+    let draft = Comm::inter(FROM_GROUP, local.clone(), remote.clone(), me);
+    let comm = draft.ok_or_else(not_a_member)?;
+    let all = both_sides(&comm);
+    let lane = Lane { comm, channel: Channel::Collective, tag };
+    let base = agree(host, &lane.among(all, me)?)?;
+    Comm::inter(base, local.clone(), remote, me).ok_or_else(not_a_member)
 }
 
 /// `MPI_Intercomm_merge`.
 pub fn intercomm_merge(host: &mut impl Host, comm: &Arc<Comm>, high: bool) -> Result<Arc<Comm>> {
     let me = me(host);
-    let base = agree_across(host, comm)?;
-    let theirs_high = across(host, comm, vec![u64::from(high)])?.first() == Some(&1);
+    let lane = between(comm);
+    let base = agree(host, &lane.among(both_sides(comm), me)?)?;
+    let theirs_high = across(host, &lane, vec![u64::from(high)])?.first() == Some(&1);
     let remote = comm.peers();
     let local = comm.group();
     // Equal flags: any order that both sides choose alike will do.

@@ -55,18 +55,6 @@ impl Comm {
         Some(Arc::new(Comm { context, group, remote: Some(remote), rank, next_tag }))
     }
 
-    /// A communicator for building: its collectives use the `Building` channel of `comm`.
-    pub(crate) fn building(comm: &Comm) -> Arc<Comm> {
-        Arc::new(Comm {
-            // The channel is added to the base: `Collective` of this is `Building` of `comm`.
-            context: comm.context + (Channel::Building as u32 - Channel::Collective as u32),
-            group: comm.group.clone(),
-            remote: comm.remote.clone(),
-            rank: comm.rank,
-            next_tag: AtomicI32::new(0),
-        })
-    }
-
     /// First of this communicator's context ids.
     pub fn base_context(&self) -> ContextId {
         self.context

@@ -4,9 +4,14 @@
 //! a bitwise AND and all take the lowest that is left, so ids are used again and never run out
 //! while fewer than `MAX_COMMS` communicators live in one process.
 //!
-//! Two threads of a process may agree on different parents at the same time. Then the set belongs
-//! to one of them; the other contributes nothing, learns that it was in vain, and tries again.
-//! The agreement on the parent with the lowest context has precedence, so somebody always wins.
+//! A process may take part in several agreements at the same time (threads, `MPI_Comm_idup`). Then
+//! the set belongs to one of them; the others contribute nothing, learn that it was in vain, and
+//! try again. The agreement with the lowest parent and tag has precedence, and all members see the
+//! same order, so somebody always wins. A repetition uses the tag of the first try: all messages
+//! of a pair of processes stay in order, and no other operation may slip in between.
+//!
+//! A freed communicator's id becomes free when the last operation on it has ended. That is looked
+//! up when it matters: at the start of the next agreement.
 
 use crate::collective::{Data, Plan};
 use crate::comm::{CONTEXTS, Channel, Comm, ContextId};
@@ -30,23 +35,28 @@ pub(crate) struct Contexts {
     /// Bit set: free.
     free: Box<[u64]>,
     /// The agreement that owns the set now.
-    owner: Option<ContextId>,
-    /// Parents of all agreements under way.
-    waiting: Vec<ContextId>,
+    owner: Option<Precedence>,
+    /// All agreements under way.
+    waiting: Vec<Precedence>,
+    /// Freed communicators on which operations may be under way.
+    retired: Vec<Arc<Comm>>,
 }
+
+/// Parent and tag of an agreement: the lowest goes first.
+type Precedence = (ContextId, i32);
 
 impl Contexts {
     pub fn new() -> Contexts {
         let mut free = vec![u64::MAX; WORDS].into_boxed_slice();
         free[0] &= !RESERVED;
-        Contexts { free, owner: None, waiting: Vec::new() }
+        Contexts { free, owner: None, waiting: Vec::new(), retired: Vec::new() }
     }
 
-    /// Takes the set for an agreement on `parent` if it is free and nobody has precedence.
-    fn acquire(&mut self, parent: ContextId) -> bool {
-        let first = self.waiting.iter().all(|w| *w >= parent);
+    /// Takes the set for an agreement if it is free and nobody has precedence.
+    fn acquire(&mut self, mine: Precedence) -> bool {
+        let first = self.waiting.iter().all(|w| *w >= mine);
         if self.owner.is_none() && first {
-            self.owner = Some(parent);
+            self.owner = Some(mine);
             return true;
         }
         false
@@ -65,17 +75,19 @@ impl Contexts {
 pub struct Agreement {
     request: ReqId,
     words: Box<[u64]>,
-    parent: ContextId,
+    comm: Arc<Comm>,
+    channel: Channel,
+    tag: i32,
     mine: bool,
 }
 
 /// How an agreement ended.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Agreed {
     /// The first context id of the new communicator.
     Context(ContextId),
-    /// Another agreement was in the way: start again.
-    Again,
+    /// Another agreement was in the way: this one was started again.
+    Again(Agreement),
 }
 
 fn bitwise_and() -> &'static Arc<Op> {
@@ -95,9 +107,10 @@ impl<T: Transport> Process<T> {
     /// this purpose. Wait for [`Agreement::request`], then call [`Process::agreed`].
     pub fn agree(&mut self, comm: &Arc<Comm>, channel: Channel, tag: i32) -> Result<Agreement> {
         let ty = word_type()?;
-        let parent = comm.base_context();
-        let mine = self.contexts.acquire(parent);
-        self.contexts.waiting.push(parent);
+        self.release_retired();
+        let precedence = (comm.base_context(), tag);
+        let mine = self.contexts.acquire(precedence);
+        self.contexts.waiting.push(precedence);
         // The last word tells whether everybody owned the set.
         let mut words = match mine {
             true => self.contexts.free.iter().copied().chain([u64::MAX]).collect(),
@@ -119,14 +132,15 @@ impl<T: Transport> Process<T> {
         // SAFETY: `words` is on the heap and belongs to the agreement, which lives until the
         // request is complete.
         let request = unsafe { self.start_tagged(comm, channel, tag, plan) };
-        Ok(Agreement { request, words, parent, mine })
+        Ok(Agreement { request, words, comm: comm.clone(), channel, tag, mine })
     }
 
     /// Ends an agreement whose request is complete.
     pub fn agreed(&mut self, agreement: Agreement) -> Result<Agreed> {
         let outcome = self.take_outcome(agreement.request);
         let contexts = &mut self.contexts;
-        if let Some(i) = contexts.waiting.iter().position(|w| *w == agreement.parent) {
+        let precedence = (agreement.comm.base_context(), agreement.tag);
+        if let Some(i) = contexts.waiting.iter().position(|w| *w == precedence) {
             contexts.waiting.swap_remove(i);
         }
         if agreement.mine {
@@ -141,7 +155,8 @@ impl<T: Transport> Process<T> {
             None => return Err(Class::Intern.into()),
         };
         if !all_owned {
-            return Ok(Agreed::Again);
+            let again = self.agree(&agreement.comm, agreement.channel, agreement.tag)?;
+            return Ok(Agreed::Again(again));
         }
         let Some(word) = free.iter().position(|w| *w != 0) else {
             let text = format!(
@@ -155,10 +170,24 @@ impl<T: Transport> Process<T> {
         Ok(Agreed::Context((word as u32 * 64 + bit) * CONTEXTS))
     }
 
-    /// `comm` is gone, and so are all operations on it.
-    pub fn release_context(&mut self, comm: &Comm) {
-        self.clear_tables(comm.base_context());
-        self.contexts.release(comm.base_context());
+    /// The program has freed `comm`. Its context id is used again when nobody else holds the
+    /// communicator: not before the last operation on it has ended.
+    pub fn retire(&mut self, comm: Arc<Comm>) {
+        self.contexts.retired.push(comm);
+        self.release_retired();
+    }
+
+    fn release_retired(&mut self) {
+        let retired = &mut self.contexts.retired;
+        if retired.is_empty() {
+            return;
+        }
+        let unused = |c: &mut Arc<Comm>| Arc::strong_count(c) == 1;
+        let gone: Vec<Arc<Comm>> = retired.extract_if(.., unused).collect();
+        for comm in gone {
+            self.clear_tables(comm.base_context());
+            self.contexts.release(comm.base_context());
+        }
     }
 
     /// A context was agreed on, but this process makes no communicator with it.
@@ -168,6 +197,11 @@ impl<T: Transport> Process<T> {
 }
 
 impl Agreement {
+    /// A context of the communicator whose members agree, for error handlers.
+    pub fn parent(&self) -> ContextId {
+        self.comm.base_context()
+    }
+
     /// The request that completes when all members have contributed.
     pub fn request(&self) -> ReqId {
         self.request

@@ -3,7 +3,7 @@
 
 use crate::generated::constants::*;
 use crate::object::Objects;
-use core::ffi::c_void;
+use core::ffi::{CStr, c_char, c_void};
 use hpvm_fm::Rank;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::matching::{ANY_PROCESS, Pattern};
@@ -119,4 +119,16 @@ pub fn out<T>(what: &str, place: *mut T) -> Result<()> {
         false => Ok(()),
         true => Err(wrong(Class::Arg, format!("{what} is null; expected an address"))),
     }
+}
+
+/// A string argument. Bytes that are not UTF-8 are replaced.
+///
+/// # Safety
+/// `string` is null or the address of a string with a final zero byte.
+pub unsafe fn text(what: &str, string: *const c_char) -> Result<String> {
+    if string.is_null() {
+        return Err(wrong(Class::Arg, format!("{what} is null; expected a string")));
+    }
+    // SAFETY: not null; the caller's promise.
+    Ok(unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned())
 }

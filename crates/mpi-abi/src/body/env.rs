@@ -89,6 +89,7 @@ pub unsafe fn finalize() -> c_int {
             };
             return Err(wrong(Class::Other, text));
         }
+        crate::body::attr::finalize()?;
         runtime::finish()?;
         runtime::set_stage(Stage::Finalized);
         Ok(())

@@ -4,6 +4,7 @@
 //! the promises of the MPI standard about its arguments.
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
+pub mod attr;
 pub mod buffer;
 pub mod check;
 pub mod coll;
@@ -12,9 +13,12 @@ pub mod convert;
 pub mod datatype;
 pub mod env;
 pub mod errh;
+pub mod group;
+pub mod info;
 pub mod op;
 pub mod pt2pt;
 pub mod session;
+pub mod spawn;
 pub mod tool;
 pub mod topo;
 pub mod watch;

@@ -15,7 +15,8 @@ use crate::args::{CountOut, Counts, Displs};
 /// `MPI_Attr_delete`, MPI 5.0 section 16. Deprecated since MPI 2.0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Attr_delete(comm: MPI_Comm, keyval: c_int) -> c_int {
-    crate::unsupported("MPI_Attr_delete")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::comm_delete_attr(comm, keyval) }
 }
 
 /// Calls [`PMPI_Attr_delete`].
@@ -29,7 +30,8 @@ pub unsafe extern "C" fn MPI_Attr_delete(comm: MPI_Comm, keyval: c_int) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Attr_get(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void,
     flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Attr_get")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::comm_get_attr(comm, keyval, attribute_val, flag) }
 }
 
 /// Calls [`PMPI_Attr_get`].
@@ -44,7 +46,8 @@ pub unsafe extern "C" fn MPI_Attr_get(comm: MPI_Comm, keyval: c_int, attribute_v
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Attr_put(comm: MPI_Comm, keyval: c_int,
     attribute_val: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Attr_put")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::comm_set_attr(comm, keyval, attribute_val) }
 }
 
 /// Calls [`PMPI_Attr_put`].
@@ -60,7 +63,9 @@ pub unsafe extern "C" fn MPI_Attr_put(comm: MPI_Comm, keyval: c_int,
 pub unsafe extern "C" fn PMPI_Comm_create_keyval(comm_copy_attr_fn: MPI_Comm_copy_attr_function,
     comm_delete_attr_fn: MPI_Comm_delete_attr_function, comm_keyval: *mut c_int,
     extra_state: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Comm_create_keyval")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::comm_create_keyval(comm_copy_attr_fn, comm_delete_attr_fn,
+        comm_keyval, extra_state) }
 }
 
 /// Calls [`PMPI_Comm_create_keyval`].
@@ -76,7 +81,8 @@ pub unsafe extern "C" fn MPI_Comm_create_keyval(comm_copy_attr_fn: MPI_Comm_copy
 /// `MPI_Comm_delete_attr`, MPI 5.0 section 7.7.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_delete_attr(comm: MPI_Comm, comm_keyval: c_int) -> c_int {
-    crate::unsupported("MPI_Comm_delete_attr")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::comm_delete_attr(comm, comm_keyval) }
 }
 
 /// Calls [`PMPI_Comm_delete_attr`].
@@ -89,7 +95,8 @@ pub unsafe extern "C" fn MPI_Comm_delete_attr(comm: MPI_Comm, comm_keyval: c_int
 /// `MPI_Comm_free_keyval`, MPI 5.0 section 7.7.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Comm_free_keyval")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::comm_free_keyval(comm_keyval) }
 }
 
 /// Calls [`PMPI_Comm_free_keyval`].
@@ -103,7 +110,8 @@ pub unsafe extern "C" fn MPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_get_attr(comm: MPI_Comm, comm_keyval: c_int,
     attribute_val: *mut c_void, flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Comm_get_attr")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::comm_get_attr(comm, comm_keyval, attribute_val, flag) }
 }
 
 /// Calls [`PMPI_Comm_get_attr`].
@@ -118,7 +126,8 @@ pub unsafe extern "C" fn MPI_Comm_get_attr(comm: MPI_Comm, comm_keyval: c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_set_attr(comm: MPI_Comm, comm_keyval: c_int,
     attribute_val: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Comm_set_attr")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::comm_set_attr(comm, comm_keyval, attribute_val) }
 }
 
 /// Calls [`PMPI_Comm_set_attr`].
@@ -133,7 +142,8 @@ pub unsafe extern "C" fn MPI_Comm_set_attr(comm: MPI_Comm, comm_keyval: c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Keyval_create(copy_fn: MPI_Copy_function,
     delete_fn: MPI_Delete_function, keyval: *mut c_int, extra_state: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Keyval_create")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::comm_create_keyval(copy_fn, delete_fn, keyval, extra_state) }
 }
 
 /// Calls [`PMPI_Keyval_create`].
@@ -147,7 +157,8 @@ pub unsafe extern "C" fn MPI_Keyval_create(copy_fn: MPI_Copy_function,
 /// `MPI_Keyval_free`, MPI 5.0 section 16. Deprecated since MPI 2.0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Keyval_free(keyval: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Keyval_free")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::comm_free_keyval(keyval) }
 }
 
 /// Calls [`PMPI_Keyval_free`].
@@ -162,7 +173,9 @@ pub unsafe extern "C" fn MPI_Keyval_free(keyval: *mut c_int) -> c_int {
 pub unsafe extern "C" fn PMPI_Type_create_keyval(type_copy_attr_fn: MPI_Type_copy_attr_function,
     type_delete_attr_fn: MPI_Type_delete_attr_function, type_keyval: *mut c_int,
     extra_state: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Type_create_keyval")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::type_create_keyval(type_copy_attr_fn, type_delete_attr_fn,
+        type_keyval, extra_state) }
 }
 
 /// Calls [`PMPI_Type_create_keyval`].
@@ -179,7 +192,8 @@ pub unsafe extern "C" fn MPI_Type_create_keyval(type_copy_attr_fn: MPI_Type_copy
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_delete_attr(datatype: MPI_Datatype,
     type_keyval: c_int) -> c_int {
-    crate::unsupported("MPI_Type_delete_attr")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::type_delete_attr(datatype, type_keyval) }
 }
 
 /// Calls [`PMPI_Type_delete_attr`].
@@ -192,7 +206,8 @@ pub unsafe extern "C" fn MPI_Type_delete_attr(datatype: MPI_Datatype, type_keyva
 /// `MPI_Type_free_keyval`, MPI 5.0 section 7.7.4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Type_free_keyval")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::type_free_keyval(type_keyval) }
 }
 
 /// Calls [`PMPI_Type_free_keyval`].
@@ -206,7 +221,8 @@ pub unsafe extern "C" fn MPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_get_attr(datatype: MPI_Datatype, type_keyval: c_int,
     attribute_val: *mut c_void, flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Type_get_attr")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::type_get_attr(datatype, type_keyval, attribute_val, flag) }
 }
 
 /// Calls [`PMPI_Type_get_attr`].
@@ -221,7 +237,8 @@ pub unsafe extern "C" fn MPI_Type_get_attr(datatype: MPI_Datatype, type_keyval: 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_set_attr(datatype: MPI_Datatype, type_keyval: c_int,
     attribute_val: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Type_set_attr")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::type_set_attr(datatype, type_keyval, attribute_val) }
 }
 
 /// Calls [`PMPI_Type_set_attr`].
@@ -237,7 +254,9 @@ pub unsafe extern "C" fn MPI_Type_set_attr(datatype: MPI_Datatype, type_keyval: 
 pub unsafe extern "C" fn PMPI_Win_create_keyval(win_copy_attr_fn: MPI_Win_copy_attr_function,
     win_delete_attr_fn: MPI_Win_delete_attr_function, win_keyval: *mut c_int,
     extra_state: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Win_create_keyval")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::win_create_keyval(win_copy_attr_fn, win_delete_attr_fn, win_keyval,
+        extra_state) }
 }
 
 /// Calls [`PMPI_Win_create_keyval`].
@@ -252,7 +271,8 @@ pub unsafe extern "C" fn MPI_Win_create_keyval(win_copy_attr_fn: MPI_Win_copy_at
 /// `MPI_Win_delete_attr`, MPI 5.0 section 7.7.3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_delete_attr(win: MPI_Win, win_keyval: c_int) -> c_int {
-    crate::unsupported("MPI_Win_delete_attr")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::win_delete_attr(win, win_keyval) }
 }
 
 /// Calls [`PMPI_Win_delete_attr`].
@@ -265,7 +285,8 @@ pub unsafe extern "C" fn MPI_Win_delete_attr(win: MPI_Win, win_keyval: c_int) ->
 /// `MPI_Win_free_keyval`, MPI 5.0 section 7.7.3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Win_free_keyval")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::win_free_keyval(win_keyval) }
 }
 
 /// Calls [`PMPI_Win_free_keyval`].
@@ -279,7 +300,8 @@ pub unsafe extern "C" fn MPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_get_attr(win: MPI_Win, win_keyval: c_int,
     attribute_val: *mut c_void, flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Win_get_attr")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::win_get_attr(win, win_keyval, attribute_val, flag) }
 }
 
 /// Calls [`PMPI_Win_get_attr`].
@@ -294,7 +316,8 @@ pub unsafe extern "C" fn MPI_Win_get_attr(win: MPI_Win, win_keyval: c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_set_attr(win: MPI_Win, win_keyval: c_int,
     attribute_val: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Win_set_attr")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::attr::win_set_attr(win, win_keyval, attribute_val) }
 }
 
 /// Calls [`PMPI_Win_set_attr`].

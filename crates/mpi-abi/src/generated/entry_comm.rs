@@ -16,7 +16,8 @@ use crate::args::{CountOut, Counts, Displs};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm,
     result: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Comm_compare")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_compare(comm1, comm2, result) }
 }
 
 /// Calls [`PMPI_Comm_compare`].
@@ -31,7 +32,8 @@ pub unsafe extern "C" fn MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_create(comm: MPI_Comm, group: MPI_Group,
     newcomm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_create")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_create(comm, group, newcomm) }
 }
 
 /// Calls [`PMPI_Comm_create`].
@@ -46,7 +48,9 @@ pub unsafe extern "C" fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_create_from_group(group: MPI_Group, stringtag: *const c_char,
     info: MPI_Info, errhandler: MPI_Errhandler, newcomm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_create_from_group")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_create_from_group(group, stringtag, info, errhandler,
+        newcomm) }
 }
 
 /// Calls [`PMPI_Comm_create_from_group`].
@@ -61,7 +65,8 @@ pub unsafe extern "C" fn MPI_Comm_create_from_group(group: MPI_Group, stringtag:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int,
     newcomm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_create_group")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_create_group(comm, group, tag, newcomm) }
 }
 
 /// Calls [`PMPI_Comm_create_group`].
@@ -75,7 +80,8 @@ pub unsafe extern "C" fn MPI_Comm_create_group(comm: MPI_Comm, group: MPI_Group,
 /// `MPI_Comm_dup`, MPI 5.0 section 7.4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_dup")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_dup(comm, newcomm) }
 }
 
 /// Calls [`PMPI_Comm_dup`].
@@ -89,7 +95,8 @@ pub unsafe extern "C" fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info,
     newcomm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_dup_with_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_dup_with_info(comm, info, newcomm) }
 }
 
 /// Calls [`PMPI_Comm_dup_with_info`].
@@ -103,7 +110,8 @@ pub unsafe extern "C" fn MPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info,
 /// `MPI_Comm_free`, MPI 5.0 section 7.4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_free(comm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_free")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_free(comm) }
 }
 
 /// Calls [`PMPI_Comm_free`].
@@ -116,7 +124,8 @@ pub unsafe extern "C" fn MPI_Comm_free(comm: *mut MPI_Comm) -> c_int {
 /// `MPI_Comm_get_info`, MPI 5.0 section 7.4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_Comm_get_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_get_info(comm, info_used) }
 }
 
 /// Calls [`PMPI_Comm_get_info`].
@@ -130,7 +139,8 @@ pub unsafe extern "C" fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_I
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_get_name(comm: MPI_Comm, comm_name: *mut c_char,
     resultlen: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Comm_get_name")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_get_name(comm, comm_name, resultlen) }
 }
 
 /// Calls [`PMPI_Comm_get_name`].
@@ -144,7 +154,8 @@ pub unsafe extern "C" fn MPI_Comm_get_name(comm: MPI_Comm, comm_name: *mut c_cha
 /// `MPI_Comm_group`, MPI 5.0 section 7.4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) -> c_int {
-    crate::unsupported("MPI_Comm_group")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_group(comm, group) }
 }
 
 /// Calls [`PMPI_Comm_group`].
@@ -158,7 +169,8 @@ pub unsafe extern "C" fn MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_idup(comm: MPI_Comm, newcomm: *mut MPI_Comm,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Comm_idup")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_idup(comm, newcomm, request) }
 }
 
 /// Calls [`PMPI_Comm_idup`].
@@ -173,7 +185,8 @@ pub unsafe extern "C" fn MPI_Comm_idup(comm: MPI_Comm, newcomm: *mut MPI_Comm,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_idup_with_info(comm: MPI_Comm, info: MPI_Info,
     newcomm: *mut MPI_Comm, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Comm_idup_with_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_idup_with_info(comm, info, newcomm, request) }
 }
 
 /// Calls [`PMPI_Comm_idup_with_info`].
@@ -201,7 +214,8 @@ pub unsafe extern "C" fn MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> c_in
 /// `MPI_Comm_remote_group`, MPI 5.0 section 7.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> c_int {
-    crate::unsupported("MPI_Comm_remote_group")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_remote_group(comm, group) }
 }
 
 /// Calls [`PMPI_Comm_remote_group`].
@@ -214,7 +228,8 @@ pub unsafe extern "C" fn MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_G
 /// `MPI_Comm_remote_size`, MPI 5.0 section 7.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Comm_remote_size")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_remote_size(comm, size) }
 }
 
 /// Calls [`PMPI_Comm_remote_size`].
@@ -227,7 +242,8 @@ pub unsafe extern "C" fn MPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) 
 /// `MPI_Comm_set_info`, MPI 5.0 section 7.4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> c_int {
-    crate::unsupported("MPI_Comm_set_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_set_info(comm, info) }
 }
 
 /// Calls [`PMPI_Comm_set_info`].
@@ -240,7 +256,8 @@ pub unsafe extern "C" fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> c_
 /// `MPI_Comm_set_name`, MPI 5.0 section 7.8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> c_int {
-    crate::unsupported("MPI_Comm_set_name")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_set_name(comm, comm_name) }
 }
 
 /// Calls [`PMPI_Comm_set_name`].
@@ -268,7 +285,8 @@ pub unsafe extern "C" fn MPI_Comm_size(comm: MPI_Comm, size: *mut c_int) -> c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int,
     newcomm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_split")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_split(comm, color, key, newcomm) }
 }
 
 /// Calls [`PMPI_Comm_split`].
@@ -283,7 +301,8 @@ pub unsafe extern "C" fn MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_split_type(comm: MPI_Comm, split_type: c_int, key: c_int,
     info: MPI_Info, newcomm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_split_type")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_split_type(comm, split_type, key, info, newcomm) }
 }
 
 /// Calls [`PMPI_Comm_split_type`].
@@ -297,7 +316,8 @@ pub unsafe extern "C" fn MPI_Comm_split_type(comm: MPI_Comm, split_type: c_int, 
 /// `MPI_Comm_test_inter`, MPI 5.0 section 7.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Comm_test_inter")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::comm_test_inter(comm, flag) }
 }
 
 /// Calls [`PMPI_Comm_test_inter`].
@@ -311,7 +331,9 @@ pub unsafe extern "C" fn MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Intercomm_create(local_comm: MPI_Comm, local_leader: c_int,
     peer_comm: MPI_Comm, remote_leader: c_int, tag: c_int, newintercomm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Intercomm_create")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::intercomm_create(local_comm, local_leader, peer_comm, remote_leader,
+        tag, newintercomm) }
 }
 
 /// Calls [`PMPI_Intercomm_create`].
@@ -328,7 +350,9 @@ pub unsafe extern "C" fn MPI_Intercomm_create(local_comm: MPI_Comm, local_leader
 pub unsafe extern "C" fn PMPI_Intercomm_create_from_groups(local_group: MPI_Group,
     local_leader: c_int, remote_group: MPI_Group, remote_leader: c_int, stringtag: *const c_char,
     info: MPI_Info, errhandler: MPI_Errhandler, newintercomm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Intercomm_create_from_groups")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::intercomm_create_from_groups(local_group, local_leader,
+        remote_group, remote_leader, stringtag, info, errhandler, newintercomm) }
 }
 
 /// Calls [`PMPI_Intercomm_create_from_groups`].
@@ -345,7 +369,8 @@ pub unsafe extern "C" fn MPI_Intercomm_create_from_groups(local_group: MPI_Group
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Intercomm_merge(intercomm: MPI_Comm, high: c_int,
     newintracomm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Intercomm_merge")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::comm::intercomm_merge(intercomm, high, newintracomm) }
 }
 
 /// Calls [`PMPI_Intercomm_merge`].

@@ -15,7 +15,8 @@ use crate::args::{CountOut, Counts, Displs};
 /// `MPI_Add_error_class`, MPI 5.0 section 9.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Add_error_class(errorclass: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Add_error_class")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::add_error_class(errorclass) }
 }
 
 /// Calls [`PMPI_Add_error_class`].
@@ -28,7 +29,8 @@ pub unsafe extern "C" fn MPI_Add_error_class(errorclass: *mut c_int) -> c_int {
 /// `MPI_Add_error_code`, MPI 5.0 section 9.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Add_error_code")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::add_error_code(errorclass, errorcode) }
 }
 
 /// Calls [`PMPI_Add_error_code`].
@@ -41,7 +43,8 @@ pub unsafe extern "C" fn MPI_Add_error_code(errorclass: c_int, errorcode: *mut c
 /// `MPI_Add_error_string`, MPI 5.0 section 9.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
-    crate::unsupported("MPI_Add_error_string")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::add_error_string(errorcode, string) }
 }
 
 /// Calls [`PMPI_Add_error_string`].
@@ -54,7 +57,8 @@ pub unsafe extern "C" fn MPI_Add_error_string(errorcode: c_int, string: *const c
 /// `MPI_Comm_call_errhandler`, MPI 5.0 section 9.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> c_int {
-    crate::unsupported("MPI_Comm_call_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::comm_call_errhandler(comm, errorcode) }
 }
 
 /// Calls [`PMPI_Comm_call_errhandler`].
@@ -68,7 +72,8 @@ pub unsafe extern "C" fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_create_errhandler(comm_errhandler_fn: MPI_Comm_errhandler_function,
     errhandler: *mut MPI_Errhandler) -> c_int {
-    crate::unsupported("MPI_Comm_create_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::comm_create_errhandler(comm_errhandler_fn, errhandler) }
 }
 
 /// Calls [`PMPI_Comm_create_errhandler`].
@@ -83,7 +88,8 @@ pub unsafe extern "C" fn MPI_Comm_create_errhandler(comm_errhandler_fn: MPI_Comm
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_get_errhandler(comm: MPI_Comm,
     errhandler: *mut MPI_Errhandler) -> c_int {
-    crate::unsupported("MPI_Comm_get_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::comm_get_errhandler(comm, errhandler) }
 }
 
 /// Calls [`PMPI_Comm_get_errhandler`].
@@ -98,7 +104,8 @@ pub unsafe extern "C" fn MPI_Comm_get_errhandler(comm: MPI_Comm,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_set_errhandler(comm: MPI_Comm,
     errhandler: MPI_Errhandler) -> c_int {
-    crate::unsupported("MPI_Comm_set_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::comm_set_errhandler(comm, errhandler) }
 }
 
 /// Calls [`PMPI_Comm_set_errhandler`].
@@ -112,7 +119,8 @@ pub unsafe extern "C" fn MPI_Comm_set_errhandler(comm: MPI_Comm,
 /// `MPI_Errhandler_free`, MPI 5.0 section 9.3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> c_int {
-    crate::unsupported("MPI_Errhandler_free")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::errhandler_free(errhandler) }
 }
 
 /// Calls [`PMPI_Errhandler_free`].
@@ -125,7 +133,8 @@ pub unsafe extern "C" fn MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) ->
 /// `MPI_Error_class`, MPI 5.0 section 9.4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Error_class")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::error_class(errorcode, errorclass) }
 }
 
 /// Calls [`PMPI_Error_class`].
@@ -139,7 +148,8 @@ pub unsafe extern "C" fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Error_string(errorcode: c_int, string: *mut c_char,
     resultlen: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Error_string")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::error_string(errorcode, string, resultlen) }
 }
 
 /// Calls [`PMPI_Error_string`].
@@ -153,7 +163,8 @@ pub unsafe extern "C" fn MPI_Error_string(errorcode: c_int, string: *mut c_char,
 /// `MPI_File_call_errhandler`, MPI 5.0 section 9.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) -> c_int {
-    crate::unsupported("MPI_File_call_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::file_call_errhandler(fh, errorcode) }
 }
 
 /// Calls [`PMPI_File_call_errhandler`].
@@ -167,7 +178,8 @@ pub unsafe extern "C" fn MPI_File_call_errhandler(fh: MPI_File, errorcode: c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_create_errhandler(file_errhandler_fn: MPI_File_errhandler_function,
     errhandler: *mut MPI_Errhandler) -> c_int {
-    crate::unsupported("MPI_File_create_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::file_create_errhandler(file_errhandler_fn, errhandler) }
 }
 
 /// Calls [`PMPI_File_create_errhandler`].
@@ -182,7 +194,8 @@ pub unsafe extern "C" fn MPI_File_create_errhandler(file_errhandler_fn: MPI_File
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_get_errhandler(file: MPI_File,
     errhandler: *mut MPI_Errhandler) -> c_int {
-    crate::unsupported("MPI_File_get_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::file_get_errhandler(file, errhandler) }
 }
 
 /// Calls [`PMPI_File_get_errhandler`].
@@ -197,7 +210,8 @@ pub unsafe extern "C" fn MPI_File_get_errhandler(file: MPI_File,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_set_errhandler(file: MPI_File,
     errhandler: MPI_Errhandler) -> c_int {
-    crate::unsupported("MPI_File_set_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::file_set_errhandler(file, errhandler) }
 }
 
 /// Calls [`PMPI_File_set_errhandler`].
@@ -211,7 +225,8 @@ pub unsafe extern "C" fn MPI_File_set_errhandler(file: MPI_File,
 /// `MPI_Remove_error_class`, MPI 5.0 section 9.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Remove_error_class(errorclass: c_int) -> c_int {
-    crate::unsupported("MPI_Remove_error_class")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::remove_error_class(errorclass) }
 }
 
 /// Calls [`PMPI_Remove_error_class`].
@@ -224,7 +239,8 @@ pub unsafe extern "C" fn MPI_Remove_error_class(errorclass: c_int) -> c_int {
 /// `MPI_Remove_error_code`, MPI 5.0 section 9.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Remove_error_code(errorcode: c_int) -> c_int {
-    crate::unsupported("MPI_Remove_error_code")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::remove_error_code(errorcode) }
 }
 
 /// Calls [`PMPI_Remove_error_code`].
@@ -237,7 +253,8 @@ pub unsafe extern "C" fn MPI_Remove_error_code(errorcode: c_int) -> c_int {
 /// `MPI_Remove_error_string`, MPI 5.0 section 9.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Remove_error_string(errorcode: c_int) -> c_int {
-    crate::unsupported("MPI_Remove_error_string")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::remove_error_string(errorcode) }
 }
 
 /// Calls [`PMPI_Remove_error_string`].
@@ -251,7 +268,8 @@ pub unsafe extern "C" fn MPI_Remove_error_string(errorcode: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_call_errhandler(session: MPI_Session,
     errorcode: c_int) -> c_int {
-    crate::unsupported("MPI_Session_call_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::session_call_errhandler(session, errorcode) }
 }
 
 /// Calls [`PMPI_Session_call_errhandler`].
@@ -266,7 +284,8 @@ pub unsafe extern "C" fn MPI_Session_call_errhandler(session: MPI_Session,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_create_errhandler(session_errhandler_fn: MPI_Session_errhandler_function,
     errhandler: *mut MPI_Errhandler) -> c_int {
-    crate::unsupported("MPI_Session_create_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::session_create_errhandler(session_errhandler_fn, errhandler) }
 }
 
 /// Calls [`PMPI_Session_create_errhandler`].
@@ -281,7 +300,8 @@ pub unsafe extern "C" fn MPI_Session_create_errhandler(session_errhandler_fn: MP
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_get_errhandler(session: MPI_Session,
     errhandler: *mut MPI_Errhandler) -> c_int {
-    crate::unsupported("MPI_Session_get_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::session_get_errhandler(session, errhandler) }
 }
 
 /// Calls [`PMPI_Session_get_errhandler`].
@@ -296,7 +316,8 @@ pub unsafe extern "C" fn MPI_Session_get_errhandler(session: MPI_Session,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_set_errhandler(session: MPI_Session,
     errhandler: MPI_Errhandler) -> c_int {
-    crate::unsupported("MPI_Session_set_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::session_set_errhandler(session, errhandler) }
 }
 
 /// Calls [`PMPI_Session_set_errhandler`].
@@ -310,7 +331,8 @@ pub unsafe extern "C" fn MPI_Session_set_errhandler(session: MPI_Session,
 /// `MPI_Win_call_errhandler`, MPI 5.0 section 9.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_call_errhandler(win: MPI_Win, errorcode: c_int) -> c_int {
-    crate::unsupported("MPI_Win_call_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::win_call_errhandler(win, errorcode) }
 }
 
 /// Calls [`PMPI_Win_call_errhandler`].
@@ -324,7 +346,8 @@ pub unsafe extern "C" fn MPI_Win_call_errhandler(win: MPI_Win, errorcode: c_int)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_create_errhandler(win_errhandler_fn: MPI_Win_errhandler_function,
     errhandler: *mut MPI_Errhandler) -> c_int {
-    crate::unsupported("MPI_Win_create_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::win_create_errhandler(win_errhandler_fn, errhandler) }
 }
 
 /// Calls [`PMPI_Win_create_errhandler`].
@@ -339,7 +362,8 @@ pub unsafe extern "C" fn MPI_Win_create_errhandler(win_errhandler_fn: MPI_Win_er
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_get_errhandler(win: MPI_Win,
     errhandler: *mut MPI_Errhandler) -> c_int {
-    crate::unsupported("MPI_Win_get_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::win_get_errhandler(win, errhandler) }
 }
 
 /// Calls [`PMPI_Win_get_errhandler`].
@@ -354,7 +378,8 @@ pub unsafe extern "C" fn MPI_Win_get_errhandler(win: MPI_Win,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_set_errhandler(win: MPI_Win,
     errhandler: MPI_Errhandler) -> c_int {
-    crate::unsupported("MPI_Win_set_errhandler")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::errh::win_set_errhandler(win, errhandler) }
 }
 
 /// Calls [`PMPI_Win_set_errhandler`].

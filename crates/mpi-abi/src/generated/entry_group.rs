@@ -16,7 +16,8 @@ use crate::args::{CountOut, Counts, Displs};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_compare(group1: MPI_Group, group2: MPI_Group,
     result: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Group_compare")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::group::group_compare(group1, group2, result) }
 }
 
 /// Calls [`PMPI_Group_compare`].
@@ -31,7 +32,8 @@ pub unsafe extern "C" fn MPI_Group_compare(group1: MPI_Group, group2: MPI_Group,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_difference(group1: MPI_Group, group2: MPI_Group,
     newgroup: *mut MPI_Group) -> c_int {
-    crate::unsupported("MPI_Group_difference")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::group::group_difference(group1, group2, newgroup) }
 }
 
 /// Calls [`PMPI_Group_difference`].
@@ -46,7 +48,8 @@ pub unsafe extern "C" fn MPI_Group_difference(group1: MPI_Group, group2: MPI_Gro
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_excl(group: MPI_Group, n: c_int, ranks: *const c_int,
     newgroup: *mut MPI_Group) -> c_int {
-    crate::unsupported("MPI_Group_excl")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::group::group_excl(group, n, ranks, newgroup) }
 }
 
 /// Calls [`PMPI_Group_excl`].
@@ -60,7 +63,8 @@ pub unsafe extern "C" fn MPI_Group_excl(group: MPI_Group, n: c_int, ranks: *cons
 /// `MPI_Group_free`, MPI 5.0 section 7.3.3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_free(group: *mut MPI_Group) -> c_int {
-    crate::unsupported("MPI_Group_free")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::group::group_free(group) }
 }
 
 /// Calls [`PMPI_Group_free`].
@@ -89,7 +93,8 @@ pub unsafe extern "C" fn MPI_Group_from_session_pset(session: MPI_Session, pset_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_incl(group: MPI_Group, n: c_int, ranks: *const c_int,
     newgroup: *mut MPI_Group) -> c_int {
-    crate::unsupported("MPI_Group_incl")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::group::group_incl(group, n, ranks, newgroup) }
 }
 
 /// Calls [`PMPI_Group_incl`].
@@ -104,7 +109,8 @@ pub unsafe extern "C" fn MPI_Group_incl(group: MPI_Group, n: c_int, ranks: *cons
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_intersection(group1: MPI_Group, group2: MPI_Group,
     newgroup: *mut MPI_Group) -> c_int {
-    crate::unsupported("MPI_Group_intersection")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::group::group_intersection(group1, group2, newgroup) }
 }
 
 /// Calls [`PMPI_Group_intersection`].
@@ -119,7 +125,8 @@ pub unsafe extern "C" fn MPI_Group_intersection(group1: MPI_Group, group2: MPI_G
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_range_excl(group: MPI_Group, n: c_int, ranges: *mut [c_int; 3],
     newgroup: *mut MPI_Group) -> c_int {
-    crate::unsupported("MPI_Group_range_excl")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::group::group_range_excl(group, n, ranges, newgroup) }
 }
 
 /// Calls [`PMPI_Group_range_excl`].
@@ -134,7 +141,8 @@ pub unsafe extern "C" fn MPI_Group_range_excl(group: MPI_Group, n: c_int, ranges
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_range_incl(group: MPI_Group, n: c_int, ranges: *mut [c_int; 3],
     newgroup: *mut MPI_Group) -> c_int {
-    crate::unsupported("MPI_Group_range_incl")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::group::group_range_incl(group, n, ranges, newgroup) }
 }
 
 /// Calls [`PMPI_Group_range_incl`].
@@ -148,7 +156,8 @@ pub unsafe extern "C" fn MPI_Group_range_incl(group: MPI_Group, n: c_int, ranges
 /// `MPI_Group_rank`, MPI 5.0 section 7.3.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_rank(group: MPI_Group, rank: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Group_rank")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::group::group_rank(group, rank) }
 }
 
 /// Calls [`PMPI_Group_rank`].
@@ -161,7 +170,8 @@ pub unsafe extern "C" fn MPI_Group_rank(group: MPI_Group, rank: *mut c_int) -> c
 /// `MPI_Group_size`, MPI 5.0 section 7.3.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_size(group: MPI_Group, size: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Group_size")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::group::group_size(group, size) }
 }
 
 /// Calls [`PMPI_Group_size`].
@@ -175,7 +185,8 @@ pub unsafe extern "C" fn MPI_Group_size(group: MPI_Group, size: *mut c_int) -> c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_translate_ranks(group1: MPI_Group, n: c_int,
     ranks1: *const c_int, group2: MPI_Group, ranks2: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Group_translate_ranks")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::group::group_translate_ranks(group1, n, ranks1, group2, ranks2) }
 }
 
 /// Calls [`PMPI_Group_translate_ranks`].
@@ -190,7 +201,8 @@ pub unsafe extern "C" fn MPI_Group_translate_ranks(group1: MPI_Group, n: c_int,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_union(group1: MPI_Group, group2: MPI_Group,
     newgroup: *mut MPI_Group) -> c_int {
-    crate::unsupported("MPI_Group_union")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::group::group_union(group1, group2, newgroup) }
 }
 
 /// Calls [`PMPI_Group_union`].

@@ -15,7 +15,8 @@ use crate::args::{CountOut, Counts, Displs};
 /// `MPI_Info_create`, MPI 5.0 section 10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_create(info: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_Info_create")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::info::info_create(info) }
 }
 
 /// Calls [`PMPI_Info_create`].
@@ -29,7 +30,8 @@ pub unsafe extern "C" fn MPI_Info_create(info: *mut MPI_Info) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_create_env(argc: c_int, argv: *mut *mut c_char,
     info: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_Info_create_env")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::info::info_create_env(argc, argv, info) }
 }
 
 /// Calls [`PMPI_Info_create_env`].
@@ -43,7 +45,8 @@ pub unsafe extern "C" fn MPI_Info_create_env(argc: c_int, argv: *mut *mut c_char
 /// `MPI_Info_delete`, MPI 5.0 section 10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_delete(info: MPI_Info, key: *const c_char) -> c_int {
-    crate::unsupported("MPI_Info_delete")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::info::info_delete(info, key) }
 }
 
 /// Calls [`PMPI_Info_delete`].
@@ -56,7 +59,8 @@ pub unsafe extern "C" fn MPI_Info_delete(info: MPI_Info, key: *const c_char) -> 
 /// `MPI_Info_dup`, MPI 5.0 section 10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_Info_dup")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::info::info_dup(info, newinfo) }
 }
 
 /// Calls [`PMPI_Info_dup`].
@@ -69,7 +73,8 @@ pub unsafe extern "C" fn MPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) ->
 /// `MPI_Info_free`, MPI 5.0 section 10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_free(info: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_Info_free")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::info::info_free(info) }
 }
 
 /// Calls [`PMPI_Info_free`].
@@ -83,7 +88,8 @@ pub unsafe extern "C" fn MPI_Info_free(info: *mut MPI_Info) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_get(info: MPI_Info, key: *const c_char, valuelen: c_int,
     value: *mut c_char, flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Info_get")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::info::info_get(info, key, valuelen, value, flag) }
 }
 
 /// Calls [`PMPI_Info_get`].
@@ -97,7 +103,8 @@ pub unsafe extern "C" fn MPI_Info_get(info: MPI_Info, key: *const c_char, valuel
 /// `MPI_Info_get_nkeys`, MPI 5.0 section 10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Info_get_nkeys")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::info::info_get_nkeys(info, nkeys) }
 }
 
 /// Calls [`PMPI_Info_get_nkeys`].
@@ -110,7 +117,8 @@ pub unsafe extern "C" fn MPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) -
 /// `MPI_Info_get_nthkey`, MPI 5.0 section 10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mut c_char) -> c_int {
-    crate::unsupported("MPI_Info_get_nthkey")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::info::info_get_nthkey(info, n, key) }
 }
 
 /// Calls [`PMPI_Info_get_nthkey`].
@@ -124,7 +132,8 @@ pub unsafe extern "C" fn MPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mut
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_get_string(info: MPI_Info, key: *const c_char,
     buflen: *mut c_int, value: *mut c_char, flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Info_get_string")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::info::info_get_string(info, key, buflen, value, flag) }
 }
 
 /// Calls [`PMPI_Info_get_string`].
@@ -139,7 +148,8 @@ pub unsafe extern "C" fn MPI_Info_get_string(info: MPI_Info, key: *const c_char,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_get_valuelen(info: MPI_Info, key: *const c_char,
     valuelen: *mut c_int, flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Info_get_valuelen")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::info::info_get_valuelen(info, key, valuelen, flag) }
 }
 
 /// Calls [`PMPI_Info_get_valuelen`].
@@ -154,7 +164,8 @@ pub unsafe extern "C" fn MPI_Info_get_valuelen(info: MPI_Info, key: *const c_cha
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_set(info: MPI_Info, key: *const c_char,
     value: *const c_char) -> c_int {
-    crate::unsupported("MPI_Info_set")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::info::info_set(info, key, value) }
 }
 
 /// Calls [`PMPI_Info_set`].

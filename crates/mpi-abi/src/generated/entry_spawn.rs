@@ -58,7 +58,8 @@ pub unsafe extern "C" fn MPI_Comm_connect(port_name: *const c_char, info: MPI_In
 /// `MPI_Comm_disconnect`, MPI 5.0 section 11.10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_disconnect")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::spawn::comm_disconnect(comm) }
 }
 
 /// Calls [`PMPI_Comm_disconnect`].

@@ -44,6 +44,25 @@ impl CommObject {
     }
 }
 
+/// The hints of `info` that communicators keep: the assertions of section 7.4.4. Others, and values
+/// that are neither true nor false, are ignored, as the standard asks.
+pub fn hints(info: &Info) -> Info {
+    const KEPT: [&str; 5] = [
+        "mpi_assert_no_any_tag",
+        "mpi_assert_no_any_source",
+        "mpi_assert_exact_length",
+        "mpi_assert_allow_overtaking",
+        "mpi_assert_strict_persistent_collective_ordering",
+    ];
+    let mut kept = Info::default();
+    for (key, value) in
+        info.iter().filter(|(k, v)| KEPT.contains(k) && matches!(*v, "true" | "false"))
+    {
+        kept.set(key, value);
+    }
+    kept
+}
+
 /// A communicator that `MPI_Comm_idup` is making: its handle and request exist already.
 #[derive(Debug)]
 pub struct Unfinished {

@@ -3,8 +3,8 @@
 use super::table::{Kind, Table};
 use super::{bad_handle, too_many};
 use crate::generated::constants::*;
+use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::{Class, Error};
 use std::sync::{Mutex, PoisonError};
 
 /// What happens when a call on an object fails.
@@ -23,7 +23,44 @@ pub enum Handler {
     File(MPI_File_errhandler_function),
 }
 
-static HANDLERS: Mutex<Table<Handler>> = Mutex::new(Table::new(Kind::Errhandler));
+/// A function of the program and the references to its handle: `MPI_Comm_get_errhandler` and its
+/// kin return one, which the program frees.
+#[derive(Debug)]
+struct Entry {
+    handler: Handler,
+    references: u32,
+}
+
+static HANDLERS: Mutex<Table<Entry>> = Mutex::new(Table::new(Kind::Errhandler));
+
+fn with_handlers<R>(f: impl FnOnce(&mut Table<Entry>) -> R) -> R {
+    f(&mut HANDLERS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Handler {
+    /// The handle of a handler that is no function of the program.
+    fn predefined(self) -> Option<MPI_Errhandler> {
+        match self {
+            Handler::Fatal => Some(MPI_ERRORS_ARE_FATAL),
+            Handler::Abort => Some(MPI_ERRORS_ABORT),
+            Handler::Return => Some(MPI_ERRORS_RETURN),
+            _ => None,
+        }
+    }
+
+    /// Kind and address: the same for handlers that do the same.
+    fn identity(self) -> (u8, usize) {
+        match self {
+            Handler::Fatal => (0, 0),
+            Handler::Abort => (1, 0),
+            Handler::Return => (2, 0),
+            Handler::Comm(f) => (3, f.map_or(0, |f| f as usize)),
+            Handler::Session(f) => (4, f.map_or(0, |f| f as usize)),
+            Handler::Window(f) => (5, f.map_or(0, |f| f as usize)),
+            Handler::File(f) => (6, f.map_or(0, |f| f as usize)),
+        }
+    }
+}
 
 /// The handler of a handle.
 pub fn find(handle: MPI_Errhandler) -> Result<Handler> {
@@ -31,39 +68,77 @@ pub fn find(handle: MPI_Errhandler) -> Result<Handler> {
         MPI_ERRORS_ARE_FATAL => Ok(Handler::Fatal),
         MPI_ERRORS_ABORT => Ok(Handler::Abort),
         MPI_ERRORS_RETURN => Ok(Handler::Return),
-        other => {
-            let handlers = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner);
-            handlers.get(other.0).copied().ok_or_else(|| {
-                bad_handle(Class::Errhandler, "errhandler", handle == MPI_ERRHANDLER_NULL, handle.0)
-            })
-        }
+        other => with_handlers(|t| t.get(other.0).map(|e| e.handler)).ok_or_else(|| {
+            bad_handle(Class::Errhandler, "errhandler", handle == MPI_ERRHANDLER_NULL, handle.0)
+        }),
     }
 }
 
-/// A handle for `handler`: `MPI_Comm_get_errhandler` and its kin return a new reference, which the
-/// program frees.
+fn insert(table: &mut Table<Entry>, handler: Handler) -> Result<MPI_Errhandler> {
+    let handle = table.insert(Entry { handler, references: 1 });
+    handle.map(MPI_Errhandler).ok_or_else(|| too_many("error handlers"))
+}
+
+/// A new handle for a function of the program.
+pub fn create(handler: Handler) -> Result<MPI_Errhandler> {
+    with_handlers(|t| insert(t, handler))
+}
+
+/// A reference to `handler`: one more to the handle that it has, or a new handle when the program
+/// has freed that.
 pub fn add(handler: Handler) -> Result<MPI_Errhandler> {
-    match handler {
-        Handler::Fatal => Ok(MPI_ERRORS_ARE_FATAL),
-        Handler::Abort => Ok(MPI_ERRORS_ABORT),
-        Handler::Return => Ok(MPI_ERRORS_RETURN),
-        other => {
-            let mut handlers = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner);
-            let handle = handlers.insert(other).ok_or_else(|| too_many("error handlers"))?;
-            Ok(MPI_Errhandler(handle))
-        }
+    if let Some(handle) = handler.predefined() {
+        return Ok(handle);
     }
+    with_handlers(|t| {
+        let same = |(_, e): &(usize, &Entry)| e.handler.identity() == handler.identity();
+        let live = t.iter().find(same).map(|(handle, _)| handle);
+        match live.and_then(|handle| Some((handle, t.get_mut(handle)?))) {
+            Some((handle, entry)) => {
+                entry.references += 1;
+                Ok(MPI_Errhandler(handle))
+            }
+            None => insert(t, handler),
+        }
+    })
 }
 
-/// Frees a handle; the predefined ones stay.
+/// Gives a reference back; the predefined handles stay.
 pub fn remove(handle: MPI_Errhandler) -> Result<()> {
-    match handle {
-        MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT | MPI_ERRORS_RETURN => Ok(()),
-        other => {
-            let mut handlers = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner);
-            handlers.remove(other.0).map(drop).ok_or_else(|| {
-                Error::new(Class::Errhandler, "expected a live error handler handle")
-            })
+    if find(handle)?.predefined().is_some() {
+        return Ok(());
+    }
+    with_handlers(|t| {
+        if let Some(entry) = t.get_mut(handle.0) {
+            entry.references -= 1;
+            if entry.references == 0 {
+                t.remove(handle.0);
+            }
         }
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_lives_as_long_as_its_references() {
+        let handler = Handler::File(None);
+        let made = create(handler).unwrap();
+        assert_eq!(add(handler).unwrap(), made);
+        remove(made).unwrap();
+        assert_eq!(find(made).unwrap().identity(), handler.identity());
+        remove(made).unwrap();
+        assert_eq!(find(made).unwrap_err().class, Class::Errhandler);
+        assert_ne!(add(handler).unwrap(), made, "a freed handle does not come back");
+    }
+
+    #[test]
+    fn predefined_handles_stay() {
+        remove(MPI_ERRORS_RETURN).unwrap();
+        assert_eq!(add(find(MPI_ERRORS_RETURN).unwrap()).unwrap(), MPI_ERRORS_RETURN);
+        assert!(remove(MPI_ERRHANDLER_NULL).is_err());
     }
 }

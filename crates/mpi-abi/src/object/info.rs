@@ -3,29 +3,39 @@
 
 use super::table::{Kind, Table};
 use super::{bad_handle, too_many};
-use crate::generated::constants::{MPI_INFO_ENV, MPI_INFO_NULL, MPI_Info};
-use hpvm_mpi::Class;
+use crate::generated::constants::*;
 use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Error};
 use std::sync::{Mutex, PoisonError};
 
-/// Keys and values in the order in which the keys were first set.
+/// Keys and values in the order in which the keys were first set. They are bytes as in C; what
+/// hpvm itself looks at is text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Info(Vec<(String, String)>);
+pub struct Info(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl Info {
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.0.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
+    pub fn get_bytes(&self, key: &[u8]) -> Option<&[u8]> {
+        self.0.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_slice())
     }
 
-    pub fn set(&mut self, key: &str, value: &str) {
+    /// A value that is text.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        std::str::from_utf8(self.get_bytes(key.as_bytes())?).ok()
+    }
+
+    pub fn set_bytes(&mut self, key: &[u8], value: &[u8]) {
         match self.0.iter_mut().find(|(k, _)| k == key) {
             Some((_, v)) => *v = value.to_owned(),
             None => self.0.push((key.to_owned(), value.to_owned())),
         }
     }
 
+    pub fn set(&mut self, key: &str, value: &str) {
+        self.set_bytes(key.as_bytes(), value.as_bytes());
+    }
+
     /// False when there is no such key.
-    pub fn delete(&mut self, key: &str) -> bool {
+    pub fn delete_bytes(&mut self, key: &[u8]) -> bool {
         let before = self.0.len();
         self.0.retain(|(k, _)| k != key);
         self.0.len() != before
@@ -40,19 +50,27 @@ impl Info {
     }
 
     /// Key number `n` in order.
-    pub fn key(&self, n: usize) -> Option<&str> {
-        self.0.get(n).map(|(k, _)| k.as_str())
+    pub fn key_bytes(&self, n: usize) -> Option<&[u8]> {
+        self.0.get(n).map(|(k, _)| k.as_slice())
+    }
+
+    /// The pairs that are text.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let text = |b| std::str::from_utf8(b).ok();
+        self.0.iter().filter_map(move |(k, v)| Some((text(k)?, text(v)?)))
     }
 }
 
+/// Key and value that tell what kinds of memory hpvm knows (section 12.4.3): every object has
+/// them.
+pub const ALLOC_KINDS: (&str, &str) = ("mpi_memory_alloc_kinds", "system,mpi");
+
 static INFOS: Mutex<Table<Info>> = Mutex::new(Table::new(Kind::Info));
 
-/// Uses the info object of a handle. `MPI_INFO_ENV` is filled by the caller of `set_environment`;
-/// before that it is empty.
+/// Uses the info object of a handle; of `MPI_INFO_ENV`, a copy.
 pub fn with_info<R>(handle: MPI_Info, f: impl FnOnce(&mut Info) -> R) -> Result<R> {
     if handle == MPI_INFO_ENV {
-        let mut env = ENVIRONMENT.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        return Ok(f(&mut env));
+        return Ok(f(&mut own_environment()));
     }
     let mut infos = INFOS.lock().unwrap_or_else(PoisonError::into_inner);
     let info = infos.get_mut(handle.0);
@@ -61,11 +79,59 @@ pub fn with_info<R>(handle: MPI_Info, f: impl FnOnce(&mut Info) -> R) -> Result<
     Ok(f(info))
 }
 
-static ENVIRONMENT: Mutex<Info> = Mutex::new(Info(Vec::new()));
+/// `MPI_INFO_ENV` shows how the program was started; it can't be changed.
+pub fn check_writable(handle: MPI_Info) -> Result<()> {
+    match handle {
+        MPI_INFO_ENV => Err(Error::new(Class::Info, "MPI_INFO_ENV can't be changed or freed")),
+        _ => Ok(()),
+    }
+}
 
-/// Sets what `MPI_INFO_ENV` shows.
-pub fn set_environment(info: Info) {
-    *ENVIRONMENT.lock().unwrap_or_else(PoisonError::into_inner) = info;
+/// What `MPI_INFO_ENV` shows: about this process and its arguments.
+fn own_environment() -> Info {
+    use std::os::unix::ffi::OsStringExt;
+    let arguments: Vec<Vec<u8>> = std::env::args_os().map(OsStringExt::into_vec).collect();
+    environment(&arguments)
+}
+
+/// How a process with these arguments, the program first, was started (section 11.5.3). Unknown
+/// things have no key.
+pub fn environment(arguments: &[Vec<u8>]) -> Info {
+    use std::os::unix::ffi::OsStringExt;
+    let mut info = Info::default();
+    let mut set = |key: &str, value: Vec<u8>| {
+        // Values have a limit; a cut one would be wrong.
+        if !value.is_empty() && value.len() < MPI_MAX_INFO_VAL as usize {
+            info.set_bytes(key.as_bytes(), &value);
+        }
+    };
+    if let Some((command, rest)) = arguments.split_first() {
+        set("command", command.clone());
+        set("argv", rest.join(&b' '));
+    }
+    if let Ok(ranks) = std::env::var("PMI_SIZE") {
+        set("maxprocs", ranks.clone().into());
+        set("soft", ranks.into());
+    }
+    set("host", crate::raise::host_name().into());
+    set("arch", std::env::consts::ARCH.into());
+    if let Ok(folder) = std::env::current_dir() {
+        set("wdir", folder.into_os_string().into_vec());
+    }
+    if crate::runtime::is_running() {
+        set("thread_level", level_name(crate::runtime::thread_level()).into());
+    }
+    set(ALLOC_KINDS.0, ALLOC_KINDS.1.into());
+    info
+}
+
+fn level_name(level: i32) -> &'static str {
+    match level {
+        MPI_THREAD_MULTIPLE => "MPI_THREAD_MULTIPLE",
+        MPI_THREAD_SERIALIZED => "MPI_THREAD_SERIALIZED",
+        MPI_THREAD_FUNNELED => "MPI_THREAD_FUNNELED",
+        _ => "MPI_THREAD_SINGLE",
+    }
 }
 
 /// A copy of the info of a handle; empty for `MPI_INFO_NULL`, which many calls accept.
@@ -84,9 +150,37 @@ pub fn add(info: Info) -> Result<MPI_Info> {
 
 /// Frees a handle.
 pub fn remove(handle: MPI_Info) -> Result<()> {
+    check_writable(handle)?;
     let mut infos = INFOS.lock().unwrap_or_else(PoisonError::into_inner);
     let removed = infos.remove(handle.0);
     removed
         .map(drop)
         .ok_or_else(|| bad_handle(Class::Info, "info", handle == MPI_INFO_NULL, handle.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_keep_their_order_and_bytes() {
+        let mut info = Info::default();
+        info.set("b", "1");
+        info.set("a", "2");
+        info.set_bytes(b"\xff", b"\xfe");
+        info.set("b", "3");
+        assert_eq!((info.len(), info.key_bytes(0), info.get("b")), (3, Some(&b"b"[..]), Some("3")));
+        assert_eq!(info.get_bytes(b"\xff"), Some(&b"\xfe"[..]));
+        assert_eq!(info.iter().count(), 2);
+        assert!(info.delete_bytes(b"b") && !info.delete_bytes(b"b"));
+        assert_eq!(info.key_bytes(0), Some(&b"a"[..]));
+    }
+
+    #[test]
+    fn the_environment_tells_command_and_arguments() {
+        let info = environment(&[b"prog".to_vec(), b"-n".to_vec(), b"3".to_vec()]);
+        assert_eq!((info.get("command"), info.get("argv")), (Some("prog"), Some("-n 3")));
+        assert!(info.get("wdir").is_some() && info.get("host").is_some());
+        assert_eq!(environment(&[]).get("command"), None);
+    }
 }

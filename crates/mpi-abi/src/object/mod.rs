@@ -92,6 +92,9 @@ impl Objects {
     pub fn add_predefined_comms(&mut self, world: Arc<Comm>, own: Arc<Comm>) {
         self.world = Some(CommObject::new(world, "MPI_COMM_WORLD"));
         self.own = Some(CommObject::new(own, "MPI_COMM_SELF"));
+        for comm in self.world.iter().chain(&self.own) {
+            comm.extras().handler = crate::body::errh::initial_handler();
+        }
     }
 
     /// The communicator of a handle.

@@ -1,79 +1,40 @@
 //! Communicators (chapter 7).
 
-use crate::body::check::out;
+mod access;
+mod dup;
+mod free;
+mod inter;
+mod make;
+
+pub use access::*;
+pub use dup::*;
+pub use free::*;
+pub use inter::*;
+pub use make::*;
+
 use crate::generated::constants::*;
-use crate::object::comm::CommObject;
-use crate::raise::on_comm;
-use crate::runtime::{Entered, World};
-use core::ffi::c_int;
-use hpvm_mpi::context::Agreed;
-use hpvm_mpi::{Channel, build};
+use crate::object::comm::{CommObject, Extras};
+use crate::runtime::Entered;
+use hpvm_mpi::Comm;
+use hpvm_mpi::error::Result;
+use std::sync::Arc;
 
-pub unsafe fn comm_rank(comm: MPI_Comm, rank: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_rank", comm, |w| {
-        out("rank", rank)?;
-        // SAFETY: checked above.
-        unsafe { *rank = w.objects.comm(comm)?.comm.rank() as c_int };
-        Ok(())
-    })
+/// A handle for a communicator made from `parent`: it inherits the error handler, and nothing
+/// else.
+pub fn adopt(w: &mut Entered, parent: &CommObject, comm: Arc<Comm>) -> Result<MPI_Comm> {
+    let handler = parent.extras().handler;
+    add(w, comm, Extras { handler, ..Extras::default() })
 }
 
-pub unsafe fn comm_size(comm: MPI_Comm, size: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_size", comm, |w| {
-        out("size", size)?;
-        // SAFETY: checked above.
-        unsafe { *size = w.objects.comm(comm)?.comm.size() as c_int };
-        Ok(())
-    })
+/// A handle for a new communicator.
+fn add(w: &mut Entered, comm: Arc<Comm>, extras: Extras) -> Result<MPI_Comm> {
+    w.objects.add_comm(CommObject::with_extras(comm, extras))
 }
 
-/// Moves the communicators on that `MPI_Comm_idup` is making. True when one got ready.
-pub fn poll_unfinished(w: &mut Entered) -> bool {
-    let mut ready = false;
-    let mut place = 0;
-    while place < w.objects.unfinished.len() {
-        let World { objects, process, .. } = &mut **w;
-        let done = |id| process.requests().get(id).is_none_or(|r| r.done);
-        match &objects.unfinished[place].agreement {
-            Some(a) if !done(a.request()) => place += 1,
-            _ => {
-                ready = true;
-                finish_one(w, place);
-            }
-        }
-    }
-    ready
-}
-
-/// Ends the agreement of an unfinished communicator: it becomes ready, or tries again.
-fn finish_one(w: &mut Entered, place: usize) {
-    let mut unfinished = w.objects.unfinished.swap_remove(place);
-    let Some(agreement) = unfinished.agreement.take() else { return };
-    let parent = unfinished.parent.clone();
-    let made = match w.process.agreed(agreement) {
-        Ok(Agreed::Context(base)) => build::same_groups(&parent.comm, base, w.job.rank).map(Some),
-        Ok(Agreed::Again) => {
-            let tag = parent.comm.collective_tag();
-            w.process.agree(&parent.comm, Channel::Collective, tag).map(|again| {
-                unfinished.agreement = Some(again);
-                None
-            })
-        }
-        Err(error) => Err(error),
-    };
+/// As [`adopt`], for a process that may have been left out.
+fn adopt_some(w: &mut Entered, parent: &CommObject, made: Option<Arc<Comm>>) -> Result<MPI_Comm> {
     match made {
-        Ok(None) => return w.objects.unfinished.push(unfinished),
-        Ok(Some(comm)) => {
-            let object = CommObject::with_extras(comm, unfinished.extras);
-            if let Some(slot) = w.objects.comms.get_mut(unfinished.handle.0) {
-                *slot = object;
-            }
-        }
-        Err(error) => {
-            if let Some(r) = w.process.requests_mut().get_mut(unfinished.request) {
-                r.error = Some(Box::new(error));
-            }
-        }
+        None => Ok(MPI_COMM_NULL),
+        Some(comm) => adopt(w, parent, comm),
     }
-    w.process.complete_external(unfinished.request);
 }

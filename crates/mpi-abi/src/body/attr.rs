@@ -1,0 +1,323 @@
+//! Attributes of communicators and datatypes, and the keys of all three kinds (section 7.7).
+//!
+//! Copy and delete functions belong to the program, so they run outside of the engine, on copies
+//! of the lists.
+
+use crate::body::check::{TAG_UB, out, wrong};
+use crate::generated::constants::*;
+use crate::object::attributes::{
+    Attribute, Attributes, Holder, Key, OnCopy, create_key, find_key, free_key, on_copy, on_delete,
+};
+use crate::raise::{anywhere, on_comm, on_world};
+use crate::runtime::{Entered, World, enter};
+use core::ffi::{c_int, c_void};
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Error};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// An object that carries attributes.
+#[derive(Clone, Copy)]
+enum On {
+    Comm(MPI_Comm),
+    Type(MPI_Datatype),
+    /// There are no windows, so none of these is valid.
+    Window(MPI_Win),
+}
+
+impl On {
+    fn handle(self) -> usize {
+        match self {
+            On::Comm(h) => h.0,
+            On::Type(h) => h.0,
+            On::Window(h) => h.0,
+        }
+    }
+
+    fn holder(self) -> Holder {
+        match self {
+            On::Comm(_) => Holder::Comm,
+            On::Type(_) => Holder::Datatype,
+            On::Window(_) => Holder::Window,
+        }
+    }
+
+    /// Uses the object's list.
+    fn list<R>(self, w: &World, f: impl FnOnce(&mut Attributes) -> R) -> Result<R> {
+        match self {
+            On::Comm(h) => Ok(f(&mut w.objects.comm(h)?.extras().attributes)),
+            On::Type(h) => Ok(f(&mut w.objects.type_object(h)?.extras().attributes)),
+            On::Window(h) => Err(no_window(h)),
+        }
+    }
+}
+
+/// The error of a window handle: this version makes no windows.
+pub fn no_window(win: MPI_Win) -> Error {
+    let found = match win {
+        MPI_WIN_NULL => "MPI_WIN_NULL".to_owned(),
+        other => format!("{:#x}, which is none", other.0),
+    };
+    wrong(Class::Win, format!("expected a window handle, found {found}"))
+}
+
+fn bad_key(keyval: c_int) -> Error {
+    let found = match keyval {
+        MPI_KEYVAL_INVALID => "MPI_KEYVAL_INVALID".to_owned(),
+        MPI_TAG_UB..=MPI_UNIVERSE_SIZE => format!("{keyval}, which is predefined and read-only"),
+        other => format!("{other}, which is not or no longer one for this kind of object"),
+    };
+    wrong(Class::Keyval, format!("expected an attribute key, found {found}"))
+}
+
+/// The error of a function of the program that did not return `MPI_SUCCESS`.
+fn refused(what: &str, keyval: c_int, code: c_int) -> Error {
+    let class = Class::from_code(code).unwrap_or(Class::Other);
+    wrong(class, format!("the {what} function of attribute key {keyval} returned code {code}"))
+}
+
+fn call_delete(w: &mut Entered, handle: usize, attribute: &Attribute) -> Result<()> {
+    let Some(function) = attribute.key.on_delete else { return Ok(()) };
+    let (keyval, value, extra) = (attribute.keyval, attribute.value, attribute.key.extra);
+    // SAFETY: the program registered this function for keys of this kind of object.
+    let code = w.outside(|| unsafe { function(handle, keyval, value as _, extra as _) });
+    if code == MPI_SUCCESS { Ok(()) } else { Err(refused("delete", keyval, code)) }
+}
+
+/// The attributes that a duplicate of the object of `handle` starts with: runs the copy functions
+/// on `list`. When one of them fails, what was copied so far is deleted.
+pub fn copy_all(w: &mut Entered, handle: usize, list: Vec<Attribute>) -> Result<Attributes> {
+    let mut copied = Attributes::default();
+    for attribute in list {
+        match copy_one(w, handle, &attribute) {
+            Ok(None) => {}
+            Ok(Some(value)) => drop(copied.set(Attribute { value, ..attribute })),
+            Err(error) => {
+                // The first error is the one to report.
+                let _ = delete_all(w, handle, copied);
+                return Err(error);
+            }
+        }
+    }
+    Ok(copied)
+}
+
+fn copy_one(w: &mut Entered, handle: usize, attribute: &Attribute) -> Result<Option<usize>> {
+    let (keyval, value, extra) = (attribute.keyval, attribute.value, attribute.key.extra);
+    let function = match attribute.key.on_copy {
+        OnCopy::Drop => return Ok(None),
+        OnCopy::Duplicate => return Ok(Some(value)),
+        OnCopy::Call(function) => function,
+    };
+    let mut new: *mut c_void = core::ptr::null_mut();
+    let mut flag = 0;
+    let place = (&raw mut new).cast();
+    // SAFETY: the program registered this function for keys of this kind of object; both places
+    // live through the call.
+    let code =
+        w.outside(|| unsafe { function(handle, keyval, extra as _, value as _, place, &mut flag) });
+    match code {
+        MPI_SUCCESS => Ok((flag != 0).then_some(new as usize)),
+        _ => Err(refused("copy", keyval, code)),
+    }
+}
+
+/// Runs the delete functions of an object that is to go, the last attribute set first. When one
+/// fails, its attribute and those before it come back with the error.
+pub fn delete_all(
+    w: &mut Entered,
+    handle: usize,
+    mut attributes: Attributes,
+) -> core::result::Result<(), (Error, Attributes)> {
+    while let Some(attribute) = attributes.pop() {
+        if let Err(error) = call_delete(w, handle, &attribute) {
+            attributes.set(attribute);
+            return Err((error, attributes));
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the attributes of `MPI_COMM_SELF`, which `MPI_Finalize` does before all else (section
+/// 11.2.4).
+pub fn finalize() -> Result<()> {
+    let mut w = enter()?;
+    let own = w.objects.comm(MPI_COMM_SELF)?.clone();
+    loop {
+        // A delete function may set others.
+        let attributes = std::mem::take(&mut own.extras().attributes);
+        if attributes.is_empty() {
+            return Ok(());
+        }
+        delete_all(&mut w, MPI_COMM_SELF.0, attributes).map_err(|(error, _)| error)?;
+    }
+}
+
+/// The predefined attributes' values by key minus the first: programs get their addresses.
+static PREDEFINED: [AtomicI32; (MPI_UNIVERSE_SIZE - MPI_TAG_UB + 1) as usize] =
+    [const { AtomicI32::new(0) }; _];
+
+/// The address of a predefined attribute's value; `None` for other keys and where it is not set.
+fn predefined(w: &World, keyval: c_int) -> Option<*mut c_void> {
+    let value = match keyval {
+        MPI_TAG_UB => TAG_UB,
+        MPI_HOST => MPI_PROC_NULL,
+        MPI_IO => MPI_ANY_SOURCE,
+        // Each process counts from its own start.
+        MPI_WTIME_IS_GLOBAL => 0,
+        MPI_APPNUM => w.job.appnum as i32,
+        MPI_LASTUSEDCODE => crate::body::errh::last_used_code(),
+        MPI_UNIVERSE_SIZE => i32::try_from(w.job.universe?).ok()?,
+        _ => return None,
+    };
+    let place = &PREDEFINED[(keyval - MPI_TAG_UB) as usize];
+    place.store(value, Ordering::Relaxed); // relaxed: a plain value that orders nothing else
+    Some(place.as_ptr().cast())
+}
+
+fn set(w: &mut Entered, on: On, keyval: c_int, value: *mut c_void) -> Result<()> {
+    let old = on.list(w, |a| a.get(keyval).cloned())?;
+    let key = find_key(keyval, on.holder()).ok_or_else(|| bad_key(keyval))?;
+    if let Some(old) = old {
+        call_delete(w, on.handle(), &old)?;
+    }
+    on.list(w, |a| drop(a.set(Attribute { keyval, key, value: value as usize })))
+}
+
+unsafe fn get(
+    w: &mut Entered,
+    on: On,
+    keyval: c_int,
+    value: *mut c_void,
+    flag: *mut c_int,
+) -> Result<()> {
+    out("attribute_val", value)?;
+    out("flag", flag)?;
+    let own = on.list(w, |a| a.get(keyval).map(|a| a.value as *mut c_void))?;
+    let found = match on {
+        On::Comm(_) => own.or_else(|| predefined(w, keyval)),
+        _ => own,
+    };
+    let known = (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval) && on.holder() == Holder::Comm;
+    if !known && find_key(keyval, on.holder()).is_none() {
+        return Err(bad_key(keyval));
+    }
+    // SAFETY: checked above; the value's place is that of a pointer.
+    unsafe {
+        *flag = c_int::from(found.is_some());
+        if let Some(found) = found {
+            *value.cast::<*mut c_void>() = found;
+        }
+    }
+    Ok(())
+}
+
+fn delete(w: &mut Entered, on: On, keyval: c_int) -> Result<()> {
+    let old = on.list(w, |a| a.get(keyval).cloned())?;
+    find_key(keyval, on.holder()).ok_or_else(|| bad_key(keyval))?;
+    if let Some(old) = old {
+        call_delete(w, on.handle(), &old)?;
+        on.list(w, |a| drop(a.remove(keyval)))?;
+    }
+    Ok(())
+}
+
+/// # Safety
+/// The functions are null, predefined, or functions of the program for this kind of object.
+unsafe fn create(
+    holder: Holder,
+    copy: usize,
+    delete: usize,
+    keyval: *mut c_int,
+    extra: *mut c_void,
+) -> Result<()> {
+    out("keyval", keyval)?;
+    // SAFETY: the caller's promise.
+    let (on_copy, on_delete) = unsafe { (on_copy(copy), on_delete(delete)) };
+    let key = Key { holder, on_copy, on_delete, extra: extra as usize };
+    // SAFETY: checked above.
+    unsafe { *keyval = create_key(key) };
+    Ok(())
+}
+
+unsafe fn free(holder: Holder, keyval: *mut c_int) -> Result<()> {
+    out("keyval", keyval)?;
+    // SAFETY: checked above.
+    let number = unsafe { *keyval };
+    if !free_key(number, holder) {
+        return Err(bad_key(number));
+    }
+    // SAFETY: as above.
+    unsafe { *keyval = MPI_KEYVAL_INVALID };
+    Ok(())
+}
+
+macro_rules! keys {
+    ($($holder:ident $create:ident $create_name:literal $copy:ident $delete:ident
+       $free:ident $free_name:literal;)*) => {$(
+        pub unsafe fn $create(copy: $copy, delete: $delete, keyval: *mut c_int,
+            extra_state: *mut c_void) -> c_int {
+            let copy = copy.map_or(0, |f| f as usize);
+            let delete = delete.map_or(0, |f| f as usize);
+            anywhere($create_name, || {
+                // SAFETY: the caller's promises.
+                unsafe { create(Holder::$holder, copy, delete, keyval, extra_state) }
+            })
+        }
+
+        pub unsafe fn $free(keyval: *mut c_int) -> c_int {
+            // SAFETY: the caller's promises.
+            anywhere($free_name, || unsafe { free(Holder::$holder, keyval) })
+        }
+    )*};
+}
+
+keys! {
+    Comm comm_create_keyval "MPI_Comm_create_keyval"
+        MPI_Comm_copy_attr_function MPI_Comm_delete_attr_function
+        comm_free_keyval "MPI_Comm_free_keyval";
+    Datatype type_create_keyval "MPI_Type_create_keyval"
+        MPI_Type_copy_attr_function MPI_Type_delete_attr_function
+        type_free_keyval "MPI_Type_free_keyval";
+    Window win_create_keyval "MPI_Win_create_keyval"
+        MPI_Win_copy_attr_function MPI_Win_delete_attr_function
+        win_free_keyval "MPI_Win_free_keyval";
+}
+
+/// Errors of a call on a communicator go to its handler, others to that of `MPI_COMM_SELF`.
+fn on(function: &'static str, on: On, body: impl FnOnce(&mut Entered) -> Result<()>) -> c_int {
+    match on {
+        On::Comm(comm) => on_comm(function, comm, body),
+        _ => on_world(function, body),
+    }
+}
+
+macro_rules! values {
+    ($($variant:ident $handle:ty: $set:ident $set_name:literal $get:ident $get_name:literal
+       $delete:ident $delete_name:literal;)*) => {$(
+        pub unsafe fn $set(object: $handle, keyval: c_int, value: *mut c_void) -> c_int {
+            let object = On::$variant(object);
+            on($set_name, object, |w| set(w, object, keyval, value))
+        }
+
+        pub unsafe fn $get(object: $handle, keyval: c_int, value: *mut c_void,
+            flag: *mut c_int) -> c_int {
+            let object = On::$variant(object);
+            // SAFETY: the caller's promises.
+            on($get_name, object, |w| unsafe { get(w, object, keyval, value, flag) })
+        }
+
+        pub unsafe fn $delete(object: $handle, keyval: c_int) -> c_int {
+            let object = On::$variant(object);
+            on($delete_name, object, |w| delete(w, object, keyval))
+        }
+    )*};
+}
+
+values! {
+    Comm MPI_Comm: comm_set_attr "MPI_Comm_set_attr" comm_get_attr "MPI_Comm_get_attr"
+        comm_delete_attr "MPI_Comm_delete_attr";
+    Type MPI_Datatype: type_set_attr "MPI_Type_set_attr" type_get_attr "MPI_Type_get_attr"
+        type_delete_attr "MPI_Type_delete_attr";
+    Window MPI_Win: win_set_attr "MPI_Win_set_attr" win_get_attr "MPI_Win_get_attr"
+        win_delete_attr "MPI_Win_delete_attr";
+}

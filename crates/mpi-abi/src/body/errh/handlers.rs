@@ -1,0 +1,229 @@
+//! Error handlers: made, attached, asked for and called (sections 9.3 and 9.5).
+
+use super::{class_of, text_of};
+use crate::body::attr::no_window;
+use crate::body::check::{out, wrong};
+use crate::body::session::on_session;
+use crate::generated::constants::*;
+use crate::object::errhandler::{self, Handler};
+use crate::raise::{anywhere, fatal, on_comm, on_world};
+use core::ffi::c_int;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Error};
+use std::sync::{Mutex, PoisonError};
+
+/// The handler of files that are not open: `MPI_ERRORS_RETURN` at first (section 14.7).
+static FILES: Mutex<Handler> = Mutex::new(Handler::Return);
+
+macro_rules! creates {
+    ($($create:ident $name:literal $kind:ident $function:ident;)*) => {$(
+        pub unsafe fn $create(function: $function, errhandler: *mut MPI_Errhandler) -> c_int {
+            anywhere($name, || {
+                out("errhandler", errhandler)?;
+                if function.is_none() {
+                    return Err(wrong(Class::Arg, "the error handler function is null"));
+                }
+                // SAFETY: checked above.
+                unsafe { *errhandler = errhandler::create(Handler::$kind(function))? };
+                Ok(())
+            })
+        }
+    )*};
+}
+
+creates! {
+    comm_create_errhandler "MPI_Comm_create_errhandler" Comm MPI_Comm_errhandler_function;
+    session_create_errhandler "MPI_Session_create_errhandler" Session
+        MPI_Session_errhandler_function;
+    win_create_errhandler "MPI_Win_create_errhandler" Window MPI_Win_errhandler_function;
+    file_create_errhandler "MPI_File_create_errhandler" File MPI_File_errhandler_function;
+}
+
+pub unsafe fn errhandler_free(errhandler: *mut MPI_Errhandler) -> c_int {
+    anywhere("MPI_Errhandler_free", || {
+        out("errhandler", errhandler)?;
+        // SAFETY: checked above.
+        errhandler::remove(unsafe { *errhandler })?;
+        // SAFETY: as above.
+        unsafe { *errhandler = MPI_ERRHANDLER_NULL };
+        Ok(())
+    })
+}
+
+/// The handler of a handle, for one kind of object.
+fn find(handle: MPI_Errhandler, fits: impl Fn(Handler) -> bool, what: &str) -> Result<Handler> {
+    match errhandler::find(handle)? {
+        handler @ (Handler::Fatal | Handler::Abort | Handler::Return) => Ok(handler),
+        handler if fits(handler) => Ok(handler),
+        _ => {
+            let text = format!("expected an error handler for a {what}, found one for others");
+            Err(wrong(Class::Errhandler, text))
+        }
+    }
+}
+
+/// The handler that communicators may have, by handle.
+pub fn find_for_comm(handle: MPI_Errhandler) -> Result<Handler> {
+    find(handle, |h| matches!(h, Handler::Comm(_)), "communicator")
+}
+
+unsafe fn give(handler: Handler, place: *mut MPI_Errhandler) -> Result<()> {
+    out("errhandler", place)?;
+    // SAFETY: checked above.
+    unsafe { *place = errhandler::add(handler)? };
+    Ok(())
+}
+
+pub unsafe fn comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) -> c_int {
+    on_comm("MPI_Comm_set_errhandler", comm, |w| {
+        let object = w.objects.comm(comm)?;
+        object.extras().handler = find_for_comm(errhandler)?;
+        Ok(())
+    })
+}
+
+pub unsafe fn comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) -> c_int {
+    on_comm("MPI_Comm_get_errhandler", comm, |w| {
+        let handler = w.objects.comm(comm)?.extras().handler;
+        // SAFETY: the caller's promise.
+        unsafe { give(handler, errhandler) }
+    })
+}
+
+pub unsafe fn session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) -> c_int {
+    on_session("MPI_Session_set_errhandler", session, |w| {
+        let handler = find(errhandler, |h| matches!(h, Handler::Session(_)), "session")?;
+        w.objects.session_mut(session)?.handler = handler;
+        Ok(())
+    })
+}
+
+pub unsafe fn session_get_errhandler(
+    session: MPI_Session,
+    errhandler: *mut MPI_Errhandler,
+) -> c_int {
+    on_session("MPI_Session_get_errhandler", session, |w| {
+        let handler = w.objects.session(session)?.handler;
+        // SAFETY: the caller's promise.
+        unsafe { give(handler, errhandler) }
+    })
+}
+
+pub unsafe fn win_set_errhandler(win: MPI_Win, _errhandler: MPI_Errhandler) -> c_int {
+    on_world("MPI_Win_set_errhandler", |_| Err(no_window(win)))
+}
+
+pub unsafe fn win_get_errhandler(win: MPI_Win, _errhandler: *mut MPI_Errhandler) -> c_int {
+    on_world("MPI_Win_get_errhandler", |_| Err(no_window(win)))
+}
+
+/// Only `MPI_FILE_NULL` is accepted: this version opens no files.
+fn check_file(file: MPI_File) -> Result<()> {
+    match file {
+        MPI_FILE_NULL => Ok(()),
+        other => {
+            let text = format!("expected a file handle, found {:#x}, which is none", other.0);
+            Err(wrong(Class::File, text))
+        }
+    }
+}
+
+pub unsafe fn file_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> c_int {
+    anywhere("MPI_File_set_errhandler", || {
+        check_file(file)?;
+        let handler = find(errhandler, |h| matches!(h, Handler::File(_)), "file")?;
+        *FILES.lock().unwrap_or_else(PoisonError::into_inner) = handler;
+        Ok(())
+    })
+}
+
+pub unsafe fn file_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) -> c_int {
+    anywhere("MPI_File_get_errhandler", || {
+        check_file(file)?;
+        let handler = *FILES.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the caller's promise.
+        unsafe { give(handler, errhandler) }
+    })
+}
+
+/// A code that a program may hand to an error handler.
+fn check_code(code: c_int) -> Result<()> {
+    match class_of(code) {
+        Some(_) => Ok(()),
+        None => Err(wrong(Class::Arg, format!("{code} is no error code"))),
+    }
+}
+
+/// Ends the job because of a code that the program gave.
+fn end(function: &str, object: &str, code: c_int) -> ! {
+    let class = class_of(code).and_then(Class::from_code).unwrap_or(Class::Other);
+    let text = format!("error code {code}: {}", text_of(code).unwrap_or_default());
+    fatal(function, object, &Error::new(class, text))
+}
+
+pub unsafe fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> c_int {
+    const NAME: &str = "MPI_Comm_call_errhandler";
+    let mut found = None;
+    let checked = on_comm(NAME, comm, |w| {
+        let extras = w.objects.comm(comm)?.extras();
+        check_code(errorcode)?;
+        found = Some((extras.handler, extras.name.clone()));
+        Ok(())
+    });
+    let Some((handler, name)) = found else { return checked };
+    match handler {
+        Handler::Return => {}
+        Handler::Comm(Some(f)) => {
+            let (mut handle, mut code) = (comm, errorcode);
+            // SAFETY: the program's function for communicators, and places that live through it.
+            unsafe { f(&mut handle, &mut code) };
+        }
+        _ => end(NAME, &name, errorcode),
+    }
+    MPI_SUCCESS
+}
+
+pub unsafe fn session_call_errhandler(session: MPI_Session, errorcode: c_int) -> c_int {
+    const NAME: &str = "MPI_Session_call_errhandler";
+    let mut found = None;
+    let checked = on_session(NAME, session, |w| {
+        let handler = w.objects.session(session)?.handler;
+        check_code(errorcode)?;
+        found = Some(handler);
+        Ok(())
+    });
+    match found {
+        None => return checked,
+        Some(Handler::Return) => {}
+        Some(Handler::Session(Some(f))) => {
+            let (mut handle, mut code) = (session, errorcode);
+            // SAFETY: the program's function for sessions, and places that live through it.
+            unsafe { f(&mut handle, &mut code) };
+        }
+        Some(_) => end(NAME, "a session", errorcode),
+    }
+    MPI_SUCCESS
+}
+
+pub unsafe fn win_call_errhandler(win: MPI_Win, _errorcode: c_int) -> c_int {
+    on_world("MPI_Win_call_errhandler", |_| Err(no_window(win)))
+}
+
+pub unsafe fn file_call_errhandler(file: MPI_File, errorcode: c_int) -> c_int {
+    const NAME: &str = "MPI_File_call_errhandler";
+    let checked = anywhere(NAME, || check_file(file).and_then(|()| check_code(errorcode)));
+    if checked != MPI_SUCCESS {
+        return checked;
+    }
+    let handler = *FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    match handler {
+        Handler::Return => {}
+        Handler::File(Some(f)) => {
+            let (mut handle, mut code) = (file, errorcode);
+            // SAFETY: the program's function for files, and places that live through it.
+            unsafe { f(&mut handle, &mut code) };
+        }
+        _ => end(NAME, "MPI_FILE_NULL", errorcode),
+    }
+    MPI_SUCCESS
+}
