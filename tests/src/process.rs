@@ -63,7 +63,7 @@ pub fn run(mut command: Command, marker: &str, limit: Duration) -> Result<Outcom
 
 /// A group of its own does not get the terminal's Ctrl-C: the launcher is told by the kernel when
 /// the thread that started it, which waits for it, is gone.
-fn end_with_this_thread(command: &mut Command) {
+pub fn end_with_this_thread(command: &mut Command) {
     // SAFETY: the closure runs between fork and exec and makes one system call, which is
     // async-signal-safe and touches no memory.
     unsafe {
@@ -89,7 +89,7 @@ fn wait_for(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     }
 }
 
-fn code_of(status: ExitStatus) -> i32 {
+pub fn code_of(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
@@ -130,7 +130,7 @@ fn end_leftovers(marker: &str, grace: Duration) -> usize {
 }
 
 /// The live processes whose environment holds the marker.
-fn marked(marker: &str) -> Vec<i32> {
+pub fn marked(marker: &str) -> Vec<i32> {
     let needle = format!("{MARKER}={marker}");
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     entries
@@ -143,7 +143,7 @@ fn marked(marker: &str) -> Vec<i32> {
         .collect()
 }
 
-fn read_log(log: &mut File) -> std::io::Result<String> {
+pub fn read_log(log: &mut File) -> std::io::Result<String> {
     log.rewind()?;
     let mut bytes = Vec::new();
     log.take(OUTPUT_LIMIT).read_to_end(&mut bytes)?;

@@ -1,0 +1,146 @@
+//! `kill -9` at random moments: the job ends soon, says why, and leaves nothing.
+
+use std::time::Duration;
+
+use crate::common::{number, program, tell};
+use crate::kill::job::{Job, Random};
+
+mod job;
+mod place;
+
+/// How long the launcher may take to end after a kill. Without load it takes milliseconds.
+const SOON: Duration = Duration::from_secs(15);
+
+const RANKS: u32 = 4;
+
+/// Who is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Victims {
+    Rank,
+    TwoRanks,
+    Launcher,
+    LauncherAndRank,
+}
+
+/// A seed from `HPVM_TEST_SEED`, or a new one; a failure names it.
+fn seed() -> u64 {
+    match std::env::var("HPVM_TEST_SEED").map(|text| text.parse()) {
+        Ok(Ok(seed)) => seed,
+        Ok(Err(_)) => panic!("HPVM_TEST_SEED: expected a number"),
+        Err(_) => {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            now.map_or(1, |t| t.as_micros() as u64) * 1000 + u64::from(number())
+        }
+    }
+}
+
+/// Runs `storm MODE` `times` times with changing victims and moments.
+fn kills(mode: &str, times: u32) {
+    let seed = seed();
+    tell(&format!("{mode}: HPVM_TEST_SEED={seed}"));
+    let mut random = Random::new(seed);
+    let mut longest = Duration::ZERO;
+    for turn in 0..times {
+        let victims = match turn % 4 {
+            0 => Victims::Rank,
+            1 => Victims::Launcher,
+            2 => Victims::TwoRanks,
+            _ if turn % 8 == 3 => Victims::LauncherAndRank,
+            _ => Victims::Rank,
+        };
+        match one(mode, victims, &mut random) {
+            Ok(took) => longest = longest.max(took),
+            Err(fault) => {
+                panic!("{mode}, {victims:?}, turn {turn}, HPVM_TEST_SEED={seed}: {fault}")
+            }
+        }
+    }
+    tell(&format!("{mode}: {times} kills, the slowest job ended after {longest:?}"));
+}
+
+/// One job and its end; how long that end took.
+fn one(mode: &str, victims: Victims, random: &mut Random) -> Result<Duration, String> {
+    let mut job = Job::start(RANKS, &program("storm"), &[mode])?;
+    let first = random.below(u64::from(RANKS)) as u32;
+    let second = (first + 1 + random.below(u64::from(RANKS) - 1) as u32) % RANKS;
+    if mode == "init" {
+        // Some 10 ms after the process has appeared, MPI_Init is over.
+        job.wait_for_rank(first)?;
+        if victims == Victims::TwoRanks {
+            job.wait_for_rank(second)?;
+        }
+        std::thread::sleep(Duration::from_micros(random.below(12_000)));
+    } else {
+        job.wait_for_output("ready")?;
+        std::thread::sleep(Duration::from_micros(random.below(60_000)));
+    }
+    job.look();
+    let ranks: &[u32] = match victims {
+        Victims::Rank => &[first],
+        Victims::TwoRanks => &[first, second],
+        Victims::Launcher => &[],
+        Victims::LauncherAndRank => &[first],
+    };
+    if victims == Victims::Launcher || victims == Victims::LauncherAndRank {
+        job.kill_launcher();
+    }
+    for rank in ranks {
+        job.kill_rank(*rank)?;
+    }
+    let (code, took, output) = job.end(SOON)?;
+    if code != 128 + libc::SIGKILL {
+        return Err(format!("exit code {code} instead of 137; output:\n{output}"));
+    }
+    if victims == Victims::Rank || victims == Victims::TwoRanks {
+        names_the_cause(ranks, &output)?;
+    }
+    Ok(took)
+}
+
+/// The launcher's message names a killed rank and the signal, once.
+fn names_the_cause(ranks: &[u32], output: &str) -> Result<(), String> {
+    let lines: Vec<_> = output.lines().filter(|line| *line != "ready").collect();
+    let named = |line: &str| {
+        line.contains("SIGKILL") && ranks.iter().any(|rank| line.contains(&format!("rank {rank} ")))
+    };
+    match lines[..] {
+        [line] if named(line) => Ok(()),
+        _ => Err(format!("one line that names rank {ranks:?} and SIGKILL expected:\n{output}")),
+    }
+}
+
+#[test]
+fn killed_in_init() {
+    kills("init", 12);
+}
+
+#[test]
+fn killed_in_a_flood_of_small_messages() {
+    kills("flood", 8);
+}
+
+#[test]
+fn killed_in_large_transfers() {
+    kills("big", 8);
+}
+
+#[test]
+fn killed_in_collectives() {
+    kills("coll", 8);
+}
+
+/// The same checks find nothing after a job that ends in order, and something when there is
+/// something to find.
+#[test]
+fn the_checks_can_fail() {
+    let clean = Job::start(2, &program("many"), &["ring"]).expect("starts");
+    assert_eq!(clean.end(SOON).map(|(code, ..)| code), Ok(0));
+    let shell = std::path::Path::new("/bin/sh");
+    let litter = "touch /tmp/hpvm-litter-$PPID /dev/shm/hpvm-litter-$PPID";
+    let messy = Job::start(1, shell, &["-c", litter]).expect("starts");
+    let fault = messy.end(SOON).expect_err("two files were left");
+    assert!(
+        fault.contains("/tmp/hpvm-litter") && fault.contains("/dev/shm/hpvm-litter"),
+        "{fault}"
+    );
+}

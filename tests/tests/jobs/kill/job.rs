@@ -1,0 +1,208 @@
+//! A job that is going to be killed, and what it leaves behind.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use hpvm_tests::process::{self, MARKER};
+
+use super::place::Place;
+use crate::common::{PATIENCE, clean, marker, prefix};
+
+/// How long processes may take to disappear after the launcher.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// A small generator of numbers that a seed repeats (splitmix64).
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// A number from 0 to `end - 1`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+}
+
+/// A running job, its processes marked, its /tmp and /dev/shm watched.
+pub struct Job {
+    launcher: Child,
+    log: File,
+    marker: String,
+    place: Place,
+    /// Inodes of the anonymous files that its ranks had mapped when we looked.
+    memory: BTreeSet<u64>,
+    killed: Option<Instant>,
+}
+
+impl Job {
+    /// Starts `mpirun -n RANKS PROGRAM ARGUMENTS`.
+    pub fn start(ranks: u32, program: &Path, arguments: &[&str]) -> Result<Job, String> {
+        let marker = marker();
+        let log = tempfile::tempfile().map_err(|e| format!("no temporary file: {e}"))?;
+        let handle = || log.try_clone().map_err(|e| format!("no temporary file: {e}"));
+        let mut command = clean(prefix().join("bin/mpirun"));
+        command.args(["-n", &ranks.to_string()]).arg(program).args(arguments);
+        command.stdin(Stdio::null()).stdout(handle()?).stderr(handle()?);
+        command.process_group(0).env(MARKER, &marker);
+        process::end_with_this_thread(&mut command);
+        let place = Place::new(&mut command);
+        let launcher = command.spawn().map_err(|e| format!("mpirun does not start: {e}"))?;
+        Ok(Job { launcher, log, marker, place, memory: BTreeSet::new(), killed: None })
+    }
+
+    /// The process of a rank, once there is one.
+    fn rank(&self, rank: u32) -> Option<i32> {
+        let variable = format!("PMI_RANK={rank}").into_bytes();
+        process::marked(&self.marker).into_iter().find(|pid| {
+            std::fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one == variable))
+        })
+    }
+
+    pub fn wait_for_rank(&mut self, rank: u32) -> Result<i32, String> {
+        let mut found = None;
+        self.until("the rank's process", |job| {
+            found = job.rank(rank);
+            Ok(found.is_some())
+        })?;
+        found.ok_or_else(|| "no process".to_string())
+    }
+
+    pub fn wait_for_output(&mut self, text: &str) -> Result<(), String> {
+        self.until(text, |job| Ok(job.output()?.contains(text)))
+    }
+
+    fn until(
+        &mut self,
+        what: &str,
+        mut done: impl FnMut(&mut Job) -> Result<bool, String>,
+    ) -> Result<(), String> {
+        let end = Instant::now() + PATIENCE;
+        while !done(self)? {
+            if let Ok(Some(status)) = self.launcher.try_wait() {
+                return Err(format!("{status} before {what}; output:\n{}", self.output()?));
+            }
+            if Instant::now() > end {
+                return Err(format!("no {what} after {PATIENCE:?}; output:\n{}", self.output()?));
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        Ok(())
+    }
+
+    fn output(&mut self) -> Result<String, String> {
+        let mut text = Vec::new();
+        // Position and all are the children's, too, so read a file of our own.
+        let own = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&self.log));
+        let mut file = File::open(own).map_err(|e| format!("the log: {e}"))?;
+        file.rewind().and_then(|()| file.read_to_end(&mut text)).map_err(|e| format!("{e}"))?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Notes what memory without a name the processes of the job share.
+    pub fn look(&mut self) {
+        for pid in process::marked(&self.marker) {
+            self.memory.extend(anonymous_files(pid));
+        }
+    }
+
+    pub fn kill_rank(&mut self, rank: u32) -> Result<(), String> {
+        match self.rank(rank) {
+            Some(pid) => self.kill(pid),
+            // The launcher's end, or the other victim's, has ended it already.
+            None if self.killed.is_some() => {}
+            None => return Err(format!("rank {rank} has no process")),
+        }
+        Ok(())
+    }
+
+    pub fn kill_launcher(&mut self) {
+        self.kill(self.launcher.id() as i32);
+    }
+
+    fn kill(&mut self, pid: i32) {
+        self.killed.get_or_insert_with(Instant::now);
+        // SAFETY: kill(2) takes integers; the process is our child, or carries our mark.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+    }
+
+    /// Waits for the end of the launcher, at most `limit`, and checks that nothing is left.
+    /// Gives exit code, time since the first kill, and output.
+    pub fn end(mut self, limit: Duration) -> Result<(i32, Duration, String), String> {
+        let start = self.killed.unwrap_or_else(Instant::now);
+        let status = loop {
+            if let Ok(Some(status)) = self.launcher.try_wait() {
+                break status;
+            }
+            if start.elapsed() > limit {
+                let output = self.output()?;
+                return Err(format!("not ended {limit:?} after the kill; output:\n{output}"));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        self.all_gone()?;
+        let took = start.elapsed();
+        let mut left = self.place.left();
+        left.extend(self.mapped());
+        let output = self.output()?;
+        if !left.is_empty() {
+            return Err(format!("left behind: {}; output:\n{output}", left.join(", ")));
+        }
+        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        Ok((code, took, output))
+    }
+
+    fn all_gone(&self) -> Result<(), String> {
+        let end = Instant::now() + GRACE;
+        loop {
+            let left = process::marked(&self.marker);
+            if left.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() > end {
+                return Err(format!("processes are left after {GRACE:?}: {left:?}"));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Processes that still map the job's memory.
+    fn mapped(&self) -> Vec<String> {
+        let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+            .filter(|pid| anonymous_files(*pid).iter().any(|inode| self.memory.contains(inode)))
+            .map(|pid| format!("the memory, mapped by process {pid}"))
+            .collect()
+    }
+}
+
+impl Drop for Job {
+    /// A job whose test has failed must not go on.
+    fn drop(&mut self) {
+        if let Ok(None) = self.launcher.try_wait() {
+            self.kill_launcher();
+            let _ = self.launcher.wait();
+        }
+        for pid in process::marked(&self.marker) {
+            self.kill(pid);
+        }
+    }
+}
+
+/// The inodes of the memfds that a process has mapped.
+fn anonymous_files(pid: i32) -> Vec<u64> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let lines = maps.lines().filter(|line| line.contains("/memfd:"));
+    lines.filter_map(|line| line.split_whitespace().nth(4)?.parse().ok()).collect()
+}

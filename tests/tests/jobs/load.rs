@@ -1,0 +1,49 @@
+//! More ranks than processors, and what waiting costs.
+
+use std::time::Duration;
+
+use crate::common::{mpirun, number_after, succeed, succeed_within, tell};
+
+const LONG: Duration = Duration::from_secs(120);
+
+#[test]
+fn sixty_four_ranks_talk() {
+    let output = succeed_within(mpirun(64, "many", &["ring"]), LONG);
+    assert_eq!(output, "done, 64 ranks\n");
+}
+
+#[test]
+fn a_hundred_and_twenty_eight_ranks_start_and_end() {
+    let output = succeed_within(mpirun(128, "many", &["init"]), LONG);
+    assert_eq!(output, "done, 128 ranks\n");
+}
+
+/// Less than a tenth of a processor each, over a second or more of waiting.
+fn waits_cheaply(how: &str, ranks: u32) {
+    let output = succeed(mpirun(ranks, "idle", &[how, "1.2"]));
+    assert_eq!(output.lines().count() as u32, ranks - 1, "one line per waiting rank:\n{output}");
+    for line in output.lines() {
+        let (Some(wait), Some(cpu)) = (number_after(line, "wait"), number_after(line, "cpu"))
+        else {
+            panic!("not understood: {line}");
+        };
+        tell(&format!("{how}, {ranks} ranks: {:.2} % of a core", 100.0 * cpu / wait));
+        assert!(wait > 1_100_000.0, "{how}: the message came before it was sent: {line}");
+        assert!(cpu < 0.1 * wait, "{how}: waiting is not idle: {line}");
+    }
+}
+
+#[test]
+fn a_waiting_receive_is_idle() {
+    waits_cheaply("recv", 2);
+}
+
+#[test]
+fn a_waiting_waitany_is_idle() {
+    waits_cheaply("waitany", 2);
+}
+
+#[test]
+fn a_waiting_barrier_is_idle() {
+    waits_cheaply("barrier", 4);
+}

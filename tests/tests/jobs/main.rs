@@ -1,0 +1,20 @@
+//! Real jobs of several processes on a built installation: `cargo test -p hpvm-tests`.
+//!
+//! The installation is that of `HPVM_PREFIX`, or `build/` of this workspace. The programs are C
+//! files in `tests/programs/`, compiled with the installation's own `mpicc` once per run. One
+//! test binary holds all of it, so that no more jobs run at a time than there are processors.
+//!
+//! `HPVM_TEST_SEED=N` repeats the random moments of the kill tests; `HPVM_PEERS=DIR` says where
+//! the other MPIs are (`peers/` of this workspace otherwise).
+
+mod abi;
+mod common;
+mod fm;
+mod forbidden;
+mod install;
+mod kill;
+mod load;
+mod mistakes;
+mod solo;
+mod threads;
+mod wrappers;

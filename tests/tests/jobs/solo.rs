@@ -1,0 +1,42 @@
+//! Programs started without a launcher.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::common::{PATIENCE, clean, program, run_within};
+
+/// Closes these descriptors in the child before the program starts.
+fn without(mut command: Command, descriptors: &'static [i32]) -> Command {
+    // SAFETY: runs between fork and exec; close(2) is async-signal-safe, and the descriptors are
+    // the standard streams, which nothing else in the child uses.
+    unsafe {
+        command.pre_exec(move || {
+            for &fd in descriptors {
+                libc::close(fd);
+            }
+            Ok(())
+        });
+    }
+    command
+}
+
+fn runs_without(descriptors: &'static [i32]) -> String {
+    let outcome = run_within(without(clean(program("solo")), descriptors), PATIENCE);
+    let output = &outcome.output;
+    let end = &output[output.len().saturating_sub(500)..];
+    assert_eq!(outcome.code, Some(42), "without descriptors {descriptors:?}: ...{end}");
+    outcome.output
+}
+
+#[test]
+fn a_program_alone_is_a_job_of_one() {
+    assert!(runs_without(&[]).starts_with("line 0 of the program\nline 1 "));
+}
+
+#[test]
+fn a_program_alone_with_closed_streams() {
+    runs_without(&[0]);
+    assert_eq!(runs_without(&[0, 1]), "");
+    assert_eq!(runs_without(&[1]), "");
+    assert_eq!(runs_without(&[0, 1, 2]), "");
+}
