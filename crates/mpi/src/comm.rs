@@ -1,9 +1,10 @@
 //! Communicators: a group and a context (MPI 5.0, chapter 7.4).
 
 use crate::group::{Group, Likeness};
+use hpvm_coll::Schedule;
 use hpvm_fm::Rank;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// A context id: what keeps the messages of two communicators apart.
 ///
@@ -34,13 +35,15 @@ pub struct Comm {
     rank: u32,
     /// Tag of the next collective operation: all members start them in the same order.
     next_tag: AtomicI32,
+    /// The schedule of a barrier, which is always the same.
+    barrier: OnceLock<Arc<Schedule>>,
 }
 
 impl Comm {
     /// An intracommunicator in which the caller is process `me`, or `None` when it is no member.
     pub fn intra(context: ContextId, group: Arc<Group>, me: Rank) -> Option<Arc<Comm>> {
         let rank = group.place(me)?;
-        Some(Arc::new(Comm { context, group, remote: None, rank, next_tag: AtomicI32::new(0) }))
+        Some(Comm::new(context, group, None, rank))
     }
 
     /// An intercommunicator; `me` belongs to `group`.
@@ -51,8 +54,17 @@ impl Comm {
         me: Rank,
     ) -> Option<Arc<Comm>> {
         let rank = group.place(me)?;
-        let next_tag = AtomicI32::new(0);
-        Some(Arc::new(Comm { context, group, remote: Some(remote), rank, next_tag }))
+        Some(Comm::new(context, group, Some(remote), rank))
+    }
+
+    fn new(
+        context: ContextId,
+        group: Arc<Group>,
+        remote: Option<Arc<Group>>,
+        rank: u32,
+    ) -> Arc<Comm> {
+        let (next_tag, barrier) = (AtomicI32::new(0), OnceLock::new());
+        Arc::new(Comm { context, group, remote, rank, next_tag, barrier })
     }
 
     /// First of this communicator's context ids.
@@ -109,6 +121,11 @@ impl Comm {
     #[inline(always)]
     pub fn rank_of(&self, process: Rank) -> i32 {
         self.peers().place(process).map_or(-1, |p| p as i32)
+    }
+
+    /// The schedule of a barrier; `make` is called once.
+    pub(crate) fn barrier(&self, make: impl FnOnce() -> Schedule) -> Arc<Schedule> {
+        self.barrier.get_or_init(|| Arc::new(make())).clone()
     }
 
     /// A fresh tag for a collective operation.

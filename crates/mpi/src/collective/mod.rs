@@ -104,8 +104,8 @@ impl<T: Transport> Process<T> {
     /// Runs a collective until it waits for messages or for a [`Compute`], or is complete.
     pub(crate) fn advance_collective(&mut self, id: ReqId) {
         let Some(mut c) = self.take_collective(id) else { return };
+        let schedule = c.plan.schedule.clone();
         loop {
-            let schedule = c.plan.schedule.clone();
             let Some(round) = schedule.round(c.round) else {
                 return self.inbox.complete(id);
             };

@@ -12,11 +12,11 @@ impl Planner<'_> {
     /// `MPI_Barrier`.
     pub fn barrier(&self) -> Plan {
         let group = Group { rank: self.comm.rank(), size: self.comm.size() };
-        let schedule = match self.inter() {
+        let schedule = self.comm.barrier(|| match self.inter() {
             None => barrier::schedule(&group),
             Some(sides) => inter::barrier::schedule(&sides),
-        };
-        Plan::new(schedule, Data::none(), None)
+        });
+        Plan { schedule, data: Data::none(), op: None }
     }
 
     /// `MPI_Allgather`.
