@@ -37,6 +37,19 @@ fn failed(what: impl Into<String>) -> SegmentError {
     SegmentError::System { what: what.into(), cause: std::io::Error::last_os_error() }
 }
 
+/// The same open file as a descriptor that is no standard stream. A program may start with those
+/// closed, and what it prints must not land in the segment.
+fn above_streams(file: &File) -> Result<File, SegmentError> {
+    // SAFETY: a system call on an open descriptor with integers; the result is checked.
+    let fd =
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, libc::STDERR_FILENO + 1) };
+    if fd < 0 {
+        return Err(failed("a descriptor that is no standard stream"));
+    }
+    // SAFETY: `fd` was just made and belongs to nobody else.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
 /// The mapped segment. Unmapped when the last user drops it.
 pub struct Mapping {
     base: NonNull<u8>,
@@ -124,7 +137,11 @@ impl Mapping {
             return Err(failed(format!("mapping {} bytes", geometry.bytes())));
         }
         let base = NonNull::new(base.cast()).ok_or_else(|| failed("mapping at address 0"))?;
-        Ok(Mapping { base, geometry, file })
+        let mut mapping = Mapping { base, geometry, file };
+        if mapping.file.as_raw_fd() <= libc::STDERR_FILENO {
+            mapping.file = above_streams(&mapping.file)?;
+        }
+        Ok(mapping)
     }
 
     /// What the creator wrote is an allegation until it agrees with what the job says.
