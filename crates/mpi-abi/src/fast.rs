@@ -59,7 +59,10 @@ impl Host for Engine {
     fn poll(&self) -> Result<usize, Broken> {
         let Ok(mut w) = enter() else { return Ok(0) };
         let moved = w.process.progress()?;
-        for fault in w.process.take_faults() {
+        let faults = w.process.take_faults();
+        // Reporting asks the engine who we are, so the guard ends first.
+        drop(w);
+        for fault in faults {
             self.report(&fault);
         }
         Ok(usize::from(moved))
