@@ -1,5 +1,7 @@
 //! Groups (section 7.3).
 
+pub use crate::body::session::group_from_session_pset;
+
 use crate::body::check::{out, wrong};
 use crate::body::comm::likeness;
 use crate::generated::constants::*;

@@ -78,7 +78,8 @@ pub unsafe extern "C" fn MPI_Group_free(group: *mut MPI_Group) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_from_session_pset(session: MPI_Session,
     pset_name: *const c_char, newgroup: *mut MPI_Group) -> c_int {
-    crate::unsupported("MPI_Group_from_session_pset")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::group::group_from_session_pset(session, pset_name, newgroup) }
 }
 
 /// Calls [`PMPI_Group_from_session_pset`].

@@ -234,7 +234,7 @@ unsafe fn array<'a>(count: c_int, requests: *const MPI_Request) -> Result<&'a [M
             Ok(unsafe { core::slice::from_raw_parts(requests, n) })
         }
         Ok(_) => Err(wrong(Class::Arg, "the array of requests is null")),
-        Err(_) => Err(wrong(Class::Arg, format!("count is {count}; expected 0 or more"))),
+        Err(_) => Err(wrong(Class::Count, format!("count is {count}; expected 0 or more"))),
     }
 }
 
