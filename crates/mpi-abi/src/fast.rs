@@ -41,6 +41,8 @@ fn meet() -> hpvm_mpi::Result<()> {
 impl Host for Engine {
     fn start(&self, _settings: &Settings) -> Result<(), String> {
         runtime::start().map_err(text)?;
+        // Before we meet: who leaves the meeting first may send while we are still in it.
+        self.with(&mut |_, fast| (0..=u8::MAX).for_each(|id| fast.register_inbox(id)))?;
         meet().map_err(text)
     }
 
