@@ -20,6 +20,24 @@ enum Victims {
     TwoRanks,
     Launcher,
     LauncherAndRank,
+    LauncherAndGuardian,
+}
+
+impl Victims {
+    fn of_turn(turn: u32) -> Victims {
+        match turn % 8 {
+            0 | 4 => Victims::Rank,
+            1 | 5 => Victims::Launcher,
+            2 | 6 => Victims::TwoRanks,
+            3 => Victims::LauncherAndRank,
+            _ => Victims::LauncherAndGuardian,
+        }
+    }
+
+    /// The launcher's code is that of its own death then, and it says nothing more.
+    fn have_launcher(self) -> bool {
+        !matches!(self, Victims::Rank | Victims::TwoRanks)
+    }
 }
 
 /// A seed from `HPVM_TEST_SEED`, or a new one; a failure names it.
@@ -41,13 +59,7 @@ fn kills(mode: &str, times: u32) {
     let mut random = Random::new(seed);
     let mut longest = Duration::ZERO;
     for turn in 0..times {
-        let victims = match turn % 4 {
-            0 => Victims::Rank,
-            1 => Victims::Launcher,
-            2 => Victims::TwoRanks,
-            _ if turn % 8 == 3 => Victims::LauncherAndRank,
-            _ => Victims::Rank,
-        };
+        let victims = Victims::of_turn(turn);
         match one(mode, victims, &mut random) {
             Ok(took) => longest = longest.max(took),
             Err(fault) => {
@@ -63,35 +75,34 @@ fn one(mode: &str, victims: Victims, random: &mut Random) -> Result<Duration, St
     let mut job = Job::start(RANKS, &program("storm"), &[mode])?;
     let first = random.below(u64::from(RANKS)) as u32;
     let second = (first + 1 + random.below(u64::from(RANKS) - 1) as u32) % RANKS;
+    let ranks: &[u32] = match victims {
+        Victims::Rank | Victims::LauncherAndRank => &[first],
+        Victims::TwoRanks => &[first, second],
+        Victims::Launcher | Victims::LauncherAndGuardian => &[],
+    };
+    if mode != "init" {
+        job.wait_for_output("ready")?;
+    }
+    job.wait_for_ranks(if ranks.is_empty() { &[0] } else { ranks })?;
     if mode == "init" {
-        // Some 10 ms after the process has appeared, MPI_Init is over.
-        job.wait_for_rank(first)?;
-        if victims == Victims::TwoRanks {
-            job.wait_for_rank(second)?;
-        }
+        // Some 10 ms after its process has appeared, MPI_Init is over.
         std::thread::sleep(Duration::from_micros(random.below(12_000)));
     } else {
-        job.wait_for_output("ready")?;
+        job.look();
         std::thread::sleep(Duration::from_micros(random.below(60_000)));
     }
-    job.look();
-    let ranks: &[u32] = match victims {
-        Victims::Rank => &[first],
-        Victims::TwoRanks => &[first, second],
-        Victims::Launcher => &[],
-        Victims::LauncherAndRank => &[first],
-    };
-    if victims == Victims::Launcher || victims == Victims::LauncherAndRank {
+    if victims == Victims::LauncherAndGuardian {
+        job.kill_guardian()?;
+    }
+    if victims.have_launcher() {
         job.kill_launcher();
     }
-    for rank in ranks {
-        job.kill_rank(*rank)?;
-    }
+    ranks.iter().for_each(|rank| job.kill_rank(*rank));
     let (code, took, output) = job.end(SOON)?;
     if code != 128 + libc::SIGKILL {
         return Err(format!("exit code {code} instead of 137; output:\n{output}"));
     }
-    if victims == Victims::Rank || victims == Victims::TwoRanks {
+    if !victims.have_launcher() {
         names_the_cause(ranks, &output)?;
     }
     Ok(took)
@@ -127,6 +138,15 @@ fn killed_in_large_transfers() {
 #[test]
 fn killed_in_collectives() {
     kills("coll", 8);
+}
+
+#[test]
+fn a_job_survives_its_guardian() {
+    let mut job = Job::start(2, &program("idle"), &["recv", "1"]).expect("starts");
+    job.wait_for_ranks(&[0, 1]).expect("ranks");
+    job.kill_guardian().expect("a guardian");
+    let (code, _, output) = job.end(SOON).expect("ends");
+    assert!(code == 0 && output.starts_with("wait "), "code {code}:\n{output}");
 }
 
 /// The same checks find nothing after a job that ends in order, and something when there is

@@ -1,6 +1,6 @@
 //! A job that is going to be killed, and what it leaves behind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -40,6 +40,7 @@ pub struct Job {
     log: File,
     marker: String,
     place: Place,
+    ranks: BTreeMap<u32, i32>,
     /// Inodes of the anonymous files that its ranks had mapped when we looked.
     memory: BTreeSet<u64>,
     killed: Option<Instant>,
@@ -58,7 +59,15 @@ impl Job {
         process::end_with_this_thread(&mut command);
         let place = Place::new(&mut command);
         let launcher = command.spawn().map_err(|e| format!("mpirun does not start: {e}"))?;
-        Ok(Job { launcher, log, marker, place, memory: BTreeSet::new(), killed: None })
+        Ok(Job {
+            launcher,
+            log,
+            marker,
+            place,
+            ranks: BTreeMap::new(),
+            memory: BTreeSet::new(),
+            killed: None,
+        })
     }
 
     /// The process of a rank, once there is one.
@@ -70,13 +79,17 @@ impl Job {
         })
     }
 
-    pub fn wait_for_rank(&mut self, rank: u32) -> Result<i32, String> {
-        let mut found = None;
-        self.until("the rank's process", |job| {
-            found = job.rank(rank);
-            Ok(found.is_some())
-        })?;
-        found.ok_or_else(|| "no process".to_string())
+    /// Waits for the processes of these ranks, and remembers them: to look for one takes longer
+    /// than much of what is to be interrupted.
+    pub fn wait_for_ranks(&mut self, ranks: &[u32]) -> Result<(), String> {
+        self.until("the ranks' processes", |job| {
+            for rank in ranks {
+                if let Some(pid) = job.rank(*rank) {
+                    job.ranks.insert(*rank, pid);
+                }
+            }
+            Ok(ranks.iter().all(|rank| job.ranks.contains_key(rank)))
+        })
     }
 
     pub fn wait_for_output(&mut self, text: &str) -> Result<(), String> {
@@ -117,13 +130,21 @@ impl Job {
         }
     }
 
-    pub fn kill_rank(&mut self, rank: u32) -> Result<(), String> {
-        match self.rank(rank) {
-            Some(pid) => self.kill(pid),
-            // The launcher's end, or the other victim's, has ended it already.
-            None if self.killed.is_some() => {}
-            None => return Err(format!("rank {rank} has no process")),
+    /// Kills a rank that `wait_for_ranks` has found.
+    pub fn kill_rank(&mut self, rank: u32) {
+        if let Some(pid) = self.ranks.get(&rank) {
+            self.kill(*pid);
         }
+    }
+
+    /// Kills the small process that ends the job when the launcher is killed.
+    pub fn kill_guardian(&mut self) -> Result<(), String> {
+        let pids = process::marked(&self.marker);
+        let pid = pids.into_iter().find(|pid| {
+            std::fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name.trim_end() == "hpvm-guardian")
+        });
+        self.kill(pid.ok_or("the job has no process named hpvm-guardian")?);
         Ok(())
     }
 
