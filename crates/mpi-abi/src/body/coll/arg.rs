@@ -149,7 +149,9 @@ impl<'a> Call<'a> {
             count => {
                 // SAFETY: the caller's promise, and not null.
                 let datatype = unsafe { *datatypes.add(i) };
-                check::typed(&self.world.objects, buf, count, datatype)
+                // Displacements are in bytes, so those from MPI_BOTTOM are addresses.
+                let block = buf.wrapping_byte_offset(displs[i] as isize);
+                check::typed(&self.world.objects, block, count, datatype)
             }
         });
         let types = types.collect::<Result<_>>()?;

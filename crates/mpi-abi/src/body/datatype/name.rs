@@ -1,22 +1,17 @@
 //! Names of datatypes (section 7.8).
 
 use crate::body::check::out;
+use crate::body::comm::object_name;
+use crate::body::env::put_string;
 use crate::generated::constants::*;
 use crate::raise::on_world;
-use core::ffi::{CStr, c_char, c_int};
-
-/// Longest name that is kept, in bytes; longer ones are cut.
-const LONGEST: usize = MPI_MAX_OBJECT_NAME as usize - 1;
+use core::ffi::{c_char, c_int};
 
 pub unsafe fn type_set_name(datatype: MPI_Datatype, type_name: *const c_char) -> c_int {
     on_world("MPI_Type_set_name", |w| {
         let object = w.objects.type_object(datatype)?;
-        out("type_name", type_name.cast_mut())?;
-        // SAFETY: not null, and the caller passes a string.
-        let mut name = unsafe { CStr::from_ptr(type_name) }.to_string_lossy().into_owned();
-        let end = (0..=LONGEST.min(name.len())).rfind(|end| name.is_char_boundary(*end));
-        name.truncate(end.unwrap_or(0));
-        object.extras().name = name;
+        // SAFETY: the caller passes a string.
+        object.extras().name = unsafe { object_name("type_name", type_name)? };
         Ok(())
     })
 }
@@ -27,18 +22,15 @@ pub unsafe fn type_get_name(
     resultlen: *mut c_int,
 ) -> c_int {
     on_world("MPI_Type_get_name", |w| {
-        let object = w.objects.type_object(datatype)?;
+        let name = match datatype {
+            // The null handle has a name, too.
+            MPI_DATATYPE_NULL => "MPI_DATATYPE_NULL".to_owned(),
+            other => w.objects.type_object(other)?.extras().name.clone(),
+        };
         out("type_name", type_name)?;
         out("resultlen", resultlen)?;
-        let extras = object.extras();
-        let bytes = extras.name.as_bytes();
-        let bytes = &bytes[..bytes.len().min(LONGEST)];
-        // SAFETY: both places were checked; the caller's has room for MPI_MAX_OBJECT_NAME bytes.
-        unsafe {
-            core::ptr::copy_nonoverlapping(bytes.as_ptr(), type_name.cast(), bytes.len());
-            *type_name.add(bytes.len()) = 0;
-            *resultlen = bytes.len() as c_int;
-        }
+        // SAFETY: checked above; the standard makes the place this long.
+        unsafe { put_string(&name, type_name, MPI_MAX_OBJECT_NAME as usize, resultlen) };
         Ok(())
     })
 }
