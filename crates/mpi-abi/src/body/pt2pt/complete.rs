@@ -1,6 +1,5 @@
 //! Completing requests: wait, test, free, cancel (sections 3.7.3 to 3.7.6, 3.8.4).
 
-use super::partitioned::free_partitioned;
 use super::status::store;
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
@@ -10,7 +9,7 @@ use crate::raise;
 use crate::runtime::{Entered, World, enter};
 use core::ffi::c_int;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::{Class, Error, Outcome, ReqId, Status};
+use hpvm_mpi::{Class, Error, Outcome, ReqId};
 use std::sync::Arc;
 
 /// An error of a call on requests, and a context of the communicator it belongs to.
@@ -69,7 +68,7 @@ impl crate::object::Objects {
 
 /// What a completion call sees in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
+pub(super) enum Look {
     /// Null or inactive: complete with the empty status, and passed over by any and some.
     Idle,
     Pending,
@@ -77,7 +76,7 @@ enum Look {
 }
 
 #[inline]
-fn look(w: &World, request: MPI_Request) -> Result<Look> {
+pub(super) fn look(w: &World, request: MPI_Request) -> Result<Look> {
     let plain = |id: ReqId| match w.process.requests().get(id) {
         Some(r) if r.done => Ok(Look::Done),
         Some(_) => Ok(Look::Pending),
@@ -100,13 +99,13 @@ fn look(w: &World, request: MPI_Request) -> Result<Look> {
 }
 
 /// How a request ended, ready for the program.
-struct End {
-    status: MPI_Status,
+pub(super) struct End {
+    pub(super) status: MPI_Status,
     context: Option<u32>,
     error: Option<Box<Error>>,
 }
 
-const EMPTY: MPI_Status = MPI_Status {
+pub(super) const EMPTY: MPI_Status = MPI_Status {
     MPI_SOURCE: MPI_ANY_SOURCE,
     MPI_TAG: MPI_ANY_TAG,
     MPI_ERROR: MPI_SUCCESS,
@@ -114,7 +113,7 @@ const EMPTY: MPI_Status = MPI_Status {
 };
 
 impl End {
-    fn of(outcome: Outcome) -> End {
+    pub(super) fn of(outcome: Outcome) -> End {
         let mut status = EMPTY;
         // SAFETY: a place of our own.
         unsafe { store(&mut status, &outcome.status) };
@@ -198,7 +197,7 @@ fn conclude_generalised(w: &mut Entered, functions: Generalised) -> End {
     End { status, context: None, error }
 }
 
-fn query(w: &mut Entered, functions: &Generalised, status: &mut MPI_Status) -> c_int {
+pub(super) fn query(w: &mut Entered, functions: &Generalised, status: &mut MPI_Status) -> c_int {
     let functions = *functions;
     w.outside(|| match functions.query {
         // SAFETY: the program's function, its own argument and a valid status.
@@ -208,7 +207,7 @@ fn query(w: &mut Entered, functions: &Generalised, status: &mut MPI_Status) -> c
 }
 
 /// Copies a status to the program, all but its error.
-unsafe fn give(place: *mut MPI_Status, status: &MPI_Status) {
+pub(super) unsafe fn give(place: *mut MPI_Status, status: &MPI_Status) {
     if place.is_null() {
         return;
     }
@@ -221,12 +220,15 @@ unsafe fn give(place: *mut MPI_Status, status: &MPI_Status) {
 }
 
 /// Place number `i` of an array of statuses, which may be `MPI_STATUSES_IGNORE`.
-fn nth(statuses: *mut MPI_Status, i: usize) -> *mut MPI_Status {
+pub(super) fn nth(statuses: *mut MPI_Status, i: usize) -> *mut MPI_Status {
     if statuses.is_null() { statuses } else { statuses.wrapping_add(i) }
 }
 
 /// The request array of a call.
-unsafe fn array<'a>(count: c_int, requests: *const MPI_Request) -> Result<&'a [MPI_Request]> {
+pub(super) unsafe fn array<'a>(
+    count: c_int,
+    requests: *const MPI_Request,
+) -> Result<&'a [MPI_Request]> {
     match usize::try_from(count) {
         Ok(0) => Ok(&[]),
         Ok(n) if !requests.is_null() => {
@@ -357,14 +359,14 @@ pub unsafe fn testall(
 }
 
 /// What a look over an array finds first.
-enum Found {
+pub(super) enum Found {
     /// All are null or inactive.
     Nothing,
     Pending,
     At(usize),
 }
 
-fn find(w: &World, all: &[MPI_Request]) -> Result<Found> {
+pub(super) fn find(w: &World, all: &[MPI_Request]) -> Result<Found> {
     let mut found = Found::Nothing;
     for (i, r) in all.iter().enumerate() {
         match look(w, *r)? {
@@ -533,223 +535,5 @@ pub unsafe fn testsome(
         w.turn()?;
         // SAFETY: as above.
         unsafe { give_some(w, all, requests, outcount, indices, statuses) }
-    })
-}
-
-/// The status of a request that is done or idle, which stays as it is.
-fn peek(w: &mut Entered, request: MPI_Request) -> Result<MPI_Status> {
-    let World { objects, process, .. } = &mut **w;
-    if let Some(RequestObject::Partitioned(p)) = objects.requests.get_mut(request.0) {
-        p.settle(process);
-    }
-    let outcome =
-        |w: &World, id: ReqId| w.process.requests().get(id).map_or(Status::EMPTY, |r| r.status);
-    let status = match w.objects.name_request(request)? {
-        Named::Null => Status::EMPTY,
-        Named::Plain(id) => outcome(w, id),
-        Named::Object(n) => match w.objects.requests.get(n) {
-            Some(RequestObject::Persistent { active, .. }) => match active {
-                Some(Active::Running(id)) => outcome(w, *id),
-                Some(Active::Ended(o)) => o.status,
-                None => Status::EMPTY,
-            },
-            Some(RequestObject::Partitioned(p)) => {
-                p.active.map_or(Status::EMPTY, |id| outcome(w, id))
-            }
-            Some(RequestObject::Generalised { functions, .. }) => {
-                let functions = *functions;
-                let mut status = EMPTY;
-                query(w, &functions, &mut status);
-                return Ok(status);
-            }
-            None => Status::EMPTY,
-        },
-    };
-    Ok(End::of(Outcome { status, ..Outcome::EMPTY }).status)
-}
-
-pub unsafe fn request_get_status(
-    request: MPI_Request,
-    flag: *mut c_int,
-    status: *mut MPI_Status,
-) -> c_int {
-    on_requests("MPI_Request_get_status", |w| {
-        out("flag", flag)?;
-        w.turn()?;
-        let done = look(w, request)? != Look::Pending;
-        // SAFETY: checked above; the caller vouches for the status.
-        unsafe {
-            *flag = c_int::from(done);
-            if done {
-                give(status, &peek(w, request)?);
-            }
-        }
-        Ok(())
-    })
-}
-
-pub unsafe fn request_get_status_all(
-    count: c_int,
-    requests: *const MPI_Request,
-    flag: *mut c_int,
-    statuses: *mut MPI_Status,
-) -> c_int {
-    on_requests("MPI_Request_get_status_all", |w| {
-        out("flag", flag)?;
-        // SAFETY: the caller's promises.
-        let all = unsafe { array(count, requests)? };
-        w.turn()?;
-        let mut done = true;
-        for r in all {
-            done &= look(w, *r)? != Look::Pending;
-        }
-        // SAFETY: as above.
-        unsafe {
-            *flag = c_int::from(done);
-            for (i, r) in all.iter().enumerate().filter(|_| done) {
-                give(nth(statuses, i), &peek(w, *r)?);
-            }
-        }
-        Ok(())
-    })
-}
-
-pub unsafe fn request_get_status_any(
-    count: c_int,
-    requests: *const MPI_Request,
-    indx: *mut c_int,
-    flag: *mut c_int,
-    status: *mut MPI_Status,
-) -> c_int {
-    on_requests("MPI_Request_get_status_any", |w| {
-        out("index", indx)?;
-        out("flag", flag)?;
-        // SAFETY: the caller's promises.
-        let all = unsafe { array(count, requests)? };
-        w.turn()?;
-        let found = find(w, all)?;
-        // SAFETY: as above.
-        unsafe {
-            *flag = c_int::from(!matches!(found, Found::Pending));
-            *indx = MPI_UNDEFINED;
-            match found {
-                Found::At(i) => {
-                    *indx = i as c_int;
-                    give(status, &peek(w, all[i])?);
-                }
-                Found::Nothing => give(status, &EMPTY),
-                Found::Pending => {}
-            }
-        }
-        Ok(())
-    })
-}
-
-pub unsafe fn request_get_status_some(
-    incount: c_int,
-    requests: *const MPI_Request,
-    outcount: *mut c_int,
-    indices: *mut c_int,
-    statuses: *mut MPI_Status,
-) -> c_int {
-    on_requests("MPI_Request_get_status_some", |w| {
-        out("outcount", outcount)?;
-        // SAFETY: the caller's promises.
-        let all = unsafe { array(incount, requests)? };
-        w.turn()?;
-        let (mut active, mut n) = (false, 0);
-        for (i, r) in all.iter().enumerate() {
-            match look(w, *r)? {
-                Look::Idle => {}
-                Look::Pending => active = true,
-                // SAFETY: as above.
-                Look::Done => unsafe {
-                    active = true;
-                    *indices.add(n) = i as c_int;
-                    give(nth(statuses, n), &peek(w, *r)?);
-                    n += 1;
-                },
-            }
-        }
-        // SAFETY: checked above.
-        unsafe { *outcount = if active { n as c_int } else { MPI_UNDEFINED } };
-        Ok(())
-    })
-}
-
-/// Frees a request that is an object. What is active goes on without it.
-fn free_object(w: &mut Entered, n: usize) -> Result<()> {
-    let World { objects, process, .. } = &mut **w;
-    match objects.requests.get_mut(n) {
-        Some(RequestObject::Partitioned(_)) => return free_partitioned(w, MPI_Request(n)),
-        Some(RequestObject::Generalised { functions, id, freed }) => {
-            let functions = *functions;
-            if process.take_outcome(*id).is_none() {
-                // MPI_Grequest_complete needs it, and lets the program free its state.
-                *freed = true;
-                return Ok(());
-            }
-            objects.requests.remove(n);
-            w.outside(|| functions.release());
-        }
-        Some(RequestObject::Persistent { active, .. }) => {
-            if let Some(Active::Running(id)) = active {
-                process.detach(*id);
-            }
-            objects.requests.remove(n);
-        }
-        None => return Err(bad_request(MPI_Request(n))),
-    }
-    Ok(())
-}
-
-pub unsafe fn request_free(request: *mut MPI_Request) -> c_int {
-    on_requests("MPI_Request_free", |w| {
-        out("request", request)?;
-        // SAFETY: checked above.
-        let handle = unsafe { *request };
-        match w.objects.name_request(handle)? {
-            Named::Null => return Err(wrong(Class::Request, "the request is null").into()),
-            Named::Plain(id) => {
-                look(w, handle)?;
-                w.process.detach(id);
-            }
-            Named::Object(n) => free_object(w, n)?,
-        }
-        // SAFETY: checked above.
-        unsafe { *request = MPI_REQUEST_NULL };
-        Ok(())
-    })
-}
-
-pub unsafe fn cancel(request: *mut MPI_Request) -> c_int {
-    on_requests("MPI_Cancel", |w| {
-        out("request", request)?;
-        // SAFETY: checked above.
-        let handle = unsafe { *request };
-        let target = match w.objects.name_request(handle)? {
-            Named::Null => return Err(wrong(Class::Request, "the request is null").into()),
-            Named::Plain(id) => id,
-            Named::Object(n) => match w.objects.requests.get(n) {
-                Some(RequestObject::Persistent { active: Some(Active::Running(id)), .. }) => *id,
-                Some(RequestObject::Generalised { functions, .. }) => {
-                    let functions = *functions;
-                    let done = look(w, handle)? == Look::Done;
-                    w.outside(|| {
-                        if let Some(cancel) = functions.cancel {
-                            // SAFETY: the program's function and its own argument.
-                            unsafe { cancel(functions.extra, c_int::from(done)) };
-                        }
-                    });
-                    return Ok(());
-                }
-                Some(RequestObject::Persistent { active: Some(Active::Ended(_)), .. }) => {
-                    return Ok(());
-                }
-                _ => return Err(wrong(Class::Request, "the request is not active").into()),
-            },
-        };
-        w.process.cancel(target);
-        Ok(())
     })
 }
