@@ -31,7 +31,11 @@ impl Entered {
         let moved = self.process.progress();
         let mut moved = moved.map_err(|broken| crate::raise::broken(&broken))?;
         while let Some(mut compute) = self.process.take_compute() {
+            let lent = self.objects.lend_handle(compute.ty());
             self.outside(|| compute.run());
+            if let Some(handle) = lent {
+                self.objects.take_back(handle);
+            }
             self.process.computed(compute);
             moved = true;
         }

@@ -149,6 +149,21 @@ impl Objects {
         self.add_type(TypeObject::new(ty.clone(), ""))
     }
 
+    /// A handle for a type whose handles the program has freed while a reduction of it is under
+    /// way: the program's function must still get one. `None` where there is one already.
+    pub fn lend_handle(&mut self, ty: &Arc<Datatype>) -> Option<MPI_Datatype> {
+        match handle_of(ty) {
+            MPI_DATATYPE_NULL => self.add_type(TypeObject::new(ty.clone(), "")).ok(),
+            _ => None,
+        }
+    }
+
+    /// Ends the life of a handle that was lent.
+    pub fn take_back(&mut self, handle: MPI_Datatype) {
+        // The program may have freed it, which it must not, but does no harm.
+        let _ = self.remove_type(handle);
+    }
+
     /// Frees a derived datatype's handle and returns its object, whose attributes are deleted.
     pub fn remove_type(&mut self, handle: MPI_Datatype) -> Result<Arc<TypeObject>> {
         let object = self.types.remove(handle.0).ok_or_else(|| {

@@ -52,6 +52,11 @@ pub struct Compute {
 }
 
 impl Compute {
+    /// The type of the operands.
+    pub fn ty(&self) -> &Arc<Datatype> {
+        &self.ty
+    }
+
     /// Calls the program's function.
     pub fn run(&mut self) {
         // SAFETY: both blocks belong to a collective that waits for us, so nobody else touches

@@ -112,10 +112,12 @@ impl<'a> Call<'a> {
         real("sendbuf", buf)?;
         // SAFETY: the caller's promise.
         let (counts, displs) = unsafe { arrays(counts, displs, n)? };
-        // The first of the greatest counts, or the first that is wrong, speaks for all.
-        let worst = counts.iter().copied().find(|c| *c < 0);
-        let worst = worst.or(counts.iter().copied().max()).unwrap_or(0);
-        let ty = check::outgoing(&self.world.objects, buf, worst, datatype)?.ty;
+        // The block with the most elements speaks for all. Its displacement counts, because blocks
+        // at absolute addresses are told as MPI_BOTTOM and displacements.
+        let most = (0..n).max_by_key(|i| counts[*i]);
+        let (count, displ) = most.map_or((0, 0), |i| (counts[i], displs[i]));
+        let first = buf.wrapping_byte_offset(displ as isize);
+        let ty = check::outgoing(&self.world.objects, first, count, datatype)?.ty;
         Ok(Vector { buf: buf.cast(), counts, displs, ty })
     }
 
