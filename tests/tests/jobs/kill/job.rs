@@ -139,12 +139,16 @@ impl Job {
 
     /// Kills the small process that ends the job when the launcher is killed.
     pub fn kill_guardian(&mut self) -> Result<(), String> {
-        let pids = process::marked(&self.marker);
-        let pid = pids.into_iter().find(|pid| {
-            std::fs::read_to_string(format!("/proc/{pid}/comm"))
-                .is_ok_and(|name| name.trim_end() == "hpvm-guardian")
-        });
-        self.kill(pid.ok_or("the job has no process named hpvm-guardian")?);
+        let mut found = None;
+        // It takes its name when it gets its first turn, which ranks may have before it.
+        self.until("process named hpvm-guardian", |job| {
+            found = process::marked(&job.marker).into_iter().find(|pid| {
+                std::fs::read_to_string(format!("/proc/{pid}/comm"))
+                    .is_ok_and(|name| name.trim_end() == "hpvm-guardian")
+            });
+            Ok(found.is_some())
+        })?;
+        found.into_iter().for_each(|pid| self.kill(pid));
         Ok(())
     }
 
