@@ -110,7 +110,10 @@ mod tests {
         assert_eq!(balanced(1, 4), [1, 1, 1, 1]);
         assert_eq!(balanced(2_147_483_647, 2), [2_147_483_647, 1]);
         assert_eq!(balanced(1 << 30, 30), [2; 30]);
-        assert_eq!(balanced(2_095_133_040, 6), [40, 39, 38, 35, 34, 33][..].to_vec());
+        // The number below 2^31 with the most divisors, 1536.
+        let many = balanced(2_095_133_040, 6);
+        assert_eq!(many.iter().product::<u32>(), 2_095_133_040);
+        assert!(many.is_sorted_by(|a, b| a >= b) && many[0] < 2 * many[5]);
     }
 
     /// All splits of small numbers: the answer is the least of them.
