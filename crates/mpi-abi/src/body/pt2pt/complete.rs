@@ -103,6 +103,8 @@ pub(super) struct End {
     pub(super) status: MPI_Status,
     context: Option<u32>,
     error: Option<Box<Error>>,
+    /// The request was null or inactive.
+    idle: bool,
 }
 
 pub(super) const EMPTY: MPI_Status = MPI_Status {
@@ -113,11 +115,16 @@ pub(super) const EMPTY: MPI_Status = MPI_Status {
 };
 
 impl End {
+    /// Of a request that is null or inactive.
+    pub(super) fn idle() -> End {
+        End { status: EMPTY, context: None, error: None, idle: true }
+    }
+
     pub(super) fn of(outcome: Outcome) -> End {
         let mut status = EMPTY;
         // SAFETY: a place of our own.
         unsafe { store(&mut status, &outcome.status) };
-        End { status, context: outcome.context, error: outcome.error }
+        End { status, context: outcome.context, error: outcome.error, idle: false }
     }
 
     fn code(&self) -> c_int {
@@ -142,7 +149,7 @@ unsafe fn conclude(w: &mut Entered, place: *mut MPI_Request) -> Result<End> {
     // SAFETY: the caller's promise.
     let request = unsafe { *place };
     match w.objects.name_request(request)? {
-        Named::Null => Ok(End::of(Outcome::EMPTY)),
+        Named::Null => Ok(End::idle()),
         Named::Plain(id) => {
             let outcome = w.process.take_outcome(id).ok_or_else(|| bad_request(request))?;
             // SAFETY: the caller's promise.
@@ -154,7 +161,7 @@ unsafe fn conclude(w: &mut Entered, place: *mut MPI_Request) -> Result<End> {
             match objects.requests.get_mut(n) {
                 Some(RequestObject::Persistent { active, .. }) => {
                     let outcome = match active.take() {
-                        None => Outcome::EMPTY,
+                        None => return Ok(End::idle()),
                         Some(Active::Ended(outcome)) => outcome,
                         Some(Active::Running(id)) => {
                             process.take_outcome(id).ok_or_else(|| bad_request(request))?
@@ -163,7 +170,7 @@ unsafe fn conclude(w: &mut Entered, place: *mut MPI_Request) -> Result<End> {
                     Ok(End::of(outcome))
                 }
                 Some(RequestObject::Partitioned(p)) => {
-                    let Some(id) = p.active else { return Ok(End::of(Outcome::EMPTY)) };
+                    let Some(id) = p.active else { return Ok(End::idle()) };
                     let outcome = process.take_outcome(id).ok_or_else(|| bad_request(request))?;
                     p.settle(process);
                     p.end();
@@ -183,6 +190,14 @@ unsafe fn conclude(w: &mut Entered, place: *mut MPI_Request) -> Result<End> {
     }
 }
 
+/// The error that a function of the program returned.
+pub(super) fn failed_callback(code: c_int) -> Option<Error> {
+    (code != MPI_SUCCESS).then(|| {
+        let class = Class::from_code(code).unwrap_or(Class::Other);
+        wrong(class, format!("a function of a generalised request returned error code {code}"))
+    })
+}
+
 /// Asks the program for the status of its generalised request, and lets it free its state
 /// (section 13.2).
 fn conclude_generalised(w: &mut Entered, functions: Generalised) -> End {
@@ -190,11 +205,8 @@ fn conclude_generalised(w: &mut Entered, functions: Generalised) -> End {
     let code = query(w, &functions, &mut status);
     let freed = w.outside(|| functions.release());
     let code = if code != MPI_SUCCESS { code } else { freed };
-    let error = (code != MPI_SUCCESS).then(|| {
-        let class = Class::from_code(code).unwrap_or(Class::Other);
-        Box::new(wrong(class, format!("a generalised request ended with error code {code}")))
-    });
-    End { status, context: None, error }
+    let error = failed_callback(code).map(Box::new);
+    End { status, context: None, error, idle: false }
 }
 
 pub(super) fn query(w: &mut Entered, functions: &Generalised, status: &mut MPI_Status) -> c_int {
@@ -206,16 +218,21 @@ pub(super) fn query(w: &mut Entered, functions: &Generalised, status: &mut MPI_S
     })
 }
 
-/// Copies a status to the program, all but its error.
-pub(super) unsafe fn give(place: *mut MPI_Status, status: &MPI_Status) {
+/// Copies a status to the program, all but its error; the empty status of a request that is null or
+/// inactive with it (section 3.7.3).
+pub(super) unsafe fn give(place: *mut MPI_Status, end: &End) {
     if place.is_null() {
         return;
     }
+    let status = &end.status;
     // SAFETY: not null, and the caller vouches for it.
     unsafe {
         (*place).MPI_SOURCE = status.MPI_SOURCE;
         (*place).MPI_TAG = status.MPI_TAG;
         (*place).MPI_internal = status.MPI_internal;
+        if end.idle {
+            (*place).MPI_ERROR = MPI_SUCCESS;
+        }
     }
 }
 
@@ -249,7 +266,7 @@ pub unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int 
             look(w, handle)?;
             w.wait_until(|w| look(w, handle) != Ok(Look::Pending))?;
             let end = conclude(w, request)?;
-            give(status, &end.status);
+            give(status, &end);
             end.into_result()
         }
     })
@@ -269,7 +286,7 @@ pub unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI
                 return Ok(());
             }
             let end = conclude(w, request)?;
-            give(status, &end.status);
+            give(status, &end);
             end.into_result()
         }
     })
@@ -289,7 +306,7 @@ unsafe fn conclude_all(
         // SAFETY: the caller vouches for the arrays.
         let end = unsafe { conclude(w, requests.add(i))? };
         // SAFETY: as above.
-        unsafe { give(nth(statuses, i), &end.status) };
+        unsafe { give(nth(statuses, i), &end) };
         codes.push(end.code());
         if end.code() != MPI_SUCCESS && failed.is_none() {
             failed = Some(end);
@@ -392,12 +409,12 @@ unsafe fn give_any(
             Found::At(i) => {
                 let end = conclude(w, requests.add(i))?;
                 *indx = i as c_int;
-                give(status, &end.status);
+                give(status, &end);
                 end.into_result()
             }
             _ => {
                 *indx = MPI_UNDEFINED;
-                give(status, &EMPTY);
+                give(status, &End::idle());
                 Ok(())
             }
         }
@@ -490,7 +507,7 @@ unsafe fn give_some(
         // SAFETY: as above.
         unsafe {
             *indices.add(k) = *i as c_int;
-            give(nth(statuses, k), &end.status);
+            give(nth(statuses, k), end);
             if failed && !statuses.is_null() {
                 (*statuses.add(k)).MPI_ERROR = end.code();
             }

@@ -1,6 +1,6 @@
 //! Generalised requests (section 13.2): operations that the program itself completes.
 
-use super::complete::on_requests;
+use super::complete::{failed_callback, on_requests};
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
 use crate::object::request::{Generalised, Named, RequestObject};
@@ -51,7 +51,8 @@ pub unsafe fn grequest_complete(request: MPI_Request) -> c_int {
             // Nobody will wait for it: its state goes now.
             w.objects.requests.remove(request.0);
             w.process.take_outcome(id);
-            w.outside(|| functions.release());
+            let code = w.outside(|| functions.release());
+            return failed_callback(code).map_or(Ok(()), |error| Err(error.into()));
         }
         Ok(())
     })

@@ -10,7 +10,7 @@ use hpvm_mpi::error::Result;
 use hpvm_mpi::{Outcome, ReqId, Status};
 
 /// The status of a request that is done or idle, which stays as it is.
-fn peek(w: &mut Entered, request: MPI_Request) -> Result<MPI_Status> {
+fn peek(w: &mut Entered, request: MPI_Request) -> Result<End> {
     let World { objects, process, .. } = &mut **w;
     if let Some(RequestObject::Partitioned(p)) = objects.requests.get_mut(request.0) {
         p.settle(process);
@@ -18,13 +18,13 @@ fn peek(w: &mut Entered, request: MPI_Request) -> Result<MPI_Status> {
     let outcome =
         |w: &World, id: ReqId| w.process.requests().get(id).map_or(Status::EMPTY, |r| r.status);
     let status = match w.objects.name_request(request)? {
-        Named::Null => Status::EMPTY,
+        Named::Null => return Ok(End::idle()),
         Named::Plain(id) => outcome(w, id),
         Named::Object(n) => match w.objects.requests.get(n) {
             Some(RequestObject::Persistent { active, .. }) => match active {
                 Some(Active::Running(id)) => outcome(w, *id),
                 Some(Active::Ended(o)) => o.status,
-                None => Status::EMPTY,
+                None => return Ok(End::idle()),
             },
             Some(RequestObject::Partitioned(p)) => {
                 p.active.map_or(Status::EMPTY, |id| outcome(w, id))
@@ -33,12 +33,14 @@ fn peek(w: &mut Entered, request: MPI_Request) -> Result<MPI_Status> {
                 let functions = *functions;
                 let mut status = EMPTY;
                 query(w, &functions, &mut status);
-                return Ok(status);
+                let mut end = End::of(Outcome::EMPTY);
+                end.status = status;
+                return Ok(end);
             }
             None => Status::EMPTY,
         },
     };
-    Ok(End::of(Outcome { status, ..Outcome::EMPTY }).status)
+    Ok(End::of(Outcome { status, ..Outcome::EMPTY }))
 }
 
 pub unsafe fn request_get_status(
@@ -110,7 +112,7 @@ pub unsafe fn request_get_status_any(
                     *indx = i as c_int;
                     give(status, &peek(w, all[i])?);
                 }
-                Found::Nothing => give(status, &EMPTY),
+                Found::Nothing => give(status, &End::idle()),
                 Found::Pending => {}
             }
         }

@@ -1,6 +1,6 @@
 //! Freeing and cancelling requests (sections 3.7.3 and 3.8.4).
 
-use super::complete::{Look, look, on_requests};
+use super::complete::{Look, failed_callback, look, on_requests};
 use super::partitioned::free_partitioned;
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
@@ -23,7 +23,8 @@ fn free_object(w: &mut Entered, n: usize) -> Result<()> {
                 return Ok(());
             }
             objects.requests.remove(n);
-            w.outside(|| functions.release());
+            let code = w.outside(|| functions.release());
+            return failed_callback(code).map_or(Ok(()), Err);
         }
         Some(RequestObject::Persistent { active, .. }) => {
             if let Some(Active::Running(id)) = active {
@@ -41,17 +42,21 @@ pub unsafe fn request_free(request: *mut MPI_Request) -> c_int {
         out("request", request)?;
         // SAFETY: checked above.
         let handle = unsafe { *request };
-        match w.objects.name_request(handle)? {
+        let freed = match w.objects.name_request(handle)? {
             Named::Null => return Err(wrong(Class::Request, "the request is null").into()),
             Named::Plain(id) => {
                 look(w, handle)?;
                 w.process.detach(id);
+                Ok(())
             }
-            Named::Object(n) => free_object(w, n)?,
+            Named::Object(n) => free_object(w, n),
+        };
+        // A function of the program may have failed although the request is gone.
+        if freed.is_ok() || w.objects.name_request(handle).is_err() {
+            // SAFETY: checked above.
+            unsafe { *request = MPI_REQUEST_NULL };
         }
-        // SAFETY: checked above.
-        unsafe { *request = MPI_REQUEST_NULL };
-        Ok(())
+        Ok(freed?)
     })
 }
 
@@ -68,13 +73,12 @@ pub unsafe fn cancel(request: *mut MPI_Request) -> c_int {
                 Some(RequestObject::Generalised { functions, .. }) => {
                     let functions = *functions;
                     let done = look(w, handle)? == Look::Done;
-                    w.outside(|| {
-                        if let Some(cancel) = functions.cancel {
-                            // SAFETY: the program's function and its own argument.
-                            unsafe { cancel(functions.extra, c_int::from(done)) };
-                        }
+                    let code = w.outside(|| match functions.cancel {
+                        // SAFETY: the program's function and its own argument.
+                        Some(cancel) => unsafe { cancel(functions.extra, c_int::from(done)) },
+                        None => MPI_SUCCESS,
                     });
-                    return Ok(());
+                    return failed_callback(code).map_or(Ok(()), |error| Err(error.into()));
                 }
                 Some(RequestObject::Persistent { active: Some(Active::Ended(_)), .. }) => {
                     return Ok(());
