@@ -48,7 +48,7 @@ fn their_program_on_our_library() {
     let mut named = clean(prefix().join("bin/mpirun"));
     named.args(["-n", "3"]).arg(&binary).env("LD_LIBRARY_PATH", prefix().join("lib"));
     fits(named, "hpvm", "mpich");
-    // The launcher puts its own library first where the user names none.
+    // The launcher puts its own library first.
     let mut unnamed = clean(prefix().join("bin/mpirun"));
     unnamed.args(["-n", "3"]).arg(&binary);
     fits(unnamed, "hpvm", "mpich");

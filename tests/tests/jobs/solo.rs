@@ -1,9 +1,9 @@
-//! Programs started without a launcher.
+//! Programs started without a launcher, and programs whose standard streams are closed.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::common::{PATIENCE, clean, program, run_within};
+use crate::common::{PATIENCE, clean, prefix, program, run_within, succeed};
 
 /// Closes these descriptors in the child before the program starts.
 fn without(mut command: Command, descriptors: &'static [i32]) -> Command {
@@ -39,4 +39,16 @@ fn a_program_alone_with_closed_streams() {
     assert_eq!(runs_without(&[0, 1]), "");
     assert_eq!(runs_without(&[1]), "");
     assert_eq!(runs_without(&[0, 1, 2]), "");
+}
+
+#[test]
+fn ranks_that_close_their_streams() {
+    for closed in ["1>&- 2>&-", "2>&-", "0<&- 1>&- 2>&-"] {
+        let mut job = clean(prefix().join("bin/mpirun"));
+        let script = format!("exec \"$0\" ring loud {closed}");
+        job.args(["-n", "3", "sh", "-c", &script]).arg(program("many"));
+        let output = succeed(job);
+        let expected = if closed == "2>&-" { "done, 3 ranks\n" } else { "" };
+        assert_eq!(output, expected, "streams closed by {closed}");
+    }
 }
