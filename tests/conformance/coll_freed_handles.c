@@ -44,6 +44,9 @@ int main(int argc, char **argv)
         CHECK_EQ(often[i], check_size * i + sum);
     }
     CHECK_EQ(strange, 0);
-    CHECK(calls > 0 || check_size == 1);
+    /* Which ranks call it is the library's choice. */
+    int all_calls = 0;
+    CHECK_MPI(MPI_Allreduce(&calls, &all_calls, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(all_calls > 0 || check_size == 1);
     return check_finish();
 }
