@@ -72,7 +72,8 @@ pub unsafe extern "C" fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> c_int {
 /// `MPI_Comm_get_parent`, MPI 5.0 section 11.8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_get_parent(parent: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_get_parent")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::spawn::comm_get_parent(parent) }
 }
 
 /// Calls [`PMPI_Comm_get_parent`].

@@ -129,11 +129,15 @@ pub unsafe fn comm_get_name(
     resultlen: *mut c_int,
 ) -> c_int {
     on_comm("MPI_Comm_get_name", comm, |w| {
-        let extras = w.objects.comm(comm)?.extras();
+        let name = match comm {
+            // The null handle has a name (section 7.8).
+            MPI_COMM_NULL => "MPI_COMM_NULL".to_owned(),
+            other => w.objects.comm(other)?.extras().name.clone(),
+        };
         out("comm_name", comm_name)?;
         out("resultlen", resultlen)?;
         // SAFETY: checked above; the standard makes the place this long.
-        unsafe { put_string(&extras.name, comm_name, MPI_MAX_OBJECT_NAME as usize, resultlen) };
+        unsafe { put_string(&name, comm_name, MPI_MAX_OBJECT_NAME as usize, resultlen) };
         Ok(())
     })
 }

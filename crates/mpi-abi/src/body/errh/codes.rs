@@ -111,34 +111,32 @@ pub unsafe fn add_error_string(errorcode: c_int, string: *const c_char) -> c_int
     })
 }
 
-pub unsafe fn remove_error_class(errorclass: c_int) -> c_int {
-    anywhere("MPI_Remove_error_class", || {
-        with_added(|a| {
-            if a.get(&errorclass).is_none_or(|c| c.class != errorclass) {
-                return Err(no_code("error class", errorclass));
-            }
-            if let Some((code, _)) =
-                a.iter().find(|(k, c)| **k != errorclass && c.class == errorclass)
-            {
-                let text = format!("code {code} still belongs to class {errorclass}");
-                return Err(wrong(Class::Other, text));
-            }
-            a.remove(&errorclass);
-            Ok(())
-        })
+/// Removes a class or a code, which must have lost its string before (section 9.5).
+fn remove(code: c_int, is_class: bool) -> Result<()> {
+    let what = if is_class { "error class" } else { "error code" };
+    with_added(|a| {
+        let Some(added) = a.get(&code).filter(|c| (c.class == code) == is_class) else {
+            return Err(no_code(what, code));
+        };
+        if added.text.is_some() {
+            let text = format!("{what} {code} has a string still: remove that first");
+            return Err(wrong(Class::Other, text));
+        }
+        if let Some((other, _)) = a.iter().find(|(k, c)| **k != code && c.class == code) {
+            let text = format!("error code {other} still belongs to class {code}");
+            return Err(wrong(Class::Other, text));
+        }
+        a.remove(&code);
+        Ok(())
     })
 }
 
+pub unsafe fn remove_error_class(errorclass: c_int) -> c_int {
+    anywhere("MPI_Remove_error_class", || remove(errorclass, true))
+}
+
 pub unsafe fn remove_error_code(errorcode: c_int) -> c_int {
-    anywhere("MPI_Remove_error_code", || {
-        with_added(|a| {
-            if a.get(&errorcode).is_none_or(|c| c.class == errorcode) {
-                return Err(no_code("error code", errorcode));
-            }
-            a.remove(&errorcode);
-            Ok(())
-        })
-    })
+    anywhere("MPI_Remove_error_code", || remove(errorcode, false))
 }
 
 pub unsafe fn remove_error_string(errorcode: c_int) -> c_int {
@@ -188,9 +186,11 @@ mod tests {
         assert_eq!((class_of(class), class_of(code)), (Some(class), Some(class)));
         assert_eq!(last_used_code(), code);
         assert_eq!(text_of(code).as_deref(), Some(""));
-        with_added(|a| a.remove(&code));
+        assert!(remove(class, true).is_err(), "a code belongs to it");
+        remove(code, false).unwrap();
+        assert!(remove(code, false).is_err());
         assert_eq!((class_of(code), last_used_code()), (None, class));
-        with_added(|a| a.remove(&class));
+        remove(class, true).unwrap();
         assert_eq!(last_used_code(), LASTCODE);
     }
 

@@ -9,8 +9,8 @@ pub use handlers::*;
 use crate::object::errhandler::Handler;
 use std::sync::OnceLock;
 
-/// Names the handler of the world before the program sets one; `mpirun` hands on its option
-/// `-initial-errhandler` like this (section 9.3).
+/// Names the handler of the world before the program sets one, by the values of the info key
+/// `mpi_initial_errhandler` (section 11.8.4): `mpirun -x HPVM_INITIAL_ERRHANDLER=mpi_errors_return`.
 const VARIABLE: &str = "HPVM_INITIAL_ERRHANDLER";
 
 /// The handler in force before `MPI_Init` and after `MPI_Finalize`, and that of the predefined
