@@ -27,7 +27,7 @@ fn traffic(shared: &Shared, messages: u32) -> Vec<Box<dyn Part>> {
 
 #[test]
 fn few_processes_many_seeds_collectives() {
-    for seed in 0..400 {
+    for seed in 0..300 {
         let size = 1 + (seed % 9) as u32;
         run(Config::random(size, seed), |shared| collectives(shared, 12));
     }
@@ -35,7 +35,7 @@ fn few_processes_many_seeds_collectives() {
 
 #[test]
 fn few_processes_many_seeds_traffic() {
-    for seed in 1000..1400 {
+    for seed in 1000..1300 {
         let size = 1 + (seed % 9) as u32;
         run(Config::random(size, seed), |shared| traffic(shared, 24));
     }
@@ -43,7 +43,7 @@ fn few_processes_many_seeds_traffic() {
 
 #[test]
 fn collectives_and_traffic_at_once() {
-    for seed in 2000..2200 {
+    for seed in 2000..2150 {
         let size = 2 + (seed % 8) as u32;
         run(Config::random(size, seed), |shared| {
             let mut parts = collectives(shared, 8);
