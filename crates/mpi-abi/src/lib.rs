@@ -8,10 +8,12 @@
 //! This crate may read the environment, print and end the process; those below may not.
 
 pub mod args;
+mod audit;
 pub mod body;
 mod fast;
 pub mod generated;
 pub mod object;
+mod pending;
 pub mod raise;
 pub mod runtime;
 pub mod wait;

@@ -124,9 +124,11 @@ impl Entered {
         if !self.process.fm_mut().arm() {
             return;
         }
+        let limit = self.fall_asleep(limit);
         let bell = self.bell();
         self.outside(|| bell.wait(limit));
         self.process.fm_mut().disarm();
+        self.woken();
         if limit == LONG {
             self.check_launcher();
         }

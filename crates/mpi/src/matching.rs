@@ -129,6 +129,11 @@ impl Table {
         }
     }
 
+    /// Messages that wait for a receive, in the order in which they came.
+    pub fn unexpected(&self) -> impl Iterator<Item = &Unexpected> {
+        self.unexpected.iter()
+    }
+
     /// Receives posted and messages unexpected.
     pub fn lengths(&self) -> (usize, usize) {
         (self.posted.len(), self.unexpected.len())

@@ -152,6 +152,12 @@ impl<T: Transport> Process<T> {
         self.inbox.tables.iter().map(Table::lengths).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
 
+    /// Context id and message of everything that came and was not received, for diagnosis.
+    pub fn unexpected_messages(&self) -> impl Iterator<Item = (u32, &Unexpected)> {
+        let tables = self.inbox.tables.iter().zip(0..);
+        tables.flat_map(|(table, context)| table.unexpected().map(move |m| (context, m)))
+    }
+
     /// Moves everything on that can move. True when something happened.
     #[inline]
     pub fn progress(&mut self) -> Result<bool, Broken> {

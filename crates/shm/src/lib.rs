@@ -15,6 +15,8 @@ mod endpoint;
 #[cfg(not(hpvm_loom))]
 pub mod frames;
 #[cfg(not(hpvm_loom))]
+pub mod observe;
+#[cfg(not(hpvm_loom))]
 pub mod pull;
 #[cfg(not(hpvm_loom))]
 pub mod segment;

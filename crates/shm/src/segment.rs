@@ -5,6 +5,7 @@
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::AtomicU32;
 use hpvm_wire::cell::Cell;
+use hpvm_wire::pending::Pending;
 use hpvm_wire::segment::{
     Control, FRAME_BYTES, FRAME_STRIDE, FRAMES, Geometry, Header, MAGIC, MAX_RANKS, SLOTS, VERSION,
 };
@@ -190,6 +191,13 @@ impl Mapping {
         debug_assert!(rank < self.geometry.ranks);
         // SAFETY: inside the mapping by the geometry, page-aligned, all fields atomic.
         unsafe { &*self.base.as_ptr().add(self.geometry.control(rank)).cast() }
+    }
+
+    /// What `rank`, which is below `ranks()`, shows while it sleeps.
+    pub fn pending(&self, rank: u32) -> &Pending {
+        debug_assert!(rank < self.geometry.ranks);
+        // SAFETY: inside the mapping by the geometry, page-aligned, all fields atomic.
+        unsafe { &*self.base.as_ptr().add(self.geometry.pending(rank)).cast() }
     }
 
     /// The ring of `rank`, which is below `ranks()`.

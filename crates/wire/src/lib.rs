@@ -7,6 +7,7 @@
 pub mod cell;
 pub mod counters;
 pub mod packet;
+pub mod pending;
 pub mod segment;
 
 pub use packet::Head;

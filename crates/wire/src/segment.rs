@@ -1,14 +1,17 @@
 //! The shared-memory segment of one job on one host.
 //!
 //! ```text
-//! header page | control block of rank 0, 1, ... | ring of rank 0, 1, ... | frames of rank 0, 1, ...
+//! header page | control block of rank 0, 1, ... | pending operations of rank 0, 1, ...
+//!             | ring of rank 0, 1, ... | frames of rank 0, 1, ...
 //! ```
 //! The memory is zeroed by the kernel and pages come into being when touched, so an idle rank
-//! costs its control block only. Size per rank: `CONTROL + slots * 128 + FRAMES * FRAME_STRIDE`,
-//! and `slots` does not depend on the number of ranks: see `Geometry`.
+//! costs its control block only. Size per rank:
+//! `CONTROL + PENDING + slots * 128 + FRAMES * FRAME_STRIDE`, and `slots` does not depend on the
+//! number of ranks: see `Geometry`.
 
 use crate::cell::Cell;
 use crate::counters::Counters;
+use crate::pending::PENDING;
 use hpvm_sync::Padded;
 use hpvm_sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
@@ -47,7 +50,7 @@ pub struct Header {
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What a rank shows to the others. One page.
 ///
@@ -100,8 +103,11 @@ impl Geometry {
     pub const fn control(&self, rank: u32) -> usize {
         HEADER + rank as usize * CONTROL
     }
+    pub const fn pending(&self, rank: u32) -> usize {
+        self.control(self.ranks) + rank as usize * PENDING
+    }
     pub const fn ring(&self, rank: u32) -> usize {
-        self.control(self.ranks) + rank as usize * SLOTS as usize * size_of::<Cell>()
+        self.pending(self.ranks) + rank as usize * SLOTS as usize * size_of::<Cell>()
     }
     pub const fn frames(&self, rank: u32) -> usize {
         self.ring(self.ranks) + rank as usize * FRAMES * FRAME_STRIDE
@@ -121,7 +127,8 @@ mod tests {
         assert_eq!(size_of::<Control>(), CONTROL);
         assert!(size_of::<Header>() <= HEADER);
         let g = Geometry { ranks: 3 };
-        assert_eq!(g.ring(0), HEADER + 3 * CONTROL);
+        assert_eq!(g.pending(0), HEADER + 3 * CONTROL);
+        assert_eq!(g.ring(0), HEADER + 3 * (CONTROL + PENDING));
         assert_eq!(g.ring(0) % 128, 0);
         assert_eq!(g.frames(0) % 64, 0);
         assert_eq!(g.bytes(), g.frames(2) + FRAMES * FRAME_STRIDE);

@@ -62,6 +62,11 @@ impl Attached {
         Ok(())
     }
 
+    /// Whether there is a buffer.
+    pub fn is_attached(&self) -> bool {
+        self.space.is_some()
+    }
+
     /// Forgets messages that have left.
     fn reap(&mut self, requests: &Requests) {
         self.messages.retain(|(id, _)| requests.get(*id).is_some_and(|r| !r.done));

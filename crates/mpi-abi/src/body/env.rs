@@ -90,6 +90,9 @@ pub unsafe fn finalize() -> c_int {
             return Err(wrong(Class::Other, text));
         }
         crate::body::attr::finalize()?;
+        if enter()?.audit {
+            crate::audit::report()?;
+        }
         runtime::finish()?;
         runtime::set_stage(Stage::Finalized);
         Ok(())

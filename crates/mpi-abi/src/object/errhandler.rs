@@ -84,6 +84,11 @@ pub fn create(handler: Handler) -> Result<MPI_Errhandler> {
     with_handlers(|t| insert(t, handler))
 }
 
+/// Handlers that live.
+pub fn live() -> usize {
+    with_handlers(|t| t.len())
+}
+
 /// A reference to `handler`: one more to the handle that it has, or a new handle when the program
 /// has freed that.
 pub fn add(handler: Handler) -> Result<MPI_Errhandler> {

@@ -79,6 +79,11 @@ pub fn with_info<R>(handle: MPI_Info, f: impl FnOnce(&mut Info) -> R) -> Result<
     Ok(f(info))
 }
 
+/// Info objects that live.
+pub fn live() -> usize {
+    INFOS.lock().unwrap_or_else(PoisonError::into_inner).len()
+}
+
 /// `MPI_INFO_ENV` shows how the program was started; it can't be changed.
 pub fn check_writable(handle: MPI_Info) -> Result<()> {
     match handle {

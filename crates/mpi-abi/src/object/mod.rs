@@ -19,7 +19,7 @@ use crate::generated::constants::*;
 use comm::CommObject;
 use datatype::TypeObject;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::matching::Unexpected;
+use hpvm_mpi::matching::{Pattern, Unexpected};
 use hpvm_mpi::{Class, Comm, Error, Group, Process};
 use hpvm_shm::Shm;
 use hpvm_transport::{Doorbell, Transport};
@@ -49,6 +49,8 @@ pub struct Objects {
     pub watched: Vec<crate::body::watch::Watched>,
     /// Tag of the next partition that is sent.
     pub partition_tag: i32,
+    /// What a blocking probe waits for.
+    pub probe: Option<(Arc<Comm>, Pattern)>,
     bell: Option<Arc<dyn Doorbell>>,
 }
 
@@ -68,6 +70,7 @@ impl Default for Objects {
             buffer: Default::default(),
             watched: Vec::new(),
             partition_tag: i32::MIN,
+            probe: None,
             bell: None,
         }
     }

@@ -25,6 +25,10 @@ pub struct World {
     pub job: Job,
     /// More ranks than processors on this host: waiting must make room for others.
     pub crowded: bool,
+    /// `HPVM_CHECK` is set: mistakes are looked for that cost time to find.
+    pub audit: bool,
+    /// Since when nothing has happened.
+    pub(crate) quiet: crate::pending::Quiet,
     /// A thread polls the network on behalf of all that wait.
     pub(crate) leader: bool,
     /// Threads that wait for the leader.

@@ -5,6 +5,7 @@ use crate::object::Objects;
 use hpvm_job::{Job, PmiError, Settings};
 use hpvm_mpi::{Class, Error, Process, Result};
 use hpvm_shm::{Mapping, SegmentError, Shm};
+use hpvm_wire::pending::Stage;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Key under which the first rank of a host publishes its segment.
@@ -17,8 +18,11 @@ static USES: Mutex<u32> = Mutex::new(0);
 /// have met when it does.
 pub fn start() -> Result<()> {
     let mut uses = USES.lock().unwrap_or_else(PoisonError::into_inner);
-    if !is_running() && !resume() {
-        bootstrap()?;
+    if !is_running() {
+        match resume() {
+            true => enter()?.show_stage(Stage::Running),
+            false => bootstrap()?,
+        }
     }
     *uses += 1;
     Ok(())
@@ -35,10 +39,13 @@ fn bootstrap() -> Result<()> {
         objects: Objects::default(),
         crowded: ranks > processors(),
         job,
+        audit: crate::audit::wanted()?,
+        quiet: Default::default(),
         leader: false,
         followers: 0,
     });
     let mut w = enter()?;
+    w.show_stage(Stage::Running);
     let (world, own) = (w.process.world().clone(), w.process.own().clone());
     w.objects.add_predefined_comms(world, own);
     Ok(())
@@ -138,3 +145,6 @@ pub fn finish() -> Result<()> {
     }
     Ok(())
 }
+        if *uses == 1 {
+            w.show_stage(Stage::Finalized);
+        }

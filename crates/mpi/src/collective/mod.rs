@@ -217,6 +217,16 @@ impl<T: Transport> Process<T> {
 }
 
 impl Collective {
+    /// The communicator it runs on.
+    pub fn comm(&self) -> &Arc<Comm> {
+        &self.comm
+    }
+
+    /// The name of the call that started it; empty when the library did.
+    pub fn name(&self) -> &'static str {
+        self.plan.name
+    }
+
     /// A context of the communicator.
     pub(crate) fn context(&self) -> u32 {
         self.comm.base_context()

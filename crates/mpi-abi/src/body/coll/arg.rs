@@ -9,7 +9,7 @@ use hpvm_mpi::collective::{Combine, Root, Typed, Varied};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::{Op, Predef};
-use hpvm_mpi::pt2pt::{Incoming, Outgoing};
+use hpvm_mpi::pt2pt::{Incoming, Outgoing, packed_size};
 use hpvm_mpi::{Class, Error};
 use std::sync::Arc;
 
@@ -86,13 +86,21 @@ impl<'a> Call<'a> {
     /// A send buffer that is not in place.
     pub fn send(&self, (buf, count, datatype): Out) -> Result<Outgoing<'a>> {
         real("sendbuf", buf)?;
-        check::outgoing(&self.world.objects, buf, count, datatype)
+        let m = check::outgoing(&self.world.objects, buf, count, datatype)?;
+        if let Some(notes) = self.notes {
+            notes.sent.set(m.packed_size() as i64);
+        }
+        Ok(m)
     }
 
     /// A receive buffer that is not in place.
     pub fn recv(&self, (buf, count, datatype): In) -> Result<Incoming<'a>> {
         real("recvbuf", buf)?;
-        check::incoming(&self.world.objects, buf, count, datatype)
+        let m = check::incoming(&self.world.objects, buf, count, datatype)?;
+        if let Some(notes) = self.notes {
+            notes.got.set(packed_size(m.ty, m.count) as i64);
+        }
+        Ok(m)
     }
 
     /// Whether `buf` is `MPI_IN_PLACE`, which on intercommunicators it never may be.
@@ -176,6 +184,9 @@ impl<'a> Call<'a> {
     pub fn root(&self, root: c_int) -> Result<Part> {
         let comm = self.comm();
         let inter = comm.is_inter();
+        if let Some(notes) = self.notes {
+            notes.root.set(i64::from(root));
+        }
         match u32::try_from(root) {
             Ok(root) if root < comm.peers().size() => {
                 let is_root = !inter && root == comm.rank();
@@ -201,6 +212,10 @@ impl<'a> Call<'a> {
         let op = objects.op(op)?;
         for_reductions(op)?;
         op.check(ty)?;
+        if let Some(notes) = self.notes {
+            notes.reduced.set(packed_size(ty, count) as i64);
+            notes.note_op(op);
+        }
         Ok(Combine { count, ty, op })
     }
 

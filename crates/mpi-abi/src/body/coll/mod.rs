@@ -16,6 +16,7 @@ pub use neighbour::*;
 pub use reduction::*;
 pub use rooted::*;
 
+use crate::audit::{self, Notes};
 use crate::body::check::out;
 use crate::body::pt2pt::keep;
 use crate::generated::constants::*;
@@ -35,6 +36,8 @@ use std::sync::Arc;
 struct Call<'a> {
     world: &'a World,
     object: &'a Arc<CommObject>,
+    /// Where the arguments are noted when members compare their calls.
+    notes: Option<&'a Notes>,
 }
 
 impl<'a> Call<'a> {
@@ -59,7 +62,12 @@ unsafe fn blocking(
 ) -> c_int {
     on_comm(function, comm, |w| {
         let object = w.objects.comm(comm)?.clone();
-        let plan = plan(Call { world: w, object: &object })?;
+        let notes = if w.audit { Some(Notes::new()) } else { None };
+        let mut plan = plan(Call { world: w, object: &object, notes: notes.as_ref() })?;
+        plan.name = function;
+        if let Some(notes) = notes {
+            audit::compare(w, &object.comm, function, &notes)?;
+        }
         // SAFETY: the program keeps its buffers during the call, and we wait below.
         let id = unsafe { w.process.start_collective(&object.comm, plan) };
         w.complete(id).map(drop)
@@ -79,7 +87,8 @@ unsafe fn nonblocking(
     on_comm(function, comm, |w| {
         out("request", request)?;
         let object = w.objects.comm(comm)?.clone();
-        let plan = plan(Call { world: w, object: &object })?;
+        let mut plan = plan(Call { world: w, object: &object, notes: None })?;
+        plan.name = function;
         // SAFETY: the program keeps its buffers until the request completes.
         let id = unsafe { w.process.start_collective(&object.comm, plan) };
         // SAFETY: checked above.
@@ -104,7 +113,9 @@ unsafe fn persistent(
         // No key changes what we do; a handle that is none is still a mistake.
         info::copy_or_empty(info)?;
         let object = w.objects.comm(comm)?.clone();
-        let plan = CollectivePlan(plan(Call { world: w, object: &object })?);
+        let mut plan = plan(Call { world: w, object: &object, notes: None })?;
+        plan.name = function;
+        let plan = CollectivePlan(plan);
         // SAFETY: the caller's promise.
         unsafe { keep(w, Template::Collective { comm: object, plan }, request) }
     })

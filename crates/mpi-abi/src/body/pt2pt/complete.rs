@@ -54,7 +54,7 @@ fn raise_failed(function: &'static str, failed: Failed) -> c_int {
 
 impl crate::object::Objects {
     /// The communicator that a context id belongs to.
-    fn comm_of_context(&self, context: u32) -> Option<(MPI_Comm, Arc<CommObject>)> {
+    pub(crate) fn comm_of_context(&self, context: u32) -> Option<(MPI_Comm, Arc<CommObject>)> {
         let owns = |c: &CommObject| {
             let base = c.comm.base_context();
             (base..base + hpvm_mpi::comm::CONTEXTS).contains(&context)

@@ -33,12 +33,14 @@ pub unsafe fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_
         let (object, pattern) = arguments(w, comm, source, tag)?;
         let mut found = Status::FROM_NULL;
         if let Some(pattern) = pattern {
-            w.wait_until(|w| match w.process.probe(&object.comm, pattern) {
-                Some(status) => {
-                    found = status;
-                    true
-                }
-                None => false,
+            w.probing(&object, pattern, |w| {
+                w.wait_until(|w| match w.process.probe(&object.comm, pattern) {
+                    Some(status) => {
+                        found = status;
+                        true
+                    }
+                    None => false,
+                })
             })?;
         }
         // SAFETY: the caller's promise.
@@ -117,9 +119,11 @@ pub unsafe fn mprobe(
             return Ok(());
         };
         let mut taken = None;
-        w.wait_until(|w| {
-            taken = w.process.take_probed(&object.comm, pattern);
-            taken.is_some()
+        w.probing(&object, pattern, |w| {
+            w.wait_until(|w| {
+                taken = w.process.take_probed(&object.comm, pattern);
+                taken.is_some()
+            })
         })?;
         match taken {
             // SAFETY: as above.

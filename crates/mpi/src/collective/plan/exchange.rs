@@ -16,7 +16,7 @@ impl Planner<'_> {
             None => barrier::schedule(&group),
             Some(sides) => inter::barrier::schedule(&sides),
         });
-        Plan { schedule, data: Data::none(), op: None }
+        Plan { schedule, data: Data::none(), op: None, name: "" }
     }
 
     /// `MPI_Allgather`.

@@ -29,11 +29,13 @@ pub struct Plan {
     pub schedule: Arc<Schedule>,
     pub data: Data,
     pub op: Option<Arc<Op>>,
+    /// The call's name, for people who ask what a process waits for. Empty inside the library.
+    pub name: &'static str,
 }
 
 impl Plan {
     pub fn new(schedule: Schedule, data: Data, op: Option<Arc<Op>>) -> Plan {
-        Plan { schedule: Arc::new(schedule), data, op }
+        Plan { schedule: Arc::new(schedule), data, op, name: "" }
     }
 }
 

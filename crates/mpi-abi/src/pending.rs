@@ -1,0 +1,191 @@
+//! What a process that sleeps shows about its pending operations, for `hpvm jobs`.
+//!
+//! Only a sleep that has lasted for a while is worth telling about, so the first sleep is cut
+//! short; what comes awake before that pays a look at the clock.
+
+use crate::object::comm::CommObject;
+use crate::runtime::{Entered, World};
+use hpvm_mpi::comm::CONTEXTS;
+use hpvm_mpi::matching::{ANY_PROCESS, Pattern};
+use hpvm_mpi::request::{Operation, Request};
+use hpvm_mpi::status::ANY_TAG;
+use hpvm_mpi::{Comm, protocol};
+use hpvm_transport::Transport;
+use hpvm_wire::pending::{ANY, Kind, Pending, Record, SHOWN, Stage};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest sleep that nobody is told about.
+const PRIVATE: Duration = Duration::from_millis(20);
+/// Half of it: what has lasted this long when it begins again is shown.
+const SHOW: u64 = PRIVATE.as_nanos() as u64 / 2;
+/// Unexpected messages that are shown.
+const MESSAGES: usize = 8;
+
+/// Since when nothing has happened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Quiet {
+    /// Completions and packets received then.
+    mark: (u64, u64),
+    /// CLOCK_MONOTONIC, nanoseconds.
+    since: u64,
+    shown: bool,
+}
+
+/// CLOCK_MONOTONIC in nanoseconds: the same clock in all processes of a host.
+fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid place for the result; this clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn page(world: &World) -> &Pending {
+    let transport = world.process.fm().transport();
+    transport.mapping().pending(transport.rank())
+}
+
+impl World {
+    /// Shows in which part of its life the process is.
+    pub(crate) fn show_stage(&self, stage: Stage) {
+        page(self).set_stage(stage);
+    }
+}
+
+impl Entered {
+    /// The process is about to sleep for at most `limit`. Returns how long it may.
+    pub(crate) fn fall_asleep(&mut self, limit: Duration) -> Duration {
+        // Relaxed, as every counter: ours, and it orders nothing.
+        let packets = self.process.fm().counters();
+        let packets =
+            packets.map_or(0, |c| c.packets_received.load(std::sync::atomic::Ordering::Relaxed));
+        let mark = (self.process.completions(), packets);
+        let now = now();
+        if mark != self.quiet.mark || self.quiet.since == 0 {
+            self.quiet = Quiet { mark, since: now, shown: false };
+        }
+        if now - self.quiet.since < SHOW {
+            return limit.min(PRIVATE);
+        }
+        let (records, total) = records(self);
+        page(self).publish(self.quiet.since, &records, total);
+        self.quiet.shown = true;
+        limit
+    }
+
+    /// The process is awake again.
+    #[inline]
+    pub(crate) fn woken(&mut self) {
+        if self.quiet.shown {
+            page(self).awake();
+            self.quiet.shown = false;
+        }
+    }
+
+    /// Names the message that a probe waits for while `wait` runs.
+    pub(crate) fn probing<R>(
+        &mut self,
+        object: &CommObject,
+        pattern: Pattern,
+        wait: impl FnOnce(&mut Entered) -> R,
+    ) -> R {
+        self.objects.probe = Some((object.comm.clone(), pattern));
+        let result = wait(self);
+        self.objects.probe = None;
+        result
+    }
+}
+
+/// The first operations of this process, and how many there are.
+fn records(world: &World) -> (Vec<Record>, usize) {
+    let requests = world.process.requests();
+    let mut records = Vec::new();
+    let mut total = 0;
+    if let Some((comm, pattern)) = &world.objects.probe {
+        total += 1;
+        records.push(Record { kind: Kind::Probe, ..of_pattern(world, comm, *pattern) });
+    }
+    if requests.live() > 0 {
+        for (_, request) in requests.iter().filter(|(_, r)| !r.done) {
+            total += 1;
+            if records.len() < SHOWN {
+                records.push(record(world, request));
+            }
+        }
+    }
+    for (context, m) in world.process.unexpected_messages().take(MESSAGES) {
+        total += 1;
+        let comm = world.objects.comm_of_context(context);
+        records.push(Record {
+            kind: Kind::Unexpected,
+            part: context % CONTEXTS != 0,
+            peer: comm.as_ref().map_or(-1, |(_, c)| c.comm.rank_of(m.src)),
+            process: m.src as i32,
+            tag: m.tag,
+            bytes: m.bytes(),
+            ..on(world, context)
+        });
+    }
+    (records, total)
+}
+
+fn record(world: &World, request: &Request) -> Record {
+    let part = request.parent.is_some();
+    let record = match &request.op {
+        Operation::Recv(op) => {
+            let of = of_pattern(world, &op.comm, op.pattern);
+            let bytes = op.packed_size();
+            let of = Record { kind: Kind::Receive, context: op.context, bytes, ..of };
+            match op.transfer {
+                // It has matched: from now on the sender is known.
+                Some(t) => Record { process: t.src as i32, peer: op.comm.rank_of(t.src), ..of },
+                None => of,
+            }
+        }
+        Operation::Send(op) => {
+            let (context, tag) = protocol::open_envelope(op.envelope);
+            let comm = world.objects.comm_of_context(context);
+            Record {
+                kind: if op.synchronous { Kind::SynchronousSend } else { Kind::Send },
+                peer: comm.map_or(-1, |(_, c)| c.comm.rank_of(op.dst)),
+                process: op.dst as i32,
+                tag,
+                bytes: op.packed_size(),
+                ..on(world, context)
+            }
+        }
+        Operation::Collective(Some(c)) => Record {
+            kind: Kind::Collective,
+            call: c.name().to_owned(),
+            ..on(world, c.comm().base_context())
+        },
+        _ => on(world, request.context.unwrap_or(u32::MAX)),
+    };
+    Record { part, ..record }
+}
+
+fn of_pattern(world: &World, comm: &Arc<Comm>, pattern: Pattern) -> Record {
+    let any = pattern.src == ANY_PROCESS;
+    Record {
+        peer: if any { ANY } else { comm.rank_of(pattern.src) },
+        process: if any { ANY } else { pattern.src as i32 },
+        tag: if pattern.tag == ANY_TAG { ANY } else { pattern.tag },
+        ..on(world, comm.base_context())
+    }
+}
+
+/// An operation on the communicator of `context` of which nothing else is known.
+fn on(world: &World, context: u32) -> Record {
+    let comm = world.objects.comm_of_context(context);
+    Record {
+        kind: Kind::Other,
+        part: false,
+        peer: -1,
+        process: -1,
+        tag: -1,
+        context,
+        bytes: 0,
+        comm: comm.map_or_else(String::new, |(_, c)| c.extras().name.clone()),
+        call: String::new(),
+    }
+}
