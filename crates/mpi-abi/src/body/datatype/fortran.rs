@@ -85,8 +85,10 @@ pub unsafe fn type_get_value_index(
         out("pair_type", pair_type)?;
         let (value, index) = (any_type(w, value_type)?, any_type(w, index_type)?);
         let found = match Datatype::value_index(&value, &index) {
-            Some(pair) => w.objects.hand_out_type(pair)?,
-            None => MPI_DATATYPE_NULL,
+            // As in MPICH and Open MPI, pairs without a name stay inside: programs take a datatype
+            // that is not named for one of their own.
+            Some(pair) if pair.is_named() => w.objects.hand_out_type(pair)?,
+            _ => MPI_DATATYPE_NULL,
         };
         // SAFETY: checked above.
         unsafe { *pair_type = found };
