@@ -4,6 +4,7 @@ use crate::doorbell::{self, Bell};
 use crate::frames::{self, FramePool};
 use crate::pull;
 use crate::ring::{self, Claim, Receiver, RunAway, Taken};
+use core::cell::OnceCell;
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::{compiler_fence, fence};
 use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
@@ -25,6 +26,8 @@ pub struct Shm {
     fences: bool,
     /// Cleared for good when the kernel says no.
     pull_permitted: bool,
+    /// Whether reading a peer's memory beats two copies through frames; empty before measuring.
+    pull_pays: OnceCell<bool>,
 }
 
 impl Shm {
@@ -50,6 +53,7 @@ impl Shm {
             frames: FramePool::new(),
             fences: true,
             pull_permitted: true,
+            pull_pays: OnceCell::new(),
             mapping,
             rank,
         })
@@ -64,6 +68,11 @@ impl Shm {
 
     pub fn mapping(&self) -> &Arc<Mapping> {
         &self.mapping
+    }
+
+    /// Uses single-copy transfers wherever they are permitted, without measuring whether they pay.
+    pub fn prefer_pull(&mut self) {
+        self.pull_pays = OnceCell::from(true);
     }
 
     /// Forbids single-copy transfers (for tests, and for users whose system forbids them late).
@@ -268,7 +277,7 @@ impl Transport for Shm {
     }
 
     fn can_pull(&self, src: Rank) -> bool {
-        self.pull_permitted && src < self.size()
+        self.pull_permitted && src < self.size() && *self.pull_pays.get_or_init(pull::pays)
     }
 
     unsafe fn pull(

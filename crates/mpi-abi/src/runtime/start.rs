@@ -94,7 +94,27 @@ fn connect(job: &mut Job) -> Result<Shm> {
         m.barrier().map_err(manager)?;
     }
     shm.settle();
+    single_copy(&mut shm)?;
     Ok(shm)
+}
+
+/// Obeys `HPVM_SINGLE_COPY`: whether large messages are read out of the sender's memory.
+fn single_copy(shm: &mut Shm) -> Result<()> {
+    match std::env::var("HPVM_SINGLE_COPY").as_deref() {
+        Err(_) | Ok("" | "auto") => Ok(()),
+        Ok("yes") => {
+            shm.prefer_pull();
+            Ok(())
+        }
+        Ok("no") => {
+            shm.forbid_pull();
+            Ok(())
+        }
+        Ok(other) => {
+            let text = format!("HPVM_SINGLE_COPY is {other:?}; expected auto, yes or no");
+            Err(Error::new(Class::Arg, text))
+        }
+    }
 }
 
 fn parse_segment(text: &str) -> Option<(&str, [u64; 2])> {
@@ -131,6 +151,9 @@ pub fn finish() -> Result<()> {
     {
         let mut w = enter()?;
         w.flush()?;
+        if *uses == 1 {
+            w.show_stage(Stage::Finalized);
+        }
         if *uses == 1
             && let Some(mut m) = w.job.manager.take()
         {
@@ -145,6 +168,3 @@ pub fn finish() -> Result<()> {
     }
     Ok(())
 }
-        if *uses == 1 {
-            w.show_stage(Stage::Finalized);
-        }
