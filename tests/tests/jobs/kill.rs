@@ -155,6 +155,10 @@ fn a_job_survives_its_guardian() {
 fn the_checks_can_fail() {
     let clean = Job::start(2, &program("many"), &["ring"]).expect("starts");
     assert_eq!(clean.end(SOON).map(|(code, ..)| code), Ok(0));
+    if !place::allowed() {
+        tell("skipped: what a job litters cannot be kept apart here");
+        return;
+    }
     let shell = std::path::Path::new("/bin/sh");
     let litter = "touch /tmp/hpvm-litter-$PPID /dev/shm/hpvm-litter-$PPID";
     let messy = Job::start(1, shell, &["-c", litter]).expect("starts");

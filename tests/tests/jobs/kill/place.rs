@@ -53,7 +53,7 @@ fn names(folder: &Path) -> BTreeSet<String> {
 }
 
 /// Whether a process may have its own mounts, and still finds its program then.
-fn allowed() -> bool {
+pub fn allowed() -> bool {
     static ALLOWED: OnceLock<bool> = OnceLock::new();
     *ALLOWED.get_or_init(|| {
         let mut command = Command::new("test");
