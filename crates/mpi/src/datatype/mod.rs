@@ -242,8 +242,7 @@ impl Datatype {
             Kind::Scalar(_) => entry.size,
             Kind::Pair { index, index_at, .. } => index_at + index.size,
         };
-        let bounds =
-            Bounds { data: Some((0, last as i64)), marks: None, align: entry.align as i64 };
+        let bounds = Bounds::predefined(last, entry.extent, entry.align);
         Arc::new(Datatype {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             lb: 0,
@@ -267,7 +266,8 @@ impl Datatype {
         signature: Arc<Signature>,
         element: Option<&'static Predefined>,
     ) -> Result<Arc<Datatype>> {
-        let (lb, ub) = bounds.lb_ub()?;
+        let bounds = bounds.padded()?;
+        let (lb, ub) = bounds.lb_ub();
         let extent = ub.checked_sub(lb).ok_or_else(bounds::overflow)?;
         debug_assert_eq!(root.node.size(), signature.bytes);
         let layout = Layout { root, size: signature.bytes, extent };
