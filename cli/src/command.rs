@@ -16,6 +16,7 @@ pub fn definition() -> Command {
         .subcommand(run_definition())
         .subcommand(hpvm_bench::command())
         .subcommand(crate::info::definition())
+        .subcommand(crate::jobs::definition())
         .subcommand(
             Command::new("completions")
                 .about("Write a completion script for a shell to standard output")
@@ -95,6 +96,7 @@ fn perform(matches: &ArgMatches) -> Result<i32, String> {
     match matches.subcommand() {
         Some(("bench", matches)) => Ok(hpvm_bench::run(matches)),
         Some(("info", matches)) => crate::info::run(matches),
+        Some(("jobs", matches)) => crate::jobs::run(matches),
         Some(("completions", matches)) => completions(matches),
         Some(("man", matches)) => match matches.get_one::<PathBuf>("DIR") {
             Some(dir) => crate::man::write(dir, &definition()).map(|()| 0),

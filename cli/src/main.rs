@@ -6,6 +6,7 @@ use std::process::exit;
 
 mod command;
 mod info;
+mod jobs;
 mod man;
 
 fn main() {

@@ -136,7 +136,7 @@ fn record(world: &World, request: &Request) -> Record {
             let of = of_pattern(world, &op.comm, op.pattern);
             let bytes = op.packed_size();
             let of = Record { kind: Kind::Receive, context: op.context, bytes, ..of };
-            match op.transfer {
+            match &op.transfer {
                 // It has matched: from now on the sender is known.
                 Some(t) => Record { process: t.src as i32, peer: op.comm.rank_of(t.src), ..of },
                 None => of,

@@ -9,6 +9,7 @@ use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use hpvm_transport::Broken;
 use std::cell::RefCell;
+use std::io::Write;
 use std::sync::Arc;
 
 thread_local! {
@@ -117,7 +118,10 @@ pub fn raise(
 #[cold]
 pub fn fatal(function: &str, object: &str, error: &Error) -> ! {
     let on = if object.is_empty() { String::new() } else { format!(" on {object}") };
-    eprintln!("hpvm: {}: {function}{on} failed: {error}", whoami());
+    let line = format!("hpvm: {}: {function}{on} failed: {error}\n", whoami());
+    // One write: another rank may end the job, and us, at any moment. When standard error is
+    // closed, there is nobody to tell.
+    let _ = std::io::stderr().write_all(line.as_bytes());
     abort(error.code())
 }
 

@@ -31,6 +31,10 @@ const ASLEEP: u64 = 2;
 /// Peer or tag of an operation that takes any.
 pub const ANY: i32 = i32::MIN;
 
+/// Tag of the messages with which members compare their collectives (`HPVM_CHECK`), on the fourth
+/// context of their communicator.
+pub const COMPARE_TAG: i32 = i32::MAX;
+
 /// What an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

@@ -8,6 +8,7 @@
 //! the other MPIs are (`peers/` of this workspace otherwise).
 
 mod abi;
+mod check;
 mod common;
 mod fm;
 mod forbidden;
@@ -16,5 +17,6 @@ mod kill;
 mod load;
 mod mistakes;
 mod solo;
+mod stuck;
 mod threads;
 mod wrappers;

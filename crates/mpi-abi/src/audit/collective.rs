@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Tag of the messages. Every member compares the calls on a communicator one after the other,
 /// and messages of one pair do not overtake each other.
-const TAG: i32 = i32::MAX;
+const TAG: i32 = hpvm_wire::pending::COMPARE_TAG;
 
 /// What a call tells about its arguments while it checks them. A number is -1 where the operation
 /// has no such argument.

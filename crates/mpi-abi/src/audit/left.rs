@@ -8,10 +8,11 @@ use crate::runtime::{Entered, World, enter};
 use hpvm_mpi::comm::CONTEXTS;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::matching::ANY_PROCESS;
+use hpvm_mpi::protocol;
 use hpvm_mpi::request::{Operation, Request};
-use hpvm_mpi::status::ANY_TAG;
-use hpvm_mpi::{Comm, protocol};
-use std::fmt::Write;
+use hpvm_mpi::status::{ANY_SOURCE, ANY_TAG};
+use std::fmt::Write as _;
+use std::io::Write as _;
 
 /// Things of one kind that are named; of the others, only the number is told.
 const NAMED: usize = 5;
@@ -26,8 +27,10 @@ pub fn report() -> Result<()> {
     let (rank, size) = (w.job.rank, w.job.size);
     drop(w);
     if !text.is_empty() {
-        // One write, so that the blocks of several processes stay whole.
-        eprint!("hpvm: rank {rank} of {size}: left at MPI_Finalize (HPVM_CHECK):\n{text}");
+        let head = format!("hpvm: rank {rank} of {size}: left at MPI_Finalize (HPVM_CHECK):\n");
+        // One write, so that the blocks of several processes stay whole. When standard error is
+        // closed, there is nobody to tell.
+        let _ = std::io::stderr().write_all((head + &text).as_bytes());
     }
     Ok(())
 }
@@ -142,7 +145,12 @@ fn operation(w: &World, r: &Request) -> String {
             Some(context) => format!("has ended, but nobody has waited for it, on {}", at(context)),
             None => "has ended, but nobody has waited for it".into(),
         },
-        Operation::Recv(op) => receive(&op.comm, op.pattern.src, op.pattern.tag, at(op.context)),
+        Operation::Recv(op) => {
+            let any = op.pattern.src == ANY_PROCESS;
+            let rank = op.comm.rank_of(op.pattern.src) as u32;
+            let what = receive(if any { ANY_PROCESS } else { rank }, op.pattern.tag);
+            format!("{what} on {}", at(op.context))
+        }
         Operation::Send(op) => {
             let (context, tag) = protocol::open_envelope(op.envelope);
             let comm = w.objects.comm_of_context(context);
@@ -157,13 +165,13 @@ fn operation(w: &World, r: &Request) -> String {
     }
 }
 
-fn receive(comm: &Comm, src: u32, tag: i32, place: String) -> String {
-    let from = match src {
+fn receive(rank: u32, tag: i32) -> String {
+    let from = match rank {
         ANY_PROCESS => "any rank".into(),
-        src => format!("rank {}", comm.rank_of(src)),
+        rank => format!("rank {rank}"),
     };
     let tag = if tag == ANY_TAG { "any tag".into() } else { format!("tag {tag}") };
-    format!("receive from {from} with {tag} on {place}")
+    format!("receive from {from} with {tag}")
 }
 
 /// Persistent, generalised and partitioned requests.
@@ -177,7 +185,8 @@ fn kept_requests(w: &World) -> Vec<String> {
                     format!("persistent send to rank {dest} with tag {tag}")
                 }
                 Template::Recv { source, tag, .. } => {
-                    format!("persistent receive from rank {source} with tag {tag}")
+                    let source = if *source == ANY_SOURCE { ANY_PROCESS } else { *source as u32 };
+                    format!("persistent {}", receive(source, *tag))
                 }
                 Template::Collective { plan, .. } => format!("persistent {}", plan.0.name),
             };

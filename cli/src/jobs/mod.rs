@@ -1,0 +1,256 @@
+//! `hpvm jobs`: the jobs of this user on this machine, and what the ranks of one wait for. It reads
+//! what they show in their shared memory, and disturbs nobody.
+
+mod diagnose;
+mod find;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use diagnose::State;
+use find::Job;
+use hpvm_shm::observe::{Seen, View};
+use hpvm_wire::pending::{ANY, Kind, Record, Stage};
+use serde_json::{Value, json};
+
+/// Times the ranks are looked at until none of them has changed meanwhile.
+const LOOKS: u32 = 5;
+
+/// The subcommand.
+pub fn definition() -> Command {
+    Command::new("jobs")
+        .about("List your jobs on this machine, or show what the ranks of one wait for")
+        .long_about(
+            "List your jobs on this machine, or show what the ranks of one wait for.\n\n\
+             With JOB, every rank is shown with its state, its counters, and, when it has slept \
+             for some hundredths of a second, the operations that it waits for. What can be said \
+             about a job that does not go on comes last. The job is neither stopped nor disturbed. \
+             A rank that polls, computes, or waits for something else than MPI counts as running.",
+        )
+        .arg(
+            Arg::new("job")
+                .value_name("JOB|PID")
+                .help("A job's name or its beginning, or a process of it, or its mpirun"),
+        )
+        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Write JSON"))
+}
+
+/// Performs it.
+pub fn run(matches: &ArgMatches) -> Result<i32, String> {
+    let jobs = find::jobs();
+    let json = matches.get_flag("json");
+    let text = match matches.get_one::<String>("job") {
+        None if json => Value::Array(jobs.iter().map(listed).collect()).to_string() + "\n",
+        None => list(&jobs),
+        Some(word) => {
+            let job = find::choose(&jobs, word)?;
+            let look = look(&find::open(&job)?).map_err(|error| format!("jobs: {error}"))?;
+            if json { look.json(&job).to_string() + "\n" } else { look.text(&job) }
+        }
+    };
+    crate::info::print(text.as_bytes())?;
+    Ok(0)
+}
+
+/// A job in the list for programs.
+fn listed(job: &Job) -> Value {
+    json!({
+        "job": job.id,
+        "launcher": job.launcher,
+        "ranks": job.size,
+        "processes": job.processes,
+        "program": job.program,
+    })
+}
+
+/// The list for people.
+fn list(jobs: &[Job]) -> String {
+    if jobs.is_empty() {
+        return "no jobs of this user run on this machine\n".into();
+    }
+    let width = jobs.iter().map(|job| job.id.len()).max().unwrap_or(0).max(3);
+    let mut out = format!("{:<width$}  {:>8}  {:>5}  PROGRAM\n", "JOB", "LAUNCHER", "RANKS");
+    for job in jobs {
+        let number = |n: Option<i64>| n.map_or_else(|| "?".into(), |n| n.to_string());
+        let (launcher, size) =
+            (number(job.launcher.map(i64::from)), number(job.size.map(i64::from)));
+        let _ =
+            writeln!(out, "{:<width$}  {launcher:>8}  {size:>5}  {}", job.id, cut(&job.program));
+    }
+    out
+}
+
+/// The start of a long text.
+fn cut(text: &str) -> String {
+    const MOST: usize = 100;
+    match text.char_indices().nth(MOST) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}
+
+/// The ranks of a job at one moment.
+struct Look {
+    ranks: Vec<Seen>,
+    states: Vec<State>,
+    /// No rank fell asleep or woke up while we looked.
+    whole: bool,
+}
+
+fn look(view: &View) -> Result<Look, hpvm_shm::SegmentError> {
+    let mut left = LOOKS;
+    loop {
+        let ranks = (0..view.ranks()).map(|rank| view.look(rank)).collect::<Result<Vec<_>, _>>()?;
+        let mut whole = true;
+        for (rank, seen) in (0..).zip(&ranks) {
+            whole &= view.generation(rank)? == seen.pending.generation;
+        }
+        left -= 1;
+        if whole || left == 0 {
+            let now = now();
+            let states = ranks.iter().map(|seen| state(seen, now)).collect();
+            return Ok(Look { ranks, states, whole });
+        }
+    }
+}
+
+/// CLOCK_MONOTONIC in nanoseconds, the clock of the ranks.
+fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid place for the result; this clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn state(seen: &Seen, now: u64) -> State {
+    if seen.pid == 0 {
+        return State::Starting;
+    }
+    let gone = !Path::new(&format!("/proc/{}", seen.pid)).exists();
+    match (seen.pending.stage, &seen.pending.asleep) {
+        (Stage::Finalized, _) => State::Finalized,
+        _ if gone => State::Gone,
+        (_, None) => State::Running,
+        (_, Some(asleep)) => State::Sleeping {
+            seconds: now.saturating_sub(asleep.since) as f64 * 1e-9,
+            records: asleep.records.clone(),
+            more: asleep.total - asleep.records.len() as u32,
+        },
+    }
+}
+
+impl Look {
+    /// What is to be said about the job; nothing while it moves.
+    fn findings(&self) -> Vec<String> {
+        if self.whole { diagnose::findings(&self.states) } else { Vec::new() }
+    }
+
+    fn text(&self, job: &Job) -> String {
+        let launcher = job.launcher.map_or(String::new(), |pid| format!(", launcher {pid}"));
+        let mut out = format!("job {}: {} ranks{launcher}\n", job.id, self.ranks.len());
+        let _ = writeln!(out, "program: {}", job.program);
+        for (rank, (seen, state)) in self.ranks.iter().zip(&self.states).enumerate() {
+            let _ = writeln!(out, "rank {rank}, process {}: {}", seen.pid, state_text(state));
+            if let State::Sleeping { records, more, .. } = state {
+                for record in records {
+                    let nested = record.part && record.kind != Kind::Unexpected;
+                    let indent = if nested { 8 } else { 4 };
+                    let _ = writeln!(out, "{:indent$}{}", "", diagnose::describe(record));
+                }
+                if records.is_empty() {
+                    let _ = writeln!(out, "    no operation of MPI");
+                }
+                if *more > 0 {
+                    let _ = writeln!(out, "    and {more} more");
+                }
+            }
+            let counters = counters(seen);
+            if !counters.is_empty() {
+                let _ = writeln!(out, "    counters: {counters}");
+            }
+        }
+        for finding in self.findings() {
+            let _ = writeln!(out, "=> {finding}");
+        }
+        out
+    }
+
+    fn json(&self, job: &Job) -> Value {
+        let ranks = self.ranks.iter().zip(&self.states).enumerate();
+        let ranks: Vec<_> =
+            ranks.map(|(rank, (seen, state))| rank_json(rank, seen, state)).collect();
+        let mut value = listed(job);
+        value["ranks"] = Value::Array(ranks);
+        value["findings"] = json!(self.findings());
+        value["stuck"] = json!(self.whole && diagnose::is_stuck(&self.states));
+        value
+    }
+}
+
+fn state_text(state: &State) -> String {
+    match state {
+        State::Sleeping { seconds, .. } => format!("{} for {seconds:.1} s", word(state)),
+        _ => word(state).into(),
+    }
+}
+
+fn word(state: &State) -> &'static str {
+    match state {
+        State::Starting => "starting",
+        State::Running => "running",
+        State::Sleeping { .. } => "sleeping",
+        State::Finalized => "finalized",
+        State::Gone => "gone",
+    }
+}
+
+/// The counters that are not 0.
+fn counters(seen: &Seen) -> String {
+    let some = seen.counters.iter().filter(|(_, value)| *value > 0);
+    let some: Vec<_> =
+        some.map(|(name, value)| format!("{} {value}", name.replace('_', " "))).collect();
+    some.join(", ")
+}
+
+fn rank_json(rank: usize, seen: &Seen, state: &State) -> Value {
+    let counters: serde_json::Map<String, Value> =
+        seen.counters.iter().map(|(name, value)| (name.to_string(), json!(value))).collect();
+    let mut value = json!({
+        "rank": rank, "pid": seen.pid, "state": word(state), "counters": counters,
+    });
+    if let State::Sleeping { seconds, records, more } = state {
+        value["seconds"] = json!(seconds);
+        value["operations"] = records.iter().map(record_json).collect();
+        value["more_operations"] = json!(more);
+    }
+    value
+}
+
+fn record_json(r: &Record) -> Value {
+    let number = |n: i32| match n {
+        ANY => json!("any"),
+        -1 => Value::Null,
+        n => json!(n),
+    };
+    json!({
+        "kind": match r.kind {
+            Kind::Receive => "receive",
+            Kind::Send => "send",
+            Kind::SynchronousSend => "synchronous send",
+            Kind::Collective => "collective",
+            Kind::Probe => "probe",
+            Kind::Other => "other",
+            Kind::Unexpected => "unexpected message",
+        },
+        "part_of_collective": r.part,
+        "call": r.call,
+        "peer": number(r.peer),
+        "process": number(r.process),
+        "tag": number(r.tag),
+        "bytes": r.bytes,
+        "communicator": r.comm,
+        "context": r.context,
+        "text": diagnose::describe(r),
+    })
+}
