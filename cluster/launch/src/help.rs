@@ -34,6 +34,12 @@ const CODES: &[(&str, &str)] = &[
 const VARIABLES_READ: &[(&str, &str)] = &[
     ("PATH", "where programs without a slash in their name are searched"),
     (TIMEOUT_VARIABLE, "time limit in seconds, where --timeout is not given"),
+    (
+        "HPVM_CHECK",
+        "read by the ranks. 1: MPI_Finalize reports what was not freed, not completed or never \
+         received, and blocking collectives that do not fit together end with an error that names \
+         both sides; slower",
+    ),
 ];
 
 const VARIABLES_SET: &[(&str, &str)] = &[
@@ -137,7 +143,9 @@ pub fn man(label: &str) -> String {
             let _ = writeln!(out, ".TP\n.B {}\n{}", escape(name), escape(meaning));
         }
     }
-    out.push_str(".SH SEE ALSO\n.BR hpvm (1)\n");
+    out.push_str(
+        ".SH SEE ALSO\n.BR hpvm (1),\n.BR hpvm\\-jobs (1) \\- what a job that hangs waits for\n",
+    );
     out
 }
 
