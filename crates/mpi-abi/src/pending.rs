@@ -68,7 +68,7 @@ impl Entered {
             return limit.min(PRIVATE);
         }
         let (records, total) = records(self);
-        page(self).publish(self.quiet.since, &records, total);
+        page(self).publish(self.quiet.since, self.shared(), &records, total);
         self.quiet.shown = true;
         limit
     }

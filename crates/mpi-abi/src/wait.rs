@@ -1,8 +1,9 @@
 //! Waiting: progress until something is done, polling first and sleeping later.
 //!
-//! A waiting thread polls for a while, because most answers come within microseconds. When ranks
-//! outnumber processors it yields instead, so that the rank it waits for gets its turn. After
-//! that it sleeps in the kernel, and the next packet wakes it.
+//! A waiting thread polls for a while, because most answers come within microseconds. Then it
+//! yields between polls: the rank it waits for may be waiting for this very processor, whether
+//! because the job has more ranks than processors or because others use the machine. After that
+//! it sleeps in the kernel, and the next packet wakes it.
 //!
 //! With several threads one of the waiting ones, the leader, polls for all; the others sleep until
 //! the leader has completed something or leaves.
@@ -14,11 +15,14 @@ use hpvm_mpi::{Class, Error, Outcome, Process, ReqId};
 use hpvm_shm::Shm;
 use std::time::Duration;
 
-/// Polls before the first sleep where every rank has a processor: some 50 microseconds.
-pub const POLLS: u32 = 4000;
-/// Polls before yielding, and yields before sleeping, where ranks share processors.
+/// Polls before the first yield where every rank has a processor: some microseconds.
+pub const POLLS: u32 = 300;
+/// The same where ranks share processors.
 pub const CROWDED_POLLS: u32 = 20;
-pub const CROWDED_YIELDS: u32 = 40;
+/// Yields before sleeping. One that gives way to nobody takes half a microsecond.
+pub const YIELDS: u32 = 50;
+/// Polls from one yield to the next where every rank has a processor.
+const BETWEEN: u32 = 32;
 /// Longest sleep: then look whether the launcher still lives.
 pub const LONG: Duration = Duration::from_millis(500);
 /// Longest sleep while packets wait for credits, whose return rings no bell.
@@ -86,17 +90,15 @@ impl Entered {
     /// Nothing came for `idle` turns in a row: spin, yield or sleep.
     #[inline]
     fn rest(&mut self, idle: u32) {
-        if self.crowded {
-            if idle > CROWDED_POLLS + CROWDED_YIELDS {
-                self.sleep();
-            } else if idle > CROWDED_POLLS {
-                // SAFETY: a system call without arguments.
-                unsafe { libc::sched_yield() };
-            }
-        } else if idle > POLLS {
-            self.sleep();
-        } else {
+        let (polls, between) = if self.crowded { (CROWDED_POLLS, 1) } else { (POLLS, BETWEEN) };
+        let beyond = idle.saturating_sub(polls);
+        if beyond == 0 || beyond % between != 0 {
             hpvm_sync::spin_hint();
+        } else if beyond <= YIELDS * between {
+            // SAFETY: a system call without arguments.
+            self.outside(|| unsafe { libc::sched_yield() });
+        } else {
+            self.sleep();
         }
     }
 

@@ -4,7 +4,7 @@
 //! can wait. The non-blocking `MPI_Comm_idup` starts with [`start_dup`] and polls.
 
 use crate::collective::{Data, Plan};
-use crate::comm::{Channel, Comm};
+use crate::comm::{Channel, Comm, Form};
 use crate::context::{Agreed, Agreement, FROM_GROUP};
 use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
@@ -51,7 +51,11 @@ struct Lane {
 impl Lane {
     /// A collective call on an intracommunicator.
     fn collective(comm: &Arc<Comm>) -> Lane {
-        Lane { comm: comm.clone(), channel: Channel::Collective, tag: comm.collective_tag() }
+        Lane::of(comm, Channel::Collective, Form::Blocking)
+    }
+
+    fn of(comm: &Arc<Comm>, channel: Channel, form: Form) -> Lane {
+        Lane { comm: comm.clone(), channel, tag: comm.collective_tag(form) }
     }
 
     /// The same channel and tag for the members of `group` only, or for more than the group.
@@ -177,14 +181,14 @@ fn not_a_member() -> Error {
 /// `MPI_Comm_dup`: the same groups, a new context.
 pub fn dup(host: &mut impl Host, comm: &Arc<Comm>) -> Result<Arc<Comm>> {
     let me = me(host);
-    let lane = everybody(comm, me)?;
+    let lane = everybody(comm, me, Form::Blocking)?;
     let base = agree(host, &lane)?;
     same_groups(comm, base, me)
 }
 
 /// As [`dup`], for a process that wants no communicator in the end: the others get theirs.
 pub fn dup_and_drop(host: &mut impl Host, comm: &Arc<Comm>) -> Result<()> {
-    let lane = everybody(comm, me(host))?;
+    let lane = everybody(comm, me(host), Form::Blocking)?;
     let base = agree(host, &lane)?;
     host.with(|p| p.release_base(base));
     Ok(())
@@ -192,7 +196,7 @@ pub fn dup_and_drop(host: &mut impl Host, comm: &Arc<Comm>) -> Result<()> {
 
 /// Starts what [`dup`] does. When the agreement has ended, [`same_groups`] makes the communicator.
 pub fn start_dup<T: Transport>(process: &mut Process<T>, comm: &Arc<Comm>) -> Result<Agreement> {
-    let lane = everybody(comm, process.fm().rank())?;
+    let lane = everybody(comm, process.fm().rank(), Form::Nonblocking)?;
     process.agree(&lane.comm, lane.channel, lane.tag)
 }
 
@@ -206,17 +210,17 @@ pub fn same_groups(comm: &Comm, base: u32, me: Rank) -> Result<Arc<Comm>> {
 }
 
 /// All members of `comm`, those of both sides of an intercommunicator.
-fn everybody(comm: &Arc<Comm>, me: Rank) -> Result<Lane> {
+fn everybody(comm: &Arc<Comm>, me: Rank, form: Form) -> Result<Lane> {
     match comm.is_inter() {
-        false => Ok(Lane::collective(comm)),
-        true => between(comm).among(both_sides(comm), me),
+        false => Ok(Lane::of(comm, Channel::Collective, form)),
+        true => Lane::of(comm, Channel::Building, form).among(both_sides(comm), me),
     }
 }
 
 /// A collective call on an intercommunicator. Collectives within a side have no channel of their
 /// own: they share `Building`, where the tag keeps them apart.
 fn between(comm: &Arc<Comm>) -> Lane {
-    Lane { comm: comm.clone(), channel: Channel::Building, tag: comm.collective_tag() }
+    Lane::of(comm, Channel::Building, Form::Blocking)
 }
 
 /// Both sides of an intercommunicator as one group, the side with the lower first process first.

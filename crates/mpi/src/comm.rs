@@ -25,6 +25,18 @@ pub enum Channel {
     Partitioned = 3,
 }
 
+/// The forms of collective calls. Calls of different forms never match, so each form has an order
+/// of its own: members may mix a blocking call and a nonblocking one differently, and they start
+/// persistent operations in any order (MPI 5.0, sections 6.12 and 6.13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Form {
+    Blocking = 0,
+    Nonblocking = 1,
+    /// The order is that of the initialisation; an operation keeps its tag.
+    Persistent = 2,
+}
+
 /// The part of a communicator that never changes. Names, attributes and error handlers belong to
 /// the handle layer.
 #[derive(Debug)]
@@ -33,8 +45,8 @@ pub struct Comm {
     group: Arc<Group>,
     remote: Option<Arc<Group>>,
     rank: u32,
-    /// Tag of the next collective operation: all members start them in the same order.
-    next_tag: AtomicI32,
+    /// Collective operations so far, of each [`Form`]: all members count the same ones.
+    started: [AtomicI32; 3],
     /// The schedule of a barrier, which is always the same.
     barrier: OnceLock<Arc<Schedule>>,
 }
@@ -63,8 +75,8 @@ impl Comm {
         remote: Option<Arc<Group>>,
         rank: u32,
     ) -> Arc<Comm> {
-        let (next_tag, barrier) = (AtomicI32::new(0), OnceLock::new());
-        Arc::new(Comm { context, group, remote, rank, next_tag, barrier })
+        let (started, barrier) = (Default::default(), OnceLock::new());
+        Arc::new(Comm { context, group, remote, rank, started, barrier })
     }
 
     /// First of this communicator's context ids.
@@ -129,10 +141,12 @@ impl Comm {
     }
 
     /// A fresh tag for a collective operation.
-    pub fn collective_tag(&self) -> i32 {
+    #[inline]
+    pub fn collective_tag(&self, form: Form) -> i32 {
         // Relaxed: collectives on one communicator are started one after the other; the counter
         // orders nothing else.
-        self.next_tag.fetch_add(1, Ordering::Relaxed) & i32::MAX
+        let number = self.started[form as usize].fetch_add(1, Ordering::Relaxed);
+        (number << 2 | form as i32) & i32::MAX
     }
 
     /// MPI_Comm_compare without the identity of handles: the caller knows that.

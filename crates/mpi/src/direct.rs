@@ -7,6 +7,7 @@
 //! so posted ones are asked first and no order is broken.
 
 use crate::comm::{Channel, Comm};
+use crate::datatype::Datatype;
 use crate::error::{Class, Error};
 use crate::matching::{Content, Pattern, Unexpected};
 use crate::process::Process;
@@ -27,64 +28,76 @@ pub enum Received {
     Pending(ReqId),
 }
 
-/// The receive that waits.
-#[derive(Debug, Default)]
-pub(crate) struct Direct {
-    waiting: Option<Waiting>,
-    landed: Option<Landed>,
-}
-
+/// The receive that waits, and what came for it.
 #[derive(Debug)]
-struct Waiting {
+pub(crate) struct Direct {
+    state: State,
     context: u32,
     pattern: Pattern,
     buf: *mut u8,
     count: i64,
     /// The type in the hands of the waiting call, which outlives this.
-    ty: *const crate::datatype::Datatype,
+    ty: *const Datatype,
+    /// Envelope and packed bytes of the message that came.
+    src: Rank,
+    tag: i32,
+    len: u64,
+    announced: Option<Box<Unexpected>>,
 }
 
-#[derive(Debug)]
-enum Landed {
-    /// A whole message of `len` bytes, of which as many are in the buffer as fit.
-    Whole {
-        src: Rank,
-        tag: i32,
-        len: u64,
-    },
-    Announced(Unexpected),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    Waiting,
+    /// A whole message came; of its `len` bytes as many as fit are in the buffer.
+    Whole,
+    Announced,
+}
+
+impl Default for Direct {
+    fn default() -> Direct {
+        Direct {
+            state: State::Idle,
+            context: 0,
+            pattern: Pattern { src: 0, tag: 0 },
+            buf: core::ptr::null_mut(),
+            count: 0,
+            ty: core::ptr::null(),
+            src: 0,
+            tag: 0,
+            len: 0,
+            announced: None,
+        }
+    }
 }
 
 impl Direct {
     /// Whether a message is for the receive that waits. The first one is; a second is not.
     #[inline(always)]
     pub fn accepts(&self, context: u32, src: Rank, tag: i32) -> bool {
-        match &self.waiting {
-            Some(w) => w.context == context && w.pattern.accepts(src, tag),
-            None => false,
-        }
+        self.state == State::Waiting && self.context == context && self.pattern.accepts(src, tag)
     }
 
     /// Copies a message to the buffer of the receive that waits.
     ///
     /// # Safety
-    /// The call that set the receive is still waiting.
+    /// `accepts` has said yes, so the call that set the receive is still waiting.
     #[inline(always)]
     pub unsafe fn land(&mut self, src: Rank, tag: i32, data: &[u8]) {
-        let Some(w) = self.waiting.take() else { return };
         // SAFETY: the waiting call holds the type and the buffer of `count` elements.
         unsafe {
-            let ty = &*w.ty;
-            let fits = (data.len() as u64).min(packed_size(ty, w.count)) as usize;
-            unpack_all(w.buf, w.count, ty, &data[..fits]);
+            let ty = &*self.ty;
+            let fits = (data.len() as u64).min(packed_size(ty, self.count)) as usize;
+            unpack_all(self.buf, self.count, ty, &data[..fits]);
         }
-        self.landed = Some(Landed::Whole { src, tag, len: data.len() as u64 });
+        (self.src, self.tag, self.len) = (src, tag, data.len() as u64);
+        self.state = State::Whole;
     }
 
     /// The message of the receive that waits has to be fetched.
     pub fn announce(&mut self, message: Unexpected) {
-        self.waiting = None;
-        self.landed = Some(Landed::Announced(message));
+        self.announced = Some(Box::new(message));
+        self.state = State::Announced;
     }
 }
 
@@ -108,30 +121,33 @@ impl<T: Transport> Process<T> {
             // SAFETY: the caller's promise.
             return Ok(unsafe { self.recv_taken(m, comm, message) });
         }
-        let ty: *const _ = &**m.ty;
-        let waiting = Waiting { context, pattern, buf: m.buf, count: m.count, ty };
-        self.inbox.direct = Direct { waiting: Some(waiting), landed: None };
-        let landed = self.poll_direct(polls);
-        self.inbox.direct.waiting = None;
-        match landed? {
-            Some(Landed::Whole { src, tag, len }) => {
-                Ok(finish(comm.rank_of(src), tag, len, packed_size(m.ty, m.count)))
-            }
-            // SAFETY: the caller's promise.
-            Some(Landed::Announced(message)) => Ok(unsafe { self.recv_taken(m, comm, message) }),
-            None => {
-                // SAFETY: the caller's promise.
-                Ok(Received::Pending(unsafe { self.recv(m, comm, Channel::User, pattern, None) }))
-            }
+        let d = &mut self.inbox.direct;
+        (d.context, d.pattern, d.buf, d.count, d.ty) =
+            (context, pattern, m.buf, m.count, &raw const **m.ty);
+        d.state = State::Waiting;
+        let polled = self.poll_direct(polls);
+        let d = &mut self.inbox.direct;
+        let state = core::mem::replace(&mut d.state, State::Idle);
+        if state == State::Whole {
+            return Ok(finish(comm.rank_of(d.src), d.tag, d.len, packed_size(m.ty, m.count)));
         }
+        polled?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe {
+            match d.announced.take() {
+                Some(message) => self.recv_taken(m, comm, *message),
+                None => Received::Pending(self.recv(m, comm, Channel::User, pattern, None)),
+            }
+        })
     }
 
+    /// Polls until something has come for the receive that waits, or in vain.
     #[inline(always)]
-    fn poll_direct(&mut self, polls: u32) -> Result<Option<Landed>, Broken> {
+    fn poll_direct(&mut self, polls: u32) -> Result<(), Broken> {
         for _ in 0..polls {
             let packets = self.extract()?;
-            if let Some(landed) = self.inbox.direct.landed.take() {
-                return Ok(Some(landed));
+            if self.inbox.direct.state != State::Waiting {
+                break;
             }
             if packets == 0 {
                 core::hint::spin_loop();
@@ -141,7 +157,7 @@ impl<T: Transport> Process<T> {
                 break;
             }
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Receives a message that has come or has been announced.

@@ -171,8 +171,8 @@ impl<T: Transport> Process<T> {
     pub(crate) fn extract(&mut self) -> Result<usize, Broken> {
         let inbox = &mut self.inbox;
         let packets = self.fm.extract(BUDGET, |src, head, data| inbox.packet(src, head, data))?;
-        if let Some(text) = inbox.violation.take() {
-            return Err(Broken::Corrupt(text));
+        if packets != 0 && inbox.violation.is_some() {
+            return Err(inbox.violated());
         }
         Ok(packets)
     }
@@ -347,7 +347,12 @@ impl Inbox {
         self.violation.get_or_insert(format!("process {src} sent {what}"));
     }
 
-    #[inline]
+    #[cold]
+    fn violated(&mut self) -> Broken {
+        Broken::Corrupt(self.violation.take().unwrap_or_default())
+    }
+
+    #[inline(always)]
     fn checked_context(&mut self, src: Rank, imm: u64) -> Option<(u32, i32)> {
         let (context, tag) = protocol::open_envelope(imm);
         if context < MAX_COMMS * CONTEXTS {
@@ -438,7 +443,7 @@ impl Inbox {
                 // their packed size.
                 unsafe { ty.unpack(*buf, *count, t.done, &data[..fits]) };
                 t.done += data.len() as u64;
-                *t
+                **t
             }
             _ => {
                 let text = format!("{} bytes for a receive that does not expect them", data.len());
@@ -482,13 +487,13 @@ impl Inbox {
         r.status.tag = tag;
         let transfer =
             Transfer { src, request: a.request, len: a.len, done: 0, address: a.address };
-        op.transfer = Some(transfer);
+        op.transfer = Some(Box::new(transfer));
         if let Some(data) = a.data {
             let fits = (data.len() as u64).min(op.packed_size()) as usize;
             // SAFETY: as in `receive_eager`.
             unsafe { crate::pt2pt::unpack_all(op.buf, op.count, &op.ty, &data[..fits]) };
             // Zero bytes are left to move, so the transfer only says FIN.
-            op.transfer = Some(Transfer { done: a.len, ..transfer });
+            op.transfer = Some(Box::new(Transfer { done: a.len, ..transfer }));
         }
         self.transfers.push_back(id);
     }
@@ -497,7 +502,7 @@ impl Inbox {
     fn transfer(&self, id: ReqId) -> Option<(Transfer, u64)> {
         match self.requests.get(id).map(|r| &r.op) {
             Some(Operation::Recv(op)) => {
-                let t = op.transfer?;
+                let t = **op.transfer.as_ref()?;
                 let capacity = op.packed_size();
                 Some((t, if t.done == t.len { 0 } else { capacity }))
             }
@@ -538,7 +543,7 @@ impl Inbox {
         self.completions += 1;
         let Some(r) = self.requests.get_mut(id) else { return };
         r.done = true;
-        r.op = Operation::Complete;
+        r.op = Operation::Complete; // drops what it held
         if let Some(parent) = r.parent {
             let outcome = self.requests.remove(id);
             self.child_done(parent, outcome);

@@ -76,7 +76,7 @@ pub struct RecvOp {
     pub context: u32,
     pub pattern: Pattern,
     /// Set when a rendezvous has begun.
-    pub transfer: Option<Transfer>,
+    pub transfer: Option<Box<Transfer>>,
 }
 
 impl Operation {
@@ -144,32 +144,34 @@ pub struct Requests {
 
 impl Requests {
     /// A new request that is not complete.
+    #[inline]
     pub fn insert(&mut self, op: Operation, parent: Option<ReqId>) -> ReqId {
         self.live += 1;
-        let context = op.context();
-        let fresh = |generation| Request {
-            context,
-            generation,
+        let Some(index) = self.free.pop() else { return self.grow(op, parent) };
+        let place = &mut self.places[index as usize];
+        // Odd while live, even while free. Done, detached and error were reset when it was freed.
+        place.generation = place.generation.wrapping_add(1);
+        place.status = Status::EMPTY;
+        place.parent = parent;
+        place.context = op.context();
+        // What lies there is `Complete`, which owns nothing: no need to drop it.
+        core::mem::forget(core::mem::replace(&mut place.op, op));
+        ReqId::new(index, place.generation)
+    }
+
+    #[cold]
+    fn grow(&mut self, op: Operation, parent: Option<ReqId>) -> ReqId {
+        self.places.push(Request {
+            generation: 1,
             done: false,
             detached: false,
             status: Status::EMPTY,
             error: None,
             parent,
+            context: op.context(),
             op,
-        };
-        match self.free.pop() {
-            Some(index) => {
-                let place = &mut self.places[index as usize];
-                // Odd while live, even while free.
-                let generation = place.generation.wrapping_add(1);
-                *place = fresh(generation);
-                ReqId::new(index, generation)
-            }
-            None => {
-                self.places.push(fresh(1));
-                ReqId::new((self.places.len() - 1) as u32, 1)
-            }
-        }
+        });
+        ReqId::new((self.places.len() - 1) as u32, 1)
     }
 
     /// A request that was complete from the start.
@@ -192,15 +194,32 @@ impl Requests {
     }
 
     /// Frees a request and returns what was in its place.
+    #[inline]
     pub fn remove(&mut self, id: ReqId) -> Option<Outcome> {
         let place = self.get_mut(id)?;
         place.generation = place.generation.wrapping_add(1);
-        place.op = Operation::Complete;
+        (place.done, place.detached) = (false, false);
+        if !matches!(place.op, Operation::Complete) {
+            place.op = Operation::Complete;
+        }
         let outcome =
             Outcome { status: place.status, error: place.error.take(), context: place.context };
         self.free.push(id.index() as u32);
         self.live -= 1;
         Some(outcome)
+    }
+
+    /// Frees a request that is done and without error, and returns its status. `None`: it is not,
+    /// and stays.
+    #[inline]
+    pub fn take_clean(&mut self, id: ReqId) -> Option<Status> {
+        let place = self.get_mut(id).filter(|r| r.done && r.error.is_none())?;
+        let status = place.status;
+        place.generation = place.generation.wrapping_add(1);
+        (place.done, place.detached) = (false, false);
+        self.free.push(id.index() as u32);
+        self.live -= 1;
+        Some(status)
     }
 
     /// Requests that have not been freed.

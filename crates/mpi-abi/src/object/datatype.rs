@@ -53,6 +53,11 @@ fn predefined() -> &'static [Option<Arc<TypeObject>>] {
     })
 }
 
+/// The predefined types by handle minus `FIRST`, for `Objects`.
+pub fn named_types() -> Box<[Option<Arc<Datatype>>]> {
+    predefined().iter().map(|o| o.as_ref().map(|o| o.ty.clone())).collect()
+}
+
 /// The null datatype's handle; all predefined ones follow within 0x100.
 const FIRST: usize = MPI_DATATYPE_NULL.0;
 
@@ -117,8 +122,17 @@ impl Objects {
     }
 
     /// The datatype of a handle, for communication: it must be committed.
-    #[inline]
+    #[inline(always)]
     pub fn datatype(&self, handle: MPI_Datatype) -> Result<&Arc<Datatype>> {
+        // Nearly every message: a predefined type, always committed.
+        if let Some(Some(ty)) = self.named.get(handle.0.wrapping_sub(FIRST)) {
+            return Ok(ty);
+        }
+        self.derived(handle)
+    }
+
+    /// As `datatype`, for types that the program made, and for mistakes.
+    fn derived(&self, handle: MPI_Datatype) -> Result<&Arc<Datatype>> {
         let ty = &self.type_object(handle)?.ty;
         if ty.is_committed() {
             return Ok(ty);

@@ -18,6 +18,7 @@ pub mod topology;
 use crate::generated::constants::*;
 use comm::CommObject;
 use datatype::TypeObject;
+use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::matching::{Pattern, Unexpected};
 use hpvm_mpi::{Class, Comm, Error, Group, Process};
@@ -36,6 +37,8 @@ pub struct Objects {
     pub comms: Table<Arc<CommObject>>,
     pub groups: Table<Arc<Group>>,
     pub types: Table<Arc<TypeObject>>,
+    /// The predefined types again, where one load finds them.
+    named: Box<[Option<Arc<Datatype>>]>,
     pub ops: Table<Arc<OpObject>>,
     pub requests: Table<RequestObject>,
     pub sessions: Table<SessionObject>,
@@ -62,6 +65,7 @@ impl Default for Objects {
             comms: Table::new(Kind::Comm),
             groups: Table::new(Kind::Group),
             types: Table::new(Kind::Datatype),
+            named: datatype::named_types(),
             ops: Table::new(Kind::Op),
             requests: Table::new(Kind::Request),
             sessions: Table::new(Kind::Session),

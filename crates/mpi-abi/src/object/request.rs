@@ -103,11 +103,18 @@ impl Generalised {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     Null,
+    /// A send that was complete when its call returned.
+    Sent,
     /// An operation of the engine.
     Plain(ReqId),
     /// A `RequestObject` in the table.
     Object(usize),
 }
+
+/// The request of every non-blocking send that was complete when its call returned: most are, and
+/// need no place in a table. A value among those that the ABI keeps for predefined requests and
+/// gives no meaning to.
+pub const SENT: MPI_Request = MPI_Request(0x1ff);
 
 /// The handle of an engine request.
 pub fn handle(id: ReqId) -> MPI_Request {
@@ -121,6 +128,7 @@ impl Objects {
     pub fn name_request(&self, handle: MPI_Request) -> Result<Named> {
         match handle {
             MPI_REQUEST_NULL => Ok(Named::Null),
+            SENT => Ok(Named::Sent),
             MPI_Request(number) if number >> 32 != 0 => {
                 Ok(Named::Plain(ReqId::from_number(number as u64)))
             }

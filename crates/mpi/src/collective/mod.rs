@@ -11,7 +11,7 @@ mod plan;
 pub use memory::Memory;
 pub use plan::{Combine, Data, Plan, Planner, Root, Typed, Varied};
 
-use crate::comm::{Channel, Comm};
+use crate::comm::{Channel, Comm, Form};
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::matching::Pattern;
@@ -67,13 +67,13 @@ impl Compute {
 }
 
 impl<T: Transport> Process<T> {
-    /// Starts `plan` on `comm`. All members start their collectives in the same order.
+    /// Starts `plan` on `comm`. All members start their collectives of a form in the same order.
     ///
     /// # Safety
     /// The buffers in `plan.data` stay valid, for as many elements as the call of MPI says, until
     /// the request is complete.
     pub unsafe fn start_collective(&mut self, comm: &Arc<Comm>, plan: Plan) -> ReqId {
-        let tag = comm.collective_tag();
+        let tag = plan.tag.unwrap_or_else(|| comm.collective_tag(Form::Blocking));
         // SAFETY: the caller's promise.
         unsafe { self.start_tagged(comm, Channel::Collective, tag, plan) }
     }

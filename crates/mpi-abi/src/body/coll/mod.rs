@@ -28,6 +28,7 @@ use crate::runtime::World;
 use core::ffi::c_int;
 use hpvm_mpi::Comm;
 use hpvm_mpi::collective::{Plan, Planner};
+use hpvm_mpi::comm::Form;
 use hpvm_mpi::error::Result;
 use std::sync::Arc;
 
@@ -89,6 +90,7 @@ unsafe fn nonblocking(
         let object = w.objects.comm(comm)?.clone();
         let mut plan = plan(Call { world: w, object: &object, notes: None })?;
         plan.name = function;
+        plan.tag = Some(object.comm.collective_tag(Form::Nonblocking));
         // SAFETY: the program keeps its buffers until the request completes.
         let id = unsafe { w.process.start_collective(&object.comm, plan) };
         // SAFETY: checked above.
@@ -115,6 +117,8 @@ unsafe fn persistent(
         let object = w.objects.comm(comm)?.clone();
         let mut plan = plan(Call { world: w, object: &object, notes: None })?;
         plan.name = function;
+        // Every start uses it again: messages of a pair of processes stay in order.
+        plan.tag = Some(object.comm.collective_tag(Form::Persistent));
         let plan = CollectivePlan(plan);
         // SAFETY: the caller's promise.
         unsafe { keep(w, Template::Collective { comm: object, plan }, request) }

@@ -4,12 +4,12 @@ use super::status::store;
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
 use crate::object::comm::CommObject;
-use crate::object::request::{Active, Generalised, Named, RequestObject, bad_request};
+use crate::object::request::{Active, Generalised, Named, RequestObject, SENT, bad_request};
 use crate::raise;
 use crate::runtime::{Entered, World, enter};
 use core::ffi::c_int;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::{Class, Error, Outcome, ReqId};
+use hpvm_mpi::{Class, Error, Outcome, ReqId, Status};
 use std::sync::Arc;
 
 /// An error of a call on requests, and a context of the communicator it belongs to.
@@ -84,6 +84,7 @@ pub(super) fn look(w: &World, request: MPI_Request) -> Result<Look> {
     };
     match w.objects.name_request(request)? {
         Named::Null => Ok(Look::Idle),
+        Named::Sent => Ok(Look::Done),
         Named::Plain(id) => plain(id),
         Named::Object(n) => match w.objects.requests.get(n) {
             Some(RequestObject::Persistent { active: None, .. }) => Ok(Look::Idle),
@@ -150,6 +151,11 @@ unsafe fn conclude(w: &mut Entered, place: *mut MPI_Request) -> Result<End> {
     let request = unsafe { *place };
     match w.objects.name_request(request)? {
         Named::Null => Ok(End::idle()),
+        Named::Sent => {
+            // SAFETY: the caller's promise.
+            unsafe { *place = MPI_REQUEST_NULL };
+            Ok(End::of(Outcome::EMPTY))
+        }
         Named::Plain(id) => {
             let outcome = w.process.take_outcome(id).ok_or_else(|| bad_request(request))?;
             // SAFETY: the caller's promise.
@@ -263,8 +269,15 @@ pub unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int 
         // SAFETY: checked above; the caller vouches for the rest.
         unsafe {
             let handle = *request;
-            look(w, handle)?;
+            if handle == SENT {
+                *request = MPI_REQUEST_NULL;
+                store(status, &Status::EMPTY);
+                return Ok(());
+            }
             w.wait_until(|w| look(w, handle) != Ok(Look::Pending))?;
+            if conclude_clean(w, request, status) {
+                return Ok(());
+            }
             let end = conclude(w, request)?;
             give(status, &end);
             end.into_result()
@@ -300,26 +313,72 @@ unsafe fn conclude_all(
     requests: *mut MPI_Request,
     statuses: *mut MPI_Status,
 ) -> core::result::Result<(), Failed> {
-    let mut failed = None;
-    let mut codes = Vec::new();
+    // The index of the first request that failed, and how; its successors' codes go to the
+    // statuses as they come.
+    let mut failed: Option<End> = None;
     for i in 0..n {
         // SAFETY: the caller vouches for the arrays.
-        let end = unsafe { conclude(w, requests.add(i))? };
+        let (request, status) = unsafe { (requests.add(i), nth(statuses, i)) };
         // SAFETY: as above.
-        unsafe { give(nth(statuses, i), &end) };
-        codes.push(end.code());
-        if end.code() != MPI_SUCCESS && failed.is_none() {
-            failed = Some(end);
+        if failed.is_none() && unsafe { conclude_clean(w, request, status) } {
+            continue;
         }
-    }
-    let Some(first) = failed else { return Ok(()) };
-    for (i, code) in codes.into_iter().enumerate() {
-        if !statuses.is_null() {
+        // SAFETY: as above.
+        let end = unsafe { conclude(w, request)? };
+        // SAFETY: as above.
+        unsafe { give(status, &end) };
+        if failed.is_none() && end.code() != MPI_SUCCESS {
+            // SAFETY: as above; those before were all successful.
+            (0..i).for_each(|k| unsafe { give_code(nth(statuses, k), MPI_SUCCESS) });
             // SAFETY: as above.
-            unsafe { (*statuses.add(i)).MPI_ERROR = code };
+            unsafe { give_code(status, end.code()) };
+            failed = Some(end);
+        } else if failed.is_some() {
+            // SAFETY: as above.
+            unsafe { give_code(status, end.code()) };
         }
     }
-    Err(in_status(first))
+    failed.map_or(Ok(()), |first| Err(in_status(first)))
+}
+
+/// Stores the error of a status.
+unsafe fn give_code(place: *mut MPI_Status, code: c_int) {
+    if !place.is_null() {
+        // SAFETY: not null, and the caller vouches for it.
+        unsafe { (*place).MPI_ERROR = code };
+    }
+}
+
+/// The common case of `conclude`, quickly: an operation of the engine that is done and without
+/// error. False: it is something else, and nothing has changed.
+///
+/// # Safety
+/// `place` holds a request handle; `status` is null or may be written.
+#[inline(always)]
+unsafe fn conclude_clean(
+    w: &mut Entered,
+    place: *mut MPI_Request,
+    status: *mut MPI_Status,
+) -> bool {
+    // SAFETY: the caller's promise.
+    let request = unsafe { *place };
+    let found = match request {
+        SENT => Status::EMPTY,
+        MPI_Request(number) if number >> 32 != 0 => {
+            let id = ReqId::from_number(number as u64);
+            match w.process.requests_mut().take_clean(id) {
+                Some(found) => found,
+                None => return false,
+            }
+        }
+        _ => return false,
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        *place = MPI_REQUEST_NULL;
+        store(status, &found);
+    }
+    true
 }
 
 fn in_status(first: End) -> Failed {
@@ -335,9 +394,7 @@ pub unsafe fn waitall(
     on_requests("MPI_Waitall", |w| {
         // SAFETY: the caller's promises.
         let all = unsafe { array(count, requests)? };
-        for r in all {
-            look(w, *r)?;
-        }
+        // A handle that is no request counts as done here and is the error of `conclude_all`.
         let mut first = 0;
         w.wait_until(|w| {
             while first < all.len() && look(w, all[first]) != Ok(Look::Pending) {

@@ -44,6 +44,7 @@ pub unsafe fn request_free(request: *mut MPI_Request) -> c_int {
         let handle = unsafe { *request };
         let freed = match w.objects.name_request(handle)? {
             Named::Null => return Err(wrong(Class::Request, "the request is null").into()),
+            Named::Sent => Ok(()),
             Named::Plain(id) => {
                 look(w, handle)?;
                 w.process.detach(id);
@@ -67,6 +68,7 @@ pub unsafe fn cancel(request: *mut MPI_Request) -> c_int {
         let handle = unsafe { *request };
         let target = match w.objects.name_request(handle)? {
             Named::Null => return Err(wrong(Class::Request, "the request is null").into()),
+            Named::Sent => return Ok(()),
             Named::Plain(id) => id,
             Named::Object(n) => match w.objects.requests.get(n) {
                 Some(RequestObject::Persistent { active: Some(Active::Running(id)), .. }) => *id,

@@ -2,13 +2,13 @@
 
 use crate::body::check;
 use crate::generated::constants::*;
-use crate::object::request::handle;
+use crate::object::request::{SENT, handle};
 use crate::raise::on_comm;
 use crate::runtime::Entered;
 use core::ffi::{c_int, c_void};
+use hpvm_mpi::Channel;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::pt2pt::{Mode, Started};
-use hpvm_mpi::{Channel, Status};
 
 /// The arguments of a send.
 #[derive(Clone, Copy)]
@@ -54,12 +54,14 @@ unsafe fn nonblocking(
     on_comm(function, a.comm, |w| {
         check::out("request", request)?;
         // SAFETY: the program keeps its buffer until the request completes.
-        let id = match unsafe { begin(w, a, mode)? } {
-            Started::Done => w.process.requests_mut().insert_done(Status::EMPTY),
-            Started::Pending(id) => id,
-        };
+        let started = unsafe { begin(w, a, mode)? };
         // SAFETY: checked above.
-        unsafe { *request = handle(id) };
+        unsafe {
+            *request = match started {
+                Started::Done => SENT,
+                Started::Pending(id) => handle(id),
+            };
+        }
         Ok(())
     })
 }

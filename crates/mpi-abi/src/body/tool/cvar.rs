@@ -78,7 +78,7 @@ pub(super) const CONTROLS: &[Control] = &[
         name: "crowded_yields",
         text: "Yields before a waiting rank of a crowded host sleeps.",
         category: WAITING,
-        value: Value::Constant(wait::CROWDED_YIELDS as u64),
+        value: Value::Constant(wait::YIELDS as u64),
     },
     Control {
         name: "sleep_limit",

@@ -16,7 +16,7 @@ impl Planner<'_> {
             None => barrier::schedule(&group),
             Some(sides) => inter::barrier::schedule(&sides),
         });
-        Plan { schedule, data: Data::none(), op: None, name: "" }
+        Plan { schedule, data: Data::none(), op: None, name: "", tag: None }
     }
 
     /// `MPI_Allgather`.

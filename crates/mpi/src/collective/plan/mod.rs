@@ -31,11 +31,13 @@ pub struct Plan {
     pub op: Option<Arc<Op>>,
     /// The call's name, for people who ask what a process waits for. Empty inside the library.
     pub name: &'static str,
+    /// The tag of its messages; without one, each start is the next blocking call.
+    pub tag: Option<i32>,
 }
 
 impl Plan {
     pub fn new(schedule: Schedule, data: Data, op: Option<Arc<Op>>) -> Plan {
-        Plan { schedule: Arc::new(schedule), data, op, name: "" }
+        Plan { schedule: Arc::new(schedule), data, op, name: "", tag: None }
     }
 }
 
