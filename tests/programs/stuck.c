@@ -87,11 +87,12 @@ static const struct { const char *name; void (*run)(void); } WAYS[] = {
     { "recv", recv_ring }, { "ssend", ssend_ring }, { "large", large_ring },
     { "tag", wrong_tag }, { "collectives", two_collectives }, { "barrier", one_in_barrier },
     { "named", any_on_named }, { "probe", probing }, { "several", several }, { "ended", ended },
-    { "computes", one_computes },
+    { "computes", one_computes }, { "threads", recv_ring },
 };
 
 int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
+    int threads = argc > 1 && strcmp(argv[1], "threads") == 0, level;
+    MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     right = (rank + 1) % size;

@@ -14,6 +14,8 @@ pub enum State {
         records: Vec<Record>,
         /// Operations that are not among the records.
         more: u32,
+        /// Other threads of the rank may call MPI meanwhile.
+        threads: bool,
     },
     Finalized,
     /// Its process is there no more.
@@ -97,21 +99,17 @@ fn records(state: &State) -> &[Record] {
     }
 }
 
-/// Whom a sleeping rank needs. With several operations at once a rank may go on after any of
-/// them, so nothing is said then.
+/// Whom a sleeping rank needs. With several operations or threads at once a rank may go on after
+/// any of them, so nothing is said then.
 fn waits(state: &State) -> Vec<Wait<'_>> {
-    let State::Sleeping { records, more: 0, .. } = state else { return Vec::new() };
+    let State::Sleeping { records, more: 0, threads: false, .. } = state else { return Vec::new() };
     let mut whole = records.iter().filter(|r| !r.part && r.kind != Kind::Unexpected);
     let (Some(only), None) = (whole.next(), whole.next()) else { return Vec::new() };
+    let parts = records.iter().filter(|r| r.part && r.kind == Kind::Receive).filter_map(wait);
     match only.kind {
-        // Each of the messages of the round has to come.
-        Kind::Collective => records
-            .iter()
-            .filter(|r| r.part && r.kind == Kind::Receive)
-            .filter_map(wait)
-            .map(|w| Wait { record: only, ..w })
-            .collect(),
-        Kind::Other => Vec::new(),
+        // Each of the messages has to come.
+        Kind::Collective => parts.map(|w| Wait { record: only, ..w }).collect(),
+        Kind::Other => parts.collect(),
         _ => wait(only).into_iter().collect(),
     }
 }
@@ -146,8 +144,14 @@ fn what_is_sent(r: &Record) -> String {
     format!("its message of {} bytes with {} on {}", r.bytes, tag(r), place(r))
 }
 
-/// Whether nobody can wake anybody: all that have not ended sleep, and each waits for messages.
+/// Whether nobody can wake anybody: all that have not ended sleep, each waits for messages, and no
+/// other thread may send one.
 pub fn is_stuck(states: &[State]) -> bool {
+    let threads = |s: &State| matches!(s, State::Sleeping { threads: true, .. });
+    all_wait(states) && !states.iter().any(threads)
+}
+
+fn all_wait(states: &[State]) -> bool {
     let message = |r: &Record| !matches!(r.kind, Kind::Other | Kind::Unexpected);
     let waits = |state: &State| records(state).iter().any(message);
     let ended = |state: &State| matches!(state, State::Finalized | State::Gone);
@@ -161,6 +165,9 @@ pub fn findings(states: &[State]) -> Vec<String> {
     let circle = circle(&waiting);
     if is_stuck(states) {
         found.push("no rank can go on: this looks like a deadlock".into());
+    } else if all_wait(states) {
+        let text = "all ranks wait; unless another thread of theirs calls MPI, none can go on";
+        found.push(text.into());
     } else if circle.is_some() {
         found.push("some ranks wait for each other: this looks like a deadlock".into());
     }
@@ -277,7 +284,7 @@ mod tests {
     }
 
     fn asleep(records: Vec<Record>) -> State {
-        State::Sleeping { seconds: 1.0, records, more: 0 }
+        State::Sleeping { seconds: 1.0, records, more: 0, threads: false }
     }
 
     fn collective(call: &str, needs: &[i32]) -> State {
@@ -307,6 +314,15 @@ mod tests {
         let two = asleep(vec![op(Kind::Receive, 0, 1), op(Kind::Receive, 2, 1)]);
         assert_eq!(findings(&[waits.clone(), two, State::Running]), [""; 0]);
         let outside = asleep(vec![op(Kind::Other, -1, -1)]);
+        let threads = State::Sleeping {
+            seconds: 1.0,
+            records: vec![op(Kind::Receive, 0, 1)],
+            more: 0,
+            threads: true,
+        };
+        let found = findings(&[waits.clone(), threads.clone()]);
+        assert!(found.len() == 1 && found[0].contains("another thread"), "{found:?}");
+        assert!(!is_stuck(&[waits.clone(), threads]));
         assert!(!is_stuck(&[waits, outside]));
         assert!(!is_stuck(&[State::Finalized]));
         assert!(!is_stuck(&[State::Starting, asleep(vec![op(Kind::Receive, 0, 1)])]));

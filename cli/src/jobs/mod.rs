@@ -45,7 +45,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
         None => list(&jobs),
         Some(word) => {
             let job = find::choose(&jobs, word)?;
-            let look = look(&find::open(&job)?).map_err(|error| format!("jobs: {error}"))?;
+            let look = look(&find::open(&job)?, &job).map_err(|error| format!("jobs: {error}"))?;
             if json { look.json(&job).to_string() + "\n" } else { look.text(&job) }
         }
     };
@@ -98,7 +98,7 @@ struct Look {
     whole: bool,
 }
 
-fn look(view: &View) -> Result<Look, hpvm_shm::SegmentError> {
+fn look(view: &View, job: &Job) -> Result<Look, hpvm_shm::SegmentError> {
     let mut left = LOOKS;
     loop {
         let ranks = (0..view.ranks()).map(|rank| view.look(rank)).collect::<Result<Vec<_>, _>>()?;
@@ -109,7 +109,10 @@ fn look(view: &View) -> Result<Look, hpvm_shm::SegmentError> {
         left -= 1;
         if whole || left == 0 {
             let now = now();
-            let states = ranks.iter().map(|seen| state(seen, now)).collect();
+            let own = |seen: &Seen| job.processes.contains(&(seen.pid as i32));
+            // In a container the ranks have other numbers there than here.
+            let here = ranks.iter().any(own);
+            let states = ranks.iter().map(|seen| state(seen, now, here)).collect();
             return Ok(Look { ranks, states, whole });
         }
     }
@@ -123,11 +126,12 @@ fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn state(seen: &Seen, now: u64) -> State {
+/// The state of a rank whose number is one of this machine if `here`.
+fn state(seen: &Seen, now: u64, here: bool) -> State {
     if seen.pid == 0 {
         return State::Starting;
     }
-    let gone = !Path::new(&format!("/proc/{}", seen.pid)).exists();
+    let gone = here && !Path::new(&format!("/proc/{}", seen.pid)).exists();
     match (seen.pending.stage, &seen.pending.asleep) {
         (Stage::Finalized, _) => State::Finalized,
         _ if gone => State::Gone,
@@ -136,6 +140,7 @@ fn state(seen: &Seen, now: u64) -> State {
             seconds: now.saturating_sub(asleep.since) as f64 * 1e-9,
             records: asleep.records.clone(),
             more: asleep.total - asleep.records.len() as u32,
+            threads: asleep.threads,
         },
     }
 }
@@ -219,10 +224,11 @@ fn rank_json(rank: usize, seen: &Seen, state: &State) -> Value {
     let mut value = json!({
         "rank": rank, "pid": seen.pid, "state": word(state), "counters": counters,
     });
-    if let State::Sleeping { seconds, records, more } = state {
+    if let State::Sleeping { seconds, records, more, threads } = state {
         value["seconds"] = json!(seconds);
         value["operations"] = records.iter().map(record_json).collect();
         value["more_operations"] = json!(more);
+        value["other_threads"] = json!(threads);
     }
     value
 }

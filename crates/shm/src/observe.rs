@@ -163,7 +163,7 @@ mod tests {
             comm: "x".into(),
             call: String::new(),
         };
-        mapping.pending(1).publish(5, std::slice::from_ref(&record), 1);
+        mapping.pending(1).publish(5, false, std::slice::from_ref(&record), 1);
         add(&shm.counters().unwrap().sleeps, 7);
         let seen = view.look(1).unwrap();
         assert_eq!(seen.pid, std::process::id());
@@ -171,6 +171,22 @@ mod tests {
         assert!(seen.counters.contains(&("sleeps", 7)), "{:?}", seen.counters);
         mapping.pending(1).awake();
         assert_eq!(view.look(1).unwrap().pending.asleep, None);
+    }
+
+    #[test]
+    fn another_layout_is_refused() {
+        let mapping = Mapping::create(1, [1, 2]).unwrap();
+        let path = mapping.path();
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        let at = offset_of!(Header, version) as u64;
+        file.write_all_at(&(VERSION + 1).to_le_bytes(), at).unwrap();
+        let text = View::open(Path::new(&path)).unwrap_err().to_string();
+        assert!(text.contains(&format!("layout {}", VERSION + 1)), "{text}");
+        file.write_all_at(&VERSION.to_le_bytes(), at).unwrap();
+        let at = offset_of!(Header, ranks) as u64;
+        file.write_all_at(&7u32.to_le_bytes(), at).unwrap();
+        let text = View::open(Path::new(&path)).unwrap_err().to_string();
+        assert!(text.contains("for 7 ranks"), "{text}");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //!
 //! ```text
 //! word 0      generation     word 3      operations shown (low half) and there are (high half)
-//! word 1      stage          words 4..8  zero
-//! word 2      asleep since   word 8..    the operations, 12 words each
+//! word 1      stage          word 4      1: other threads may call MPI meanwhile
+//! word 2      asleep since   words 5..8  zero
+//! word 8..    the operations, 12 words each
 //! ```
 //! The owner alone writes. The generation modulo 4 says what it does: 0 it is awake, 1 it writes,
 //! 2 it sleeps and the page is valid. A reader that finds 2, copies the page, and finds the same
@@ -171,9 +172,9 @@ impl Pending {
         self.set(1, stage as u64);
     }
 
-    /// The owner falls asleep: shows `since` (CLOCK_MONOTONIC, ns) and the first `SHOWN` of
-    /// `total` operations.
-    pub fn publish(&self, since: u64, records: &[Record], total: usize) {
+    /// The owner falls asleep: shows `since` (CLOCK_MONOTONIC, ns), whether it has other `threads`
+    /// that may call MPI, and the first `SHOWN` of `total` operations.
+    pub fn publish(&self, since: u64, threads: bool, records: &[Record], total: usize) {
         // The next multiple of 4, so that no generation is used for two contents.
         let awake = (self.generation() + 3) & !3;
         self.set(0, awake + 1);
@@ -182,6 +183,7 @@ impl Pending {
         let shown = records.len().min(SHOWN);
         self.set(2, since);
         self.set(3, pack(shown as u32, total.min(u32::MAX as usize) as u32));
+        self.set(4, u64::from(threads));
         for (i, record) in records.iter().take(shown).enumerate() {
             for (j, word) in record.words().into_iter().enumerate() {
                 self.set(FIRST + i * RECORD + j, word);
@@ -213,6 +215,8 @@ pub struct Snapshot {
 pub struct Asleep {
     /// CLOCK_MONOTONIC, nanoseconds.
     pub since: u64,
+    /// Other threads of the process may call MPI meanwhile.
+    pub threads: bool,
     pub records: Vec<Record>,
     /// Operations that there are; `records` holds at most `SHOWN` of them.
     pub total: u32,
@@ -243,7 +247,7 @@ impl Snapshot {
                 }
                 let places = words[FIRST..].chunks_exact(RECORD).take(shown);
                 let records = places.map(Record::read).collect::<Option<_>>()?;
-                Some(Asleep { since: words[2], records, total })
+                Some(Asleep { since: words[2], threads: words[4] != 0, records, total })
             }
             _ => return None,
         };
@@ -293,11 +297,12 @@ mod tests {
         let page = page();
         page.set_stage(Stage::Running);
         let records: Vec<_> = (0..SHOWN as i32 + 5).map(record).collect();
-        page.publish(99, &records, records.len());
+        page.publish(99, true, &records, records.len());
         let seen = Snapshot::read(&copy(&page)).unwrap();
         let asleep = seen.asleep.unwrap();
         assert_eq!((seen.stage, asleep.since, asleep.total), (Stage::Running, 99, 37));
         assert_eq!(asleep.records, records[..SHOWN]);
+        assert!(asleep.threads);
         page.awake();
         let awake = Snapshot::read(&copy(&page)).unwrap();
         assert_eq!(awake.asleep, None);
@@ -311,7 +316,7 @@ mod tests {
         let page = page();
         let mut long = record(1);
         long.comm = "ä".repeat(40);
-        page.publish(1, &[long], 1);
+        page.publish(1, false, &[long], 1);
         let mut bytes = copy(&page);
         let asleep = Snapshot::read(&bytes).unwrap().asleep.unwrap();
         assert!(asleep.records[0].comm.starts_with("ää") && asleep.records[0].comm.len() == NAME);

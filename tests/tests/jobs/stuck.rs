@@ -142,6 +142,14 @@ fn a_rank_that_computes_is_no_deadlock() {
 }
 
 #[test]
+fn other_threads_may_help() {
+    let job = Stuck::start("threads", 2);
+    let text =
+        job.until(&["=> all ranks wait; unless another thread", "receive from rank 0, tag 5"]);
+    assert!(!text.contains("deadlock"), "{text}");
+}
+
+#[test]
 fn for_programs_and_in_the_list() {
     let job = Stuck::start("recv", 2);
     job.until(&[DEADLOCK]);
