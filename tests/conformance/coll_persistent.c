@@ -1,6 +1,7 @@
 /* MPI 5.0, 6.13 "Persistent Collective Operations": initialised once, started many times, several
- * active at once and started together; freed when inactive. With the
- * argument "inactive" also waits for all before the first start. */
+ * active at once and started together; freed when inactive. With the argument "inactive" also
+ * waits for all before the first start; with "shuffled" every process starts them in an order of
+ * its own, among collective calls of other forms. */
 #include "coll.h"
 
 int main(int argc, char **argv)
@@ -22,6 +23,7 @@ int main(int argc, char **argv)
     /* Inactive: complete at once (3.7.5). */
     if (argc > 1 && !strcmp(argv[1], "inactive"))
         CHECK_MPI(MPI_Waitall(5, requests, MPI_STATUSES_IGNORE));
+    int shuffled = argc > 1 && !strcmp(argv[1], "shuffled");
     for (int round = 0; round < 6; round++) {
         coll_fill(in, check_rank, round, COUNT);
         for (int i = 0; i < COUNT; i++)
@@ -29,8 +31,12 @@ int main(int argc, char **argv)
         if (round % 2) {
             CHECK_MPI(MPI_Startall(5, requests));
         } else {
-            for (int i = 0; i < 5; i++)
-                CHECK_MPI(MPI_Start(&requests[i]));
+            int shift = shuffled ? check_rank + round / 2 : 0;
+            for (int i = 0; i < 5; i++) {
+                if (shuffled && i == (check_rank + 2) % 5)
+                    CHECK_MPI(MPI_Barrier(world));
+                CHECK_MPI(MPI_Start(&requests[(shift + i) % 5]));
+            }
         }
         CHECK_MPI(MPI_Waitall(5, requests, MPI_STATUSES_IGNORE));
         CHECK(coll_holds(data, last, round, COUNT));
