@@ -129,7 +129,7 @@ impl<T: Transport> Process<T> {
         let d = &mut self.inbox.direct;
         let state = core::mem::replace(&mut d.state, State::Idle);
         if state == State::Whole {
-            return Ok(finish(comm.rank_of(d.src), d.tag, d.len, packed_size(m.ty, m.count)));
+            return Ok(finish(comm, d.src, d.tag, d.len, packed_size(m.ty, m.count)));
         }
         polled?;
         // SAFETY: the caller's promise.
@@ -176,7 +176,7 @@ impl<T: Transport> Process<T> {
                 let fits = (data.len() as u64).min(capacity) as usize;
                 // SAFETY: the caller's promise; `fits` is at most the buffer's packed size.
                 unsafe { unpack_all(m.buf, m.count, m.ty, &data[..fits]) };
-                finish(comm.rank_of(message.src), message.tag, data.len() as u64, capacity)
+                finish(comm, message.src, message.tag, data.len() as u64, capacity)
             }
             content => {
                 let message = Unexpected { content, ..message };
@@ -189,22 +189,25 @@ impl<T: Transport> Process<T> {
 
 /// The result of a message of `len` bytes in a buffer for `capacity`.
 #[inline(always)]
-fn finish(source: i32, tag: i32, len: u64, capacity: u64) -> Received {
+fn finish(comm: &Comm, src: Rank, tag: i32, len: u64, capacity: u64) -> Received {
+    let source = comm.rank_of(src);
     let status = Status { source, tag, bytes: len.min(capacity), cancelled: false };
-    if len <= capacity { Received::Done(status) } else { truncated(status, len, capacity) }
+    if len <= capacity { Received::Done(status) } else { truncated(comm, status, len, capacity) }
 }
 
 #[cold]
-fn truncated(status: Status, len: u64, capacity: u64) -> Received {
-    Received::Truncated(status, truncation(&status, len, capacity))
+fn truncated(comm: &Comm, status: Status, len: u64, capacity: u64) -> Received {
+    Received::Truncated(status, truncation(comm, &status, len, capacity))
 }
 
 /// The error of a message that is longer than its receive.
-pub(crate) fn truncation(status: &Status, len: u64, capacity: u64) -> Error {
+pub(crate) fn truncation(comm: &Comm, status: &Status, len: u64, capacity: u64) -> Error {
     let text = format!(
         "a message of {len} bytes from rank {} with tag {} came for a receive of at most \
-         {capacity} bytes",
-        status.source, status.tag
+         {capacity} bytes at rank {}",
+        status.source,
+        status.tag,
+        comm.rank()
     );
     Error::new(Class::Truncate, text)
 }

@@ -524,7 +524,7 @@ impl Inbox {
         let capacity = op.packed_size();
         r.status.bytes = len.min(capacity);
         if len > capacity {
-            let error = crate::direct::truncation(&r.status, len, capacity);
+            let error = crate::direct::truncation(&op.comm, &r.status, len, capacity);
             r.error = Some(Box::new(error));
         }
         self.complete(id);
