@@ -19,6 +19,9 @@ use std::time::Duration;
 const PRIVATE: Duration = Duration::from_millis(20);
 /// Half of it: what has lasted this long when it begins again is shown.
 const SHOW: u64 = PRIVATE.as_nanos() as u64 / 2;
+/// Time after which the operations of a long sleep are looked through again. Sleeps are short
+/// while packets wait for credits, and there may be many operations.
+const RENEW: u64 = 100_000_000;
 /// Unexpected messages that are shown.
 const MESSAGES: usize = 8;
 
@@ -29,6 +32,8 @@ pub struct Quiet {
     mark: (u64, u64),
     /// CLOCK_MONOTONIC, nanoseconds.
     since: u64,
+    /// When the operations are to be looked through again.
+    next: u64,
     shown: bool,
 }
 
@@ -62,13 +67,18 @@ impl Entered {
         let mark = (self.process.completions(), packets);
         let now = now();
         if mark != self.quiet.mark || self.quiet.since == 0 {
-            self.quiet = Quiet { mark, since: now, shown: false };
+            self.quiet = Quiet { mark, since: now, next: 0, shown: false };
         }
         if now - self.quiet.since < SHOW {
             return limit.min(PRIVATE);
         }
-        let (records, total) = records(self);
-        page(self).publish(self.quiet.since, self.shared(), &records, total);
+        if now < self.quiet.next {
+            page(self).again();
+        } else {
+            self.quiet.next = now + RENEW;
+            let (records, total) = records(self);
+            page(self).publish(self.quiet.since, self.shared(), &records, total);
+        }
         self.quiet.shown = true;
         limit
     }
@@ -106,7 +116,8 @@ fn records(world: &World) -> (Vec<Record>, usize) {
         records.push(Record { kind: Kind::Probe, ..of_pattern(world, comm, *pattern) });
     }
     if requests.live() > 0 {
-        for (_, request) in requests.iter().filter(|(_, r)| !r.done) {
+        let pending = requests.iter().filter(|(_, r)| !r.done);
+        for (_, request) in pending {
             total += 1;
             if records.len() < SHOWN {
                 records.push(record(world, request));

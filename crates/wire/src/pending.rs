@@ -193,6 +193,13 @@ impl Pending {
         self.words[0].store(awake + ASLEEP, Ordering::Release);
     }
 
+    /// The owner falls asleep again, and what it has shown last still holds.
+    pub fn again(&self) {
+        let awake = (self.generation() + 3) & !3;
+        // Release pairs with the reader's first look at the generation.
+        self.words[0].store(awake + ASLEEP, Ordering::Release);
+    }
+
     /// The owner is awake.
     #[inline]
     pub fn awake(&self) {
@@ -309,6 +316,10 @@ mod tests {
         assert_ne!(awake.generation, seen.generation);
         page.awake();
         assert_eq!(Snapshot::read(&copy(&page)).unwrap(), awake);
+        page.again();
+        let again = Snapshot::read(&copy(&page)).unwrap();
+        assert_eq!(again.asleep.unwrap().records, records[..SHOWN]);
+        assert_ne!(again.generation, seen.generation);
     }
 
     #[test]
