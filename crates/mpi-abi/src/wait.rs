@@ -84,15 +84,21 @@ impl Entered {
     /// Polls that are worth doing before anything else.
     #[inline(always)]
     pub fn patience(&self) -> u32 {
-        if self.crowded { CROWDED_POLLS } else { POLLS }
+        if self.crowded || self.shares { CROWDED_POLLS } else { POLLS }
     }
 
     /// Nothing came for `idle` turns in a row: spin, yield or sleep.
     #[inline]
     fn rest(&mut self, idle: u32) {
-        let (polls, between) = if self.crowded { (CROWDED_POLLS, 1) } else { (POLLS, BETWEEN) };
+        let polls = self.patience();
+        let between = if self.crowded { 1 } else { BETWEEN };
         let beyond = idle.saturating_sub(polls);
-        if beyond == 0 || beyond % between != 0 {
+        if beyond == 1 && !self.crowded {
+            self.shares = self.process.fm().transport().shares_processor();
+        }
+        if beyond > 0 && self.shares {
+            self.sleep();
+        } else if beyond == 0 || beyond % between != 0 {
             hpvm_sync::spin_hint();
         } else if beyond <= YIELDS * between {
             // SAFETY: a system call without arguments.
@@ -154,7 +160,7 @@ impl Entered {
             self.turn_over();
         }
         self.leader = true;
-        if self.crowded || idle > POLLS {
+        if self.crowded || idle > self.patience() {
             self.rest(idle);
         } else if idle % 16 == 15 {
             // Lets other threads in.

@@ -75,6 +75,27 @@ impl Shm {
         self.pull_pays = OnceCell::from(true);
     }
 
+    /// True when another rank that is awake was last seen waiting on the processor that runs us:
+    /// polling would keep that rank from answering. Tells the others where we are. Costs a cache
+    /// line per rank, so jobs of many ranks do not ask.
+    pub fn shares_processor(&self) -> bool {
+        const MOST: u32 = 16;
+        if self.size() > MOST {
+            return false;
+        }
+        // SAFETY: no arguments; a failure is -1, which becomes 0: nowhere.
+        let here = (unsafe { libc::sched_getcpu() } + 1) as u32;
+        // Relaxed: hints, which order nothing.
+        self.mapping.control(self.rank).processor.store(here, Ordering::Relaxed);
+        (0..self.size()).filter(|r| *r != self.rank).any(|r| {
+            let c = self.mapping.control(r);
+            // Relaxed: as above.
+            here != 0
+                && c.processor.load(Ordering::Relaxed) == here
+                && c.doorbell.load(Ordering::Relaxed) == 0
+        })
+    }
+
     /// Forbids single-copy transfers (for tests, and for users whose system forbids them late).
     pub fn forbid_pull(&mut self) {
         self.pull_permitted = false;

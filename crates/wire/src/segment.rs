@@ -70,6 +70,8 @@ pub struct Control {
     pub frames: Padded<[AtomicU8; FRAMES]>,
     /// Process id; 0 until the rank has attached.
     pub pid: Padded<AtomicU32>,
+    /// One more than the processor on which the rank last waited for long; 0 before that.
+    pub processor: Padded<AtomicU32>,
     pub counters: Counters,
 }
 
@@ -82,6 +84,7 @@ impl Control {
             doorbell: Padded(AtomicU32::new(0)),
             frames: Padded(core::array::from_fn(|_| AtomicU8::new(0))),
             pid: Padded(AtomicU32::new(0)),
+            processor: Padded(AtomicU32::new(0)),
             counters: Counters::default(),
         }
     }

@@ -29,6 +29,8 @@ pub struct World {
     pub audit: bool,
     /// Since when nothing has happened.
     pub(crate) quiet: crate::pending::Quiet,
+    /// Another rank was last seen waiting for the processor that runs us.
+    pub(crate) shares: bool,
     /// A thread polls the network on behalf of all that wait.
     pub(crate) leader: bool,
     /// Threads that wait for the leader.

@@ -41,6 +41,7 @@ fn bootstrap() -> Result<()> {
         job,
         audit: crate::audit::wanted()?,
         quiet: Default::default(),
+        shares: false,
         leader: false,
         followers: 0,
     });
