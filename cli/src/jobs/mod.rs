@@ -64,19 +64,46 @@ fn listed(job: &Job) -> Value {
     })
 }
 
+/// What the ranks of a job do, in a word or two: "stuck", or their number per state.
+fn summary(job: &Job) -> String {
+    let look = find::open(job).and_then(|view| look(&view, job).map_err(|e| e.to_string()));
+    let Ok(look) = look else { return "?".into() };
+    if look.is_stuck() {
+        return "stuck".into();
+    }
+    let mut words: Vec<(&str, usize)> = Vec::new();
+    for word in look.states.iter().map(word) {
+        match words.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, count)) => *count += 1,
+            None => words.push((word, 1)),
+        }
+    }
+    let words: Vec<_> = words.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    words.join(", ")
+}
+
 /// The list for people.
 fn list(jobs: &[Job]) -> String {
     if jobs.is_empty() {
         return "no jobs of this user run on this machine\n".into();
     }
-    let width = jobs.iter().map(|job| job.id.len()).max().unwrap_or(0).max(3);
-    let mut out = format!("{:<width$}  {:>8}  {:>5}  PROGRAM\n", "JOB", "LAUNCHER", "RANKS");
-    for job in jobs {
-        let number = |n: Option<i64>| n.map_or_else(|| "?".into(), |n| n.to_string());
-        let (launcher, size) =
-            (number(job.launcher.map(i64::from)), number(job.size.map(i64::from)));
-        let _ =
-            writeln!(out, "{:<width$}  {launcher:>8}  {size:>5}  {}", job.id, cut(&job.program));
+    let heads = ["JOB", "LAUNCHER", "RANKS", "STATE"].map(str::to_owned);
+    let number = |n: Option<i64>| n.map_or_else(|| "?".into(), |n| n.to_string());
+    let row = |job: &Job| {
+        let (launcher, size) = (job.launcher.map(i64::from), job.size.map(i64::from));
+        [job.id.clone(), number(launcher), number(size), summary(job)]
+    };
+    let rows: Vec<_> = std::iter::once(heads).chain(jobs.iter().map(row)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths = [0, 1, 2, 3].map(width);
+    let programs =
+        std::iter::once("PROGRAM".to_owned()).chain(jobs.iter().map(|j| cut(&j.program)));
+    let mut out = String::new();
+    for (row, program) in rows.iter().zip(programs) {
+        for (cell, width) in row.iter().zip(widths) {
+            let _ = write!(out, "{cell:<width$}  ");
+        }
+        let _ = writeln!(out, "{program}");
     }
     out
 }
@@ -151,6 +178,10 @@ impl Look {
         if self.whole { diagnose::findings(&self.states) } else { Vec::new() }
     }
 
+    fn is_stuck(&self) -> bool {
+        self.whole && diagnose::is_stuck(&self.states)
+    }
+
     fn text(&self, job: &Job) -> String {
         let launcher = job.launcher.map_or(String::new(), |pid| format!(", launcher {pid}"));
         let mut out = format!("job {}: {} ranks{launcher}\n", job.id, self.ranks.len());
@@ -188,7 +219,7 @@ impl Look {
         let mut value = listed(job);
         value["ranks"] = Value::Array(ranks);
         value["findings"] = json!(self.findings());
-        value["stuck"] = json!(self.whole && diagnose::is_stuck(&self.states));
+        value["stuck"] = json!(self.is_stuck());
         value
     }
 }

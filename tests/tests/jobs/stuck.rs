@@ -168,7 +168,9 @@ fn for_programs_and_in_the_list() {
     let (code, list, _) = hpvm(&["jobs"]);
     let line = list.lines().find(|line| line.split_whitespace().nth(1) == Some(&pid));
     let line = line.unwrap_or_else(|| panic!("no line of {pid} in:\n{list}"));
-    assert!(code == Some(0) && line.contains("stuck recv"), "{line}");
+    assert_eq!(code, Some(0));
+    let words: Vec<_> = line.split_whitespace().collect();
+    assert!(words[2..4] == ["2", "stuck"] && line.ends_with("stuck recv"), "{list}");
     let name = line.split_whitespace().next().expect("a name");
     let (_, by_name, _) = hpvm(&["jobs", name]);
     assert!(by_name.contains(DEADLOCK), "{by_name}");
