@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn remember(_signal: libc::c_int) {
-    INTERRUPTED.store(true, Ordering::Relaxed);
+    INTERRUPTED.store(true, Ordering::Relaxed); // relaxed: a flag that carries nothing else
 }
 
 /// From now on SIGINT and SIGTERM are remembered instead of ending the process.

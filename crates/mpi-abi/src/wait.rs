@@ -98,7 +98,7 @@ impl Entered {
         }
         if beyond > 0 && self.shares {
             self.sleep();
-        } else if beyond == 0 || beyond % between != 0 {
+        } else if beyond == 0 || !beyond.is_multiple_of(between) {
             hpvm_sync::spin_hint();
         } else if beyond <= YIELDS * between {
             // SAFETY: a system call without arguments.

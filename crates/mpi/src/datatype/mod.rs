@@ -22,8 +22,6 @@ mod recipe;
 mod segments;
 mod signature;
 #[cfg(test)]
-mod speed;
-#[cfg(test)]
 mod tests;
 mod walk;
 
@@ -63,6 +61,10 @@ pub struct Datatype {
 
 /// Numbers datatypes for caches. Relaxed suffices: only uniqueness matters.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+fn fresh_id() -> u64 {
+    NEXT_ID.fetch_add(1, Ordering::Relaxed) // relaxed: see above
+}
 
 impl Datatype {
     /// The predefined datatype with this ABI handle value; `None` for any other value,
@@ -244,7 +246,7 @@ impl Datatype {
         };
         let bounds = Bounds::predefined(last, entry.extent, entry.align);
         Arc::new(Datatype {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id: fresh_id(),
             lb: 0,
             ub: entry.extent as i64,
             bounds,
@@ -273,7 +275,7 @@ impl Datatype {
         let layout = Layout { root, size: signature.bytes, extent };
         let dense_at = (layout.is_dense() && layout.size > 0).then_some(layout.root.disp);
         Ok(Arc::new(Datatype {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id: fresh_id(),
             lb,
             ub,
             bounds,

@@ -10,8 +10,6 @@ mod element;
 mod location;
 mod long_double;
 mod quad;
-#[cfg(test)]
-mod speed;
 
 use std::fmt;
 use std::sync::Arc;

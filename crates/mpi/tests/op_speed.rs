@@ -1,8 +1,8 @@
 //! How fast reductions are, beside `memcpy` of the same number of bytes in the same run.
 //!
-//! Run with `cargo test --release -p hpvm-mpi op::speed -- --ignored --nocapture`.
-use super::*;
-use crate::datatype::predefined;
+//! Run with `cargo test --release -p hpvm-mpi --test op_speed -- --ignored --nocapture`.
+use hpvm_mpi::datatype::predefined;
+use hpvm_mpi::op::*;
 use std::hint::black_box;
 use std::time::Instant;
 

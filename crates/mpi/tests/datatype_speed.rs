@@ -1,8 +1,8 @@
 //! How fast packing is, as a fraction of `memcpy` of the same number of bytes in the same run.
 //!
 //! Run with
-//! `cargo test --release -p hpvm-mpi datatype::speed -- --ignored --nocapture --test-threads=1`.
-use super::*;
+//! `cargo test --release -p hpvm-mpi --test datatype_speed -- --ignored --nocapture`.
+use hpvm_mpi::datatype::{Datatype, Order};
 use std::hint::black_box;
 use std::time::Instant;
 
