@@ -22,7 +22,7 @@ fn content(src: Rank, dst: Rank, n: u64, i: usize) -> u8 {
 /// Length of message `n`: mostly small, some in frames.
 fn length(src: Rank, dst: Rank, n: u64) -> usize {
     let mix = (n + u64::from(src * 5 + dst)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-    if mix % 8 == 0 { (mix % 16_000) as usize } else { (mix % 104) as usize }
+    if mix.is_multiple_of(8) { (mix % 16_000) as usize } else { (mix % 104) as usize }
 }
 
 struct Traffic {
