@@ -66,7 +66,14 @@ static void kinds(void)
     CHECK_MPI(MPI_File_set_errhandler(MPI_FILE_NULL, file));
     CHECK_MPI(MPI_File_call_errhandler(MPI_FILE_NULL, MPI_ERR_IO));
     CHECK(calls == 100 && last == MPI_ERR_IO);
+    /* What cannot be opened goes to that handler, whatever the communicator has (14.7). */
+    const char *name = "/nonexistent/file";
+    MPI_File opened;
+    (void)MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &opened);
+    CHECK(calls == 200);
     CHECK_MPI(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
+    CHECK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &opened)
+          != MPI_SUCCESS);
     CHECK_MPI(MPI_Errhandler_free(&file));
     CHECK_MPI(MPI_Session_create_errhandler(on_session, &session));
     CHECK_MPI(MPI_Session_init(MPI_INFO_NULL, session, &s));
@@ -74,7 +81,7 @@ static void kinds(void)
     CHECK(got == session);
     CHECK_MPI(MPI_Errhandler_free(&got));
     CHECK_MPI(MPI_Session_call_errhandler(s, MPI_ERR_OTHER));
-    CHECK(calls == 10100 && last == MPI_ERR_OTHER);
+    CHECK(calls == 10200 && last == MPI_ERR_OTHER);
     CHECK_MPI(MPI_Session_set_errhandler(s, MPI_ERRORS_RETURN));
     CHECK_MPI(MPI_Session_get_errhandler(s, &got));
     CHECK(got == MPI_ERRORS_RETURN);

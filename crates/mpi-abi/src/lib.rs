@@ -24,5 +24,10 @@ use hpvm_mpi::{Class, Error};
 /// What a function of the ABI does that this version does not offer.
 pub fn unsupported(name: &'static str) -> c_int {
     let text = format!("{name} is not available in this version of hpvm");
-    raise::raise_global(name, Error::new(Class::UnsupportedOperation, text))
+    let error = Error::new(Class::UnsupportedOperation, text);
+    // Errors on files go to a handler of their own, which returns unless the program says else.
+    match name.starts_with("MPI_File_") {
+        true => body::errh::raise_file(name, error),
+        false => raise::raise_global(name, error),
+    }
 }

@@ -6,7 +6,7 @@ use crate::body::check::{out, wrong};
 use crate::body::session::on_session;
 use crate::generated::constants::*;
 use crate::object::errhandler::{self, Handler};
-use crate::raise::{anywhere, fatal, on_comm, on_world};
+use crate::raise::{anywhere, fatal, on_comm, on_world, remember};
 use core::ffi::c_int;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
@@ -207,6 +207,21 @@ pub unsafe fn session_call_errhandler(session: MPI_Session, errorcode: c_int) ->
 
 pub unsafe fn win_call_errhandler(win: MPI_Win, _errorcode: c_int) -> c_int {
     on_world("MPI_Win_call_errhandler", |_| Err(no_window(win)))
+}
+
+/// An error of a function on a file that is not open (section 14.7). No guard may be held.
+pub fn raise_file(function: &'static str, error: Error) -> c_int {
+    let handler = *FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    match handler {
+        Handler::Return => remember(error),
+        Handler::File(Some(f)) => {
+            let (mut handle, mut code) = (MPI_FILE_NULL, remember(error));
+            // SAFETY: the program's function for files, and places that live through it.
+            unsafe { f(&mut handle, &mut code) };
+            code
+        }
+        _ => fatal(function, "MPI_FILE_NULL", &error),
+    }
 }
 
 pub unsafe fn file_call_errhandler(file: MPI_File, errorcode: c_int) -> c_int {
