@@ -1,5 +1,6 @@
 //! `hpvm bench`: measure this machine, print tables beside the figures of the papers.
 
+use crate::datatype;
 use crate::error::BenchError;
 use crate::machine::Machine;
 use crate::papers::{self, Figure, Quantity};
@@ -41,6 +42,7 @@ pub enum What {
     Barrier,
     Allreduce,
     Collectives,
+    Datatype,
     Wakeup,
     Startup,
     Floor,
@@ -49,7 +51,7 @@ pub enum What {
 
 impl What {
     /// As they are written on the command line; the same order as the variants.
-    pub const NAMES: [&'static str; 11] = [
+    pub const NAMES: [&'static str; 12] = [
         "latency",
         "bandwidth",
         "rate",
@@ -57,12 +59,13 @@ impl What {
         "barrier",
         "allreduce",
         "collectives",
+        "datatype",
         "wakeup",
         "startup",
         "floor",
         "all",
     ];
-    const VARIANTS: [What; 11] = [
+    const VARIANTS: [What; 12] = [
         What::Latency,
         What::Bandwidth,
         What::Rate,
@@ -70,6 +73,7 @@ impl What {
         What::Barrier,
         What::Allreduce,
         What::Collectives,
+        What::Datatype,
         What::Wakeup,
         What::Startup,
         What::Floor,
@@ -173,6 +177,10 @@ fn steps(plan: &Plan) -> Vec<Step> {
                     }
                 }
             }
+            What::Datatype => {
+                let pace = if plan.quick { "--budget 0.02" } else { "--budget 0.1" };
+                add(part, 2, format!("datatype {pace}"));
+            }
             What::Wakeup => add(part, 2, "wakeup".into()),
             What::Startup => {
                 let counts = plan.ranks.map_or(vec![2, 8, 32], |n| vec![n]);
@@ -271,6 +279,7 @@ fn print(report: &Report) {
         let title = format!("Time of MPI_{}{}", mode[..1].to_uppercase(), &mode[1..]);
         print_curve(report, mode, &title);
     }
+    datatype::print(&report.results);
     print_wakeup(report);
     print_startup(report);
     print_floor(report);
@@ -437,7 +446,7 @@ mod tests {
     fn all_measures_every_part_once() {
         let steps = steps(&plan(What::All, None));
         for part in
-            [What::Latency, What::Bandwidth, What::Rate, What::Idle, What::Wakeup, What::Startup]
+            [What::Latency, What::Bandwidth, What::Rate, What::Idle, What::Datatype, What::Wakeup]
         {
             assert!(steps.iter().any(|s| s.part == part), "{part:?}");
         }

@@ -5,6 +5,7 @@
 //! The measuring itself is in C programs that use nothing but the MPI standard; here they are
 //! launched, their lines of JSON read, and medians, ratios and N1/2 computed.
 
+pub mod datatype;
 pub mod error;
 pub mod evaluate;
 pub mod interrupt;

@@ -24,6 +24,14 @@ pub struct Record {
     /// `wakeup`: the share of a processor that the waiting rank used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_share: Option<f64>,
+    /// `datatype`: what was done (`pack`, `unpack`, `to contiguous`, `to typed`) to which type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op: Option<String>,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub shape: Option<String>,
+    /// `datatype`: throughput as a fraction of that of memcpy of as many bytes in the same run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memcpy_share: Option<f64>,
 }
 
 /// The first line of a run: which library answered.

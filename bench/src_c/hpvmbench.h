@@ -26,8 +26,8 @@ struct options {
     int rank, ranks;
 };
 
-/* Who takes part in a measurement: ranks 0 and 1, or everybody. */
-enum scope { SCOPE_PAIR, SCOPE_ALL };
+/* Who takes part in a measurement: rank 0 alone, ranks 0 and 1, or everybody. */
+enum scope { SCOPE_SELF, SCOPE_PAIR, SCOPE_ALL };
 
 /* One point of a curve. `run` does `iters` repetitions and returns the seconds
  * they took on this rank; it is called on every rank that takes part, with the
@@ -61,6 +61,7 @@ int run_latency(const struct options *opt);
 int run_bandwidth(const struct options *opt);
 int run_rate(const struct options *opt);
 int run_collective(const struct options *opt);
+int run_datatype(const struct options *opt);
 int run_wakeup(const struct options *opt);
 int run_startup(const struct options *opt);
 

@@ -17,6 +17,7 @@ static const struct mode modes[] = {
     {"allreduce", run_collective, 1, "time of MPI_Allreduce"},
     {"allgather", run_collective, 1, "time of MPI_Allgather, size per rank"},
     {"alltoall", run_collective, 1, "time of MPI_Alltoall, size per pair"},
+    {"datatype", run_datatype, 2, "data with gaps: packing beside memcpy, one-way time"},
     {"wakeup", run_wakeup, 2, "time to reach a receiver that has waited"},
     {"startup", run_startup, 1, "initialise and finalise only; to be timed from outside"},
 };

@@ -30,6 +30,8 @@ static void summarise(double *seconds, int count, long iters, struct summary *ou
  * have arrived when it returns, so that no batch times its partner's lateness. */
 static long agree(struct point *p, long iters)
 {
+    if (p->scope == SCOPE_SELF)
+        return iters;
     if (p->scope == SCOPE_ALL) {
         MPI_Bcast(&iters, 1, MPI_LONG, 0, MPI_COMM_WORLD);
         MPI_Barrier(MPI_COMM_WORLD);

@@ -34,7 +34,10 @@ pub fn larger_is_better(unit: &str) -> bool {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub part: &'static str,
+    /// As the record's; of datatypes the operation.
     pub mode: String,
+    /// Of datatypes the type.
+    pub shape: Option<String>,
     pub ranks: u32,
     pub size: u64,
     pub unit: String,
@@ -72,13 +75,16 @@ pub fn steps(parts: &[String], quick: bool) -> Vec<Step> {
     } else {
         "8,64,512,1024,4096,8192,16384,32768,65536,262144,1048576,4194304"
     };
-    let all: [(&'static str, u32, String); 12] = [
+    // More than a hundred points for each candidate: little time for one.
+    let datatype = if quick { "--budget 0.02" } else { "--budget 0.05" };
+    let all: [(&'static str, u32, String); 13] = [
         ("latency", 2, format!("latency {pace} --sizes {latency}")),
         ("bandwidth", 2, format!("bandwidth {pace} --sizes {bandwidth}")),
         ("barrier", 2, format!("barrier {pace}")),
         ("barrier", 4, format!("barrier {pace}")),
         ("allreduce", 2, format!("allreduce {pace} --sizes 8,1024,65536,1048576")),
         ("allreduce", 4, format!("allreduce {pace} --sizes 8,1024,65536")),
+        ("datatype", 2, format!("datatype {datatype}")),
         ("startup", 2, "startup".into()),
         ("startup", 8, "startup".into()),
         ("startup", 32, "startup".into()),
@@ -138,12 +144,12 @@ pub fn alternate(
 impl Row {
     fn empty(part: &'static str, mode: &str, ranks: u32, size: u64, unit: &str) -> Self {
         let (mode, unit) = (mode.to_owned(), unit.to_owned());
-        Self { part, mode, ranks, size, unit, values: Vec::new() }
+        Self { part, mode, ranks, size, unit, shape: None, values: Vec::new() }
     }
 
     fn is_same_point(&self, other: &Self) -> bool {
         let key = |r: &Self| (r.part, r.ranks, r.size);
-        key(self) == key(other) && self.mode == other.mode
+        key(self) == key(other) && self.mode == other.mode && self.shape == other.shape
     }
 }
 
@@ -157,13 +163,16 @@ impl Outcome {
             let row = Row::empty(step.part, "startup", ranks, 0, "s");
             self.put(row, candidate, round, Value { median: s, best: s });
         }
-        for Record { mode, ranks, size, unit, median, min, max, cpu_share, .. } in output.points {
+        for point in output.points {
+            let Record { mode, ranks, size, unit, median, min, max, cpu_share, .. } = point;
             if let Some(share) = cpu_share.map(|share| 100.0 * share) {
                 let row = Row::empty(step.part, "processor", ranks, size, "%");
                 self.put(row, candidate, round, Value { median: share, best: share });
             }
             let best = if larger_is_better(&unit) { max } else { min };
+            let mode = point.op.unwrap_or(mode);
             let row = Row::empty(step.part, &mode, ranks, size, &unit);
+            let row = Row { shape: point.shape, ..row };
             self.put(row, candidate, round, Value { median, best });
         }
     }
@@ -232,6 +241,26 @@ mod tests {
         let outcome = alternate(&[waiting], &[step], 1, &mut Progress::new(1)).unwrap();
         let row = outcome.rows.iter().find(|r| r.mode == "processor").unwrap();
         assert_eq!((row.values[0][0].unwrap().median, row.unit.as_str()), (25.0, "%"));
+    }
+
+    #[test]
+    fn types_and_operations_are_rows_of_their_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let of = |op: &str, shape: &str| {
+            let names = format!("\"mode\":\"datatype\",\"op\":\"{op}\",\"type\":\"{shape}\"");
+            point(2.0).replace("\"mode\":\"latency\"", &names)
+        };
+        let body = [of("pack", "a"), of("pack", "b"), of("unpack", "a")].join("\n");
+        let typed = fake(dir.path(), "typed", &body);
+        let step = Step { part: "datatype", ranks: 2, args: vec!["datatype".into()] };
+        let outcome = alternate(&[typed], &[step], 2, &mut Progress::new(2)).unwrap();
+        let rows: Vec<(&str, Option<&str>, usize)> = outcome
+            .rows
+            .iter()
+            .map(|r| (r.mode.as_str(), r.shape.as_deref(), r.values[0].len()))
+            .collect();
+        let expected = [("pack", Some("a"), 2), ("pack", Some("b"), 2), ("unpack", Some("a"), 2)];
+        assert_eq!(rows, expected);
     }
 
     #[test]

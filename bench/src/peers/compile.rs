@@ -15,7 +15,8 @@ macro_rules! sources {
 type Sources = &'static [(&'static str, &'static str)];
 
 static BENCHMARK: Sources = sources!("src_c":
-    "hpvmbench.h" "main.c" "measure.c" "latency.c" "bandwidth.c" "rate.c" "collective.c" "wakeup.c");
+    "hpvmbench.h" "shapes.h" "main.c" "measure.c" "latency.c" "bandwidth.c" "rate.c"
+    "collective.c" "datatype.c" "shapes.c" "wakeup.c");
 static FLOOR: Sources = sources!("floor": "floor.h" "main.c" "common.c" "pingpong.c" "copy.c");
 
 /// Compiles `hpvmbench` with `mpicc` to `program`.

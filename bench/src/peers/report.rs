@@ -36,6 +36,8 @@ struct Candidate {
 struct Point {
     part: &'static str,
     mode: String,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    shape: Option<String>,
     ranks: u32,
     size: u64,
     unit: String,
@@ -79,6 +81,7 @@ impl Point {
             ahead: ratio.map(|r| (r > 1.0) == larger && r != 1.0),
             part: row.part,
             mode: row.mode,
+            shape: row.shape,
             ranks: row.ranks,
             size: row.size,
             unit: row.unit,
@@ -91,7 +94,8 @@ impl Point {
             ("wakeup", _) => table::pause(self.size),
             _ => table::bytes(self.size),
         };
-        let mut cells = vec![size, self.ranks.to_string()];
+        let mut cells: Vec<String> = self.shape.iter().cloned().collect();
+        cells.extend([size, self.ranks.to_string()]);
         cells.extend(candidates.iter().map(|c| match self.medians.get(&c.name) {
             None => "failed".into(),
             Some(s) => {
@@ -199,11 +203,16 @@ impl Report {
             ("wakeup", _) => "wakeup: processor used by the waiting rank",
             ("idle", _) => "idle: bandwidth beside ranks that only wait",
             ("startup", _) => "startup: launch, init, finalize",
+            ("datatype", "pack") => "datatype: MPI_Pack",
+            ("datatype", "unpack") => "datatype: MPI_Unpack",
+            ("datatype", "to contiguous") => "datatype: one way, gaps at the sender alone",
+            ("datatype", _) => "datatype: one way, gaps at both ends",
             (part, _) => part,
         };
         println!("\n{title}, {}", table::unit(&first.unit));
         let size = if first.part == "wakeup" { "pause" } else { "size" };
-        let mut headings = vec![size, "ranks"];
+        let mut headings = if first.shape.is_some() { vec!["type"] } else { Vec::new() };
+        headings.extend([size, "ranks"]);
         headings.extend(self.candidates.iter().map(|c| c.name.as_str()));
         headings.extend(["ratio", "at best", "best"]);
         let mut t = Table::new(&headings).left_last();
@@ -223,6 +232,7 @@ mod tests {
         Row {
             part: "latency",
             mode: "latency".into(),
+            shape: None,
             ranks: 2,
             size: 8,
             unit: unit.into(),
