@@ -46,7 +46,7 @@ conformance: build ## C programs of tests/conformance on the built library
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- \
 	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
 
-mpi4py-tests: build ## the tests of mpi4py itself, on 1, 2, 3 and 5 ranks (half an hour)
+mpi4py-tests: build ## the tests of mpi4py itself, on 1, 2, 3 and 5 ranks (6 minutes)
 	@scripts/mpi4py tests $(STAGE)
 
 loom: setup ## model checks of the lock-free code
