@@ -6,6 +6,7 @@
 
 use crate::process::Process;
 use crate::protocol::{self, DATA};
+use crate::pt2pt::{Outgoing, pack_part};
 use crate::request::{Operation, ReqId};
 use hpvm_fm::{Head, Rank, Stall, Transport};
 use std::collections::VecDeque;
@@ -133,7 +134,10 @@ impl<T: Transport> Process<T> {
             let sent = self.fm.send(op.dst, head, n as usize, |out| {
                 // SAFETY: the program keeps its buffer of `count` elements until the request
                 // completes; `position + n` is at most their packed size.
-                unsafe { op.ty.pack(op.buf, op.count, stream.position, out) };
+                unsafe {
+                    let m = Outgoing { buf: op.buf, count: op.count, ty: &op.ty };
+                    pack_part(m, stream.position, out);
+                }
             });
             match sent {
                 Ok(()) => stream.position += n,
