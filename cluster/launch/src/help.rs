@@ -40,6 +40,16 @@ const VARIABLES_READ: &[(&str, &str)] = &[
          received, and blocking collectives that do not fit together end with an error that names \
          both sides; slower",
     ),
+    (
+        "HPVM_SINGLE_COPY",
+        "read by the ranks. Whether large messages are read out of the sender's memory (yes), sent \
+         through shared memory (no), or what was faster when a rank tried (auto, the default)",
+    ),
+    (
+        "HPVM_INITIAL_ERRHANDLER",
+        "read by the ranks. The error handler at the start: mpi_errors_are_fatal (the default), \
+         mpi_errors_abort or mpi_errors_return",
+    ),
 ];
 
 const VARIABLES_SET: &[(&str, &str)] = &[
