@@ -328,7 +328,7 @@ fn of_colour(group: &Group, rows: &[u64], colour: u64) -> Arc<Group> {
         .collect();
     // A stable sort keeps the order of ranks among equal keys.
     chosen.sort_by_key(|(key, _)| *key);
-    Group::list(chosen.into_iter().map(|(_, process)| process).collect())
+    group.part(chosen.into_iter().map(|(_, process)| process).collect())
 }
 
 fn split_inter(host: &mut impl Host, comm: &Arc<Comm>, row: [u64; 2]) -> Result<Option<Arc<Comm>>> {

@@ -10,6 +10,9 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub struct Group {
     members: Members,
+    /// A number of the session that it comes from, 0 for none. What is made of a group comes from
+    /// where the group does.
+    origin: u64,
 }
 
 #[derive(Debug)]
@@ -43,7 +46,33 @@ impl Group {
 
     /// `size` consecutive processes of the job.
     pub fn run(first: Rank, size: u32) -> Arc<Group> {
-        Arc::new(Group { members: Members::Run { first, size } })
+        Group::made(Members::Run { first, size }, 0)
+    }
+
+    fn made(members: Members, origin: u64) -> Arc<Group> {
+        Arc::new(Group { members, origin })
+    }
+
+    /// The same members, coming from a session.
+    pub fn from_session(&self, origin: u64) -> Arc<Group> {
+        let members = match &self.members {
+            Members::Run { first, size } => Members::Run { first: *first, size: *size },
+            Members::List { ranks, .. } => {
+                Members::List { ranks: ranks.clone(), places: OnceLock::new() }
+            }
+        };
+        Group::made(members, origin)
+    }
+
+    /// The number of the session that the group comes from; 0 for none.
+    pub fn origin(&self) -> u64 {
+        self.origin
+    }
+
+    /// The given processes, coming from where this group does.
+    pub fn part(&self, ranks: Vec<Rank>) -> Arc<Group> {
+        let group = Group::list(ranks);
+        if self.origin == 0 { group } else { group.from_session(self.origin) }
     }
 
     /// The given processes in this order. The caller made sure that none comes twice.
@@ -53,8 +82,7 @@ impl Group {
         if ranks.iter().enumerate().all(|(i, r)| *r as usize == first as usize + i) {
             return Group::run(first, size);
         }
-        let members = Members::List { ranks: ranks.into(), places: OnceLock::new() };
-        Arc::new(Group { members })
+        Group::made(Members::List { ranks: ranks.into(), places: OnceLock::new() }, 0)
     }
 
     #[inline]
@@ -111,17 +139,17 @@ impl Group {
     /// Members of `self`, then those of `other` that are not in `self`.
     pub fn union(&self, other: &Group) -> Arc<Group> {
         let more = other.processes().filter(|p| self.place(*p).is_none());
-        Group::list(self.processes().chain(more).collect())
+        self.part(self.processes().chain(more).collect())
     }
 
     /// Members of `self` that are in `other`, in the order of `self`.
     pub fn intersection(&self, other: &Group) -> Arc<Group> {
-        Group::list(self.processes().filter(|p| other.place(*p).is_some()).collect())
+        self.part(self.processes().filter(|p| other.place(*p).is_some()).collect())
     }
 
     /// Members of `self` that are not in `other`, in the order of `self`.
     pub fn difference(&self, other: &Group) -> Arc<Group> {
-        Group::list(self.processes().filter(|p| other.place(*p).is_none()).collect())
+        self.part(self.processes().filter(|p| other.place(*p).is_none()).collect())
     }
 
     /// The members at `places`, in that order. `Err(place)`: out of range or named twice.
@@ -135,7 +163,7 @@ impl Group {
             }
             ranks.push(process);
         }
-        Ok(Group::list(ranks))
+        Ok(self.part(ranks))
     }
 
     /// The members that are not at `places`, in order. Errors as for [`Group::incl`].
@@ -180,6 +208,17 @@ mod tests {
         assert_eq!(a.incl(&[4]).unwrap_err(), 4);
         assert_eq!(a.place(7), Some(2));
         assert_eq!(a.place(3), None);
+    }
+
+    #[test]
+    fn the_session_is_inherited() {
+        let a = Group::list(vec![4, 2, 7, 1]).from_session(9);
+        let b = Group::list(vec![1, 9, 4]);
+        for made in [a.union(&b), a.intersection(&b), a.difference(&b), a.incl(&[3]).unwrap()] {
+            assert_eq!(made.origin(), 9);
+        }
+        assert_eq!((b.union(&a).origin(), a.excl(&[0]).unwrap().origin()), (0, 9));
+        assert_eq!(a.compare(&Group::list(vec![4, 2, 7, 1])), Likeness::Identical);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! The library keeps messages of its own; the attached buffer only says how much it may keep, so
 //! that a program sees the limits that it set. Space counts as used until the message has left.
 //!
-//! A buffered send uses the buffer of its communicator, else that of the process. A session's
-//! buffer is kept and given back; communicators do not know their session yet, so they pass it by.
+//! A buffered send uses the buffer of its communicator, else that of the session that the
+//! communicator's group comes from, else that of the process.
 
 use crate::args::CountOut;
 use crate::body::check::{out, wrong};
@@ -113,6 +113,18 @@ enum Owner {
 }
 
 impl Owner {
+    /// Whose buffer a send on `comm` uses.
+    fn of(w: &Entered, comm: &Arc<CommObject>) -> Owner {
+        if comm.extras().buffer.space.is_some() {
+            return Owner::Comm(comm.clone());
+        }
+        let session = MPI_Session(comm.comm.group().origin() as usize);
+        match w.objects.session(session) {
+            Ok(s) if s.buffer.space.is_some() => Owner::Session(session),
+            _ => Owner::Process,
+        }
+    }
+
     fn with<R>(
         &self,
         world: &mut World,
@@ -140,8 +152,7 @@ pub(crate) unsafe fn send(
     dst: Rank,
     tag: i32,
 ) -> Result<()> {
-    let own = comm.extras().buffer.space.is_some();
-    let owner = if own { Owner::Comm(comm.clone()) } else { Owner::Process };
+    let owner = Owner::of(w, comm);
     let bytes = (m.packed_size() as i64).saturating_add(i64::from(MPI_BSEND_OVERHEAD));
     let mut turns = 0;
     while !owner.with(w, |a, requests| a.fits(requests, bytes))? {

@@ -246,6 +246,8 @@ pub unsafe fn group_from_session_pset(
         out("newgroup", newgroup)?;
         // SAFETY: the caller's promise.
         let group = set(w, &unsafe { string("pset_name", pset_name)? })?;
+        // Communicators of this group use the session's buffer.
+        let group = group.from_session(session.0 as u64);
         // SAFETY: checked above.
         unsafe { *newgroup = w.objects.add_group(group)? };
         Ok(())

@@ -20,7 +20,7 @@ use crate::raise::on_comm;
 use crate::runtime::Entered;
 use core::ffi::c_int;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::{Class, Comm, Error, Group, build};
+use hpvm_mpi::{Class, Comm, Error, build};
 use std::sync::Arc;
 
 pub unsafe fn topo_test(comm: MPI_Comm, status: *mut c_int) -> c_int {
@@ -63,7 +63,8 @@ unsafe fn create(
     let made = match members == old.comm.size() {
         true => Some(build::dup(w, &old.comm)?),
         false => {
-            let group = Group::list(old.comm.group().processes().take(members as usize).collect());
+            let all = old.comm.group();
+            let group = all.part(all.processes().take(members as usize).collect());
             build::create(w, &old.comm, &group)?
         }
     };
