@@ -14,23 +14,33 @@ pub struct Error {
     pub class: Class,
     /// Cause, offending value and remedy. Empty when the class says it all.
     pub text: Cow<'static, str>,
+    /// What a function of the program returned: calls return that very code, which may be one
+    /// that the program added.
+    returned: Option<i32>,
 }
 
 impl Error {
     /// An error of `class` explained by `text`.
     pub fn new(class: Class, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { class, text: text.into() }
+        Self { class, text: text.into(), returned: None }
     }
 
-    /// The ABI number of the error's class.
+    /// The error of a function of the program that returned `code`, of class [`Class::Other`] when
+    /// the code is none of the predefined ones.
+    pub fn returned(code: i32, text: impl Into<Cow<'static, str>>) -> Self {
+        let class = Class::from_code(code).unwrap_or(Class::Other);
+        Self { class, text: text.into(), returned: Some(code) }
+    }
+
+    /// What a call returns: the ABI number of the class, or the program's own code.
     pub fn code(&self) -> i32 {
-        self.class.code()
+        self.returned.unwrap_or_else(|| self.class.code())
     }
 }
 
 impl From<Class> for Error {
     fn from(class: Class) -> Self {
-        Self { class, text: Cow::Borrowed("") }
+        Self::new(class, "")
     }
 }
 
@@ -187,6 +197,14 @@ mod tests {
         }
         assert_eq!(Class::from_code(63), None);
         assert_eq!(Class::from_code(-1), None);
+    }
+
+    #[test]
+    fn a_code_of_the_program_stays() {
+        let own = Error::returned(LASTCODE + 2, "");
+        assert_eq!((own.class, own.code()), (Class::Other, LASTCODE + 2));
+        let known = Error::returned(Class::Dims.code(), "");
+        assert_eq!((known.class, known.code()), (Class::Dims, Class::Dims.code()));
     }
 
     #[test]

@@ -71,8 +71,8 @@ fn bad_key(keyval: c_int) -> Error {
 
 /// The error of a function of the program that did not return `MPI_SUCCESS`.
 fn refused(what: &str, keyval: c_int, code: c_int) -> Error {
-    let class = Class::from_code(code).unwrap_or(Class::Other);
-    wrong(class, format!("the {what} function of attribute key {keyval} returned code {code}"))
+    let text = format!("the {what} function of attribute key {keyval} returned code {code}");
+    Error::returned(code, text)
 }
 
 fn call_delete(w: &mut Entered, handle: usize, attribute: &Attribute) -> Result<()> {

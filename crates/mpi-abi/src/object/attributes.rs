@@ -3,7 +3,7 @@
 use crate::generated::constants::*;
 use core::ffi::c_void;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The kinds of object that carry attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,6 +102,16 @@ impl Attributes {
 struct Keys {
     next: i32,
     live: HashMap<i32, Arc<Key>>,
+    /// Freed by the program, yet there until no attribute refers to them (section 7.7.2): programs
+    /// delete such attributes by a copy of the number.
+    freed: HashMap<i32, Weak<Key>>,
+}
+
+impl Keys {
+    fn find(&self, number: i32, holder: Holder) -> Option<Arc<Key>> {
+        let freed = || self.freed.get(&number).and_then(Weak::upgrade);
+        self.live.get(&number).cloned().or_else(freed).filter(|key| key.holder == holder)
+    }
 }
 
 static KEYS: Mutex<Option<Keys>> = Mutex::new(None);
@@ -111,7 +121,7 @@ const FIRST_KEY: i32 = 0x1000;
 
 fn with_keys<R>(f: impl FnOnce(&mut Keys) -> R) -> R {
     let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
-    f(keys.get_or_insert_with(|| Keys { next: FIRST_KEY, live: HashMap::new() }))
+    f(keys.get_or_insert_with(|| Keys { next: FIRST_KEY, ..Keys::default() }))
 }
 
 /// Registers a key.
@@ -124,16 +134,19 @@ pub fn create_key(key: Key) -> i32 {
     })
 }
 
-/// The key of a number, for use with `holder`.
+/// The key of a number, for use with `holder`: one that was not freed, or that attributes use.
 pub fn find_key(number: i32, holder: Holder) -> Option<Arc<Key>> {
-    with_keys(|k| k.live.get(&number).filter(|key| key.holder == holder).cloned())
+    with_keys(|k| k.find(number, holder))
 }
 
-/// The number means nothing from now on; attributes that use the key keep it.
+/// Frees a key, which attributes that use it keep alive; `false` when there is none.
 pub fn free_key(number: i32, holder: Holder) -> bool {
-    with_keys(|k| match k.live.get(&number) {
-        Some(key) if key.holder == holder => k.live.remove(&number).is_some(),
-        _ => false,
+    with_keys(|k| {
+        let Some(key) = k.find(number, holder) else { return false };
+        k.live.remove(&number);
+        k.freed.retain(|_, key| key.strong_count() > 0);
+        k.freed.insert(number, Arc::downgrade(&key));
+        true
     })
 }
 

@@ -18,6 +18,13 @@ pub struct Failed {
     error: Error,
 }
 
+impl Failed {
+    /// An error that belongs to the communicator of a context.
+    pub(super) fn of(context: Option<u32>, error: Error) -> Failed {
+        Failed { context, error }
+    }
+}
+
 impl From<Error> for Failed {
     fn from(error: Error) -> Failed {
         Failed { context: None, error }
@@ -199,8 +206,8 @@ unsafe fn conclude(w: &mut Entered, place: *mut MPI_Request) -> Result<End> {
 /// The error that a function of the program returned.
 pub(super) fn failed_callback(code: c_int) -> Option<Error> {
     (code != MPI_SUCCESS).then(|| {
-        let class = Class::from_code(code).unwrap_or(Class::Other);
-        wrong(class, format!("a function of a generalised request returned error code {code}"))
+        let text = format!("a function of a generalised request returned error code {code}");
+        Error::returned(code, text)
     })
 }
 
