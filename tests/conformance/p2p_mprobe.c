@@ -40,6 +40,14 @@ static void receive_crosswise(int from, int size)
     free(data);
 }
 
+static int handled;
+
+static void count_call(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    handled++;
+}
+
 int main(int argc, char **argv)
 {
     static const int sizes[] = { 0, 1, 16, 2000, 30000, 250000 };
@@ -75,5 +83,20 @@ int main(int argc, char **argv)
     CHECK_CLASS(MPI_Mrecv(in, 1, MPI_INT, &message, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
     CHECK_EQ(in[1], 99);
     CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    /* It goes to the error handler of the message's communicator. */
+    MPI_Comm own;
+    int calls = 0;
+    MPI_Errhandler handler;
+    CHECK_MPI(MPI_Comm_dup(MPI_COMM_SELF, &own));
+    CHECK_MPI(MPI_Comm_create_errhandler(count_call, &handler));
+    CHECK_MPI(MPI_Comm_set_errhandler(own, handler));
+    CHECK_MPI(MPI_Isend(pair, 2, MPI_INT, 0, 0, own, &request));
+    CHECK_MPI(MPI_Mprobe(0, 0, own, &message, MPI_STATUS_IGNORE));
+    calls = handled;
+    CHECK_CLASS(MPI_Mrecv(in, 1, MPI_INT, &message, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+    CHECK_EQ(handled, calls + 1);
+    CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK_MPI(MPI_Errhandler_free(&handler));
+    CHECK_MPI(MPI_Comm_free(&own));
     return check_finish();
 }

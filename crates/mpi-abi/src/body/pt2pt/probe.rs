@@ -1,12 +1,13 @@
 //! Probes, plain and matched (section 3.8).
 
+use super::complete::{Failed, on_requests};
 use super::status::store;
 use crate::body::check::{self, out, wrong};
 use crate::generated::constants::*;
 use crate::object::comm::CommObject;
 use crate::object::request::handle;
 use crate::object::too_many;
-use crate::raise::{on_comm, on_world};
+use crate::raise::on_comm;
 use crate::runtime::{Entered, World};
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::error::Result;
@@ -196,6 +197,25 @@ unsafe fn begin(
     }
 }
 
+/// Runs the body of a call on a message; its errors go to the handler of the message's
+/// communicator.
+///
+/// # Safety
+/// `message` is null or a place of the program's.
+unsafe fn on_message(
+    function: &'static str,
+    message: *const MPI_Message,
+    body: impl FnOnce(&mut Entered) -> Result<()>,
+) -> c_int {
+    on_requests(function, |w| {
+        // SAFETY: the caller's promise.
+        let named = unsafe { message.as_ref() };
+        let of = named.and_then(|m| w.objects.messages.get(m.0));
+        let context = of.map(|(object, _)| object.comm.base_context());
+        body(w).map_err(|error| Failed::of(context, error))
+    })
+}
+
 pub unsafe fn mrecv(
     buf: *mut c_void,
     count: MPI_Count,
@@ -203,13 +223,13 @@ pub unsafe fn mrecv(
     message: *mut MPI_Message,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_world("MPI_Mrecv", |w| {
-        // SAFETY: the caller's promises; we wait below.
-        unsafe {
+    // SAFETY: the caller's promises; we wait below.
+    unsafe {
+        on_message("MPI_Mrecv", message, |w| {
             let id = begin(w, buf, count, datatype, message)?;
             super::recv::finish(w, id, status)
-        }
-    })
+        })
+    }
 }
 
 pub unsafe fn imrecv(
@@ -219,7 +239,7 @@ pub unsafe fn imrecv(
     message: *mut MPI_Message,
     request: *mut MPI_Request,
 ) -> c_int {
-    on_world("MPI_Imrecv", |w| {
+    let body = |w: &mut Entered| {
         out("request", request)?;
         // SAFETY: the program keeps its buffer until the request completes.
         let id = unsafe { begin(w, buf, count, datatype, message)? };
@@ -227,5 +247,7 @@ pub unsafe fn imrecv(
         // SAFETY: checked above.
         unsafe { *request = handle(id) };
         Ok(())
-    })
+    };
+    // SAFETY: the caller's promise.
+    unsafe { on_message("MPI_Imrecv", message, body) }
 }
