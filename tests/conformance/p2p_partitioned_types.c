@@ -66,6 +66,35 @@ static void order(void)
         CHECK_MPI(MPI_Request_free(&requests[i]));
 }
 
+/* Less comes than there is room for: the status says how much. */
+static void less(void)
+{
+    int right = (check_rank + 1) % check_size, left = (check_rank + check_size - 1) % check_size;
+    int out[6], in[16], count = -1;
+    MPI_Request requests[2];
+    MPI_Status status;
+    CHECK_MPI(MPI_Psend_init(out, 3, 2, MPI_INT, right, 4, MPI_COMM_WORLD, MPI_INFO_NULL,
+                             &requests[0]));
+    CHECK_MPI(MPI_Precv_init(in, 4, 4, MPI_INT, left, 4, MPI_COMM_WORLD, MPI_INFO_NULL,
+                             &requests[1]));
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 6; i++)
+            out[i] = 100 * check_rank + 10 * round + i;
+        memset(in, 0xff, sizeof in);
+        CHECK_MPI(MPI_Startall(2, requests));
+        CHECK_MPI(MPI_Pready_range(0, 2, requests[0]));
+        CHECK_MPI(MPI_Wait(&requests[1], &status));
+        CHECK_MPI(MPI_Get_count(&status, MPI_INT, &count));
+        CHECK_EQ(count, 6);
+        CHECK(status.MPI_SOURCE == left && status.MPI_TAG == 4);
+        for (int i = 0; i < 16; i++)
+            CHECK_EQ(in[i], i < 6 ? 100 * left + 10 * round + i : -1);
+        CHECK_MPI(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    }
+    CHECK_MPI(MPI_Request_free(&requests[0]));
+    CHECK_MPI(MPI_Request_free(&requests[1]));
+}
+
 static void nobody(void)
 {
     int data[4] = { 1, 2, 3, 4 }, flag = 0;
@@ -131,6 +160,7 @@ int main(int argc, char **argv)
     exchange(21, MPI_INT, 1, INTS / 21, 3, triple, 2, INTS / 21);
     exchange(5, triple, 2, INTS / 35, 3, spread, 2, INTS / 3);
     order();
+    less();
     nobody();
     if (argc > 1 && !strcmp(argv[1], "strict"))
         wrong_calls();

@@ -255,7 +255,12 @@ impl Partitioned {
             let pattern = Pattern { src, tag: (tag as i32).wrapping_add_unsigned(i) };
             parts.push(self.receive(process, whole, pattern, u64::from(i) * bytes, bytes));
         }
-        if bytes * u64::from(theirs) > capacity {
+        let coming = bytes * u64::from(theirs);
+        // The sender may send less than there is room for.
+        if let Some(r) = process.requests_mut().get_mut(whole) {
+            r.status.bytes = coming.min(capacity);
+        }
+        if coming > capacity {
             let text = format!(
                 "{theirs} partitions of {bytes} bytes are coming for a buffer of {capacity} bytes"
             );
