@@ -43,9 +43,13 @@ fn fill(nodes: c_int, dims: &mut [c_int]) -> Result<()> {
     Ok(())
 }
 
-/// `n` as a product of `parts` factors in non-increasing order, the largest as small as possible,
-/// then the second, and so on.
+/// `n` as a product of `parts` factors in non-increasing order, with the least difference between
+/// the largest and the smallest. Among equals the smallest is as large as possible, then the
+/// largest as small as possible, then the second, and so on.
 fn balanced(n: u32, parts: usize) -> Vec<u32> {
+    if parts == 0 {
+        return Vec::new();
+    }
     let mut divisors = Vec::new();
     let mut d = 1;
     while d <= n / d {
@@ -56,31 +60,49 @@ fn balanced(n: u32, parts: usize) -> Vec<u32> {
     }
     divisors.sort_unstable();
     divisors.dedup();
-    let mut factors = Vec::with_capacity(parts);
-    Search { divisors, dead: HashSet::new() }.split(n, parts, n, &mut factors);
-    factors
+    let power = |d: u32| u64::from(d).saturating_pow(parts as u32);
+    // The largest factor is at least the root of `n`, and the smallest at most.
+    let ceiling = divisors.iter().copied().find(|d| power(*d) >= u64::from(n)).unwrap_or(n);
+    let mut best: Option<(u32, Vec<u32>)> = None;
+    for i in (0..divisors.len()).rev().filter(|i| power(divisors[*i]) <= u64::from(n)) {
+        let least = divisors[i];
+        if best.as_ref().is_some_and(|(spread, _)| ceiling - least >= *spread) {
+            break;
+        }
+        let mut factors = Vec::with_capacity(parts);
+        let mut search = Search { divisors: &divisors[i..], least, dead: HashSet::new() };
+        if search.split(n, parts, n, &mut factors) {
+            let spread = factors[0] - factors[parts - 1];
+            if best.as_ref().is_none_or(|(least, _)| spread < *least) {
+                best = Some((spread, factors));
+            }
+        }
+    }
+    best.map_or_else(Vec::new, |(_, factors)| factors)
 }
 
-struct Search {
-    divisors: Vec<u32>,
+/// The split with the smallest largest factor, then the smallest second, and so on, among those
+/// without factors below `least`.
+struct Search<'a> {
+    /// From `least` on.
+    divisors: &'a [u32],
+    least: u32,
     /// What can't be split: the number, the parts left and the largest factor allowed.
     dead: HashSet<(u32, usize, u32)>,
 }
 
-impl Search {
+impl Search<'_> {
     fn split(&mut self, n: u32, parts: usize, most: u32, factors: &mut Vec<u32>) -> bool {
-        if n == 1 {
+        if n == 1 && (parts == 0 || self.least == 1) {
             factors.resize(factors.len() + parts, 1);
             return true;
         }
-        if parts == 0 || self.dead.contains(&(n, parts, most)) {
+        let too_small = u64::from(self.least).saturating_pow(parts as u32) > u64::from(n);
+        if parts == 0 || too_small || self.dead.contains(&(n, parts, most)) {
             return false;
         }
-        for i in 0..self.divisors.len() {
-            let d = self.divisors[i];
-            if d > most || d > n {
-                break;
-            }
+        let divisors = self.divisors;
+        for &d in divisors.iter().take_while(|d| **d <= most && **d <= n) {
             // The other factors are no larger, so `d` to the power of `parts` must reach `n`.
             if !n.is_multiple_of(d) || u64::from(d).saturating_pow(parts as u32) < u64::from(n) {
                 continue;
@@ -108,6 +130,7 @@ mod tests {
         assert_eq!(balanced(16, 3), [4, 2, 2]);
         assert_eq!(balanced(7, 3), [7, 1, 1]);
         assert_eq!(balanced(1, 4), [1, 1, 1, 1]);
+        assert_eq!(balanced(7488, 3), [26, 18, 16]); // not 24 x 24 x 13
         assert_eq!(balanced(2_147_483_647, 2), [2_147_483_647, 1]);
         assert_eq!(balanced(1 << 30, 30), [2; 30]);
         // The number below 2^31 with the most divisors, 1536.
@@ -131,9 +154,12 @@ mod tests {
             }
             list
         }
-        for n in 1..200 {
+        for n in (1..200).chain([5040, 7488]) {
             for parts in 1..5 {
-                assert_eq!(Some(balanced(n, parts)), all(n, parts, n).into_iter().min());
+                let order =
+                    |f: &Vec<u32>| (f[0] - f[parts - 1], u32::MAX - f[parts - 1], f.clone());
+                let all = all(n, parts, n).into_iter();
+                assert_eq!(Some(balanced(n, parts)), all.min_by_key(order));
             }
         }
     }
