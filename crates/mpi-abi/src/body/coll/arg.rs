@@ -37,6 +37,44 @@ impl<B: Copy> Vector<'_, B> {
     }
 }
 
+/// The address of a buffer for either direction.
+pub trait Address: Copy {
+    fn address(self) -> *const u8;
+}
+
+impl Address for *const u8 {
+    fn address(self) -> *const u8 {
+        self
+    }
+}
+
+impl Address for *mut u8 {
+    fn address(self) -> *const u8 {
+        self.cast_const()
+    }
+}
+
+/// A buffer with a block for every peer.
+pub trait Blocks {
+    /// Where block `i` starts, and its packed bytes.
+    fn block(&self, i: usize) -> (*const u8, i64);
+}
+
+impl<B: Address> Blocks for Vector<'_, B> {
+    fn block(&self, i: usize) -> (*const u8, i64) {
+        let away = self.displs[i].wrapping_mul(self.ty.extent());
+        let start = self.buf.address().wrapping_offset(away as isize);
+        (start, self.counts[i].saturating_mul(self.ty.size()))
+    }
+}
+
+impl<B: Address> Blocks for Typed<B> {
+    fn block(&self, i: usize) -> (*const u8, i64) {
+        let start = self.buf.address().wrapping_offset(self.displs[i] as isize);
+        (start, self.counts[i].saturating_mul(self.types[i].size()))
+    }
+}
+
 /// What a process does in a rooted operation.
 #[derive(Clone, Copy)]
 pub struct Part {
@@ -76,6 +114,14 @@ pub fn apart(send: *const u8, recv: *const u8, bytes: i64) -> Result<()> {
         return Err(wrong(Class::Buffer, text));
     }
     Ok(())
+}
+
+/// Refuses the same block for the input and the output of one of `n` peers.
+pub fn blocks_apart(send: &impl Blocks, recv: &impl Blocks, n: usize) -> Result<()> {
+    (0..n).try_for_each(|i| {
+        let ((from, bytes), (to, room)) = (send.block(i), recv.block(i));
+        apart(from, to, bytes.min(room))
+    })
 }
 
 impl<'a> Call<'a> {

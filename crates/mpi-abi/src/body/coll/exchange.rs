@@ -1,6 +1,6 @@
 //! Barrier, allgather and alltoall (sections 6.3, 6.7 and 6.8).
 
-use super::arg::{In, InV, InW, Out, OutV, OutW, apart};
+use super::arg::{Blocks, In, InV, InW, Out, OutV, OutW, apart, blocks_apart};
 use super::{Call, forms};
 use crate::args::{Counts, Displs};
 use crate::generated::constants::*;
@@ -66,7 +66,12 @@ unsafe fn allgather_plan(c: Call<'_>, send: Out, recv: In) -> Result<Plan> {
 unsafe fn allgatherv_plan(c: Call<'_>, send: Out, recv: InV) -> Result<Plan> {
     // SAFETY: the arrays have an element for every peer.
     let recv = unsafe { c.recv_v(recv, c.peers())? };
-    Ok(c.plan().allgatherv(sent(c, send)?, recv.varied()))
+    let send = sent(c, send)?;
+    if let (Some(send), false) = (send, c.comm().is_inter()) {
+        let (own, bytes) = recv.block(c.comm().rank() as usize);
+        apart(send.buf, own, bytes.min(send.packed_size() as i64))?;
+    }
+    Ok(c.plan().allgatherv(send, recv.varied()))
 }
 
 unsafe fn alltoall_plan(c: Call<'_>, send: Out, recv: In) -> Result<Plan> {
@@ -87,6 +92,9 @@ unsafe fn alltoallv_plan(c: Call<'_>, send: OutV, recv: InV) -> Result<Plan> {
         // SAFETY: as above.
         false => Some(unsafe { c.send_v(send, n)? }),
     };
+    if let Some(send) = &send {
+        blocks_apart(send, &recv, n)?;
+    }
     Ok(c.plan().alltoallv(send.as_ref().map(|v| v.varied()), recv.varied()))
 }
 
@@ -99,5 +107,8 @@ unsafe fn alltoallw_plan(c: Call<'_>, send: OutW, recv: InW) -> Result<Plan> {
         // SAFETY: as above.
         false => Some(unsafe { c.send_w(send, n)? }),
     };
+    if let Some(send) = &send {
+        blocks_apart(send, &recv, n)?;
+    }
     Ok(c.plan().alltoallw(send, recv))
 }

@@ -1,6 +1,6 @@
 //! Broadcast, gather and scatter (sections 6.4 to 6.6).
 
-use super::arg::{In, InV, Out, OutV, apart};
+use super::arg::{Blocks, In, InV, Out, OutV, apart};
 use super::{Call, forms};
 use crate::args::{Counts, Displs};
 use crate::generated::constants::*;
@@ -71,6 +71,10 @@ unsafe fn gatherv_plan(c: Call<'_>, send: Out, recv: InV, root: c_int) -> Result
     // SAFETY: at the root the arrays have an element for every peer.
     let recv = part.is_root.then(|| unsafe { c.recv_v(recv, c.peers()) }).transpose()?;
     let send = gathered(c, send, part.is_leaf, part.may_be_in_place())?;
+    if let (Some(send), Some(recv)) = (send, &recv) {
+        let (own, bytes) = recv.block(c.comm().rank() as usize);
+        apart(send.buf, own, bytes.min(send.packed_size() as i64))?;
+    }
     Ok(c.plan().gatherv(part.root, send, recv.as_ref().map(|v| v.varied())))
 }
 
@@ -96,5 +100,9 @@ unsafe fn scatterv_plan(c: Call<'_>, send: OutV, recv: In, root: c_int) -> Resul
         true => None,
         false => Some(c.recv(recv)?),
     };
+    if let (Some(send), Some(recv)) = (&send, recv) {
+        let (own, bytes) = send.block(c.comm().rank() as usize);
+        apart(own, recv.buf, bytes)?;
+    }
     Ok(c.plan().scatterv(part.root, send.as_ref().map(|v| v.varied()), recv))
 }
