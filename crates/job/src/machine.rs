@@ -1,6 +1,7 @@
 //! What kind of machine this is, and where the tables that were measured on it lie.
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::PathBuf;
 
 /// What measured thresholds depend on.
@@ -16,12 +17,11 @@ pub struct Machine {
 impl Machine {
     /// Asks the running system; what it does not tell is "unknown".
     pub fn here() -> Machine {
-        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-        let kernel = read("/proc/sys/kernel/osrelease").trim().to_owned();
+        let kernel = beginning("/proc/sys/kernel/osrelease").trim().to_owned();
         // SAFETY: sysconf takes a number and touches no memory of ours.
         let processors = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
         Machine {
-            cpu: cpu_model(&read("/proc/cpuinfo")).unwrap_or_else(|| "unknown".into()),
+            cpu: cpu_model(&beginning("/proc/cpuinfo")).unwrap_or_else(|| "unknown".into()),
             processors: usize::try_from(processors).unwrap_or(1).max(1),
             kernel: if kernel.is_empty() { "unknown".into() } else { kernel },
         }
@@ -42,6 +42,14 @@ impl Machine {
         key.truncate(200);
         key
     }
+}
+
+/// The first kilobytes of a file; nothing where it cannot be read. `/proc/cpuinfo` is made for all
+/// processors, which takes long on large machines, while the first one is all that is asked for.
+fn beginning(path: &str) -> String {
+    let mut text = [0; 4096];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut text));
+    String::from_utf8_lossy(&text[..read.unwrap_or(0)]).into_owned()
 }
 
 /// x86 calls it `model name`; ARM kernels give an implementer and a part number only.
@@ -82,6 +90,15 @@ pub enum TableSource {
 }
 
 impl TableSettings {
+    /// Asks `variable` for each of them.
+    pub fn of(variable: impl Fn(&str) -> Option<OsString>) -> TableSettings {
+        TableSettings {
+            named: variable("HPVM_TABLES"),
+            cache: variable("XDG_CACHE_HOME"),
+            home: variable("HOME"),
+        }
+    }
+
     /// Where to look.
     pub fn source(&self, machine: &Machine) -> TableSource {
         match &self.named {
@@ -97,7 +114,8 @@ impl TableSettings {
         let absolute = |name: &Option<OsString>| {
             name.as_ref().map(PathBuf::from).filter(|path| path.is_absolute())
         };
-        let folder = absolute(&self.cache).or_else(|| Some(absolute(&self.home)?.join(".cache")))?;
+        let folder =
+            absolute(&self.cache).or_else(|| Some(absolute(&self.home)?.join(".cache")))?;
         Some(folder.join("hpvm").join(format!("tables-{}", machine.key())))
     }
 }

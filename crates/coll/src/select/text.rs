@@ -327,7 +327,10 @@ mod tests {
     #[test]
     fn mistakes_are_named_with_line_and_word() {
         refused("", "line 1: nothing but comments");
-        refused("bcast any any binomial", "line 1: 'bcast any any binomial': expected 'hpvm-tables");
+        refused(
+            "bcast any any binomial",
+            "line 1: 'bcast any any binomial': expected 'hpvm-tables",
+        );
         refused("hpvm-tables 2\n", "line 1: 'hpvm-tables 2'");
         let bad = |rule: &str, expected: &str| refused(&format!("{HEAD}\n\n{rule}\n"), expected);
         bad("barrier any any tree", "line 3: 'barrier': no collective");
