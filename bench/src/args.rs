@@ -1,10 +1,12 @@
-//! The arguments of `hpvm bench` and `hpvm bench peers`.
+//! The arguments of `hpvm bench`, `hpvm bench peers` and `hpvm tune`.
 
 use crate::error::BenchError;
 use crate::evaluate::{self, What};
 use crate::peers;
 use crate::target::Target;
+use crate::tune;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use hpvm_job::machine::{Machine, TableSettings};
 use std::path::PathBuf;
 
 const ABOUT: &str = "Measure this machine's message passing, beside the figures of 1995 to 2000";
@@ -70,6 +72,59 @@ fn peers_command() -> Command {
                 .help("Measure these parts alone"),
         )
         .args(common_args())
+}
+
+/// The `tune` subcommand.
+pub fn tune_command() -> Command {
+    Command::new("tune")
+        .about("Measure the algorithms of collectives on this machine and use the best from now on")
+        .long_about(
+            "Measure the algorithms of collectives (allreduce, bcast, reduce, allgather, alltoall) \
+             on this machine, and write tables that make jobs use the best from now on. An \
+             algorithm replaces the built-in choice only where it is faster by 5 %. Jobs find the \
+             file by CPU, number of processors and kernel; HPVM_TABLES names another one, and \
+             HPVM_TABLES= asks for the built-in tables. Takes about a minute, with --quick some \
+             seconds; keep the machine quiet meanwhile.",
+        )
+        .arg(
+            Arg::new("ranks")
+                .short('n')
+                .long("ranks")
+                .value_name("RANKS")
+                .value_delimiter(',')
+                .value_parser(value_parser!(u32).range(2..=4096))
+                .help("Numbers of ranks to measure [default: 2,4,8]"),
+        )
+        .arg(
+            Arg::new("output")
+                .short('o')
+                .long("output")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Write the tables there [default: where jobs look, see hpvm info]"),
+        )
+        .args(common_args().into_iter().filter(|arg| arg.get_id() != "json"))
+}
+
+/// What `hpvm tune` shall do.
+pub fn tune(matches: &ArgMatches) -> Result<tune::Plan, BenchError> {
+    let mut ranks: Vec<u32> = match matches.get_many::<u32>("ranks") {
+        Some(given) => given.copied().collect(),
+        None => vec![2, 4, 8],
+    };
+    ranks.sort_unstable();
+    ranks.dedup();
+    let settings = TableSettings::of(|name| std::env::var_os(name));
+    let named = matches.get_one::<PathBuf>("output").cloned();
+    let elsewhere = settings.named.as_ref().filter(|_| named.is_none());
+    let overridden = elsewhere.map(|name| name.to_string_lossy().into_owned());
+    let output = named.or_else(|| settings.cache_file(&Machine::here()));
+    let output = output.ok_or_else(|| BenchError::Argument {
+        token: "--output".into(),
+        reason: "neither XDG_CACHE_HOME nor HOME says where the tables belong: name a file".into(),
+    })?;
+    let quick = matches.get_flag("quick");
+    Ok(tune::Plan { target: own_target(matches)?, ranks, quick, output, overridden })
 }
 
 fn common_args() -> Vec<Arg> {
@@ -161,6 +216,7 @@ mod tests {
     #[test]
     fn the_command_is_well_formed() {
         command().debug_assert();
+        tune_command().debug_assert();
     }
 
     #[test]
@@ -172,6 +228,16 @@ mod tests {
         let plan = peers(m.subcommand().unwrap().1).unwrap();
         assert_eq!((plan.repeat, plan.peers.len()), (3, 2));
         assert_eq!(plan.parts.len(), peers::PART_NAMES.len());
+    }
+
+    #[test]
+    fn tunes_each_number_of_ranks_once() {
+        let words = ["tune", "--quick", "-n", "8,2,8", "-o", "file"];
+        let plan = tune(&tune_command().get_matches_from(words)).unwrap();
+        assert!(plan.quick && plan.ranks == [2, 8] && plan.overridden.is_none());
+        assert_eq!(plan.output, PathBuf::from("file"));
+        assert!(tune_command().try_get_matches_from(["tune", "-n", "1,2"]).is_err());
+        assert!(tune_command().try_get_matches_from(["tune", "--json"]).is_err());
     }
 
     #[test]

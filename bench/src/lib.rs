@@ -1,7 +1,8 @@
-//! `hpvm bench`: runs the measurements of `src_c/` on an installed hpvm, prints them beside the
-//! figures of the papers of 1996 to 2000, and compares hpvm with other MPIs in one run.
+//! `hpvm bench` and `hpvm tune`. The first runs the measurements of `src_c/` on an installed hpvm, prints them beside the
+//! figures of the papers of 1996 to 2000, and compares hpvm with other MPIs in one run; the second writes what it
+//! measured where the library finds it.
 //!
-//! This crate is the body of a command: [`run`] prints, and catches Ctrl-C while it runs.
+//! This crate is the body of two commands: [`run`] and [`run_tune`] print, and catch Ctrl-C while they run.
 //! The measuring itself is in C programs that use nothing but the MPI standard; here they are
 //! launched, their lines of JSON read, and medians, ratios and N1/2 computed.
 
@@ -17,10 +18,11 @@ pub mod record;
 pub mod stats;
 pub mod table;
 pub mod target;
+pub mod tune;
 
 mod args;
 
-pub use args::command;
+pub use args::{command, tune_command};
 pub use error::BenchError;
 
 /// Runs `hpvm bench` with arguments that [`command`] has parsed, and returns the exit code:
@@ -31,10 +33,20 @@ pub fn run(matches: &clap::ArgMatches) -> i32 {
         Some(("peers", sub)) => args::peers(sub).and_then(|plan| peers::run(&plan)),
         _ => args::evaluate(matches).and_then(|plan| evaluate::run(&plan)),
     };
+    exit_code("hpvm bench", outcome)
+}
+
+/// Runs `hpvm tune` with arguments that [`tune_command`] has parsed; exit codes as of [`run`].
+pub fn run_tune(matches: &clap::ArgMatches) -> i32 {
+    interrupt::install();
+    exit_code("hpvm tune", args::tune(matches).and_then(|plan| tune::run(&plan)))
+}
+
+fn exit_code(command: &str, outcome: Result<(), BenchError>) -> i32 {
     match outcome {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("hpvm bench: {error}");
+            eprintln!("{command}: {error}");
             error.exit_code()
         }
     }

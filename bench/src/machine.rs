@@ -1,5 +1,6 @@
 //! What was measured on: a figure without its machine means nothing.
 
+use hpvm_job::machine;
 use serde::Serialize;
 
 /// The machine that this process runs on.
@@ -17,11 +18,11 @@ impl Machine {
     /// Asks the running system; what it does not tell is "unknown".
     pub fn here() -> Self {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-        let kernel = read("/proc/sys/kernel/osrelease").trim().to_owned();
+        let machine::Machine { cpu, kernel, .. } = machine::Machine::here();
         Self {
-            cpu: cpu_model(&read("/proc/cpuinfo")).unwrap_or_else(|| "unknown".into()),
+            cpu,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
-            kernel: if kernel.is_empty() { "unknown".into() } else { kernel },
+            kernel,
             load: read("/proc/loadavg").split_whitespace().next().and_then(|w| w.parse().ok()),
         }
     }
@@ -44,21 +45,6 @@ impl std::fmt::Display for Machine {
     }
 }
 
-/// x86 calls it `model name`; ARM kernels give an implementer and a part number only.
-fn cpu_model(cpuinfo: &str) -> Option<String> {
-    let field = |name: &str| {
-        cpuinfo.lines().find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            (key.trim() == name).then(|| value.trim().to_owned())
-        })
-    };
-    let by_part = || {
-        let part = field("CPU part")?;
-        Some(format!("CPU implementer {} part {part}", field("CPU implementer")?))
-    };
-    field("model name").or_else(by_part)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,14 +55,5 @@ mod tests {
         assert!(machine(Some(0.5)).warning().is_none());
         assert!(machine(None).warning().is_none());
         assert!(machine(Some(2.0)).to_string().contains("WARNING"));
-    }
-
-    #[test]
-    fn finds_the_model() {
-        let text = "processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\nmodel name\t: other\n";
-        assert_eq!(cpu_model(text).as_deref(), Some("Some CPU @ 3 GHz"));
-        let arm = "CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n";
-        assert_eq!(cpu_model(arm).as_deref(), Some("CPU implementer 0x41 part 0xd0c"));
-        assert_eq!(cpu_model(""), None);
     }
 }

@@ -15,6 +15,7 @@ pub fn definition() -> Command {
         .arg_required_else_help(true)
         .subcommand(run_definition())
         .subcommand(hpvm_bench::command())
+        .subcommand(hpvm_bench::tune_command())
         .subcommand(crate::info::definition())
         .subcommand(crate::jobs::definition())
         .subcommand(
@@ -95,6 +96,7 @@ pub fn run(args: &[OsString]) -> i32 {
 fn perform(matches: &ArgMatches) -> Result<i32, String> {
     match matches.subcommand() {
         Some(("bench", matches)) => Ok(hpvm_bench::run(matches)),
+        Some(("tune", matches)) => Ok(hpvm_bench::run_tune(matches)),
         Some(("info", matches)) => crate::info::run(matches),
         Some(("jobs", matches)) => crate::jobs::run(matches),
         Some(("completions", matches)) => completions(matches),

@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use hpvm_coll::select::{DEFAULT, Tables};
+use hpvm_job::machine::{Machine, TableSettings, TableSource};
 use serde_json::{Value, json};
 
 /// The subcommand.
@@ -61,6 +63,7 @@ fn collect() -> Vec<(&'static str, &'static str, Value)> {
         ("host", "host", json!(hpvm_launch::hosts::local_name())),
         ("cpus", "usable cpus", json!(cpus)),
         ("cores", "usable cores", json!(cores.map(|cores| cores.len()).ok())),
+        ("tables", "tables of collectives", json!(tables())),
         ("kernel", "kernel", json!(file("/proc/sys/kernel/osrelease"))),
         ("memfd", "shared memory without names (memfd)", json!(has_memfd())),
         ("process_vm_readv", "single-copy reads between processes", json!(has_cross_memory())),
@@ -68,6 +71,35 @@ fn collect() -> Vec<(&'static str, &'static str, Value)> {
         ("pidfd", "process descriptors (pidfd)", json!(has_pidfd())),
         ("ptrace_scope", "ptrace_scope", json!(file("/proc/sys/kernel/yama/ptrace_scope"))),
     ]
+}
+
+/// Which tables a job that is started from here chooses algorithms by, and where they came from.
+fn tables() -> String {
+    let machine = Machine::here();
+    let source = TableSettings::of(|name| std::env::var_os(name)).source(&machine);
+    let sound = |text: &str| match text.parse::<Tables>() {
+        Ok(tables) if tables == DEFAULT => Ok(", the same as the built-in ones"),
+        Ok(_) => Ok(""),
+        Err(wrong) => Err(wrong.to_string()),
+    };
+    match &source {
+        TableSource::BuiltIn => "built-in".to_string(),
+        TableSource::Named(path) => {
+            let path = path.display();
+            match source.read().and_then(|text| sound(&text.unwrap_or_default())) {
+                Ok(same) => format!("{path} (HPVM_TABLES){same}"),
+                Err(wrong) => format!("{path} (HPVM_TABLES), which jobs refuse: {wrong}"),
+            }
+        }
+        TableSource::Cache(path) => {
+            let path = path.display();
+            match source.read().and_then(|text| text.as_deref().map(sound).transpose()) {
+                Ok(None) => format!("built-in (hpvm tune would write {path})"),
+                Ok(Some(same)) => format!("{path} (hpvm tune){same}"),
+                Err(wrong) => format!("built-in, because of a mistake in {path}: {wrong}"),
+            }
+        }
+    }
 }
 
 fn has_memfd() -> bool {

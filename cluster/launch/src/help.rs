@@ -46,6 +46,12 @@ const VARIABLES_READ: &[(&str, &str)] = &[
          through shared memory (no), or what was faster when a rank tried (auto, the default)",
     ),
     (
+        "HPVM_TABLES",
+        "read by the ranks. The file of tables by which collectives choose their algorithms, the \
+         same on all ranks; empty: the built-in tables. Not set: what hpvm tune left for this \
+         machine in $XDG_CACHE_HOME/hpvm or ~/.cache/hpvm, if anything",
+    ),
+    (
         "HPVM_INITIAL_ERRHANDLER",
         "read by the ranks. The error handler at the start: mpi_errors_are_fatal (the default), \
          mpi_errors_abort or mpi_errors_return",

@@ -1,8 +1,10 @@
 //! Which algorithm runs for which number of ranks and message length.
 //!
 //! The choice looks only at numbers that are the same on all ranks. The tables are data: a tuning
-//! run may measure its own and pass them to `schedule_with`. The values here are estimates from
-//! the algorithms' costs (latency about 0.5 us, 5 GB/s per rank), not yet measurements.
+//! run (`hpvm tune`) measures its own, which reach [`Tables`] as [`text`]. The values here are
+//! estimates from the algorithms' costs (latency about 0.5 us, 5 GB/s per rank).
+
+pub mod text;
 
 use std::borrow::Cow;
 
@@ -110,8 +112,10 @@ pub struct Tables {
     pub reduce_scatter: Table<ReduceScatter>,
 }
 
-const ANY: i64 = i64::MAX;
-const ALL: u32 = u32::MAX;
+/// The limit of a rule that fits any number of bytes.
+pub const ANY: i64 = i64::MAX;
+/// The limit of a rule that fits any number of ranks.
+pub const ALL: u32 = u32::MAX;
 const KIB: i64 = 1024;
 
 const fn rule<A>(ranks: u32, bytes: i64, algorithm: A) -> Rule<A> {

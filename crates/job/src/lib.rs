@@ -4,6 +4,7 @@
 //! protocol; a process that nobody started is a job of one. What the environment says is read by
 //! the caller ([`Settings`]): this crate reads none.
 
+pub mod machine;
 pub mod mapping;
 pub mod pmi1;
 

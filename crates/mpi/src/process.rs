@@ -100,6 +100,12 @@ impl<T: Transport> Process<T> {
         }
     }
 
+    /// Replaces the tables that choose the algorithms of collectives. To be called before the first
+    /// collective, with the same tables on all ranks: ranks with different ones wait for ever.
+    pub fn set_tables(&mut self, tables: hpvm_coll::select::Tables) {
+        self.select = tables;
+    }
+
     /// All processes of the job.
     pub fn world(&self) -> &Arc<Comm> {
         &self.world

@@ -18,5 +18,6 @@ mod load;
 mod mistakes;
 mod solo;
 mod stuck;
+mod tables;
 mod threads;
 mod wrappers;

@@ -23,7 +23,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
         &["sync", "wire", "transport", "shm", "net", "job", "fm", "coll", "mpi", "fm-abi"],
     ),
     ("hpvm-launch", &["sync", "wire", "job"]),
-    ("hpvm-bench", &["sync", "wire", "job", "launch"]),
+    ("hpvm-bench", &["sync", "wire", "job", "launch", "coll"]),
     ("xtask", &[]),
 ];
 

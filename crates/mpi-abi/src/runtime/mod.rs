@@ -6,6 +6,7 @@
 //! guard: such code calls [`Entered::outside`], or ends its guard first.
 
 mod start;
+mod tables;
 
 pub use start::{finish, start};
 

@@ -1,5 +1,6 @@
 //! Starting and ending the engine: the job's bootstrap.
 
+use super::tables::{self, Chosen};
 use super::{World, enter, install, is_running, resume, suspend};
 use crate::object::Objects;
 use hpvm_job::{Job, PmiError, Settings};
@@ -10,6 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Key under which the first rank of a host publishes its segment.
 const SEGMENT_KEY: &str = "hpvm-segment-0";
+/// Key under which rank 0 publishes what its tables are called; read only to explain an error.
+const TABLES_KEY: &str = "hpvm-tables-0";
 
 /// Uses of the engine: the world model between `MPI_Init` and `MPI_Finalize`, and each session.
 static USES: Mutex<u32> = Mutex::new(0);
@@ -32,10 +35,13 @@ fn bootstrap() -> Result<()> {
     let env = |name| std::env::var(name).ok();
     let settings = Settings { fd: env("PMI_FD"), rank: env("PMI_RANK"), size: env("PMI_SIZE") };
     let mut job = Job::join(&settings).map_err(manager)?;
-    let transport = connect(&mut job)?;
+    let chosen = tables::find(job.rank == 0)?;
+    let transport = connect(&mut job, &chosen)?;
     let ranks = job.neighbours().len();
+    let mut process = Process::new(transport);
+    process.set_tables(chosen.tables);
     install(World {
-        process: Process::new(transport),
+        process,
         objects: Objects::default(),
         crowded: ranks > processors(),
         job,
@@ -60,8 +66,8 @@ fn memory(cause: SegmentError) -> Error {
     Error::new(Class::Other, format!("joining the job failed: {cause}"))
 }
 
-/// Meets the other ranks in shared memory.
-fn connect(job: &mut Job) -> Result<Shm> {
+/// Meets the other ranks in shared memory. Their tables have to be the `chosen` ones.
+fn connect(job: &mut Job, chosen: &Chosen) -> Result<Shm> {
     if job.neighbours().len() != job.size as usize {
         let text = format!(
             "the job of {} ranks spans several hosts, and this version of hpvm runs on one host \
@@ -75,18 +81,26 @@ fn connect(job: &mut Job) -> Result<Shm> {
         Some(manager_) if job.rank == 0 => {
             let key = random_key()?;
             let mapping = Mapping::create(job.size, key).map_err(memory)?;
-            let text = format!("{}:{:016x}:{:016x}", mapping.path(), key[0], key[1]);
+            let hash = chosen.hash;
+            let text = format!("{}:{:016x}:{:016x}:{hash:016x}", mapping.path(), key[0], key[1]);
             manager_.put(SEGMENT_KEY, &text).map_err(manager)?;
+            manager_.put(TABLES_KEY, &chosen.name).map_err(manager)?;
             manager_.barrier().map_err(manager)?;
             mapping
         }
         Some(manager_) => {
             manager_.barrier().map_err(manager)?;
             let text = manager_.get(SEGMENT_KEY).map_err(manager)?;
-            let (path, key) = text.as_deref().and_then(parse_segment).ok_or_else(|| {
-                let text = format!("rank 0 published {text:?} as {SEGMENT_KEY}; expected path:key");
+            let (path, key, hash) = text.as_deref().and_then(parse_segment).ok_or_else(|| {
+                let text = format!(
+                    "rank 0 published {text:?} as {SEGMENT_KEY}; expected path:key:key:hash"
+                );
                 Error::new(Class::Other, text)
             })?;
+            if hash != chosen.hash {
+                let name = manager_.get(TABLES_KEY).map_err(manager)?;
+                return Err(tables::differ(job.rank, chosen, hash, name.as_deref()));
+            }
             Mapping::join(path, job.size, key).map_err(memory)?
         }
     };
@@ -118,11 +132,13 @@ fn single_copy(shm: &mut Shm) -> Result<()> {
     }
 }
 
-fn parse_segment(text: &str) -> Option<(&str, [u64; 2])> {
-    let (rest, low) = text.rsplit_once(':')?;
+/// Path of the segment, its key, and the hash of the tables.
+fn parse_segment(text: &str) -> Option<(&str, [u64; 2], u64)> {
+    let (rest, hash) = text.rsplit_once(':')?;
+    let (rest, low) = rest.rsplit_once(':')?;
     let (path, high) = rest.rsplit_once(':')?;
     let word = |t| u64::from_str_radix(t, 16).ok();
-    Some((path, [word(high)?, word(low)?]))
+    Some((path, [word(high)?, word(low)?], word(hash)?))
 }
 
 /// Sixteen bytes that no stranger can guess.

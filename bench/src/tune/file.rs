@@ -1,0 +1,129 @@
+//! The file that a tuning run leaves, and what it tells people.
+
+use super::Plan;
+use crate::error::BenchError;
+use crate::machine::Machine;
+use hpvm_coll::select::Tables;
+use std::io::Write;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The tables with a heading that says where and when they were measured.
+pub fn text(tables: &Tables, plan: &Plan, machine: &Machine) -> String {
+    let ranks: Vec<String> = plan.ranks.iter().map(u32::to_string).collect();
+    let load = machine.load.map_or("unknown".into(), |load| format!("{load:.2}"));
+    format!(
+        "# Which algorithm a collective uses: COLLECTIVE RANKS BYTES ALGORITHM, first fit from the top.\n\
+         # Written by hpvm tune, version {}, on {}; measured on {} ranks{}.\n\
+         # CPU: {}\n# processors: {}, kernel: {}, load at the start: {load}\n{tables}",
+        env!("CARGO_PKG_VERSION"),
+        today(),
+        ranks.join(", "),
+        if plan.quick { ", quickly" } else { "" },
+        one_line(&machine.cpu),
+        machine.cores,
+        one_line(&machine.kernel),
+    )
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// The day in UTC, as 2026-11-20.
+fn today() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |past| past.as_secs());
+    let (year, month, day) = date((seconds / 86_400) as i64);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// Year, month and day of a day counted from 1970-01-01. Years begin in March here, so that the
+/// day that only some have comes last.
+fn date(days: i64) -> (i64, i64, i64) {
+    const ERA: i64 = 146_097;
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(ERA), days.rem_euclid(ERA));
+    let year = (day - day / 1460 + day / 36_524 - day / (ERA - 1)) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + 400 * era + i64::from(month <= 2), month, day)
+}
+
+/// Writes the file whole: a reader sees the old one or the new one.
+pub fn write(path: &Path, text: &str) -> Result<(), BenchError> {
+    let failed = |e| BenchError::io(format!("cannot write {}", path.display()), e);
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let mut builder = tempfile::Builder::new();
+    // Tables are no secret: a folder may be shared.
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    let mut new =
+        builder.prefix(".tables-").permissions(mode).tempfile_in(folder).map_err(failed)?;
+    new.write_all(text.as_bytes()).map_err(failed)?;
+    new.as_file().sync_all().map_err(failed)?;
+    new.persist(path).map_err(|e| failed(e.error))?;
+    Ok(())
+}
+
+/// Prints what is different from the built-in tables, and where it was written.
+pub fn tell(changes: &[String], plan: &Plan) {
+    if changes.is_empty() {
+        println!("The built-in tables hold: nothing was faster by the margin.");
+    } else {
+        println!(
+            "{:<10} {:>4} {:>9}  {:<26} {:>9}  {:<26} {:>9}",
+            "collective", "n", "bytes", "built-in", "us", "now", "us"
+        );
+        changes.iter().for_each(|line| println!("{line}"));
+    }
+    println!("written: {}", plan.output.display());
+    if let Some(name) = &plan.overridden {
+        println!("note: HPVM_TABLES is set ('{name}'), so jobs do not use this file");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Target;
+    use hpvm_coll::select::DEFAULT;
+
+    #[test]
+    fn dates() {
+        assert_eq!(date(0), (1970, 1, 1));
+        assert_eq!(date(11_016), (2000, 2, 29));
+        assert_eq!(date(11_017), (2000, 3, 1));
+        assert_eq!(date(20_777), (2026, 11, 20));
+        assert_eq!(date(47_540), (2100, 2, 28));
+        assert_eq!(date(47_541), (2100, 3, 1));
+    }
+
+    #[test]
+    fn the_heading_is_comment_only() {
+        let target = Target::new("x", "m".into(), "p".into(), None);
+        let plan =
+            Plan { target, ranks: vec![2, 4], quick: true, output: "o".into(), overridden: None };
+        let cpu = "odd\n# CPU\rname".to_owned();
+        let machine = Machine { cpu, cores: 2, kernel: "6\n1".into(), load: None };
+        let text = text(&DEFAULT, &plan, &machine);
+        assert_eq!(text.parse(), Ok(DEFAULT.clone()), "{text}");
+        assert!(text.contains("measured on 2, 4 ranks, quickly."), "{text}");
+    }
+
+    #[test]
+    fn the_file_is_replaced_whole_and_its_folder_made() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("a/b/tables");
+        write(&path, "one").unwrap();
+        write(&path, "two").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "two");
+        let names = std::fs::read_dir(path.parent().unwrap()).unwrap().count();
+        assert_eq!(names, 1, "nothing else is left");
+        assert!(write(&path.join("c"), "x").unwrap_err().to_string().contains("tables/c"));
+    }
+}
