@@ -52,7 +52,7 @@ impl Plan {
 
     /// The candidates take turns so often; the least disturbed turn counts.
     fn rounds(&self) -> u32 {
-        if self.quick { 1 } else { 2 }
+        if self.quick { 2 } else { 3 }
     }
 }
 
