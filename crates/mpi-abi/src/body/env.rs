@@ -229,8 +229,3 @@ pub unsafe fn free_mem(base: *mut c_void) -> c_int {
         Ok(())
     })
 }
-
-/// True between `MPI_Init` and `MPI_Finalize`, or while a session lives.
-pub fn usable() -> bool {
-    enter().is_ok()
-}

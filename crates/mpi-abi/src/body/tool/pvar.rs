@@ -79,7 +79,7 @@ impl Value {
         match self {
             Value::Counter(i) => {
                 // Only says that the engine's own counts are in the table now.
-                let _ = w.process.publish_counters();
+                w.process.publish_counters();
                 let all = w.process.fm().counters().map(Counters::read).unwrap_or_default();
                 all.get(i).map_or(0, |(_, value)| *value)
             }
