@@ -6,7 +6,7 @@ use super::Breach;
 
 /// What each package may depend on. Packages that are not listed (tests, tools) may use all.
 /// Development dependencies are free: a test of a lower crate may drive a higher one.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("hpvm-sync", &[]),
     ("hpvm-wire", &["sync"]),
     ("hpvm-transport", &["sync", "wire"]),
@@ -22,7 +22,8 @@ const LAYERS: [(&str, &[&str]); 15] = [
         "hpvm-mpi-abi",
         &["sync", "wire", "transport", "shm", "net", "job", "fm", "coll", "mpi", "fm-abi"],
     ),
-    ("hpvm-launch", &["sync", "wire", "job"]),
+    ("hpvm-linkage", &[]),
+    ("hpvm-launch", &["sync", "wire", "job", "linkage"]),
     ("hpvm-bench", &["sync", "wire", "job", "launch", "coll"]),
     ("xtask", &[]),
 ];
