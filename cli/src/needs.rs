@@ -107,6 +107,7 @@ fn examine(path: &Path, folder: Option<&Path>) -> Result<Report, String> {
         report.defeats = defeats(&closure, folder).iter().map(|d| d.text(folder)).collect();
     }
     if !report.libraries.is_empty() {
+        // With a library not found this says what is needed; what is not available is then moot.
         symbols(&closure, folder, &mut report)?;
     }
     Ok(report)
@@ -307,6 +308,13 @@ impl Report {
     }
 
     fn symbols_text(&self) -> String {
+        if let Some(library) = self.libraries.iter().find(|library| library.found.is_none()) {
+            let (needed, name) = (self.needed, &library.name);
+            return row(
+                "symbols of MPI",
+                &format!("{needed} needed, not looked up without {name}"),
+            );
+        }
         if self.lacking.is_empty() {
             return row("symbols of MPI", &format!("{} needed, all available", self.needed));
         }
