@@ -68,6 +68,8 @@ pub(crate) struct Outgoing {
     end: u32,
     /// What the receiver permits: datagrams below this.
     limit: u32,
+    /// Data waited for the window since the receiver was last told.
+    starved: bool,
     /// Credits that the caller holds.
     granted: u16,
     /// Buffers and credits, as `Shared::sending` counts them.
@@ -122,6 +124,7 @@ impl Outgoing {
             next: 0,
             end: 0,
             limit: u32::from(config.share),
+            starved: false,
             granted: 0,
             held: 0,
             packets: 0,
@@ -259,6 +262,7 @@ impl Outgoing {
         if live == 0 {
             self.since = now;
         }
+        self.starved |= self.limit.wrapping_sub(self.next) as i32 <= 0;
         self.ring.make_room(self.first, live, live + 1);
         let buffer = shared.pool.take();
         *self.ring.at(self.end) = Slot { buffer, end: HEADER as u16, ..Slot::default() };
@@ -323,7 +327,7 @@ impl Outgoing {
     fn flags(&mut self, seq: u32) -> u8 {
         let mut flags = datagram::DATA;
         let sent = if seq == self.next { seq.wrapping_add(1) } else { self.next };
-        if sent == self.limit && sent != self.end {
+        if self.starved || (sent == self.limit && sent != self.end) {
             flags |= datagram::STARVED;
         }
         // An acknowledgement is wanted about twice per window, in time for the next half.
@@ -367,6 +371,7 @@ impl Outgoing {
         if next.flags & datagram::WANT_ACK != 0 {
             self.asked = next.seq;
         }
+        self.starved &= next.flags & datagram::STARVED == 0;
         if next.seq == self.first {
             self.probe = false;
             if next.small {
@@ -411,6 +416,10 @@ impl Outgoing {
         for (word, bits) in datagram.sacks().enumerate() {
             let from = header.ack.wrapping_add(1 + 64 * word as u32);
             self.take_off_some(now, shared, from, bits, &mut news);
+        }
+        // A peer that has said otherwise before would make us send what we no longer have.
+        while self.first != self.next && self.ring.at(self.first).state == State::Acknowledged {
+            self.first = self.first.wrapping_add(1);
         }
         if news.count > 0 {
             self.progress(now, shared, size, &news, header);
