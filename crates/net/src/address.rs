@@ -55,6 +55,11 @@ impl Address {
         libc::socklen_t::from(self.len)
     }
 
+    /// Family of the sockets that reach it.
+    pub fn family(&self) -> libc::c_int {
+        libc::c_int::from(self.raw.sin6_family)
+    }
+
     /// For people. `None`: the kernel stored something else.
     pub fn socket_address(&self) -> Option<SocketAddr> {
         let (ip, port): (IpAddr, u16) = match libc::c_int::from(self.raw.sin6_family) {

@@ -1,12 +1,14 @@
 //! Business cards: where a process may be reached, as text in the process manager's key space.
 //!
-//! `PORT;ADDRESS/PREFIX;ADDRESS/PREFIX;...`, one word without spaces. Which of the addresses
+//! `PORT;HOST;ADDRESS/PREFIX;ADDRESS/PREFIX;...`, one word without spaces. Which of the addresses
 //! really reaches the process is found out by trying.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Addresses of one process that are told. More make probing slow, and values have a limit.
 pub const MOST: usize = 12;
+/// Letters of a host's name that are told.
+const HOST: usize = 64;
 /// Longest card, bytes: what the process managers that we know take as one value.
 pub const LONGEST: usize = 900;
 
@@ -41,12 +43,16 @@ impl Place {
 pub struct Card {
     /// Port of its datagrams and of its streams.
     pub port: u16,
+    /// Name of the host, for messages.
+    pub host: String,
     pub places: Vec<Place>,
 }
 
 impl Card {
     pub fn text(&self) -> String {
-        let mut text = self.port.to_string();
+        let fits = |c: &char| c.is_ascii_graphic() && !matches!(c, ';' | '=');
+        let host: String = self.host.chars().filter(fits).take(HOST).collect();
+        let mut text = format!("{};{host}", self.port);
         for place in self.places.iter().take(MOST) {
             let next = format!(";{}/{}", place.address, place.prefix);
             if text.len() + next.len() > LONGEST {
@@ -66,6 +72,7 @@ impl Card {
         let mut parts = text.split(';');
         let port = parts.next().and_then(|p| p.parse().ok()).filter(|p| *p != 0);
         let port = port.ok_or_else(|| bad("no port from 1 to 65535"))?;
+        let host = parts.next().unwrap_or("").to_owned();
         let mut places = Vec::new();
         for part in parts {
             if places.len() == MOST {
@@ -82,7 +89,7 @@ impl Card {
         if places.is_empty() {
             return Err(bad("no address"));
         }
-        Ok(Card { port, places })
+        Ok(Card { port, host, places })
     }
 
     /// The addresses in the order in which they are worth trying from a host that has `own`:
@@ -114,15 +121,16 @@ mod tests {
 
     #[test]
     fn text_round_trip() {
-        let card = Card { port: 40000, places: vec![place("10.0.0.1/24"), place("fd00::1/64")] };
-        assert_eq!(card.text(), "40000;10.0.0.1/24;fd00::1/64");
+        let places = vec![place("10.0.0.1/24"), place("fd00::1/64")];
+        let card = Card { port: 40000, host: "a.b".into(), places };
+        assert_eq!(card.text(), "40000;a.b;10.0.0.1/24;fd00::1/64");
         assert_eq!(Card::parse(&card.text()), Ok(card));
     }
 
     #[test]
     fn a_card_fits_one_value() {
         let long = place("2001:db8:1234:5678:9abc:def0:1234:5678/128");
-        let card = Card { port: 65535, places: vec![long; 100] };
+        let card = Card { port: 65535, host: "a; b=".repeat(99), places: vec![long; 100] };
         assert!(card.text().len() <= LONGEST);
         assert!(Card::parse(&card.text()).is_ok());
     }
@@ -131,14 +139,14 @@ mod tests {
     fn garbage_is_named() {
         for (text, says) in [
             ("", "port"),
-            ("0;10.0.0.1/24", "port"),
-            ("70000;10.0.0.1/24", "port"),
+            ("0;h;10.0.0.1/24", "port"),
+            ("70000;h;10.0.0.1/24", "port"),
             ("1", "no address"),
-            ("1;", "ADDRESS/PREFIX"),
-            ("1;10.0.0.1", "ADDRESS/PREFIX"),
-            ("1;10.0.0.1/33", "ADDRESS/PREFIX"),
-            ("1;fd00::1/129", "ADDRESS/PREFIX"),
-            (&("1".to_owned() + &";10.0.0.1/8".repeat(MOST + 1)), "too many"),
+            ("1;h;", "ADDRESS/PREFIX"),
+            ("1;h;10.0.0.1", "ADDRESS/PREFIX"),
+            ("1;h;10.0.0.1/33", "ADDRESS/PREFIX"),
+            ("1;h;fd00::1/129", "ADDRESS/PREFIX"),
+            (&("1;h".to_owned() + &";10.0.0.1/8".repeat(MOST + 1)), "too many"),
         ] {
             let error = Card::parse(text).unwrap_err();
             assert!(error.contains(says) && error.contains(text), "{error}");
@@ -147,7 +155,7 @@ mod tests {
 
     #[test]
     fn networks_of_ours_first() {
-        let text = "1;172.17.0.1/16;10.1.2.3/24;fd00::9/64;192.168.7.7/24";
+        let text = "1;h;172.17.0.1/16;10.1.2.3/24;fd00::9/64;192.168.7.7/24";
         let card = Card::parse(text).unwrap();
         let own = [place("192.168.7.1/24"), place("fd00::1/64")];
         let order: Vec<String> = card.ordered(&own).iter().map(IpAddr::to_string).collect();

@@ -2,7 +2,7 @@
 
 use crate::address::Address;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, TcpListener};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Socket buffer that is asked for in each direction; the system's limit may give less.
@@ -95,6 +95,17 @@ impl Socket {
         failed(result, ())?;
         let port = Address::from_raw(raw, len).socket_address().map(|a| a.port());
         port.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+    }
+
+    /// A listening socket for connections at the same port and address.
+    ///
+    /// # Errors
+    /// The port is taken there.
+    pub fn listen(&self, only: Option<IpAddr>) -> io::Result<TcpListener> {
+        let any = if self.six { IpAddr::from([0u16; 8]) } else { IpAddr::from([0u8; 4]) };
+        let listener = TcpListener::bind((only.unwrap_or(any), self.port))?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
     }
 
     fn option(&self, level: i32, name: i32, value: libc::c_int) -> io::Result<()> {

@@ -50,6 +50,15 @@ pub struct Envelope {
     pub number: u64,
 }
 
+/// A datagram taken apart. Nothing is checked but its form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sealed<'a> {
+    pub envelope: Envelope,
+    pub signed: &'a [u8; SIGNED],
+    pub seal: &'a [u8; SEAL],
+    pub body: &'a [u8],
+}
+
 impl Envelope {
     /// The bytes that the seal covers besides the body.
     #[inline(always)]
@@ -63,9 +72,9 @@ impl Envelope {
         bytes
     }
 
-    /// Takes a datagram apart: envelope, signed bytes, seal, body. `None`: it is none of ours.
+    /// Takes a datagram apart. `None`: it is none of ours.
     #[inline(always)]
-    pub fn open(datagram: &[u8]) -> Option<(Envelope, &[u8; SIGNED], &[u8; SEAL], &[u8])> {
+    pub fn open(datagram: &[u8]) -> Option<Sealed<'_>> {
         let (signed, rest) = datagram.split_first_chunk::<SIGNED>()?;
         let (seal, body) = rest.split_first_chunk::<SEAL>()?;
         let half = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| signed[at + i]));
@@ -75,7 +84,7 @@ impl Envelope {
         }
         let number = u64::from(half(16)) | u64::from(half(20)) << 32;
         let envelope = Envelope { job: half(0), kind, src: half(8), dst: half(12), number };
-        Some((envelope, signed, seal, body))
+        Some(Sealed { envelope, signed, seal, body })
     }
 }
 
@@ -95,8 +104,9 @@ mod tests {
         assert_eq!(datagram[16..24], [0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0, 0]);
         datagram.extend([9; SEAL]);
         datagram.extend(b"body");
-        let (found, signed, seal, body) = Envelope::open(&datagram).unwrap();
-        assert_eq!((found, *signed, *seal, body), (e, e.bytes(), [9; SEAL], &b"body"[..]));
+        let found = Envelope::open(&datagram).unwrap();
+        let (signed, seal) = (&e.bytes(), &[9; SEAL]);
+        assert_eq!(found, Sealed { envelope: e, signed, seal, body: b"body" });
     }
 
     #[test]
