@@ -299,7 +299,7 @@ impl Net {
     /// something has come.
     pub fn arm(&mut self) -> bool {
         let now = now();
-        self.hub.flush_acks();
+        self.hub.flush_acks(now);
         // A peer that is lost comes out of the next poll.
         if self.settle(now).is_err() {
             self.next_round = 0;
