@@ -33,8 +33,10 @@ mod network;
 mod pull;
 mod run;
 mod state;
+mod streams;
 
 pub use config::{Config, Pull};
 pub use endpoint::SimTransport;
 pub use network::{Network, Statistics};
 pub use run::Turn;
+pub use streams::{BulkCounters, StreamConfig, Streaming, Streams};
