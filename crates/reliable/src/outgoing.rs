@@ -421,12 +421,13 @@ impl Outgoing {
         while self.first != self.next && self.ring.at(self.first).state == State::Acknowledged {
             self.first = self.first.wrapping_add(1);
         }
+        let silent = self.timeouts > 1;
         if news.count > 0 {
             self.progress(now, shared, size, &news, header);
         }
         let behind = self.first != self.next && self.ring.at(self.first).order < self.reached;
         if behind || header.sacks > 0 || self.loss_at != u64::MAX {
-            self.find_losses(now, shared);
+            self.find_losses(now, shared, silent);
         }
         true
     }
@@ -497,12 +498,6 @@ impl Outgoing {
             let least = shared.config.least_datagram;
             shared.counters.size_lowered += u64::from(size.lower(&shared.config, now, least));
         }
-        if self.timeouts > 1 {
-            // Nothing is known of the network after a long silence.
-            self.threshold = (self.window / 2).max(LEAST_WINDOW);
-            self.window = self.window.min(RESTART_WINDOW);
-            self.recovery = self.order;
-        }
         let limited = self.flying + news.count + 1 >= self.window;
         if limited && news.order > self.recovery {
             self.widen(news.count, shared.config.window);
@@ -529,9 +524,11 @@ impl Outgoing {
         self.window = self.window.min(u32::from(most).max(LEAST_WINDOW));
     }
 
-    /// Marks what is lost: later data came, by enough transmissions or enough time.
+    /// Marks what is lost: later data came, by enough transmissions or enough time. After a long
+    /// silence nothing is known of the network, and the window begins anew; but only if something
+    /// was lost, because a peer that computes is silent, too.
     #[cold]
-    fn find_losses(&mut self, now: u64, shared: &mut Shared) {
+    fn find_losses(&mut self, now: u64, shared: &mut Shared, silent: bool) {
         self.loss_at = u64::MAX;
         let patience = self.rtt.overtaken();
         let mut newest = 0;
@@ -557,8 +554,8 @@ impl Outgoing {
         }
         if newest > self.recovery {
             self.recovery = self.order;
-            self.window = (self.window * 7 / 10).max(LEAST_WINDOW);
-            self.threshold = self.window;
+            self.threshold = (self.window * 7 / 10).max(LEAST_WINDOW);
+            self.window = if silent { RESTART_WINDOW } else { self.threshold };
             self.grown = 0;
             shared.counters.slowdowns += 1;
         }
@@ -567,7 +564,7 @@ impl Outgoing {
     /// Looks at the timers.
     pub fn on_time(&mut self, now: u64, shared: &mut Shared) {
         if self.loss_at <= now {
-            self.find_losses(now, shared);
+            self.find_losses(now, shared, false);
         }
         if self.timeout_at(&shared.config) <= now {
             self.timeouts += 1;

@@ -67,6 +67,35 @@ fn a_single_loss_costs_a_round_trip_and_no_timeout() {
     assert!(disturbed < 2 * undisturbed + 200 * US, "{disturbed} against {undisturbed}");
 }
 
+/// A process that computes does not answer; that is no reason to send slowly to it afterwards.
+#[test]
+fn a_peer_that_computes_is_not_a_network_that_loses() {
+    let mut p = Pair::new(Config::default());
+    p.stream(1000, 1000);
+    let before = p.stream(1000, 1000);
+    for _ in 0..5 {
+        for _ in 0..16 {
+            assert!(p.push(0, 1000));
+        }
+        p.transmit(0);
+        // It does not look into its socket for a while; meanwhile the sender tries again.
+        for _ in 0..30 {
+            p.now += 20 * MS;
+            p.transmit(0);
+        }
+        while !p.hubs[0].all_acknowledged() {
+            assert!(p.step());
+        }
+    }
+    let c = *p.hubs[0].counters();
+    assert!(c.timeouts > 20 && c.retransmitted < 100, "{c:?}");
+    assert_eq!((c.slowdowns, c.lost), (0, 0));
+    // Its windows have shrunk with time; what the sender may do has not.
+    p.stream(1000, 1000);
+    let after = p.stream(1000, 1000);
+    assert!(after < 2 * before, "{after} against {before}");
+}
+
 #[test]
 fn a_lost_tail_costs_one_short_timeout() {
     let mut p = Pair::new(Config::default());

@@ -13,6 +13,9 @@ pub const MS: u64 = 1000 * US;
 /// A datagram on its way: when it comes, to whom, its bytes.
 type Arrival = (u64, usize, Vec<u8>);
 
+/// What becomes of a datagram, by time, sender and bytes.
+type Road = Box<dyn FnMut(u64, usize, &[u8]) -> Fate>;
+
 pub struct Pair {
     pub hubs: [Hub; 2],
     pub now: u64,
@@ -23,7 +26,7 @@ pub struct Pair {
     credits: [u16; 2],
     sent: [u64; 2],
     /// What the road does with a datagram of a sender.
-    pub fate: Box<dyn FnMut(u64, usize, &[u8]) -> Fate>,
+    pub fate: Road,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
