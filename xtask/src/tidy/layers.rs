@@ -6,7 +6,7 @@ use super::Breach;
 
 /// What each package may depend on. Packages that are not listed (tests, tools) may use all.
 /// Development dependencies are free: a test of a lower crate may drive a higher one.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 18] = [
     ("hpvm-sync", &[]),
     ("hpvm-wire", &["sync"]),
     ("hpvm-transport", &["sync", "wire"]),
@@ -17,10 +17,13 @@ const LAYERS: [(&str, &[&str]); 15] = [
     ("hpvm-fm", &["sync", "wire", "transport"]),
     ("hpvm-coll", &["sync", "wire", "transport", "fm"]),
     ("hpvm-mpi", &["sync", "wire", "transport", "shm", "net", "sim", "job", "fm", "coll"]),
+    ("hpvm-abi", &[]),
+    ("hpvm-foreign", &["abi"]),
+    ("hpvm-abi-mpich", &["abi", "foreign"]),
     ("hpvm-fm-abi", &["sync", "wire", "transport", "fm"]),
     (
         "hpvm-mpi-abi",
-        &["sync", "wire", "transport", "shm", "net", "job", "fm", "coll", "mpi", "fm-abi"],
+        &["sync", "wire", "transport", "shm", "net", "job", "fm", "coll", "mpi", "abi", "fm-abi"],
     ),
     ("hpvm-launch", &["sync", "wire", "job"]),
     ("hpvm-bench", &["sync", "wire", "job", "launch", "coll"]),
