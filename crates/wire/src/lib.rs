@@ -6,6 +6,7 @@
 
 pub mod cell;
 pub mod counters;
+pub mod datagram;
 pub mod packet;
 pub mod pending;
 pub mod segment;

@@ -7,6 +7,7 @@ pub mod entries;
 pub mod entry;
 pub mod foreign;
 pub mod header;
+pub mod missing;
 pub mod other;
 pub mod predefined;
 
