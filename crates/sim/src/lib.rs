@@ -37,9 +37,11 @@ mod network;
 mod pull;
 mod run;
 mod state;
+mod streams;
 
 pub use config::{Config, Pull};
 pub use endpoint::SimTransport;
 pub use lossy::Weather;
 pub use network::{Network, Statistics};
 pub use run::Turn;
+pub use streams::{BulkCounters, StreamConfig, Streaming, Streams};

@@ -173,6 +173,12 @@ impl Network {
         self.state.borrow_mut().break_later(rank, delay, why);
     }
 
+    /// Something beside the packets of this network is under way: a job that waits for it is not
+    /// stuck.
+    pub fn stir(&self) {
+        self.state.borrow_mut().activity += 1;
+    }
+
     pub fn alive(&self, rank: Rank) -> bool {
         self.state.borrow().alive(rank)
     }
