@@ -21,6 +21,7 @@ pub mod flags;
 pub mod help;
 pub mod hostlist;
 pub mod hosts;
+pub mod linkage;
 pub mod output;
 pub mod place;
 pub mod pmi;
