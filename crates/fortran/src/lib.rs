@@ -75,7 +75,7 @@ pub fn buffer_mut<F: Fortran>(address: *mut c_void) -> *mut c_void {
 }
 
 /// Weights, or what stands for `MPI_UNWEIGHTED` or `MPI_WEIGHTS_EMPTY` in C.
-pub fn weights<F: Fortran>(address: *const c_int) -> *const c_int {
+pub fn weights_in<F: Fortran>(address: *const c_int) -> *const c_int {
     let (known, (unweighted, empty)) = (F::sentinels(), F::c_weights());
     match address.cast() {
         a if a == known.unweighted => unweighted,

@@ -9,59 +9,102 @@ use crate::spec::{Chapter, Function, Param, Spec};
 /// Procedures written by hand: name, generic function in hpvm-fortran, parameters.
 const BY_HAND: &[(&str, &str, &str)] = &[
     ("MPI_INIT", "special::init", "ierror: *mut I"),
-    ("MPI_INIT_THREAD", "special::init_thread", "required: *const I, provided: *mut I, ierror: *mut I"),
+    (
+        "MPI_INIT_THREAD",
+        "special::init_thread",
+        "required: *const I, provided: *mut I, ierror: *mut I",
+    ),
     ("MPI_PCONTROL", "special::pcontrol", "level: *const I, ierror: *mut I"),
     ("MPI_BUFFER_DETACH", "special::buffer_detach", "buffer: *mut V, size: *mut I, ierror: *mut I"),
-    ("MPI_COMM_DETACH_BUFFER", "special::comm_detach_buffer",
-     "comm: *const I, buffer: *mut V, size: *mut I, ierror: *mut I"),
-    ("MPI_SESSION_DETACH_BUFFER", "special::session_detach_buffer",
-     "session: *const I, buffer: *mut V, size: *mut I, ierror: *mut I"),
-    ("MPI_INFO_GET", "special::info_get",
-     "info: *const I, key: *const C, valuelen: *const I, value: *mut C, flag: *mut I, \
-      ierror: *mut I, key_len: usize, value_len: usize"),
-    ("MPI_INFO_GET_STRING", "special::info_get_string",
-     "info: *const I, key: *const C, buflen: *mut I, value: *mut C, flag: *mut I, \
-      ierror: *mut I, key_len: usize, value_len: usize"),
-    ("MPI_SESSION_GET_NTH_PSET", "special::session_get_nth_pset",
-     "session: *const I, info: *const I, n: *const I, pset_len: *mut I, name: *mut C, \
-      ierror: *mut I, name_len: usize"),
-    ("MPI_COMM_SPAWN", "special::comm_spawn",
-     "command: *const C, argv: *const C, maxprocs: *const I, info: *const I, root: *const I, \
+    (
+        "MPI_COMM_DETACH_BUFFER",
+        "special::comm_detach_buffer",
+        "comm: *const I, buffer: *mut V, size: *mut I, ierror: *mut I",
+    ),
+    (
+        "MPI_SESSION_DETACH_BUFFER",
+        "special::session_detach_buffer",
+        "session: *const I, buffer: *mut V, size: *mut I, ierror: *mut I",
+    ),
+    (
+        "MPI_INFO_GET",
+        "special::info_get",
+        "info: *const I, key: *const C, valuelen: *const I, value: *mut C, flag: *mut I, \
+      ierror: *mut I, key_len: usize, value_len: usize",
+    ),
+    (
+        "MPI_INFO_GET_STRING",
+        "special::info_get_string",
+        "info: *const I, key: *const C, buflen: *mut I, value: *mut C, flag: *mut I, \
+      ierror: *mut I, key_len: usize, value_len: usize",
+    ),
+    (
+        "MPI_SESSION_GET_NTH_PSET",
+        "special::session_get_nth_pset",
+        "session: *const I, info: *const I, n: *const I, pset_len: *mut I, name: *mut C, \
+      ierror: *mut I, name_len: usize",
+    ),
+    (
+        "MPI_COMM_SPAWN",
+        "special::comm_spawn",
+        "command: *const C, argv: *const C, maxprocs: *const I, info: *const I, root: *const I, \
       comm: *const I, intercomm: *mut I, codes: *mut I, ierror: *mut I, command_len: usize, \
-      argv_len: usize"),
-    ("MPI_COMM_SPAWN_MULTIPLE", "special::comm_spawn_multiple",
-     "count: *const I, commands: *const C, argvs: *const C, maxprocs: *const I, infos: *const I, \
+      argv_len: usize",
+    ),
+    (
+        "MPI_COMM_SPAWN_MULTIPLE",
+        "special::comm_spawn_multiple",
+        "count: *const I, commands: *const C, argvs: *const C, maxprocs: *const I, infos: *const I, \
       root: *const I, comm: *const I, intercomm: *mut I, codes: *mut I, ierror: *mut I, \
-      command_len: usize, argv_len: usize"),
+      command_len: usize, argv_len: usize",
+    ),
     ("MPI_CONVERSION_FN_NULL", "special::conversion_fn_null", ""),
-    ("MPI_OP_CREATE", "callback::op_create",
-     "function: *const V, commute: *const I, op: *mut I, ierror: *mut I"),
+    (
+        "MPI_OP_CREATE",
+        "callback::op_create",
+        "function: *const V, commute: *const I, op: *mut I, ierror: *mut I",
+    ),
     ("MPI_COMM_CREATE_ERRHANDLER", "callback::comm_create_errhandler", ERRHANDLER),
     ("MPI_WIN_CREATE_ERRHANDLER", "callback::win_create_errhandler", ERRHANDLER),
     ("MPI_FILE_CREATE_ERRHANDLER", "callback::file_create_errhandler", ERRHANDLER),
     ("MPI_SESSION_CREATE_ERRHANDLER", "callback::session_create_errhandler", ERRHANDLER),
     ("MPI_ERRHANDLER_CREATE", "callback::comm_create_errhandler", ERRHANDLER),
-    ("MPI_GREQUEST_START", "callback::grequest_start",
-     "query: *const V, free: *const V, cancel: *const V, extra: *const A, request: *mut I, \
-      ierror: *mut I"),
-    ("MPI_REGISTER_DATAREP", "callback::register_datarep",
-     "datarep: *const C, read: *const V, write: *const V, extent: *const V, extra: *const A, \
-      ierror: *mut I, len: usize"),
+    (
+        "MPI_GREQUEST_START",
+        "callback::grequest_start",
+        "query: *const V, free: *const V, cancel: *const V, extra: *const A, request: *mut I, \
+      ierror: *mut I",
+    ),
+    (
+        "MPI_REGISTER_DATAREP",
+        "callback::register_datarep",
+        "datarep: *const C, read: *const V, write: *const V, extent: *const V, extra: *const A, \
+      ierror: *mut I, len: usize",
+    ),
     ("MPI_COMM_CREATE_KEYVAL", "attribute::comm_create_keyval::<A>", KEYVAL),
     ("MPI_TYPE_CREATE_KEYVAL", "attribute::type_create_keyval::<A>", KEYVAL),
     ("MPI_WIN_CREATE_KEYVAL", "attribute::win_create_keyval::<A>", KEYVAL),
-    ("MPI_KEYVAL_CREATE", "attribute::comm_create_keyval::<I>",
-     "copy: *const V, delete: *const V, keyval: *mut I, extra: *const I, ierror: *mut I"),
+    (
+        "MPI_KEYVAL_CREATE",
+        "attribute::comm_create_keyval::<I>",
+        "copy: *const V, delete: *const V, keyval: *mut I, extra: *const I, ierror: *mut I",
+    ),
     ("MPI_COMM_GET_ATTR", "attribute::comm_get_attr::<A>", GET),
     ("MPI_TYPE_GET_ATTR", "attribute::type_get_attr::<A>", GET),
     ("MPI_WIN_GET_ATTR", "attribute::win_get_attr::<A>", GET),
-    ("MPI_ATTR_GET", "attribute::comm_get_attr::<I>",
-     "object: *const I, keyval: *const I, value: *mut I, flag: *mut I, ierror: *mut I"),
+    (
+        "MPI_ATTR_GET",
+        "attribute::comm_get_attr::<I>",
+        "object: *const I, keyval: *const I, value: *mut I, flag: *mut I, ierror: *mut I",
+    ),
     ("MPI_COMM_SET_ATTR", "attribute::comm_set_attr::<A>", SET),
     ("MPI_TYPE_SET_ATTR", "attribute::type_set_attr::<A>", SET),
     ("MPI_WIN_SET_ATTR", "attribute::win_set_attr::<A>", SET),
-    ("MPI_ATTR_PUT", "attribute::comm_set_attr::<I>",
-     "object: *const I, keyval: *const I, value: *const I, ierror: *mut I"),
+    (
+        "MPI_ATTR_PUT",
+        "attribute::comm_set_attr::<I>",
+        "object: *const I, keyval: *const I, value: *const I, ierror: *mut I",
+    ),
     ("MPI_COMM_DUP_FN", "attribute::dup_fn::<A>!", COPY),
     ("MPI_TYPE_DUP_FN", "attribute::dup_fn::<A>!", COPY),
     ("MPI_WIN_DUP_FN", "attribute::dup_fn::<A>!", COPY),
@@ -78,26 +121,40 @@ const BY_HAND: &[(&str, &str, &str)] = &[
     ("MPI_TYPE_EXTENT", "removed::type_extent", BOUND),
     ("MPI_TYPE_LB", "removed::type_lb", BOUND),
     ("MPI_TYPE_UB", "removed::type_ub", BOUND),
-    ("MPI_TYPE_HVECTOR", "removed::type_hvector",
-     "count: *const I, blocklength: *const I, stride: *const I, oldtype: *const I, \
-      newtype: *mut I, ierror: *mut I"),
-    ("MPI_TYPE_HINDEXED", "removed::type_hindexed",
-     "count: *const I, lengths: *const I, displacements: *const I, oldtype: *const I, \
-      newtype: *mut I, ierror: *mut I"),
-    ("MPI_TYPE_STRUCT", "removed::type_struct",
-     "count: *const I, lengths: *const I, displacements: *const I, types: *const I, \
-      newtype: *mut I, ierror: *mut I"),
-    ("MPI_ERRHANDLER_GET", "removed::errhandler_get",
-     "comm: *const I, errhandler: *mut I, ierror: *mut I"),
-    ("MPI_ERRHANDLER_SET", "removed::errhandler_set",
-     "comm: *const I, errhandler: *const I, ierror: *mut I"),
+    (
+        "MPI_TYPE_HVECTOR",
+        "removed::type_hvector",
+        "count: *const I, blocklength: *const I, stride: *const I, oldtype: *const I, \
+      newtype: *mut I, ierror: *mut I",
+    ),
+    (
+        "MPI_TYPE_HINDEXED",
+        "removed::type_hindexed",
+        "count: *const I, lengths: *const I, displacements: *const I, oldtype: *const I, \
+      newtype: *mut I, ierror: *mut I",
+    ),
+    (
+        "MPI_TYPE_STRUCT",
+        "removed::type_struct",
+        "count: *const I, lengths: *const I, displacements: *const I, types: *const I, \
+      newtype: *mut I, ierror: *mut I",
+    ),
+    (
+        "MPI_ERRHANDLER_GET",
+        "removed::errhandler_get",
+        "comm: *const I, errhandler: *mut I, ierror: *mut I",
+    ),
+    (
+        "MPI_ERRHANDLER_SET",
+        "removed::errhandler_set",
+        "comm: *const I, errhandler: *const I, ierror: *mut I",
+    ),
 ];
 
 const ERRHANDLER: &str = "function: *const V, errhandler: *mut I, ierror: *mut I";
 const KEYVAL: &str =
     "copy: *const V, delete: *const V, keyval: *mut I, extra: *const A, ierror: *mut I";
-const GET: &str =
-    "object: *const I, keyval: *const I, value: *mut A, flag: *mut I, ierror: *mut I";
+const GET: &str = "object: *const I, keyval: *const I, value: *mut A, flag: *mut I, ierror: *mut I";
 const SET: &str = "object: *const I, keyval: *const I, value: *const A, ierror: *mut I";
 const COPY: &str = "object: *const I, keyval: *const I, extra: *const A, value: *const A, \
                     new: *mut A, flag: *mut I, ierror: *mut I";
@@ -138,7 +195,7 @@ pub fn chapter(chapter: &Chapter) -> Result<String, String> {
          use hpvm_foreign::lengths::{{members, neighbours}};\nuse hpvm_foreign::several::length;\n\n\
          use crate::handle::{{Handle, Handles}};\nuse crate::status::{{Status, Statuses}};\n\
          use crate::text::{{TextOut, room, text_in, trimmed_in}};\n\
-         use crate::{{Fortran, buffer, buffer_mut, index_out, weights}};\n",
+         use crate::{{Fortran, buffer, buffer_mut, index_out, weights_in}};\n",
         chapter.title
     );
     for function in procedures(chapter) {
@@ -307,8 +364,8 @@ fn pointer(function: &Function, param: &Param, name: &str) -> Result<Piece, Stri
     Ok(match (param.kind.as_str(), param.direction.as_str()) {
         ("buffer", _) if param.decl.constant => plain(format!("buffer::<F>({name})")),
         ("buffer", _) => plain(format!("buffer_mut::<F>({name})")),
-        ("weight", _) if param.decl.constant => plain(format!("weights::<F>({name})")),
-        ("weight", _) => plain(format!("weights::<F>({name}).cast_mut()")),
+        ("weight", _) if param.decl.constant => plain(format!("weights_in::<F>({name})")),
+        ("weight", _) => plain(format!("weights_in::<F>({name}).cast_mut()")),
         ("string", "in") => {
             let trim = if function.name.starts_with("MPI_Info") { "trimmed_in" } else { "text_in" };
             Piece {
@@ -332,9 +389,7 @@ fn pointer(function: &Function, param: &Param, name: &str) -> Result<Piece, Stri
             }
         }
         ("index", "out") if param.decl.name == "index" || param.decl.name == "indx" => Piece {
-            after: format!(
-                "if *ierror == MPI_SUCCESS {{ *{name} = index_out::<F>(*{name}); }}"
-            ),
+            after: format!("if *ierror == MPI_SUCCESS {{ *{name} = index_out::<F>(*{name}); }}"),
             ..plain(name.to_owned())
         },
         ("index", "out") if param.decl.name == "array_of_indices" => Piece {
@@ -374,8 +429,14 @@ pub fn entry(spec: &Spec) -> Result<String, String> {
                 .map(|param| Ok((param.decl.rust_name(), piece(function, param)?)))
                 .collect();
             let arguments = parameters(function, &pieces?).join(", ");
-            let short = [("c_int", "I"), ("c_char", "C"), ("c_void", "V"), ("MPI_Aint", "A"),
-                         ("MPI_Offset", "O"), ("MPI_Count", "N")];
+            let short = [
+                ("c_int", "I"),
+                ("c_char", "C"),
+                ("c_void", "V"),
+                ("MPI_Aint", "A"),
+                ("MPI_Offset", "O"),
+                ("MPI_Count", "N"),
+            ];
             let arguments = short.iter().fold(arguments, |text, (long, short)| {
                 text.replace(&format!(" {long}"), &format!(" {short}"))
                     .replace(&format!("[{long}"), &format!("[{short}"))
