@@ -7,6 +7,7 @@
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 
+use hpvm_foreign::Numbers;
 use hpvm_fortran::{Fortran, Sentinels};
 
 use crate::Mpich;
@@ -61,6 +62,12 @@ impl Fortran for Mpich {
     fn c_weights() -> (*const c_int, *const c_int) {
         let address = core::ptr::without_provenance;
         (address(UNWEIGHTED), address(WEIGHTS_EMPTY))
+    }
+
+    /// Fortran's keys are the next numbers: in C the value is an address, here a number.
+    fn keyval_in(keyval: c_int) -> c_int {
+        let c = keyval.wrapping_sub(1);
+        if Self::KEYVAL.iter().any(|pair| pair.0 == c) { c } else { keyval }
     }
 }
 

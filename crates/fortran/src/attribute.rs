@@ -153,10 +153,10 @@ macro_rules! attributes {
             let mut word = core::ptr::null_mut::<c_void>();
             // SAFETY: the program's promises.
             unsafe {
-                let place = (&raw mut word).cast();
-                *ierror = by_hand::$get::<F>(F::$fromint(*object), *keyval, place, flag);
+                let (place, keyval) = ((&raw mut word).cast(), F::keyval_in(*keyval));
+                *ierror = by_hand::$get::<F>(F::$fromint(*object), keyval, place, flag);
                 if *ierror == MPI_SUCCESS && *flag != 0 {
-                    value.write_unaligned(V::from_word(integer::<F>(*keyval, word)));
+                    value.write_unaligned(V::from_word(integer::<F>(keyval, word)));
                 }
             }
         }
@@ -171,7 +171,8 @@ macro_rules! attributes {
             // SAFETY: the program's promises.
             unsafe {
                 let word = without_provenance_mut(value.read_unaligned().word() as usize);
-                *ierror = generated::attr::$set::<F>(F::$fromint(*object), *keyval, word);
+                let keyval = F::keyval_in(*keyval);
+                *ierror = generated::attr::$set::<F>(F::$fromint(*object), keyval, word);
             }
         }
     )*};

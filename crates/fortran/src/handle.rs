@@ -18,8 +18,11 @@ impl<C: Copy> Handle<C> {
     /// # Safety
     /// `user` is the address of an integer.
     #[inline(always)]
-    pub unsafe fn new(user: *mut c_int, fromint: impl Fn(c_int) -> C, toint: impl Fn(C) -> c_int)
-    -> Self {
+    pub unsafe fn new(
+        user: *mut c_int,
+        fromint: impl Fn(c_int) -> C,
+        toint: impl Fn(C) -> c_int,
+    ) -> Self {
         // SAFETY: the caller's promise.
         let own = fromint(unsafe { *user });
         Self { user, before: toint(own), own }

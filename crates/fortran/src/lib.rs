@@ -55,6 +55,11 @@ pub trait Fortran: Abi {
 
     /// `MPI_UNWEIGHTED` and `MPI_WEIGHTS_EMPTY` of C.
     fn c_weights() -> (*const c_int, *const c_int);
+
+    /// The key in C of a predefined attribute, other keys unchanged.
+    fn keyval_in(keyval: c_int) -> c_int {
+        keyval
+    }
 }
 
 /// A buffer, or the C address that stands for `MPI_BOTTOM` or `MPI_IN_PLACE`.

@@ -271,7 +271,7 @@ fn parameters(function: &Function, pieces: &[(String, Piece)]) -> Vec<String> {
 fn piece(function: &Function, param: &Param) -> Result<Piece, String> {
     let name = param.decl.rust_name();
     match associated(param.decl.base(Form::Narrow)) {
-        Some("Status") => Ok(status(param, &name)),
+        Some("Status") => Ok(status(function, param, &name)),
         Some(short) => handle(function, param, &short.to_lowercase(), &name),
         None if param.decl.is_pointer() => pointer(function, param, &name),
         None => Ok(number(param, &name)),
@@ -289,23 +289,22 @@ fn number(param: &Param, name: &str) -> Piece {
     Piece { kind: format!("*const {base}"), argument, ..Piece::default() }
 }
 
-fn status(param: &Param, name: &str) -> Piece {
+fn status(function: &Function, param: &Param, name: &str) -> Piece {
     let own = format!("own_{}", param.decl.name);
-    let (kind, before) = match (param.decl.array.is_empty(), param.direction.as_str()) {
-        (false, _) => {
-            let before = format!("let mut {own} = Statuses::<F>::new({name}, length(*{{}}));");
-            ("*mut c_int", before)
-        }
-        (true, "in") => ("*const c_int", format!("let mut {own} = Status::<F>::new({name});")),
-        (true, _) => ("*mut c_int", format!("let mut {own} = Status::<F>::new({name});")),
+    let input = param.direction == "in";
+    let many = param.decl.name == "array_of_statuses";
+    let before = if many {
+        let incount = function.params.iter().any(|p| p.decl.name == "incount");
+        let count = if incount { "incount" } else { "count" };
+        format!("let mut {own} = Statuses::<F>::new({name}, length(*{count}));")
+    } else {
+        format!("let mut {own} = Status::<F>::new({name});")
     };
-    let count = if param.decl.name == "array_of_statuses" { "count" } else { "n" };
-    let after = if param.direction == "in" { String::new() } else { format!("{own}.give();") };
     Piece {
-        kind: kind.to_owned(),
-        before: before.replace("{}", count),
+        kind: if input { "*const c_int" } else { "*mut c_int" }.to_owned(),
+        before,
         argument: format!("{own}.place()"),
-        after,
+        after: if input { String::new() } else { format!("{own}.give();") },
         ..Piece::default()
     }
 }

@@ -451,7 +451,7 @@ pub unsafe fn request_get_status_all<F: Fortran>(count: *const c_int,
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_array_of_requests = Handles::new(array_of_requests.cast_mut(), length(*count), F::request_fromint);
-        let mut own_array_of_statuses = Status::<F>::new(array_of_statuses);
+        let mut own_array_of_statuses = Statuses::<F>::new(array_of_statuses, length(*count));
         *ierror = hpvm_foreign::generated::pt2pt::request_get_status_all::<F>(*count,
             own_array_of_requests.place(), flag, own_array_of_statuses.place());
         own_array_of_statuses.give();
@@ -480,7 +480,7 @@ pub unsafe fn request_get_status_some<F: Fortran>(incount: *const c_int,
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_array_of_requests = Handles::new(array_of_requests.cast_mut(), length(*incount), F::request_fromint);
-        let mut own_array_of_statuses = Status::<F>::new(array_of_statuses);
+        let mut own_array_of_statuses = Statuses::<F>::new(array_of_statuses, length(*incount));
         *ierror = hpvm_foreign::generated::pt2pt::request_get_status_some::<F>(*incount,
             own_array_of_requests.place(), outcount, array_of_indices,
             own_array_of_statuses.place());
@@ -774,7 +774,7 @@ pub unsafe fn testall<F: Fortran>(count: *const c_int, array_of_requests: *mut c
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_array_of_requests = Handles::new(array_of_requests, length(*count), F::request_fromint);
-        let mut own_array_of_statuses = Status::<F>::new(array_of_statuses);
+        let mut own_array_of_statuses = Statuses::<F>::new(array_of_statuses, length(*count));
         *ierror = hpvm_foreign::generated::pt2pt::testall::<F>(*count,
             own_array_of_requests.place(), flag, own_array_of_statuses.place());
         own_array_of_requests.give(F::request_toint);
@@ -804,7 +804,7 @@ pub unsafe fn testsome<F: Fortran>(incount: *const c_int, array_of_requests: *mu
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_array_of_requests = Handles::new(array_of_requests, length(*incount), F::request_fromint);
-        let mut own_array_of_statuses = Status::<F>::new(array_of_statuses);
+        let mut own_array_of_statuses = Statuses::<F>::new(array_of_statuses, length(*incount));
         *ierror = hpvm_foreign::generated::pt2pt::testsome::<F>(*incount,
             own_array_of_requests.place(), outcount, array_of_indices,
             own_array_of_statuses.place());
@@ -833,7 +833,7 @@ pub unsafe fn waitall<F: Fortran>(count: *const c_int, array_of_requests: *mut c
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_array_of_requests = Handles::new(array_of_requests, length(*count), F::request_fromint);
-        let mut own_array_of_statuses = Status::<F>::new(array_of_statuses);
+        let mut own_array_of_statuses = Statuses::<F>::new(array_of_statuses, length(*count));
         *ierror = hpvm_foreign::generated::pt2pt::waitall::<F>(*count,
             own_array_of_requests.place(), own_array_of_statuses.place());
         own_array_of_requests.give(F::request_toint);
@@ -863,7 +863,7 @@ pub unsafe fn waitsome<F: Fortran>(incount: *const c_int, array_of_requests: *mu
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_array_of_requests = Handles::new(array_of_requests, length(*incount), F::request_fromint);
-        let mut own_array_of_statuses = Status::<F>::new(array_of_statuses);
+        let mut own_array_of_statuses = Statuses::<F>::new(array_of_statuses, length(*incount));
         *ierror = hpvm_foreign::generated::pt2pt::waitsome::<F>(*incount,
             own_array_of_requests.place(), outcount, array_of_indices,
             own_array_of_statuses.place());
