@@ -231,7 +231,7 @@ impl<T: Transport> Process<T> {
             }
         })?;
         if early {
-            self.stream_out(id);
+            self.stream_out(id, true);
         }
         Ok(())
     }

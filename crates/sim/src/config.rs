@@ -1,7 +1,9 @@
 //! What a virtual network is made of.
 
+use crate::lossy::Weather;
 use core::ops::RangeInclusive;
 use hpvm_transport::Limits;
+use hpvm_wire::datagram::{HEADER, RECORD};
 
 /// Whether [`hpvm_transport::Transport::pull`] works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +49,10 @@ pub struct Config {
     pub pull: Pull,
     /// By how much each poll moves time on. With 0 only `step`, `advance` and `settle` do.
     pub poll_ticks: u64,
+    /// The packets travel in datagrams through this weather, under the reliability protocol. Then
+    /// delays, credits and buffers are the protocol's affair, not those above; a tick is a
+    /// nanosecond.
+    pub weather: Option<Box<Weather>>,
 }
 
 impl Config {
@@ -68,6 +74,7 @@ impl Config {
             refused_percent: 10,
             pull: Pull::Sometimes { refused_percent: 50 },
             poll_ticks: 1,
+            weather: None,
         }
     }
 
@@ -115,6 +122,33 @@ impl Config {
                 _ => Pull::Sometimes { refused_percent: r.u8(1..=99) },
             },
             poll_ticks: r.u64(0..=3),
+            weather: None,
+        }
+    }
+
+    /// Datagrams in this weather. Seed 0.
+    pub fn in_weather(size: u32, weather: Weather) -> Config {
+        let protocol = &weather.protocol;
+        let inline = protocol.least_datagram - HEADER - RECORD;
+        let packet = protocol.packet;
+        Config {
+            limits: Limits { inline: inline.min(packet), packet },
+            death_delay: 0..=1_000_000,
+            refused_percent: 0,
+            poll_ticks: 200,
+            weather: Some(Box::new(weather)),
+            ..Config::new(size)
+        }
+    }
+
+    /// Datagrams in weather of which every dimension is drawn from the seed.
+    pub fn lossy(size: u32, seed: u64) -> Config {
+        let mut r = fastrand::Rng::with_seed(seed ^ 0x1f83_d9ab_fb41_bd6b);
+        Config {
+            seed,
+            poll_ticks: r.u64(50..2000),
+            refused_percent: r.u8(0..=20),
+            ..Config::in_weather(size, Weather::random(seed))
         }
     }
 
@@ -144,6 +178,12 @@ impl Config {
             self.limits.inline,
             self.limits.packet
         );
+        if let Some(weather) = &self.weather {
+            let most = weather.protocol.packet;
+            assert!(self.limits.packet <= most, "packet limit above the protocol's {most}");
+            let small = weather.protocol.least_datagram - HEADER - RECORD;
+            assert!(self.limits.inline <= small, "inline limit above the protocol's {small}");
+        }
         for (name, range) in [
             ("delay", &self.delay),
             ("return_delay", &self.return_delay),

@@ -497,7 +497,7 @@ fn spell(name: &str, generics: &str, arguments: &str, returns: &str) -> String {
         })
         .collect();
     format!(
-        "        $crate::spell! {{ [{}]\n            ({arguments}) ({returns}) \
+        "        $crate::spell! {{ [{}] ({arguments}) ({returns}) \
          ($crate::{generics}) }}\n",
         names.join(" ")
     )

@@ -4,6 +4,8 @@
 //! their own integers. Only requests of the engine do not fit; they have a short form.
 
 use crate::generated::constants::*;
+use crate::object::request::handle;
+use crate::runtime::enter;
 use core::ffi::c_int;
 use hpvm_abi::request::shorten;
 
@@ -38,7 +40,10 @@ pub unsafe fn request_toint(request: MPI_Request) -> c_int {
     shorten(request.0).map_or(MPI_UNDEFINED, |short| short as c_int)
 }
 
-/// The engine knows the short form. A number that means no request becomes a handle that means none.
+/// A number that means no request becomes a handle that means none.
 pub unsafe fn request_fromint(number: c_int) -> MPI_Request {
-    MPI_Request(number as u32 as usize)
+    let short = MPI_Request(number as u32 as usize);
+    // The engine knows short forms, but programs compare handles.
+    let live = enter().ok().and_then(|w| w.engine_request(short));
+    live.map_or(short, handle)
 }

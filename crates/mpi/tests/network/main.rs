@@ -8,6 +8,7 @@ mod exchange;
 mod harness;
 mod reductions;
 mod spaces;
+mod streams;
 mod traffic;
 
 use collectives::Collectives;
