@@ -115,6 +115,10 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     add(&mut files, RUST[2], module(heading, &generic), generic);
 
     for other in Other::load_all(root, &spec)? {
+        if !other.status.is_empty() {
+            let path = format!("tests/abi/{}/mpi.h", other.macro_name().to_lowercase());
+            files.push((PathBuf::from(path), emit::foreign_header::header(&spec, &other)?));
+        }
         let modules = emit::other::modules(&spec, &other)?;
         let heading = format!("//! Entry points and numbers of {}, made from spec/.", other.title);
         let folder = format!("{}/src/generated", other.folder);

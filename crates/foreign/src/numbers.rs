@@ -100,11 +100,15 @@ pub fn error_out<A: Abi>(code: c_int) -> c_int {
 
 #[cold]
 fn cold_error_out(pairs: Pairs, code: c_int) -> c_int {
-    match pairs.iter().find(|pair| pair.1 == code) {
-        Some(pair) => pair.0,
-        None if (0..MPI_ERR_LASTCODE).contains(&code) => to_foreign(pairs, MPI_ERR_OTHER),
-        None => code,
-    }
+    let theirs = |standard| pairs.iter().find(|pair| pair.1 == standard).map(|pair| pair.0);
+    theirs(code).unwrap_or_else(|| match code {
+        MPI_ERR_ERRHANDLER => to_foreign(pairs, MPI_ERR_ARG),
+        // Classes of the standard that the ABI lacks; other numbers are a program's own.
+        MPI_SUCCESS..=MPI_ERR_ABI | MPI_T_ERR_CANNOT_INIT..=MPI_T_ERR_PVAR_NO_ATOMIC => {
+            to_foreign(pairs, MPI_ERR_OTHER)
+        }
+        _ => code,
+    })
 }
 
 /// The address of a buffer: `MPI_BOTTOM`, `MPI_IN_PLACE`, `MPI_BUFFER_AUTOMATIC` or memory.

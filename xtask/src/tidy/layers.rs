@@ -25,6 +25,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-abi", &[]),
     ("hpvm-foreign", &["abi"]),
     ("hpvm-abi-mpich", &["abi", "foreign"]),
+    ("hpvm-abi-ompi", &["abi", "foreign"]),
+    ("hpvm-abi-ompi-cxx", &[]),
     ("hpvm-fm-abi", &["sync", "wire", "transport", "fm"]),
     (
         "hpvm-mpi-abi",
