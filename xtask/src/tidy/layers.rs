@@ -22,6 +22,9 @@ const LAYERS: &[(&str, &[&str])] = &[
         "hpvm-mpi",
         &["sync", "wire", "transport", "shm", "reliable", "net", "sim", "job", "fm", "coll"],
     ),
+    ("hpvm-abi", &[]),
+    ("hpvm-foreign", &["abi"]),
+    ("hpvm-abi-mpich", &["abi", "foreign"]),
     ("hpvm-fm-abi", &["sync", "wire", "transport", "fm"]),
     (
         "hpvm-mpi-abi",
@@ -36,6 +39,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "fm",
             "coll",
             "mpi",
+            "abi",
             "fm-abi",
         ],
     ),
