@@ -8,7 +8,7 @@ use crate::rtt::Rtt;
 use crate::shared::Shared;
 use crate::size::PathSize;
 use hpvm_wire::Head;
-use hpvm_wire::datagram::{self, Datagram, HEADER, RECORD};
+use hpvm_wire::datagram::{self, Datagram, FIRST_SEQ, HEADER, RECORD};
 
 /// Datagrams on their way at first, after losses at least, and after a long silence.
 const FIRST_WINDOW: u32 = 32;
@@ -120,10 +120,10 @@ impl Outgoing {
     pub fn new(config: &Config) -> Outgoing {
         Outgoing {
             ring: Ring::default(),
-            first: 0,
-            next: 0,
-            end: 0,
-            limit: u32::from(config.share),
+            first: FIRST_SEQ,
+            next: FIRST_SEQ,
+            end: FIRST_SEQ,
+            limit: FIRST_SEQ.wrapping_add(u32::from(config.share)),
             starved: false,
             granted: 0,
             held: 0,
@@ -134,7 +134,7 @@ impl Outgoing {
             grown: 0,
             flying: 0,
             lost: 0,
-            lost_from: 0,
+            lost_from: FIRST_SEQ,
             order: 0,
             reached: 0,
             recovery: 0,
@@ -144,7 +144,7 @@ impl Outgoing {
             timeouts: 0,
             timer_from: 0,
             probe: false,
-            asked: 0,
+            asked: FIRST_SEQ,
             suspect: None,
         }
     }
@@ -507,6 +507,10 @@ impl Outgoing {
         self.timer_from = now;
         self.since = now;
         self.reached = self.reached.max(news.order);
+        // Never so far behind that it seems to lie ahead.
+        if self.first.wrapping_sub(self.asked) as i32 > 0 {
+            self.asked = self.first;
+        }
     }
 
     /// Grows the congestion window: by what was acknowledged, later by one per window.
