@@ -6,8 +6,8 @@
 
 use crate::Ompi;
 use core::ffi::{CStr, c_char, c_int};
-use hpvm_abi::constants::MPI_SUCCESS;
-use hpvm_foreign::generated::errh;
+use hpvm_abi::constants::{MPI_SUCCESS, MPI_T_pvar_handle, MPI_T_pvar_session};
+use hpvm_foreign::generated::{errh, tool};
 
 /// Error classes of this ABI that the standard does not have (they are of fault tolerance), and what
 /// they mean. Nothing here returns them.
@@ -66,4 +66,39 @@ pub unsafe extern "C" fn MPI_Error_string(
 ) -> c_int {
     // SAFETY: the caller's promises.
     unsafe { PMPI_Error_string(errorcode, string, resultlen) }
+}
+
+/// `MPI_T_PVAR_ALL_HANDLES` of this ABI and of the standard one.
+const ALL_HANDLES: (isize, usize) = (-1, 1);
+
+macro_rules! of_handles {
+    ($($name:ident $profiled:ident $generic:ident)*) => {$(
+        #[doc = concat!("`", stringify!($profiled), "`.")]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $profiled(
+            session: MPI_T_pvar_session,
+            handle: MPI_T_pvar_handle,
+        ) -> c_int {
+            let all = handle.0 == ALL_HANDLES.0 as usize;
+            let handle = if all { MPI_T_pvar_handle(ALL_HANDLES.1) } else { handle };
+            // SAFETY: the caller's promises.
+            unsafe { tool::$generic::<Ompi>(session, handle) }
+        }
+
+        #[doc = concat!("Calls [`", stringify!($profiled), "`].")]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            session: MPI_T_pvar_session,
+            handle: MPI_T_pvar_handle,
+        ) -> c_int {
+            // SAFETY: the caller's promises.
+            unsafe { $profiled(session, handle) }
+        }
+    )*};
+}
+
+of_handles! {
+    MPI_T_pvar_start PMPI_T_pvar_start pvar_start
+    MPI_T_pvar_stop PMPI_T_pvar_stop pvar_stop
+    MPI_T_pvar_reset PMPI_T_pvar_reset pvar_reset
 }

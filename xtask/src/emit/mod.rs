@@ -7,6 +7,7 @@ pub mod entries;
 pub mod entry;
 pub mod foreign;
 pub mod foreign_header;
+pub mod fortran;
 pub mod header;
 pub mod missing;
 pub mod other;

@@ -704,22 +704,6 @@ pub unsafe extern "C" fn MPI_T_pvar_readreset(session: MPI_T_pvar_session,
     unsafe { PMPI_T_pvar_readreset(session, handle, buf) }
 }
 
-/// `PMPI_T_pvar_reset`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_T_pvar_reset(session: MPI_T_pvar_session,
-    handle: MPI_T_pvar_handle) -> c_int {
-    // SAFETY: the caller's promises are handed on unchanged.
-    unsafe { hpvm_foreign::generated::tool::pvar_reset::<Ompi>(session, handle) }
-}
-
-/// Calls [`PMPI_T_pvar_reset`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_T_pvar_reset(session: MPI_T_pvar_session,
-    handle: MPI_T_pvar_handle) -> c_int {
-    // SAFETY: the caller's promises are handed on unchanged.
-    unsafe { PMPI_T_pvar_reset(session, handle) }
-}
-
 /// `PMPI_T_pvar_session_create`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_session_create(session: *mut MPI_T_pvar_session) -> c_int {
@@ -746,38 +730,6 @@ pub unsafe extern "C" fn PMPI_T_pvar_session_free(session: *mut MPI_T_pvar_sessi
 pub unsafe extern "C" fn MPI_T_pvar_session_free(session: *mut MPI_T_pvar_session) -> c_int {
     // SAFETY: the caller's promises are handed on unchanged.
     unsafe { PMPI_T_pvar_session_free(session) }
-}
-
-/// `PMPI_T_pvar_start`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_T_pvar_start(session: MPI_T_pvar_session,
-    handle: MPI_T_pvar_handle) -> c_int {
-    // SAFETY: the caller's promises are handed on unchanged.
-    unsafe { hpvm_foreign::generated::tool::pvar_start::<Ompi>(session, handle) }
-}
-
-/// Calls [`PMPI_T_pvar_start`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_T_pvar_start(session: MPI_T_pvar_session,
-    handle: MPI_T_pvar_handle) -> c_int {
-    // SAFETY: the caller's promises are handed on unchanged.
-    unsafe { PMPI_T_pvar_start(session, handle) }
-}
-
-/// `PMPI_T_pvar_stop`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_T_pvar_stop(session: MPI_T_pvar_session,
-    handle: MPI_T_pvar_handle) -> c_int {
-    // SAFETY: the caller's promises are handed on unchanged.
-    unsafe { hpvm_foreign::generated::tool::pvar_stop::<Ompi>(session, handle) }
-}
-
-/// Calls [`PMPI_T_pvar_stop`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_T_pvar_stop(session: MPI_T_pvar_session,
-    handle: MPI_T_pvar_handle) -> c_int {
-    // SAFETY: the caller's promises are handed on unchanged.
-    unsafe { PMPI_T_pvar_stop(session, handle) }
 }
 
 /// `PMPI_T_pvar_write`.
