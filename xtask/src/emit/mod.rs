@@ -9,6 +9,7 @@ pub mod foreign;
 pub mod header;
 pub mod missing;
 pub mod other;
+pub mod other_header;
 pub mod predefined;
 
 /// Marks a generated file.
