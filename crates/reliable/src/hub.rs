@@ -135,8 +135,13 @@ impl Hub {
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Full> {
         let i = self.link(peer);
-        self.links[i as usize].push(now, &mut self.shared, (head, len), fill)?;
-        self.note(now, i);
+        let link = &mut self.links[i as usize];
+        link.push(now, &mut self.shared, (head, len), fill)?;
+        // No timer runs for what has not been sent.
+        if !link.queued && link.has_data() {
+            link.queued = true;
+            self.queue.push_back(i);
+        }
         Ok(())
     }
 

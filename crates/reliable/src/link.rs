@@ -327,6 +327,12 @@ impl Link {
             || self.probe_at() <= now
     }
 
+    /// True when data may be sent.
+    #[inline]
+    pub fn has_data(&self) -> bool {
+        self.outgoing.has_work()
+    }
+
     #[inline]
     fn probe_at(&self) -> u64 {
         if self.outgoing.is_done() { u64::MAX } else { self.size.deadline() }

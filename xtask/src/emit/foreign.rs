@@ -333,7 +333,7 @@ fn array(function: &Function, param: &Param, name: &str, own: &str) -> Piece {
 }
 
 /// The constant that bounds what a function writes to a buffer of unnamed length.
-fn text_limit(function: &str) -> Option<&'static str> {
+pub fn text_limit(function: &str) -> Option<&'static str> {
     Some(match function {
         "MPI_Comm_get_name" | "MPI_Type_get_name" | "MPI_Win_get_name" => "MPI_MAX_OBJECT_NAME",
         "MPI_Error_string" => "MPI_MAX_ERROR_STRING",

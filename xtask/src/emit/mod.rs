@@ -6,6 +6,7 @@ pub mod coverage;
 pub mod entries;
 pub mod entry;
 pub mod foreign;
+pub mod fortran;
 pub mod header;
 pub mod missing;
 pub mod other;
