@@ -124,14 +124,17 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     add(&mut files, RUST[3], module(heading, &fortran), fortran);
 
     for other in Other::load_all(root, &spec)? {
-        if !other.status.is_empty() {
-            let path = format!("tests/abi/{}/mpi.h", other.macro_name().to_lowercase());
-            files.push((PathBuf::from(path), emit::foreign_header::header(&spec, &other)?));
-        }
         let modules = emit::other::modules(&spec, &other)?;
         let heading = format!("//! Entry points and numbers of {}, made from spec/.", other.title);
         let folder = format!("{}/src/generated", other.folder);
         add(&mut files, &folder, module(&heading, &modules), modules);
+        if let Some(path) = &other.header {
+            let text = match other.sizes.is_empty() {
+                true => emit::other_header::header(&spec, &other)?,
+                false => emit::foreign_header::header(&spec, &other)?,
+            };
+            files.push((PathBuf::from(path), text));
+        }
     }
     Ok(files)
 }

@@ -1,5 +1,5 @@
-//! A header in the form of another MPI's ABI, for the tests: programs compiled with it are what that
-//! MPI's compiler makes of them, up to what the ABI does not show.
+//! A header for tests of an ABI whose handles are addresses of data symbols; where they are numbers see
+//! `other_header`.
 
 use crate::abi::Other;
 use crate::cdecl::is_callback;

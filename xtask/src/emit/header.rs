@@ -184,7 +184,7 @@ fn deprecation(group: &Group, name: &str) -> String {
     }
 }
 
-/// The declaration of a callback's type.
+/// The typedef of a function type.
 pub fn callback_type(callback: &Callback) -> String {
     let note = note(&callback.deprecated);
     let head = format!("typedef {} ({})(", callback.returns, callback.name);

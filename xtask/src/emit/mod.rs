@@ -11,6 +11,7 @@ pub mod fortran;
 pub mod header;
 pub mod missing;
 pub mod other;
+pub mod other_header;
 pub mod predefined;
 pub mod symbols;
 

@@ -27,6 +27,10 @@ use std::sync::Arc;
 /// wait for credits.
 const TURNS: u32 = 64;
 
+/// What a message costs beyond its bytes: the least `MPI_BSEND_OVERHEAD` of the ABIs (MPICH's), so
+/// that programs built for any of them reserve enough.
+const OVERHEAD: i64 = 96;
+
 /// What the program attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Space {
