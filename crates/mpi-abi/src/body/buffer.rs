@@ -108,10 +108,6 @@ impl Attached {
     }
 }
 
-/// What a message takes of an attached buffer beside its data. `MPI_BSEND_OVERHEAD` of every ABI that
-/// programs may have been compiled for is at least that (Intel MPI's is 95).
-const OVERHEAD: i64 = 64;
-
 /// Where a buffer is attached.
 #[derive(Clone)]
 enum Owner {
