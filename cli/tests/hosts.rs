@@ -409,12 +409,12 @@ fn real_ssh_and_a_cable_that_is_pulled() {
     assert_eq!(ended.code, 1);
     nothing_left(&hosts);
 
-    let args = ["-H", &hosts.list(), "--net-timeout", "1", "sleep", "99"];
+    let args = ["-H", &hosts.list(), "--net-timeout", "3", "sleep", "99"];
     let mut job = on_hosts(&hosts, &args);
     let child = running(&hosts, &mut job);
     hosts.link(2, "net0", false);
     let ended = wait(child);
-    let text = format!("no sign of life from host '{}' for 1 s", hosts.name(2));
+    let text = format!("no sign of life from host '{}' for 3 s", hosts.name(2));
     assert!(ended.err.contains(&text), "{ended:?}");
     assert_eq!(ended.code, 1);
     // The agent there gives up, too, without hearing of it.
