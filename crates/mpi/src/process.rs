@@ -38,6 +38,8 @@ pub struct Process<T> {
     bounce: Vec<u8>,
     /// Reductions by functions of the program, to be run by the caller of `progress`.
     pub(crate) computes: VecDeque<crate::collective::Compute>,
+    /// What its notice boards were used for, by their index.
+    pub(crate) boards: Vec<crate::collective::board::Past>,
 }
 
 /// Everything that a packet's arrival may touch. Apart from `Fm`, so that both can be borrowed.
@@ -83,6 +85,7 @@ impl<T: Transport> Process<T> {
             select: hpvm_coll::select::DEFAULT.clone(),
             bounce: Vec::new(),
             computes: VecDeque::new(),
+            boards: Vec::new(),
             inbox: Inbox {
                 requests: Requests::default(),
                 tables: Vec::new(),
