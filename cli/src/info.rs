@@ -1,4 +1,5 @@
-//! `hpvm info`: what is installed here, and what this machine lets us do.
+//! `hpvm info`: what is installed here, and what this machine lets us do. With a program,
+//! [`crate::needs`].
 
 use std::io::Write;
 
@@ -10,12 +11,29 @@ use serde_json::{Value, json};
 /// The subcommand.
 pub fn definition() -> Command {
     Command::new("info")
-        .about("Show the installation and what this machine offers")
+        .about("Show the installation and what this machine offers, or what a program needs of MPI")
+        .long_about(
+            "Without PROGRAM: show the installation and what this machine offers.\n\n\
+             With PROGRAM: show which MPI it was built for, directly or through libraries it \
+             needs, where those would be loaded from under mpirun, and which symbols of MPI that \
+             they need are not available. Nothing is run; only the files' tables are read. What a \
+             program loads while it runs (Python's modules, plug-ins) is not seen: name the \
+             module's file instead.",
+        )
+        .arg(
+            Arg::new("PROGRAM")
+                .value_hint(clap::ValueHint::CommandName)
+                .value_parser(clap::value_parser!(std::ffi::OsString))
+                .help("A program, found as mpirun would, or a shared library by its path"),
+        )
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Write JSON"))
 }
 
 /// Performs it.
 pub fn run(matches: &ArgMatches) -> Result<i32, String> {
+    if let Some(program) = matches.get_one::<std::ffi::OsString>("PROGRAM") {
+        return crate::needs::run(program, matches.get_flag("json"));
+    }
     let rows = collect();
     let mut text = String::new();
     if matches.get_flag("json") {

@@ -8,6 +8,9 @@ mod command;
 mod info;
 mod jobs;
 mod man;
+#[rustfmt::skip]
+mod missing;
+mod needs;
 
 fn main() {
     let args: Vec<OsString> = std::env::args_os().collect();

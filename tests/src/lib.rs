@@ -4,9 +4,10 @@
 //! and knows nothing of hpvm, so that the same list also runs on another MPI: a test that is
 //! wrong about the standard is found out there. `testlist` says how each is run ([`list`]),
 //! [`build`] compiles them, [`process`] runs one under a launcher with a time limit, and
-//! [`suite`] puts the three together.
+//! [`suite`] puts the three together. [`hosts`] makes test hosts of network namespaces.
 
 pub mod build;
+pub mod hosts;
 pub mod list;
 pub mod process;
 pub mod suite;

@@ -81,6 +81,7 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let mut files = vec![
         (PathBuf::from("include/mpi.h"), emit::header::header(&spec)?),
         (PathBuf::from("docs/coverage.md"), emit::coverage::coverage(&spec)),
+        (PathBuf::from("cli/src/missing.rs"), emit::missing::missing(&spec)),
         (rust.join("constants.rs"), emit::constants::constants(&spec)?),
         (rust.join("predefined.rs"), emit::predefined::predefined(&spec)?),
     ];

@@ -20,6 +20,7 @@ pub mod executor;
 pub mod flags;
 pub mod help;
 pub mod hosts;
+pub mod linkage;
 pub mod output;
 pub mod pmi;
 pub mod program;

@@ -1,7 +1,7 @@
 //! From a [`Request`] to a finished job.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::args::{self, Parsed, Program, Request};
 use crate::bind;
@@ -11,7 +11,7 @@ use crate::error::LaunchError;
 use crate::executor::spawn::Image;
 use crate::executor::{Outcome, Plan, execute};
 use crate::output::mux::Prefix;
-use crate::{help, hosts, program, sys, text};
+use crate::{help, hosts, linkage, program, sys, text};
 
 /// The variable with a time limit in seconds, for jobs without `--timeout`. MPICH's name.
 pub const TIMEOUT_VARIABLE: &str = "MPIEXEC_TIMEOUT";
@@ -107,7 +107,13 @@ fn prepare(request: &Request) -> Result<(Plan, Vec<RankInfo>), LaunchError> {
         ] {
             env.insert(name.into(), value);
         }
-        images.push(image(program, &env)?);
+        let image = image(program, &env)?;
+        if let Some(library) = library.as_deref().filter(|_| !options.quiet) {
+            let wdir = program.wdir.as_deref().unwrap_or(Path::new("."));
+            let warnings = linkage::warnings(&image.file, wdir, &env, library);
+            warnings.iter().for_each(|text| complain(&options.label, text));
+        }
+        images.push(image);
         let info = RankInfo {
             program: program.argv[0].to_string_lossy().into_owned(),
             appnum: appnum as u32,

@@ -24,7 +24,9 @@ use core::time::Duration;
 pub use fast::Fast;
 pub use fault::{Fault, SendError};
 pub use handler::{Action, RecvStream};
-pub use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
+pub use hpvm_transport::{
+    Broken, Doorbell, Head, Holes, Landing, Limits, Memory, PullRefused, Rank, Refused, Transport,
+};
 use hpvm_wire::counters::{Counters, add};
 pub use incoming::{Arrival, Counts};
 pub use node::Node;

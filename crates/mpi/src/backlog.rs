@@ -54,8 +54,7 @@ impl Backlog {
 
 impl<T: Transport> Process<T> {
     /// Sends a control packet, now or when there is a credit. `word` is the payload of a CTS.
-    pub(crate) fn send_control(&mut self, dst: Rank, handler: u8, imm: u64, word: u64) {
-        let head = Head::single(handler, imm);
+    pub(crate) fn send_control(&mut self, dst: Rank, head: Head, word: u64) {
         if !self.try_control(dst, head, word) {
             self.backlog.control.push_back((dst, head, word));
         }

@@ -11,6 +11,7 @@
 
 mod backlog;
 pub mod build;
+mod bulk;
 pub mod collective;
 pub mod comm;
 pub mod context;

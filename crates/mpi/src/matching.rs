@@ -58,6 +58,8 @@ pub struct Announcement {
     pub request: u64,
     /// The bytes themselves, when they came along (small synchronous sends).
     pub data: Option<Box<[u8]>>,
+    /// The bytes are on their way in a stream with the request's number.
+    pub early: bool,
 }
 
 impl Unexpected {

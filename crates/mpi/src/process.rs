@@ -8,6 +8,7 @@
 //! `progress` drains afterwards. Each entry of those lists belongs to a live request, ours or a
 //! sender's, so they are bounded by the number of requests.
 
+use crate::bulk::Step;
 use crate::comm::{CONTEXTS, Comm};
 use crate::error::{Class, Error};
 use crate::group::Group;
@@ -47,9 +48,9 @@ pub(crate) struct Inbox {
     pub requests: Requests,
     tables: Vec<Table>,
     /// Receives that matched an announcement: their transfer is to be started.
-    transfers: VecDeque<ReqId>,
-    /// Sends whose receiver asked for `DATA`: our request and the receiver's.
-    streams: VecDeque<(ReqId, u64)>,
+    pub transfers: VecDeque<ReqId>,
+    /// Sends whose receiver has answered, and how.
+    pub steps: VecDeque<Step>,
     /// Collectives all of whose messages of a round are complete.
     pub ready: VecDeque<ReqId>,
     /// The first violation of the protocol by a peer.
@@ -90,7 +91,7 @@ impl<T: Transport> Process<T> {
                 requests: Requests::default(),
                 tables: Vec::new(),
                 transfers: VecDeque::new(),
-                streams: VecDeque::new(),
+                steps: VecDeque::new(),
                 ready: VecDeque::new(),
                 violation: None,
                 unexpected: 0,
@@ -180,8 +181,13 @@ impl<T: Transport> Process<T> {
     pub(crate) fn extract(&mut self) -> Result<usize, Broken> {
         let inbox = &mut self.inbox;
         let packets = self.fm.extract(BUDGET, |src, head, data| inbox.packet(src, head, data))?;
-        if packets != 0 && inbox.violation.is_some() {
-            return Err(inbox.violated());
+        if packets != 0 {
+            if inbox.violation.is_some() {
+                return Err(inbox.violated());
+            }
+            while let Some(cookie) = self.fm.transport_mut().streamed() {
+                inbox.stream_landed(ReqId::from_number(cookie));
+            }
         }
         Ok(packets)
     }
@@ -191,7 +197,7 @@ impl<T: Transport> Process<T> {
     pub(crate) fn deferred(&mut self) -> bool {
         let inbox = &self.inbox;
         if inbox.transfers.is_empty()
-            && inbox.streams.is_empty()
+            && inbox.steps.is_empty()
             && inbox.ready.is_empty()
             && self.backlog.is_empty()
         {
@@ -206,8 +212,8 @@ impl<T: Transport> Process<T> {
             self.start_transfer(id);
             moved = true;
         }
-        while let Some((id, receiver)) = self.inbox.streams.pop_front() {
-            self.backlog.add_stream(id, receiver);
+        while let Some(step) = self.inbox.steps.pop_front() {
+            self.take_step(step);
             moved = true;
         }
         moved |= self.drain_backlog();
@@ -228,6 +234,10 @@ impl<T: Transport> Process<T> {
     pub(crate) fn start_transfer(&mut self, id: ReqId) {
         let Some((transfer, capacity)) = self.inbox.transfer(id) else { return };
         let want = transfer.len.min(capacity);
+        let whole = transfer.done == transfer.len;
+        if transfer.early && !whole {
+            return self.stream_in(id, &transfer);
+        }
         if want == 0 {
             return self.finish_transfer(id, transfer);
         }
@@ -241,12 +251,17 @@ impl<T: Transport> Process<T> {
                         transfer.src,
                         std::io::Error::from_raw_os_error(errno)
                     );
-                    self.send_control(transfer.src, FIN, transfer.request, 0);
+                    self.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
                     return self.inbox.fail(id, Error::new(Class::Other, text));
                 }
             }
         }
-        self.send_control(transfer.src, CTS, transfer.request, id.number());
+        let mut cts = Head::single(CTS, transfer.request);
+        if self.fm.transport().can_stream(transfer.src, transfer.len) {
+            self.stream_in(id, &transfer);
+            cts.aux = protocol::STREAM;
+        }
+        self.send_control(transfer.src, cts, id.number());
     }
 
     /// Copies `want` packed bytes from the sender's memory into the receive buffer.
@@ -282,7 +297,7 @@ impl<T: Transport> Process<T> {
     }
 
     fn finish_transfer(&mut self, id: ReqId, transfer: Transfer) {
-        self.send_control(transfer.src, FIN, transfer.request, 0);
+        self.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
         self.inbox.finish_receive(id, transfer.len);
     }
 
@@ -336,7 +351,7 @@ impl Inbox {
         match head.handler {
             EAGER => self.on_eager(src, head.imm, data),
             RTS => self.on_rts(src, head, data),
-            CTS => self.on_cts(src, head.imm, data),
+            CTS => self.on_cts(src, head, data),
             DATA => self.on_data(src, head, data),
             FIN => self.on_fin(src, head.imm),
             other if self.fast.wants(head) => {
@@ -352,7 +367,7 @@ impl Inbox {
     }
 
     #[cold]
-    fn violate(&mut self, src: Rank, what: String) {
+    pub(crate) fn violate(&mut self, src: Rank, what: String) {
         self.violation.get_or_insert(format!("process {src} sent {what}"));
     }
 
@@ -414,6 +429,7 @@ impl Inbox {
             address: rts.address,
             request: rts.request,
             data: with_data.then(|| rest.into()),
+            early: head.aux == protocol::EARLY,
         };
         match self.table(context).arrive(src, tag) {
             Some(id) => self.receive_announced(id, src, tag, announcement),
@@ -428,15 +444,20 @@ impl Inbox {
         }
     }
 
-    /// The receiver wants our message in packets.
-    fn on_cts(&mut self, src: Rank, ours: u64, data: &[u8]) {
-        let id = ReqId::from_number(ours);
+    /// The receiver wants our message, in packets or as a stream.
+    fn on_cts(&mut self, src: Rank, head: Head, data: &[u8]) {
+        let id = ReqId::from_number(head.imm);
         let theirs = protocol::read_word(data);
-        match (self.requests.get(id).map(|r| &r.op), theirs) {
-            (Some(Operation::Send(s)), Some(theirs)) if s.dst == src => {
-                self.streams.push_back((id, theirs));
+        match (self.requests.get_mut(id).map(|r| &mut r.op), theirs) {
+            (Some(Operation::Send(s)), Some(theirs)) if s.dst == src && !s.streaming => {
+                s.streaming = head.aux == protocol::STREAM;
+                let step = if s.streaming { Step::Stream(id) } else { Step::Packets(id, theirs) };
+                self.steps.push_back(step);
             }
-            _ => self.violate(src, format!("a CTS for request {ours:#x}, which is not its own")),
+            _ => {
+                let text = format!("a CTS for request {:#x}, which is not its own", head.imm);
+                self.violate(src, text);
+            }
         }
     }
 
@@ -469,6 +490,9 @@ impl Inbox {
     fn on_fin(&mut self, src: Rank, ours: u64) {
         let id = ReqId::from_number(ours);
         match self.requests.get(id).map(|r| &r.op) {
+            Some(Operation::Send(s)) if s.dst == src && s.streaming => {
+                self.steps.push_back(Step::Ended(id));
+            }
             Some(Operation::Send(s)) if s.dst == src => self.complete(id),
             _ => self.violate(src, format!("a FIN for request {ours:#x}, which is not its own")),
         }
@@ -494,8 +518,14 @@ impl Inbox {
         let Operation::Recv(op) = &mut r.op else { return };
         r.status.source = op.comm.rank_of(src);
         r.status.tag = tag;
-        let transfer =
-            Transfer { src, request: a.request, len: a.len, done: 0, address: a.address };
+        let transfer = Transfer {
+            src,
+            request: a.request,
+            len: a.len,
+            done: 0,
+            address: a.address,
+            early: a.early,
+        };
         op.transfer = Some(Box::new(transfer));
         if let Some(data) = a.data {
             let fits = (data.len() as u64).min(op.packed_size()) as usize;
@@ -519,7 +549,7 @@ impl Inbox {
         }
     }
 
-    fn recv_op(&mut self, id: ReqId) -> Option<&mut RecvOp> {
+    pub(crate) fn recv_op(&mut self, id: ReqId) -> Option<&mut RecvOp> {
         match self.requests.get_mut(id).map(|r| &mut r.op) {
             Some(Operation::Recv(op)) => Some(op),
             _ => None,

@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | `EAGER` | envelope | the message | a whole message |
 //! | `RTS` | envelope | [`Rts`], then the message if `aux` is `WITH_DATA` | a message is ready |
-//! | `CTS` | sender's request | receiver's request | send it in `DATA` packets |
+//! | `CTS` | sender's request | receiver's request | send it in `DATA` packets, or as a stream if `aux` is `STREAM` |
 //! | `DATA` | receiver's request | the next bytes | `LAST` ends it |
 //! | `FIN` | sender's request | | the receiver has it all |
 //!
@@ -12,6 +12,11 @@
 //! match the receiver reads them out of the sender's memory in one copy and says FIN, or, where
 //! that is not possible, asks for them with CTS. Synchronous sends are always announced, because
 //! FIN tells that the receive has begun; small ones carry their data along.
+//!
+//! A transport that has streams takes large messages from there, under the number of the sender's
+//! request: the receiver says where they belong and asks (CTS with `STREAM`), and FIN tells the
+//! sender that all bytes have come. A stream may also begin with its RTS (`EARLY`); then nobody
+//! asks.
 
 use hpvm_fm::handler_id;
 
@@ -23,6 +28,10 @@ pub const FIN: u8 = handler_id::MPI.start + 4;
 
 /// `aux` of an RTS that carries the message itself.
 pub const WITH_DATA: u16 = 1;
+/// `aux` of an RTS whose message follows in a stream.
+pub const EARLY: u16 = 2;
+/// `aux` of a CTS that asks for a stream.
+pub const STREAM: u16 = 1;
 
 /// Context id and tag in one word.
 #[inline(always)]

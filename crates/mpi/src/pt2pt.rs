@@ -7,7 +7,7 @@ use crate::comm::{Channel, Comm};
 use crate::datatype::Datatype;
 use crate::matching::{Content, Pattern, Unexpected};
 use crate::process::Process;
-use crate::protocol::{self, EAGER, RTS, Rts, WITH_DATA};
+use crate::protocol::{self, EAGER, EARLY, RTS, Rts, WITH_DATA};
 use crate::request::{Operation, RecvOp, ReqId, SendOp};
 use crate::status::Status;
 use crate::streaming;
@@ -172,6 +172,7 @@ impl<T: Transport> Process<T> {
             dst,
             envelope,
             synchronous,
+            streaming: false,
             copy: None,
         };
         if mode == Mode::Buffered {
@@ -220,14 +221,19 @@ impl<T: Transport> Process<T> {
         let fixed = Rts::BYTES;
         let with_data = bytes + fixed as u64 <= most && op.synchronous;
         let len = if with_data { fixed + bytes as usize } else { fixed };
-        head.aux = if with_data { WITH_DATA } else { 0 };
+        let early = !with_data && self.fm.transport().can_stream_early(op.dst, bytes);
+        head.aux = if with_data { WITH_DATA } else { u16::from(early) * EARLY };
         self.fm.send(op.dst, head, len, |out| {
             rts.write(out);
             if with_data {
                 // SAFETY: as above.
                 unsafe { pack_all(m, &mut out[fixed..]) };
             }
-        })
+        })?;
+        if early {
+            self.stream_out(id);
+        }
+        Ok(())
     }
 
     /// Starts a receive of a message on `comm` that `pattern` accepts.

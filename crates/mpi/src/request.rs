@@ -62,6 +62,8 @@ pub struct SendOp {
     /// Context id and tag.
     pub envelope: u64,
     pub synchronous: bool,
+    /// The transport reads the buffer until the receiver's FIN.
+    pub streaming: bool,
     /// The message itself, where the library holds a copy (`MPI_Bsend`); `buf` points into it.
     pub copy: Option<Box<[u8]>>,
 }
@@ -116,6 +118,8 @@ pub struct Transfer {
     /// Packed bytes that have come.
     pub done: u64,
     pub address: u64,
+    /// The bytes come in a stream that the sender began unasked.
+    pub early: bool,
 }
 
 /// One request.

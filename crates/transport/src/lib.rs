@@ -10,6 +10,9 @@ pub use hpvm_wire::Head;
 use std::sync::Arc;
 
 pub mod conformance;
+mod memory;
+
+pub use memory::{Holes, Memory};
 
 /// A process of the job, 0 to size - 1.
 pub type Rank = u32;
@@ -57,6 +60,17 @@ pub enum PullRefused {
     NotPermitted,
     /// The peer's memory could not be read: errno.
     Failed(i32),
+}
+
+/// Where the bytes of a stream belong, at its receiver.
+pub struct Landing {
+    pub memory: Memory,
+    /// Bytes that are stored; what comes after them is dropped.
+    pub room: u64,
+    /// Bytes that come.
+    pub len: u64,
+    /// What [`Transport::streamed`] returns at the end.
+    pub cookie: u64,
 }
 
 /// Where a process sleeps until a packet may have come. Cheap to clone; may be waited on while
@@ -131,6 +145,68 @@ pub trait Transport {
         local: *mut u8,
         len: usize,
     ) -> Result<(), PullRefused>;
+
+    /// True when a message of `len` bytes from or to `peer` is worth streaming: its bytes then go
+    /// by themselves between the two programs' buffers, and no packets carry them. Both sides of
+    /// a pair need not say the same about a length.
+    #[inline(always)]
+    fn can_stream(&self, peer: Rank, len: u64) -> bool {
+        let _ = (peer, len);
+        false
+    }
+
+    /// True when the sender may begin a stream of `len` bytes to `dst` before the receiver has
+    /// said where they belong. Only a few small ones at a time may, because what comes too soon
+    /// is kept at the receiver.
+    #[inline(always)]
+    fn can_stream_early(&self, dst: Rank, len: u64) -> bool {
+        let _ = (dst, len);
+        false
+    }
+
+    /// Begins to send stream `number` of `len` bytes to `dst`. The sender chooses the number and
+    /// tells it to the receiver in a packet; it is unique among its streams that have not ended.
+    ///
+    /// That the bytes have been written says nothing: a connection that breaks loses what lies in
+    /// the kernel's buffers. The receiver has to say, in a packet, that it has them all; then
+    /// [`Transport::stream_end`] is due.
+    ///
+    /// # Safety
+    /// `from` is valid for reads of `len` bytes until `stream_end`.
+    unsafe fn stream_out(&mut self, dst: Rank, number: u64, from: Memory, len: u64) {
+        let _ = (dst, number, from, len);
+        debug_assert!(false, "this transport has no streams");
+    }
+
+    /// The receiver has all of stream `number`: its memory is not touched from now on.
+    ///
+    /// # Errors
+    /// The receiver said so although it can't be: not all bytes have been sent.
+    fn stream_end(&mut self, dst: Rank, number: u64) -> Result<(), Broken> {
+        let _ = (dst, number);
+        Ok(())
+    }
+
+    /// Says where stream `number` of `src` belongs. When its last byte has come, `poll` counts one
+    /// packet more and [`Transport::streamed`] returns the cookie.
+    ///
+    /// To be called once for each stream, early ones included, and before the sender is asked for
+    /// those that are not.
+    ///
+    /// # Safety
+    /// `to.memory` is valid for writes of `to.room` bytes until `streamed` returns the cookie, and
+    /// nobody else uses them.
+    unsafe fn stream_in(&mut self, src: Rank, number: u64, to: Landing) {
+        let _ = (src, number, to);
+        debug_assert!(false, "this transport has no streams");
+    }
+
+    /// The cookie of a stream that has come as a whole, once each. To be asked until it says
+    /// `None` after every `poll` that returned more than 0.
+    #[inline(always)]
+    fn streamed(&mut self) -> Option<u64> {
+        None
+    }
 
     /// The counters of this process, when the transport keeps them.
     fn counters(&self) -> Option<&hpvm_wire::counters::Counters> {

@@ -7,6 +7,7 @@
 pub mod board;
 pub mod cell;
 pub mod counters;
+pub mod datagram;
 pub mod packet;
 pub mod pending;
 pub mod segment;

@@ -5,6 +5,7 @@ pub mod constants;
 pub mod coverage;
 pub mod entry;
 pub mod header;
+pub mod missing;
 pub mod predefined;
 
 /// Marks a generated file.

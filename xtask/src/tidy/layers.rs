@@ -6,23 +6,40 @@ use super::Breach;
 
 /// What each package may depend on. Packages that are not listed (tests, tools) may use all.
 /// Development dependencies are free: a test of a lower crate may drive a higher one.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-sync", &[]),
     ("hpvm-wire", &["sync"]),
     ("hpvm-transport", &["sync", "wire"]),
     ("hpvm-shm", &["sync", "wire", "transport"]),
-    ("hpvm-net", &["sync", "wire", "transport"]),
-    ("hpvm-sim", &["sync", "wire", "transport"]),
+    ("hpvm-reliable", &["wire"]),
+    ("hpvm-net", &["sync", "wire", "transport", "shm", "reliable"]),
+    ("hpvm-sim", &["sync", "wire", "transport", "reliable"]),
     ("hpvm-job", &["sync", "wire", "transport"]),
     ("hpvm-fm", &["sync", "wire", "transport"]),
     ("hpvm-coll", &["sync", "wire", "transport", "fm"]),
-    ("hpvm-mpi", &["sync", "wire", "transport", "shm", "net", "sim", "job", "fm", "coll"]),
+    (
+        "hpvm-mpi",
+        &["sync", "wire", "transport", "shm", "reliable", "net", "sim", "job", "fm", "coll"],
+    ),
     ("hpvm-fm-abi", &["sync", "wire", "transport", "fm"]),
     (
         "hpvm-mpi-abi",
-        &["sync", "wire", "transport", "shm", "net", "job", "fm", "coll", "mpi", "fm-abi"],
+        &[
+            "sync",
+            "wire",
+            "transport",
+            "shm",
+            "reliable",
+            "net",
+            "job",
+            "fm",
+            "coll",
+            "mpi",
+            "fm-abi",
+        ],
     ),
-    ("hpvm-launch", &["sync", "wire", "job"]),
+    ("hpvm-linkage", &[]),
+    ("hpvm-launch", &["sync", "wire", "job", "linkage"]),
     ("hpvm-bench", &["sync", "wire", "job", "launch", "coll"]),
     ("xtask", &[]),
 ];

@@ -9,8 +9,8 @@ use super::source::{Line, lines};
 const LENGTH: usize = 700;
 
 /// Crates that may not read the environment, print or exit: an engine is a value.
-const LIBRARIES: [&str; 10] =
-    ["sync", "wire", "transport", "shm", "net", "sim", "job", "fm", "coll", "mpi"];
+const LIBRARIES: [&str; 11] =
+    ["sync", "wire", "transport", "shm", "reliable", "net", "sim", "job", "fm", "coll", "mpi"];
 
 /// What those crates may not say, and what to do instead.
 const FORBIDDEN: [(&str, &str); 6] = [

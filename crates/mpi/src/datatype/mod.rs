@@ -15,6 +15,7 @@ mod construct;
 mod copy;
 mod external32;
 mod fortran;
+mod fuse;
 mod kernel;
 mod layout;
 pub mod predefined;
@@ -250,7 +251,7 @@ impl Datatype {
             lb: 0,
             ub: entry.extent as i64,
             bounds,
-            layout: Layout { root, size: entry.size as u64, extent: entry.extent as i64 },
+            layout: Layout::new(root, entry.size as u64, entry.extent as i64),
             signature: Signature::of(entry),
             element: Some(entry),
             recipe,
@@ -272,7 +273,7 @@ impl Datatype {
         let (lb, ub) = bounds.lb_ub();
         let extent = ub.checked_sub(lb).ok_or_else(bounds::overflow)?;
         debug_assert_eq!(root.node.size(), signature.bytes);
-        let layout = Layout { root, size: signature.bytes, extent };
+        let layout = Layout::new(root, signature.bytes, extent);
         let dense_at = (layout.is_dense() && layout.size > 0).then_some(layout.root.disp);
         Ok(Arc::new(Datatype {
             id: fresh_id(),

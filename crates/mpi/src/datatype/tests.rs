@@ -233,6 +233,50 @@ proptest! {
     }
 
     #[test]
+    fn grids_of_every_length_and_shape(
+        bytes in prop::sample::select(vec![1i64, 2, 4, 8, 12, 16, 20, 24, 32, 48, 64, 80]),
+        counts in (1i64..20, 1i64..20, 1i64..4),
+        gaps in (0i64..3, 0i64..9),
+        columns_first in any::<bool>(),
+        piece in 1usize..3000,
+    ) {
+        let block = Datatype::contiguous(bytes, Datatype::byte()).unwrap();
+        let model = Model::of(Datatype::byte().as_predefined().unwrap()).blocks([(bytes, 0)]);
+        let near = bytes * (1 + gaps.0);
+        let far = near * counts.0 + gaps.1;
+        let [inner, outer] = if columns_first {
+            [(counts.1, far), (counts.0, near)]
+        } else {
+            [(counts.0, near), (counts.1, far)]
+        };
+        let nest = |(ty, m): Pair, (n, stride): (i64, i64)| -> Pair {
+            let model = m.blocks((0..n).map(|i| (1, i * stride)));
+            (Datatype::hvector(n, 1, stride, &ty).unwrap(), model)
+        };
+        let (ty, model) = nest(nest((block, model), inner), outer);
+        let count = counts.2;
+        let stream = model.stream(count);
+        let (memory, zero) = buffer(&stream);
+        let expect: Vec<u8> = stream.iter().map(|off| memory[(off + zero) as usize]).collect();
+        let mut packed = vec![0u8; expect.len()];
+        let mut target = vec![0xa5u8; memory.len()];
+        let mut want = target.clone();
+        stream.iter().zip(&expect).for_each(|(off, byte)| want[(off + zero) as usize] = *byte);
+        for (i, out) in packed.chunks_mut(piece).enumerate() {
+            let at = (i * piece) as u64;
+            // SAFETY: both buffers span all bytes of the type map.
+            unsafe {
+                let base = memory.as_ptr().wrapping_add(zero as usize);
+                prop_assert_eq!(ty.pack(base, count, at, out), out.len());
+                let base = target.as_mut_ptr().wrapping_add(zero as usize);
+                prop_assert_eq!(ty.unpack(base, count, at, out), out.len());
+            }
+        }
+        prop_assert_eq!(packed, expect);
+        prop_assert_eq!(target, want);
+    }
+
+    #[test]
     fn segments_are_the_stream((ty, model) in any_type(), count in 0i64..4, from in 0u64..60) {
         let stream = model.stream(count);
         let runs: Vec<(i64, u64)> = ty.segments(count).collect();

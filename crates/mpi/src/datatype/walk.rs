@@ -1,6 +1,7 @@
 //! Walking a layout: any part of the packed stream, from any byte on.
 use std::sync::Arc;
 
+use super::fuse::fused;
 use super::layout::{Node, Placed, continues};
 
 /// What a walk feeds: the runs of a layout in stream order, in as large pieces as it knows.
@@ -25,6 +26,24 @@ pub(super) trait Sink {
         }
     }
 
+    /// `count` copies, `stride` bytes apart, of runs of `len` bytes at the displacements.
+    fn pattern(&mut self, off: i64, count: u64, stride: i64, disps: &[i64], len: u64) {
+        let mut at = off;
+        for _ in 0..count {
+            self.indexed(at, disps, len);
+            at = at.wrapping_add(stride);
+        }
+    }
+
+    /// `count` rows, `stride` bytes apart, of strided runs.
+    fn grid(&mut self, off: i64, count: u64, stride: i64, row: Row) {
+        let mut at = off;
+        for _ in 0..count {
+            self.strided(at, row.count, row.stride, row.len);
+            at = at.wrapping_add(stride);
+        }
+    }
+
     /// `count` copies, `stride` bytes apart, of a list of runs of different lengths; run `i` is
     /// `starts[i + 1] - starts[i]` bytes long.
     fn table(&mut self, off: i64, count: u64, stride: i64, disps: &[i64], starts: &[u64]) {
@@ -38,10 +57,21 @@ pub(super) trait Sink {
     }
 }
 
+/// `count` runs of `len` bytes, `stride` bytes apart.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub count: u64,
+    pub stride: i64,
+    pub len: u64,
+}
+
 /// The program of one datatype and how copies of it follow each other.
 #[derive(Debug)]
 pub(super) struct Layout {
+    /// What types made of this one are made of.
     pub root: Placed,
+    /// The same for walking: [`fused`](super::fuse::fused).
+    fused: Placed,
     /// Bytes of data of one copy.
     pub size: u64,
     /// Bytes from one copy to the next.
@@ -49,6 +79,11 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    pub fn new(root: Placed, size: u64, extent: i64) -> Layout {
+        let fused = Placed { disp: root.disp, node: fused(&root.node) };
+        Layout { root, fused, size, extent }
+    }
+
     /// Whether any number of copies is one contiguous run.
     pub fn is_dense(&self) -> bool {
         match *self.root.node {
@@ -82,7 +117,7 @@ impl Layout {
         if limit == 0 {
             return 0;
         }
-        let Placed { disp, node } = &self.root;
+        let Placed { disp, node } = &self.fused;
         if let Some((off, _)) = self.as_run(count) {
             sink.run(off.wrapping_add_unsigned(position), limit);
             return limit;
@@ -137,6 +172,17 @@ fn whole_loop(body: &Node, off: i64, count: u64, stride: i64, sink: &mut impl Si
     match body {
         Node::Run(len) => return sink.strided(off, count, stride, *len),
         Node::Runs { disps, starts } => return sink.table(off, count, stride, disps, starts),
+        Node::Index { disps, body, .. } => {
+            if let Node::Run(len) = **body {
+                return sink.pattern(off, count, stride, disps, len);
+            }
+        }
+        Node::Loop { count: runs, stride: step, body, .. } => {
+            if let Node::Run(len) = **body {
+                let row = Row { count: *runs, stride: *step, len };
+                return sink.grid(off, count, stride, row);
+            }
+        }
         _ => {}
     }
     let mut at = off;
