@@ -218,9 +218,7 @@ impl Mapping {
     pub fn board(&self, rank: u32, index: usize) -> &Board {
         debug_assert!(rank < self.geometry.ranks && index < BOARDS);
         // SAFETY: inside the mapping by the geometry, aligned to 128; every bit pattern is valid.
-        unsafe {
-            &*self.base.as_ptr().add(self.geometry.boards(rank)).cast::<Board>().add(index)
-        }
+        unsafe { &*self.base.as_ptr().add(self.geometry.boards(rank)).cast::<Board>().add(index) }
     }
 
     /// `FRAME_BYTES` bytes of frame `index` (below `FRAMES`) of `rank`.

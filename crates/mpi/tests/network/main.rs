@@ -1,6 +1,7 @@
 //! Jobs of many processes on the virtual network: random collectives and random point-to-point
 //! traffic, checked against models. A failure names the seed that replays it.
 
+mod boards;
 mod calls;
 mod collectives;
 mod data;
@@ -10,6 +11,7 @@ mod reductions;
 mod spaces;
 mod traffic;
 
+use boards::Boards;
 use collectives::Collectives;
 use harness::{Part, Shared, run};
 use hpvm_sim::{Config, Pull};
@@ -77,5 +79,17 @@ fn many_processes_traffic() {
     for (seed, size) in [(5, 64), (6, 200)] {
         let config = Config { seed, ..Config::new(size) };
         run(config, |shared| traffic(shared, 30));
+    }
+}
+
+#[test]
+fn collectives_over_boards() {
+    for seed in 4000..4400 {
+        let size = 2 + (seed % 11) as u32;
+        run(Config::random(size, seed), |shared| {
+            let mut parts: Vec<Box<dyn Part>> = vec![Box::new(Boards::new(shared, 6, 25))];
+            parts.extend(traffic(shared, 6));
+            parts
+        });
     }
 }

@@ -80,12 +80,7 @@ pub fn bcast(root: u32, m: Incoming<'_>) -> Small {
 
 /// A reduction, if its operation is predefined and its elements have no gaps. `send` is `None` for
 /// `MPI_IN_PLACE`; without `root` everybody gets the result.
-pub fn reduce(
-    root: Option<u32>,
-    send: Option<*const u8>,
-    recv: *mut u8,
-    c: Combine<'_>,
-) -> Small {
+pub fn reduce(root: Option<u32>, send: Option<*const u8>, recv: *mut u8, c: Combine<'_>) -> Small {
     let (Op::Predefined(op), Some(ty)) = (&**c.op, c.ty.as_predefined()) else { return None };
     let (first, bytes) = c.ty.as_run(c.count)?;
     let (count, send) = (usize::try_from(c.count).ok()?, send.unwrap_or(core::ptr::null()));

@@ -384,4 +384,3 @@ fn short(found: usize, expected: usize) -> Error {
     let text = format!("a member gave {found} bytes where this one expects {expected}");
     Error::new(Class::Other, text)
 }
-
