@@ -11,6 +11,10 @@ use crate::request::{Operation, ReqId};
 use hpvm_fm::{Head, Rank, Stall, Transport};
 use std::collections::VecDeque;
 
+/// Bytes of a `DATA` packet. The receiver copies one while the sender writes the next, so the first
+/// should not be long; each costs some 50 ns besides.
+const DATA_BYTES: u64 = 8 * 1024;
+
 /// See the module's text.
 #[derive(Default)]
 pub(crate) struct Backlog {
@@ -124,7 +128,7 @@ impl<T: Transport> Process<T> {
             return true;
         };
         let total = op.packed_size();
-        let most = self.fm.limits().packet as u64;
+        let most = DATA_BYTES.min(self.fm.limits().packet as u64);
         while stream.position < total {
             let n = most.min(total - stream.position);
             let last = stream.position + n == total;

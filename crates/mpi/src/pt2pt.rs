@@ -10,7 +10,6 @@ use crate::process::Process;
 use crate::protocol::{self, EAGER, EARLY, RTS, Rts, WITH_DATA};
 use crate::request::{Operation, RecvOp, ReqId, SendOp};
 use crate::status::Status;
-use crate::streaming;
 use hpvm_fm::{Head, Rank, Stall, Transport};
 use hpvm_wire::counters::add;
 use std::sync::Arc;
@@ -91,7 +90,7 @@ pub(crate) unsafe fn pack_part(m: Outgoing<'_>, at: u64, out: &mut [u8]) {
         Some((first, _)) => {
             let from = m.buf.wrapping_offset(first as isize).wrapping_add(at as usize);
             // SAFETY: the elements form one run from `first` on.
-            unsafe { streaming::copy(from, out.as_mut_ptr(), out.len()) };
+            unsafe { core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len()) };
         }
         None => {
             // SAFETY: the caller's promise.

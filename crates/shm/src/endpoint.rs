@@ -51,7 +51,7 @@ impl Shm {
         Ok(Shm {
             batch: ring::batch(SLOTS, ranks),
             receiver: Receiver::new(SLOTS),
-            frames: FramePool::new(),
+            frames: FramePool::new(frames::shared_cache(), ranks),
             fences: true,
             pull_permitted: true,
             pull_pays: OnceCell::new(),
@@ -182,7 +182,7 @@ impl Transport for Shm {
             }
             claim.publish();
         } else {
-            let Some(index) = self.frames.take(self.mapping.control(self.rank)) else {
+            let Some(index) = self.frames.take(self.mapping.control(self.rank), len) else {
                 add(&self.counters_ref().frame_stalls, 1);
                 return Err(Refused::NoBuffer);
             };

@@ -17,7 +17,7 @@ use hpvm_sync::Padded;
 use hpvm_sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Frames that a rank owns for its outgoing packets.
-pub const FRAMES: usize = 64;
+pub const FRAMES: usize = 512;
 /// Payload bytes of a frame.
 pub const FRAME_BYTES: usize = 16 * 1024;
 /// Distance of two frames: the odd number of lines keeps equal offsets of neighbouring frames
