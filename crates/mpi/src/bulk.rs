@@ -53,14 +53,16 @@ impl<T: Transport> Process<T> {
     /// Acts on a receiver's answer.
     pub(crate) fn take_step(&mut self, step: Step) {
         match step {
-            Step::Packets(id, receiver) => self.backlog.add_stream(id, receiver),
-            Step::Stream(id) => self.stream_out(id),
+            Step::Packets(id, receiver) => {
+                self.backlog.add_stream(id, receiver, self.fm.limits().packet);
+            }
+            Step::Stream(id) => self.stream_out(id, false),
             Step::Ended(id) => self.stream_ended(id),
         }
     }
 
     /// Lets the transport send the message of send `id`.
-    pub(crate) fn stream_out(&mut self, id: ReqId) {
+    pub(crate) fn stream_out(&mut self, id: ReqId, early: bool) {
         let Some(Operation::Send(op)) = self.inbox.requests.get_mut(id).map(|r| &mut r.op) else {
             return;
         };
@@ -69,7 +71,7 @@ impl<T: Transport> Process<T> {
         let (dst, len) = (op.dst, op.packed_size());
         // SAFETY: the program keeps its buffer until the request completes, which only
         // `stream_ended` lets it do.
-        unsafe { self.fm.transport_mut().stream_out(dst, id.number(), from, len) };
+        unsafe { self.fm.transport_mut().stream_out(dst, id.number(), from, len, early) };
     }
 
     /// The receiver alleges that it has all of the stream of send `id`.

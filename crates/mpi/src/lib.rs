@@ -21,6 +21,7 @@ pub mod error;
 pub mod group;
 pub mod matching;
 pub mod op;
+mod pieces;
 pub mod process;
 pub mod protocol;
 pub mod pt2pt;

@@ -1,9 +1,25 @@
 //! The links of one process.
 
 use crate::Peer;
-use crate::config::Config;
+use crate::config::{Config, MS};
 use crate::counters::Counters;
+use crate::incoming::Incoming;
+use crate::link::{End, Link};
+use crate::outgoing::Outgoing;
+use crate::pool::Pool;
+use crate::shared::Shared;
+use core::cmp::Reverse;
 use hpvm_wire::Head;
+use hpvm_wire::datagram::{HEADER, RECORD};
+use std::collections::{BinaryHeap, VecDeque};
+
+/// How often idle links are looked for, and how many are looked at.
+const LOOK_EVERY: u64 = 5 * MS;
+const LOOK_AT: usize = 16;
+/// Entries among the timers above four per link after which outdated ones are thrown out.
+const SLACK: usize = 64;
+/// A peer without a link.
+const NO_LINK: u32 = u32::MAX;
 
 /// No room for a packet now: its credit is not used up. Hand in datagrams, then try again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,45 +66,66 @@ pub struct Pending {
 }
 
 /// The links of one process to its peers. A peer costs four bytes until it is first talked to.
+///
+/// Peers are numbered below the `peers` of [`Hub::new`]; another number is a bug of the caller,
+/// and panics.
 pub struct Hub {
-    config: Config,
-    counters: Counters,
-    peers: u32,
+    shared: Shared,
+    /// The place in `links` of each peer's link.
+    index: Box<[u32]>,
+    links: Vec<Link>,
+    /// Links that have something to send.
+    queue: VecDeque<u32>,
+    /// When to look at which link: of its entries the one that equals `Link::timer` counts, and
+    /// it is never later than the link's deadline.
+    timers: BinaryHeap<Reverse<(u64, u32)>>,
+    look_at: u64,
+    look_from: usize,
 }
 
 impl Hub {
-    /// Err: the settings contradict each other (the text says which), or there are no peers.
-    /// `peers` is the size of the job: peers are numbered below it.
+    /// Err: the settings contradict each other; the text says which.
+    /// `peers` is the size of the job.
     pub fn new(config: Config, peers: u32) -> Result<Hub, String> {
         config.check()?;
-        Ok(Hub { config, counters: Counters::default(), peers })
+        Ok(Hub {
+            shared: Shared::new(config),
+            index: vec![NO_LINK; peers as usize].into(),
+            links: Vec::new(),
+            queue: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            look_at: 0,
+            look_from: 0,
+        })
     }
 
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.shared.config
     }
 
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.shared.counters
     }
 
-    /// Credits toward `peer`: as many packets as fit into one datagram each (of
-    /// [`Hub::small`] bytes) are sure to be taken by [`Hub::push`]. 0 when there is no room now.
-    /// A credit holds a place; ask when the last one is used up.
+    /// Credits toward `peer`: so many packets of at most [`Hub::small`] bytes are sure to be
+    /// taken by [`Hub::push`]. 0 when there is no room now. A credit holds a place; ask when the
+    /// last one is used up.
     pub fn grant(&mut self, peer: Peer) -> u16 {
-        let _ = peer < self.peers;
-        0
+        let i = self.link(peer);
+        self.links[i as usize].grant(&mut self.shared)
     }
 
     /// Payload bytes up to which a packet with a credit is never refused.
     pub fn small(&self) -> usize {
-        self.config.least_datagram - 64
+        self.shared.config.least_datagram - HEADER - RECORD
     }
 
     /// Takes a packet of `len` payload bytes, which `fill` writes in place, all of them. A packet
     /// that is taken is delivered in the end. Uses up a credit when it returns `Ok`, and may
-    /// refuse a packet of more than [`Hub::small`] bytes in spite of one. Sends nothing yet:
+    /// refuse a packet of more than [`Hub::small`] bytes in spite of one (then `fill` does not
+    /// run); without a credit, or above [`Config::packet`], it refuses any. Sends nothing yet:
     /// [`Hub::transmit_to`] does.
+    #[inline]
     pub fn push(
         &mut self,
         now: u64,
@@ -97,13 +134,16 @@ impl Hub {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Full> {
-        let _ = (now, peer, head, len, fill);
-        Err(Full)
+        let i = self.link(peer);
+        self.links[i as usize].push(now, &mut self.shared, (head, len), fill)?;
+        self.note(now, i);
+        Ok(())
     }
 
     /// Uses a datagram that `peer` has sent (authentication is the caller's) and delivers the
     /// packets that are complete with it, in order. Returns how many: seldom more than fit into
     /// one datagram, but all that waited behind a missing datagram when that one comes.
+    #[inline]
     pub fn on_datagram(
         &mut self,
         now: u64,
@@ -111,87 +151,244 @@ impl Hub {
         bytes: &[u8],
         deliver: &mut impl FnMut(Head, &[u8]),
     ) -> Result<usize, Dropped> {
-        let _ = (now, peer, bytes, deliver);
-        Err(Dropped::Garbage)
+        let i = self.link(peer);
+        self.shared.counters.datagrams_received += 1;
+        let outcome = self.links[i as usize].on_datagram(now, &mut self.shared, bytes, deliver);
+        if let Err(dropped) = outcome {
+            self.count(dropped);
+        }
+        self.note(now, i);
+        outcome
+    }
+
+    #[cold]
+    fn count(&mut self, dropped: Dropped) {
+        let counters = &mut self.shared.counters;
+        *match dropped {
+            Dropped::Garbage => &mut counters.garbage,
+            Dropped::Replayed => &mut counters.replayed,
+            Dropped::Duplicate => &mut counters.duplicates,
+            Dropped::Outside => &mut counters.outside,
+            Dropped::NoRoom => &mut counters.no_room,
+        } += 1;
     }
 
     /// True when [`Hub::transmit`] has something to do: something may be sent, or a timer is due.
+    #[inline]
     pub fn has_work(&self, now: u64) -> bool {
-        let _ = now;
-        false
+        !self.queue.is_empty() || self.timers.peek().is_some_and(|Reverse((at, _))| *at <= now)
     }
 
     /// Hands out every datagram that may be sent now, several to one peer in a row, until `out`
     /// says [`Sent::Later`]. Returns how many were taken. The bytes are valid during the call only.
     pub fn transmit(&mut self, now: u64, out: &mut impl FnMut(Peer, &[u8]) -> Sent) -> usize {
-        let _ = (now, out);
-        0
+        self.fire(now);
+        let mut taken = 0;
+        while let Some(i) = self.queue.pop_front() {
+            let link = &mut self.links[i as usize];
+            link.queued = false;
+            let end = link.transmit(now, &mut self.shared, &mut taken, out);
+            if end == End::Blocked {
+                link.queued = true;
+                self.queue.push_front(i);
+                break;
+            }
+            // After a burst the others have a turn.
+            self.note(now, i);
+        }
+        if now >= self.look_at {
+            self.look_around(now);
+        }
+        taken
     }
 
     /// The same for one peer, without looking at timers: to follow a `push`.
+    #[inline]
     pub fn transmit_to(
         &mut self,
         now: u64,
         peer: Peer,
         out: &mut impl FnMut(Peer, &[u8]) -> Sent,
     ) -> usize {
-        let _ = (now, peer, out);
-        0
+        let i = self.link(peer);
+        let mut taken = 0;
+        let link = &mut self.links[i as usize];
+        link.transmit(now, &mut self.shared, &mut taken, out);
+        // The usual case: it is the only link in the queue.
+        if link.queued && self.queue.len() == 1 {
+            link.queued = false;
+            self.queue.clear();
+        }
+        self.note(now, i);
+        taken
     }
 
     /// When `transmit` has something to do although nothing comes: until then the caller may
-    /// sleep. None: until a datagram comes.
+    /// sleep. None: until a datagram comes. Ask after `transmit` has emptied its queue; what a
+    /// full socket holds up is not a matter of time.
     pub fn deadline(&mut self) -> Option<u64> {
+        while let Some(Reverse((at, i))) = self.timers.peek().copied() {
+            let link = &mut self.links[i as usize];
+            if at == link.timer {
+                let due = link.deadline(&self.shared);
+                if due <= at {
+                    return Some(at);
+                }
+                link.timer = u64::MAX;
+                self.timers.pop();
+                self.set_timer(i, due);
+            } else {
+                self.timers.pop();
+            }
+        }
         None
     }
 
     /// Makes acknowledgements that wait for data to travel with go out with the next `transmit`:
     /// before the process stops calling for long, or ends.
-    pub fn flush_acks(&mut self) {}
+    pub fn flush_acks(&mut self, now: u64) {
+        for i in 0..self.links.len() as u32 {
+            self.links[i as usize].flush_acks();
+            self.note(now, i);
+        }
+    }
 
     /// A sign of life of `peer` came another way.
     pub fn heard(&mut self, now: u64, peer: Peer) {
-        let _ = (now, peer);
+        let i = self.link(peer);
+        self.links[i as usize].heard(now);
     }
 
-    /// Calls `each` with every peer that has not acknowledged something and has given no sign of
-    /// life for `timeout` (nor has anything been waited for longer). Decides nothing: what a
-    /// silent peer means (its host may be well and its process computing) the caller knows.
-    pub fn silent(&self, now: u64, timeout: u64, each: impl FnMut(Peer, Pending)) {
-        let _ = (now, timeout, each);
+    /// Calls `each` with every peer that has had something to acknowledge for `timeout` and has
+    /// given no sign of life for that long. Decides nothing: what a silent peer means (its host
+    /// may be well and its process computing) the caller knows.
+    pub fn silent(&self, now: u64, timeout: u64, mut each: impl FnMut(Peer, Pending)) {
+        for link in self.links.iter().filter(|link| !link.is_done()) {
+            let pending = link.pending();
+            if now.saturating_sub(pending.since.max(pending.heard)) >= timeout {
+                each(link.peer, pending);
+            }
+        }
     }
 
     /// What `peer` has not acknowledged.
     pub fn pending(&self, peer: Peer) -> Pending {
-        let _ = peer;
-        Pending::default()
+        match self.index[peer as usize] {
+            NO_LINK => Pending::default(),
+            i => self.links[i as usize].pending(),
+        }
     }
 
     /// True when every peer has acknowledged everything: the process may end, after
     /// `flush_acks`, `transmit`, and some time in which it answers peers whose last
     /// acknowledgement was lost.
     pub fn all_acknowledged(&self) -> bool {
-        true
+        self.links.iter().all(Link::is_done)
     }
 
     /// The path to `peer` carries datagrams of at most `size` bytes, counted as
     /// [`Config::datagram`] is. What was cut larger is sent again in parts.
     pub fn set_datagram(&mut self, peer: Peer, size: usize) {
-        let _ = (peer, size);
+        let i = self.link(peer);
+        self.links[i as usize].set_datagram(&self.shared, size);
     }
 
     /// Links made so far.
     pub fn links(&self) -> usize {
-        0
+        self.links.len()
     }
 
-    /// Bytes of memory that the links hold now.
+    /// Bytes of memory that the hub holds now.
     pub fn memory(&self) -> usize {
-        0
+        let lists = self.links.capacity() * size_of::<Link>()
+            + self.queue.capacity() * size_of::<u32>()
+            + self.timers.capacity() * size_of::<(u64, u32)>();
+        let links: usize = self.links.iter().map(Link::memory).sum();
+        4 * self.index.len() + lists + links + self.shared.memory()
     }
 
-    /// Bytes of memory that `links` links of a job of `peers` ever hold.
+    /// Bytes of memory that a hub with `links` links in a job of `peers` ever holds: buffers for
+    /// `Config::most_buffers` datagrams, and per link its state, its windows and a packet.
     pub fn bound(config: &Config, peers: u32, links: usize) -> usize {
-        4 * peers as usize + config.most_buffers(links) * config.most_datagram
+        let link = Outgoing::bound(config) + Incoming::bound(config);
+        // Vectors double, and begin with a few places.
+        let lists = 2 * (links + 4) * (size_of::<Link>() + size_of::<u32>());
+        let timers = 2 * (4 * links + SLACK + 4) * size_of::<(u64, u32)>();
+        let buffers = Pool::bound(config.most_buffers(links), config.most_datagram);
+        4 * peers as usize + links * link + lists + timers + buffers + config.packet
+    }
+
+    /// The link to a peer, made when it is first asked for.
+    #[inline(always)]
+    fn link(&mut self, peer: Peer) -> u32 {
+        match self.index[peer as usize] {
+            NO_LINK => self.make_link(peer),
+            i => i,
+        }
+    }
+
+    #[cold]
+    fn make_link(&mut self, peer: Peer) -> u32 {
+        let i = self.links.len() as u32;
+        self.links.push(Link::new(peer, &mut self.shared));
+        self.index[peer as usize] = i;
+        i
+    }
+
+    /// After anything that happened to a link: it is queued if it has something to send, and
+    /// there is a timer that is not too late.
+    #[inline]
+    fn note(&mut self, now: u64, i: u32) {
+        let link = &mut self.links[i as usize];
+        if !link.queued && link.has_work(now) {
+            link.queued = true;
+            self.queue.push_back(i);
+        }
+        // What is due already has put the link into the queue; the timer is set again when it has
+        // been sent.
+        let due = link.deadline(&self.shared);
+        if due < link.timer && due > now {
+            self.set_timer(i, due);
+        }
+    }
+
+    fn set_timer(&mut self, i: u32, due: u64) {
+        if due == u64::MAX {
+            return;
+        }
+        if self.timers.len() >= 4 * self.links.len() + SLACK {
+            let links = &self.links;
+            self.timers.retain(|Reverse((at, i))| *at == links[*i as usize].timer);
+        }
+        self.links[i as usize].timer = due;
+        self.timers.push(Reverse((due, i)));
+    }
+
+    /// Lets the links look whose time has come.
+    #[inline]
+    fn fire(&mut self, now: u64) {
+        while let Some(Reverse((at, i))) = self.timers.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.timers.pop();
+            let link = &mut self.links[i as usize];
+            if at == link.timer {
+                link.timer = u64::MAX;
+                link.on_time(now, &mut self.shared);
+                self.note(now, i);
+            }
+        }
+    }
+
+    /// Looks at a few links that may be idle.
+    #[cold]
+    fn look_around(&mut self, now: u64) {
+        self.look_at = now + LOOK_EVERY;
+        for _ in 0..LOOK_AT.min(self.links.len()) {
+            self.look_from = (self.look_from + 1) % self.links.len();
+            self.links[self.look_from].look(now, &mut self.shared);
+        }
+        self.shared.pool.trim();
     }
 }

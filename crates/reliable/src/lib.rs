@@ -16,9 +16,19 @@
 //! To send a packet: [`Hub::grant`] tells how many small packets have room, [`Hub::push`] takes
 //! one, and [`Hub::transmit_to`] sends it at once.
 
+mod assembly;
 mod config;
 mod counters;
 mod hub;
+mod incoming;
+mod link;
+mod outgoing;
+mod pool;
+mod replay;
+mod ring;
+mod rtt;
+mod shared;
+mod size;
 
 pub use config::Config;
 pub use counters::Counters;

@@ -1,7 +1,9 @@
 //! What a virtual network is made of.
 
+use crate::lossy::Weather;
 use core::ops::RangeInclusive;
 use hpvm_transport::Limits;
+use hpvm_wire::datagram::{HEADER, RECORD};
 
 /// Whether [`hpvm_transport::Transport::pull`] works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +45,16 @@ pub struct Config {
     /// Grants and buffers in a hundred that are refused although there are some, and packets
     /// after which a poll stops although more wait. Below 100.
     pub refused_percent: u8,
+    /// What `Transport::piece` says.
+    pub piece: Option<usize>,
     /// Whether single-copy transfers work.
     pub pull: Pull,
     /// By how much each poll moves time on. With 0 only `step`, `advance` and `settle` do.
     pub poll_ticks: u64,
+    /// The packets travel in datagrams through this weather, under the reliability protocol. Then
+    /// delays, credits and buffers are the protocol's affair, not those above; a tick is a
+    /// nanosecond.
+    pub weather: Option<Box<Weather>>,
 }
 
 impl Config {
@@ -66,8 +74,10 @@ impl Config {
             buffers: 4,
             limits: Limits { inline: 40, packet: 512 },
             refused_percent: 10,
+            piece: Some(512),
             pull: Pull::Sometimes { refused_percent: 50 },
             poll_ticks: 1,
+            weather: None,
         }
     }
 
@@ -84,6 +94,7 @@ impl Config {
             buffers: 64,
             limits: Limits { inline: 104, packet: 8192 },
             refused_percent: 0,
+            piece: None,
             pull: Pull::Always,
             poll_ticks: 0,
             ..Config::new(size)
@@ -109,12 +120,40 @@ impl Config {
             buffers: r.usize(1..=8),
             limits: Limits { inline, packet: inline + r.usize(64..=1024) },
             refused_percent: r.u8(0..=40),
+            piece: r.bool().then(|| inline + r.usize(20..=64)),
             pull: match r.u8(0..3) {
                 0 => Pull::Never,
                 1 => Pull::Always,
                 _ => Pull::Sometimes { refused_percent: r.u8(1..=99) },
             },
             poll_ticks: r.u64(0..=3),
+            weather: None,
+        }
+    }
+
+    /// Datagrams in this weather. Seed 0.
+    pub fn in_weather(size: u32, weather: Weather) -> Config {
+        let protocol = &weather.protocol;
+        let inline = protocol.least_datagram - HEADER - RECORD;
+        let packet = protocol.packet;
+        Config {
+            limits: Limits { inline: inline.min(packet), packet },
+            death_delay: 0..=1_000_000,
+            refused_percent: 0,
+            poll_ticks: 200,
+            weather: Some(Box::new(weather)),
+            ..Config::new(size)
+        }
+    }
+
+    /// Datagrams in weather of which every dimension is drawn from the seed.
+    pub fn lossy(size: u32, seed: u64) -> Config {
+        let mut r = fastrand::Rng::with_seed(seed ^ 0x1f83_d9ab_fb41_bd6b);
+        Config {
+            seed,
+            poll_ticks: r.u64(50..2000),
+            refused_percent: r.u8(0..=20),
+            ..Config::in_weather(size, Weather::random(seed))
         }
     }
 
@@ -144,6 +183,12 @@ impl Config {
             self.limits.inline,
             self.limits.packet
         );
+        if let Some(weather) = &self.weather {
+            let most = weather.protocol.packet;
+            assert!(self.limits.packet <= most, "packet limit above the protocol's {most}");
+            let small = weather.protocol.least_datagram - HEADER - RECORD;
+            assert!(self.limits.inline <= small, "inline limit above the protocol's {small}");
+        }
         for (name, range) in [
             ("delay", &self.delay),
             ("return_delay", &self.return_delay),

@@ -37,6 +37,31 @@ impl SimTransport {
     }
 }
 
+impl SimTransport {
+    /// Sends a packet in datagrams. Again `fill` runs while the state is free.
+    fn send_lossy<F: FnOnce(&mut [u8])>(
+        &mut self,
+        dst: Rank,
+        head: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        let lent = self.state.borrow_mut().lend(self.rank);
+        let Some((mut hub, now)) = lent else { return Err(Refused::NoBuffer) };
+        let outcome = hub.push(now, dst, head, len, |room| {
+            room.fill(UNWRITTEN);
+            fill(room);
+        });
+        self.state.borrow_mut().take_back((self.rank, dst), hub, outcome, len);
+        if outcome.is_err() {
+            return Err(Refused::NoBuffer);
+        }
+        counters::add(&self.counters.packets_sent, 1);
+        counters::add(&self.counters.bytes_sent, len as u64);
+        Ok(())
+    }
+}
+
 /// A bell for a network without a clock: the time to wait is never here.
 struct NoSleep;
 
@@ -70,6 +95,9 @@ impl Transport for SimTransport {
         fill: F,
     ) -> Result<(), Refused> {
         self.state.borrow_mut().may_send(self.rank, dst, head, len)?;
+        if self.state.borrow().lossy.is_some() {
+            return self.send_lossy(dst, head, len, fill);
+        }
         // `fill` runs while the state is free: a test may let other processes act in the middle
         // of this send.
         let mut payload = vec![UNWRITTEN; len];
@@ -92,6 +120,7 @@ impl Transport for SimTransport {
             if let Some(why) = &state.process(self.rank).broken {
                 return Err(why.clone());
             }
+            state.progress(self.rank);
         }
         let mut delivered = 0;
         while delivered < budget {
@@ -113,7 +142,8 @@ impl Transport for SimTransport {
     fn arm(&mut self) -> bool {
         let mut state = self.state.borrow_mut();
         let process = state.process(self.rank);
-        process.inbox.is_empty() && process.incoming == 0 && process.broken.is_none()
+        let quiet = process.inbox.is_empty() && process.incoming == 0 && process.broken.is_none();
+        quiet && state.lossy.as_ref().is_none_or(|lossy| lossy.is_quiet(self.rank))
     }
 
     fn disarm(&mut self) {}
@@ -152,6 +182,10 @@ impl Transport for SimTransport {
         state.statistics.pulled_bytes += len as u64;
         counters::add(&self.counters.bytes_pulled, len as u64);
         Ok(())
+    }
+
+    fn piece(&self, _: Rank) -> Option<usize> {
+        self.state.borrow().config.piece
     }
 
     fn board(&self, rank: Rank, index: usize) -> Option<&Board> {

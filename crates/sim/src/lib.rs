@@ -24,18 +24,25 @@
 //! let two packets of one pair overtake each other. What it does freely: let packets of different
 //! pairs overtake, and refuse a grant or a buffer now and then for no reason.
 //!
+//! With [`Config::lossy`] the processes talk in datagrams that are lost, repeated, overtaken, replayed and
+//! cut off ([`Weather`]), and the reliability protocol of `hpvm-reliable` makes up for it.
+//!
 //! Misuse (a send without a credit, a payload above the limit) panics and names the seed: a
 //! virtual network is a test instrument.
 
 mod boards;
 mod config;
 mod endpoint;
+mod lossy;
 mod network;
 mod pull;
 mod run;
 mod state;
+mod streams;
 
 pub use config::{Config, Pull};
 pub use endpoint::SimTransport;
+pub use lossy::Weather;
 pub use network::{Network, Statistics};
 pub use run::Turn;
+pub use streams::{BulkCounters, StreamConfig, Streaming, Streams};

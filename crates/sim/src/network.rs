@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::endpoint::SimTransport;
+use crate::lossy::Lossy;
 use crate::state::State;
 use core::cell::RefCell;
 use hpvm_transport::{Broken, Head, Rank};
@@ -107,7 +108,35 @@ impl Network {
         let mut state = self.state.borrow_mut();
         let Some(at) = state.next_event() else { return false };
         state.advance_to(at);
+        state.answer(false);
         true
+    }
+
+    /// Lets every process do what the reliability protocol asks of it, as if each were in a call
+    /// just now; delivers nothing. For tests that poll one end and leave the other alone.
+    pub fn attend(&self) {
+        self.state.borrow_mut().answer(true);
+    }
+
+    /// Process `rank` has finished: from now on the network answers for it what others must hear
+    /// to finish, too. [`Network::run`] does it for every machine that is done.
+    pub fn retire(&self, rank: Rank) {
+        if let Some(lossy) = &mut self.state.borrow_mut().lossy {
+            lossy.retire(rank);
+        }
+    }
+
+    /// What the reliability protocols of all processes have counted; empty without datagrams.
+    pub fn protocol_counters(&self) -> Vec<(&'static str, u64)> {
+        self.state.borrow().lossy.as_ref().map(|lossy| lossy.counters()).unwrap_or_default()
+    }
+
+    /// Most packets that one receiver ever has to hold: the formula that bounds its memory.
+    pub fn bound(config: &Config) -> usize {
+        match &config.weather {
+            None => config.credits,
+            Some(weather) => Lossy::bound(weather, config.size),
+        }
     }
 
     /// Moves time on by `ticks`.
@@ -124,8 +153,10 @@ impl Network {
 
     /// True when nothing is under way and no live process has a packet to poll.
     pub fn idle(&self) -> bool {
-        let state = self.state.borrow();
-        state.next_event().is_none() && state.processes.iter().all(|p| p.inbox.is_empty())
+        let mut state = self.state.borrow_mut();
+        state.next_event().is_none()
+            && state.processes.iter().all(|p| p.inbox.is_empty())
+            && !state.lossy.as_ref().is_some_and(|lossy| lossy.is_busy())
     }
 
     /// Ends process `rank` as `kill -9` does. Of its packets on the way, the latest of each pair
@@ -140,6 +171,12 @@ impl Network {
     /// From `delay` ticks on, every poll of `rank` reports `why`.
     pub fn break_later(&self, rank: Rank, delay: u64, why: Broken) {
         self.state.borrow_mut().break_later(rank, delay, why);
+    }
+
+    /// Something beside the packets of this network is under way: a job that waits for it is not
+    /// stuck.
+    pub fn stir(&self) {
+        self.state.borrow_mut().activity += 1;
     }
 
     pub fn alive(&self, rank: Rank) -> bool {

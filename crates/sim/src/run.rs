@@ -78,6 +78,9 @@ impl Network {
         let before = self.activity();
         let outcome = turn(i as u32, machine);
         drive.done[i] = outcome == Turn::Done;
+        if drive.done[i] {
+            self.retire(i as u32);
+        }
         if outcome == Turn::Idle && self.activity() == before {
             drive.idle[i] = drive.idle[i].saturating_add(1);
         } else {
@@ -125,7 +128,7 @@ impl Drive {
     }
 
     fn stuck(&self, network: &Network) -> bool {
-        network.state.borrow().next_event().is_none()
+        network.state.borrow_mut().next_event().is_none()
             && self
                 .done
                 .iter()

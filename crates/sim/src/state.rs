@@ -2,9 +2,11 @@
 
 use crate::boards::Boards;
 use crate::config::Config;
+use crate::lossy::Lossy;
 use crate::network::Statistics;
 use core::cmp::Ordering;
 use core::ops::RangeInclusive;
+use hpvm_reliable::{Full, Hub};
 use hpvm_transport::{Broken, Head, Rank, Refused};
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
@@ -88,6 +90,8 @@ struct Pair {
 pub(crate) struct State {
     pub config: Config,
     pub random: fastrand::Rng,
+    /// Where packets travel when they travel in datagrams.
+    pub lossy: Option<Box<Lossy>>,
     pub now: u64,
     /// Grows with everything that can let a waiting process go on.
     pub activity: u64,
@@ -116,7 +120,9 @@ impl State {
             buffers: config.buffers,
             broken: None,
         };
+        let weather = config.weather.as_deref();
         State {
+            lossy: weather.map(|w| Box::new(Lossy::new(w.clone(), config.size))),
             random: fastrand::Rng::with_seed(config.seed),
             now: 0,
             activity: 0,
@@ -135,6 +141,9 @@ impl State {
     pub fn grant(&mut self, src: Rank, dst: Rank) -> u16 {
         if !self.alive(src) {
             return 0;
+        }
+        if self.lossy.is_some() {
+            return self.grant_lossy(src, dst);
         }
         let held = self.pair(src, dst).held;
         let pool = self.process(dst).pool;
@@ -176,7 +185,7 @@ impl State {
             return Err(Refused::NoBuffer);
         }
         assert!(self.pair(src, dst).held > 0, "seed {seed}: rank {src} has no credit toward {dst}");
-        if len > self.config.limits.inline {
+        if self.lossy.is_none() && len > self.config.limits.inline {
             if self.process(src).buffers == 0 {
                 self.statistics.no_buffer += 1;
                 return Err(Refused::NoBuffer);
@@ -223,7 +232,14 @@ impl State {
 
     /// The next packet that `rank` may have now.
     pub fn take(&mut self, rank: Rank) -> Option<Packet> {
-        let packet = self.process(rank).inbox.pop_front()?;
+        let packet = match &mut self.lossy {
+            None => self.process(rank).inbox.pop_front()?,
+            Some(lossy) => {
+                let (src, head, payload) = lossy.take(self.now, rank)?;
+                self.process(rank).outstanding -= 1;
+                Packet { src, head, payload, buffered: false }
+            }
+        };
         self.statistics.polled += 1;
         self.activity += 1;
         self.statistics.note(self.now, packet.src, rank, &packet.head, &packet.payload);
@@ -232,6 +248,9 @@ impl State {
 
     /// The receiver is done with a packet of `src`: what it took goes home.
     pub fn done_with(&mut self, rank: Rank, src: Rank, buffered: bool) {
+        if self.lossy.is_some() {
+            return;
+        }
         let at = self.now + self.draw(self.config.return_delay.clone());
         self.schedule(at, Event::Credit { dst: rank });
         if buffered {
@@ -253,6 +272,9 @@ impl State {
         self.activity += 1;
         self.process(rank).alive = false;
         self.process(rank).inbox.clear();
+        if let Some(lossy) = &mut self.lossy {
+            lossy.kill(rank);
+        }
         for other in 0..self.config.size {
             let on_road = self.pair(rank, other).road.len();
             let kept = self.random.usize(0..=on_road);
@@ -270,15 +292,73 @@ impl State {
 
     /// Moves time on to `to` through every event on the way.
     pub fn advance_to(&mut self, to: u64) {
-        while self.next_event().is_some_and(|at| at <= to) {
+        while self.events.peek().is_some_and(|s| s.at <= to) {
             self.pop_event();
         }
         self.now = self.now.max(to);
     }
 
     /// When the next event happens.
-    pub fn next_event(&self) -> Option<u64> {
-        self.events.peek().map(|s| s.at)
+    pub fn next_event(&mut self) -> Option<u64> {
+        let events = self.events.peek().map(|s| s.at);
+        let datagrams = self.lossy.as_mut().and_then(|lossy| lossy.next_event(self.now));
+        [events, datagrams].into_iter().flatten().min()
+    }
+
+    /// The protocol of `rank`, to push a packet into, and the time.
+    pub fn lend(&mut self, rank: Rank) -> Option<(Hub, u64)> {
+        let hub = self.lossy.as_mut()?.lend(rank)?;
+        Some((hub, self.now))
+    }
+
+    /// Gives it back with or without a packet of `len` bytes.
+    pub fn take_back(
+        &mut self,
+        (src, dst): (Rank, Rank),
+        hub: Hub,
+        outcome: Result<(), Full>,
+        len: usize,
+    ) {
+        let Some(lossy) = &mut self.lossy else { return };
+        lossy.take_back(&mut self.random, self.now, (src, dst), hub, outcome);
+        match outcome {
+            Err(Full) => self.statistics.no_buffer += 1,
+            Ok(()) => {
+                self.pair(src, dst).held -= 1;
+                self.statistics.packets += 1;
+                self.statistics.bytes += len as u64;
+                let receiver = self.process(dst);
+                receiver.outstanding += 1;
+                let outstanding = receiver.outstanding;
+                self.statistics.max_outstanding = self.statistics.max_outstanding.max(outstanding);
+                self.activity += 1;
+            }
+        }
+    }
+
+    fn grant_lossy(&mut self, src: Rank, dst: Rank) -> u16 {
+        if self.refuses() {
+            return 0;
+        }
+        let n = self.lossy.as_mut().map_or(0, |lossy| lossy.grant(src, dst));
+        self.pair(src, dst).held += usize::from(n);
+        self.statistics.granted += u64::from(n);
+        self.statistics.empty_grants += u64::from(n == 0);
+        n
+    }
+
+    /// Lets the protocol of `rank` do its work, where there is one.
+    pub fn progress(&mut self, rank: Rank) {
+        if let Some(lossy) = &mut self.lossy {
+            lossy.progress(&mut self.random, self.now, rank);
+        }
+    }
+
+    /// Lets the protocols of processes that have finished do their work, or of all.
+    pub fn answer(&mut self, all: bool) {
+        if let Some(lossy) = &mut self.lossy {
+            lossy.answer(&mut self.random, self.now, all);
+        }
     }
 
     pub fn alive(&self, rank: Rank) -> bool {
@@ -310,6 +390,9 @@ impl State {
                 if p.alive { "" } else { ", dead" },
                 if p.broken.is_some() { ", broken" } else { "" },
             );
+        }
+        if let Some(lossy) = &self.lossy {
+            text += &lossy.describe();
         }
         for (at, src, dst, head, len) in &self.recent {
             text += &format!("\n  sent at {at}: {src} to {dst}, {len} bytes, {head:?}");

@@ -1,4 +1,4 @@
-//! The virtual network is a transport like any other: the suite, on four of its characters.
+//! The virtual network is a transport like any other: the suite, on six of its characters.
 
 use hpvm_sim::{Config, Network, Pull, SimTransport};
 use hpvm_transport::conformance::Fixture;
@@ -28,11 +28,12 @@ impl Fixture for Virtual {
     fn turn(&mut self) {
         if let Some(network) = &self.network {
             network.step();
+            network.attend();
         }
     }
 
     fn bound(&self, size: u32) -> usize {
-        (self.config)(size).credits
+        Network::bound(&(self.config)(size))
     }
 
     fn seed(&self) -> u64 {
@@ -78,4 +79,17 @@ mod starved_one {
 mod random {
     use super::*;
     hpvm_transport::conformance_suite!(Virtual::new(|size| Config::random(size, seed())));
+}
+
+mod fair_weather {
+    use super::*;
+    hpvm_transport::conformance_suite!(Virtual::new(|size| Config {
+        seed: seed(),
+        ..Config::in_weather(size, hpvm_sim::Weather::fair())
+    }));
+}
+
+mod random_weather {
+    use super::*;
+    hpvm_transport::conformance_suite!(Virtual::new(|size| Config::lossy(size, seed())));
 }

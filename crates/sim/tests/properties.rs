@@ -2,122 +2,18 @@
 //!
 //! HPVM_SEED=n runs the checks of seed n alone; HPVM_SEEDS=n runs n seeds instead of the default.
 
+mod talker;
+
 use hpvm_sim::{Config, Network, SimTransport, Statistics, Turn};
 use hpvm_transport::{Broken, Head, Transport};
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use talker::{for_each_seed, talkers};
 
 /// Calls per run after which it counts as endless.
 const ROUNDS: u64 = 1_000_000;
 
-/// Each seed in turn; the first that fails is named.
-fn for_each_seed(default: u64, check: impl Fn(u64)) {
-    let number = |name| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
-    let seeds = match number("HPVM_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("HPVM_SEEDS").unwrap_or(default),
-    };
-    for seed in seeds {
-        if let Err(cause) = catch_unwind(AssertUnwindSafe(|| check(seed))) {
-            eprintln!("failed with HPVM_SEED={seed}");
-            std::panic::resume_unwind(cause);
-        }
-    }
-}
-
-/// A process that sends a list of packets and counts what it gets.
-struct Talker {
-    end: SimTransport,
-    /// Receiver and payload bytes of what is still to send.
-    todo: VecDeque<(u32, usize)>,
-    /// Credits held, by receiver.
-    credits: Vec<u16>,
-    /// Next packet number, by receiver and by sender.
-    sent: Vec<u64>,
-    received: Vec<u64>,
-    expected: u64,
-    lost: Option<Broken>,
-}
-
-impl Talker {
-    fn turn(&mut self) -> Turn {
-        let mut moved = self.send_some();
-        let received = &mut self.received;
-        let outcome = self.end.poll(4, |src, head, payload| {
-            let number = &mut received[src as usize];
-            assert_eq!(head.imm, *number, "packets of {src} out of order");
-            assert!(payload.iter().all(|b| *b == number.to_le_bytes()[0]), "content of {src}");
-            *number += 1;
-        });
-        match outcome {
-            Ok(n) => moved |= n > 0,
-            Err(broken) => {
-                self.lost = Some(broken);
-                return Turn::Done;
-            }
-        }
-        match (self.todo.is_empty() && self.received.iter().sum::<u64>() == self.expected, moved) {
-            (true, _) => Turn::Done,
-            (false, true) => Turn::Worked,
-            (false, false) => Turn::Idle,
-        }
-    }
-
-    fn send_some(&mut self) -> bool {
-        let Some(&(dst, len)) = self.todo.front() else { return false };
-        let d = dst as usize;
-        if self.credits[d] == 0 {
-            self.credits[d] = self.end.grant(dst);
-        }
-        if self.credits[d] == 0 {
-            return false;
-        }
-        let number = self.sent[d];
-        let fill = |to: &mut [u8]| to.fill(number.to_le_bytes()[0]);
-        if self.end.send(dst, Head::single(1, number), len, fill).is_err() {
-            return false;
-        }
-        self.credits[d] -= 1;
-        self.sent[d] += 1;
-        self.todo.pop_front();
-        true
-    }
-}
-
-/// A network of random character with a random list of packets for each process.
-fn talkers(seed: u64) -> (Network, Vec<Talker>) {
-    let mut random = fastrand::Rng::with_seed(seed.wrapping_mul(31));
-    let size = random.u32(1..=6);
-    let config = Config::random(size, seed);
-    let packet = config.limits.packet;
-    let network = Network::new(config);
-    let mut expected = vec![0; size as usize];
-    let mut list = || {
-        let count = random.usize(0..=30);
-        let mut list = VecDeque::new();
-        for _ in 0..count {
-            let dst = random.u32(0..size);
-            expected[dst as usize] += 1;
-            list.push_back((dst, random.usize(0..=packet)));
-        }
-        list
-    };
-    let lists: Vec<_> = (0..size).map(|_| list()).collect();
-    let make = |((end, todo), expected)| Talker {
-        end,
-        todo,
-        credits: vec![0; size as usize],
-        sent: vec![0; size as usize],
-        received: vec![0; size as usize],
-        expected,
-        lost: None,
-    };
-    let all = network.endpoints().into_iter().zip(lists).zip(expected).map(make).collect();
-    (network, all)
-}
-
 fn run(seed: u64) -> Statistics {
-    let (network, mut all) = talkers(seed);
+    let (network, mut all) = talkers(seed, 30, Config::random);
     network.run(ROUNDS, &mut all, |_, talker| talker.turn());
     let total: u64 = all.iter().map(|t| t.expected).sum();
     let statistics = network.statistics();
@@ -185,7 +81,7 @@ fn packets_of_different_pairs_overtake() {
 /// A run in which one rank dies and everybody waits for one packet more than is ever sent, so
 /// that only the death ends it. How many packets were lost.
 fn run_with_a_death(seed: u64) -> u64 {
-    let (network, mut all) = talkers(seed);
+    let (network, mut all) = talkers(seed, 30, Config::random);
     let victim = (seed % u64::from(network.size())) as u32;
     all.iter_mut().for_each(|t| t.expected += 1);
     let mut calls = 0;

@@ -40,6 +40,8 @@ pub enum Broken {
     Corrupt(String),
     /// A peer is gone.
     PeerLost { rank: Rank, why: String },
+    /// The system does not do what the transport needs any more.
+    Failed(String),
 }
 
 impl fmt::Display for Broken {
@@ -47,6 +49,7 @@ impl fmt::Display for Broken {
         match self {
             Broken::Corrupt(text) => write!(f, "corrupt data from a peer: {text}"),
             Broken::PeerLost { rank, why } => write!(f, "rank {rank} is gone: {why}"),
+            Broken::Failed(text) => f.write_str(text),
         }
     }
 }
@@ -166,6 +169,7 @@ pub trait Transport {
 
     /// Begins to send stream `number` of `len` bytes to `dst`. The sender chooses the number and
     /// tells it to the receiver in a packet; it is unique among its streams that have not ended.
+    /// `early`: nobody asked, and `can_stream_early` has just said yes.
     ///
     /// That the bytes have been written says nothing: a connection that breaks loses what lies in
     /// the kernel's buffers. The receiver has to say, in a packet, that it has them all; then
@@ -173,8 +177,8 @@ pub trait Transport {
     ///
     /// # Safety
     /// `from` is valid for reads of `len` bytes until `stream_end`.
-    unsafe fn stream_out(&mut self, dst: Rank, number: u64, from: Memory, len: u64) {
-        let _ = (dst, number, from, len);
+    unsafe fn stream_out(&mut self, dst: Rank, number: u64, from: Memory, len: u64, early: bool) {
+        let _ = (dst, number, from, len, early);
         debug_assert!(false, "this transport has no streams");
     }
 
@@ -210,6 +214,13 @@ pub trait Transport {
 
     /// The counters of this process, when the transport keeps them.
     fn counters(&self) -> Option<&hpvm_wire::counters::Counters> {
+        None
+    }
+
+    /// Longest payload of a packet to `dst` when a message goes out in several at once: the receiver
+    /// copies one while the sender writes the next. `None`: one long packet does as well.
+    fn piece(&self, dst: Rank) -> Option<usize> {
+        let _ = dst;
         None
     }
 

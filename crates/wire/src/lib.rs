@@ -5,9 +5,11 @@
 //! size of every layout is pinned by a test, because two builds of hpvm may meet in one job.
 
 pub mod board;
+pub mod bulk;
 pub mod cell;
 pub mod counters;
 pub mod datagram;
+pub mod envelope;
 pub mod packet;
 pub mod pending;
 pub mod segment;

@@ -69,6 +69,12 @@ fn hand_over(
             unsafe { f(&mut handle, &mut code) };
             code
         }
+        Handler::Foreign(f) => {
+            let mut code = remember(error);
+            // SAFETY: the program's function for sessions, and no guard is held.
+            unsafe { f.run(session.0, &mut code) };
+            code
+        }
         _ => fatal(function, "a session", &error),
     }
 }
@@ -116,7 +122,7 @@ fn begin(wanted: &Info, handler: Handler) -> Result<MPI_Session> {
     let object = SessionObject { handler, info, ..SessionObject::default() };
     let kept = enter()?.objects.add_session(object);
     if kept.is_err() {
-        runtime::finish()?;
+        runtime::finish(runtime::Use::Other)?;
     }
     kept
 }
@@ -137,7 +143,7 @@ pub unsafe fn session_finalize(session: *mut MPI_Session) -> c_int {
         Ok(object) => object.map_or(Handler::Fatal, |o| o.handler),
         Err(error) => return raise_global(NAME, error),
     };
-    if let Err(error) = runtime::finish() {
+    if let Err(error) = runtime::finish(runtime::Use::Other) {
         return hand_over(NAME, handler, handle, error);
     }
     // SAFETY: checked above.

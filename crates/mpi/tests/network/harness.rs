@@ -1,12 +1,14 @@
 //! Processes as state machines: each has parts, which start operations and look after them.
 
 use hpvm_mpi::{Outcome, Process, ReqId};
-use hpvm_sim::{Config, Network, SimTransport, Turn};
+use hpvm_sim::{
+    BulkCounters, Config, Network, SimTransport, StreamConfig, Streaming, Streams, Turn,
+};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-pub type P = Process<SimTransport>;
+pub type P = Process<Streaming<SimTransport>>;
 
 /// Work of one process.
 pub trait Part {
@@ -90,19 +92,43 @@ impl Machine {
 
 /// Runs a job in which every process has the parts that `parts` makes.
 pub fn run(config: Config, parts: impl Fn(&Shared) -> Vec<Box<dyn Part>>) {
+    run_with_streams(config, StreamConfig { least: u64::MAX, ..StreamConfig::calm() }, parts);
+}
+
+/// The same, with streams for large messages. Returns their books.
+pub fn run_with_streams(
+    config: Config,
+    streams: StreamConfig,
+    parts: impl Fn(&Shared) -> Vec<Box<dyn Part>>,
+) -> (Streams, BulkCounters) {
     let network = Network::new(config);
+    let streams = Streams::new(&network, streams);
     let (seed, size) = (network.seed(), network.size());
     let notes = Notes::default();
     let machine = |rank| {
         let shared = Shared { seed, rank, size, notes: Rc::clone(&notes) };
-        Machine { process: Process::new(network.endpoint(rank)), parts: parts(&shared) }
+        let endpoint = streams.endpoint(network.endpoint(rank));
+        Machine { process: Process::new(endpoint), parts: parts(&shared) }
     };
     let mut machines: Vec<Machine> = (0..size).map(machine).collect();
-    network.run(10_000_000, &mut machines, |_, m| m.turn(seed));
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        network.run(10_000_000, &mut machines, |_, m| m.turn(seed));
+    }));
+    if let Err(cause) = ended {
+        eprintln!("seed {seed}: streams: {}", streams.describe());
+        for (rank, m) in machines.iter().enumerate() {
+            eprintln!("  rank {rank}: {}", m.process.fm().transport().describe());
+        }
+        std::panic::resume_unwind(cause);
+    }
     network.settle();
+    let mut counters = BulkCounters::default();
     for (rank, m) in machines.iter_mut().enumerate() {
+        counters += *m.process.fm().transport().bulk_counters();
         // What is still under way is of no consequence to anybody.
         m.process.progress().unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         assert_eq!(m.process.queue_lengths(), (0, 0), "seed {seed}: rank {rank} got more");
+        assert!(!m.process.fm().transport().busy(), "seed {seed}: rank {rank} streams on");
     }
+    (streams, counters)
 }

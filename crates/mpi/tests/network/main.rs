@@ -9,6 +9,7 @@ mod exchange;
 mod harness;
 mod reductions;
 mod spaces;
+mod streams;
 mod traffic;
 
 use boards::Boards;

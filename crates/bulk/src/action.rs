@@ -1,0 +1,129 @@
+//! What goes in and out of the state machine.
+
+use crate::{Rank, Time};
+
+/// Names a connection, from the action or call that made it to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ConnId {
+    pub index: u32,
+    pub generation: u32,
+}
+
+/// What the caller is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Connect to lane `lane` of `peer`, then say `connected` or `broken`.
+    Connect { conn: ConnId, peer: Rank, lane: u8 },
+    /// Close it. It has no meaning any more, and nothing more is to be said about it.
+    Close { conn: ConnId },
+}
+
+/// Where bytes that come belong.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Input<'a, M> {
+    /// Here: at most that many.
+    Bytes(&'a mut [u8]),
+    /// Into a stream's memory, from byte `offset` of the stream on: at most `len`.
+    Memory { to: &'a M, offset: u64, len: usize },
+    /// Nowhere: at most that many.
+    Drop(usize),
+    /// The connection is not there any more.
+    Gone,
+}
+
+/// What is to be written next: all of `head`, then `body`.
+#[derive(Debug)]
+pub struct Output<'a, M> {
+    pub head: &'a [u8],
+    /// `len` bytes of a stream's memory, from byte `offset` of the stream on.
+    pub body: Option<(&'a M, u64, usize)>,
+}
+
+/// A process that can't be reached, though something is to be streamed from or to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// No connection could be made for so long.
+    Unreachable { peer: Rank, nanoseconds: u64 },
+    /// It proved that it belongs to the job, but what it says is impossible.
+    Nonsense { peer: Rank, what: String },
+}
+
+/// Numbers that may be chosen. All processes of a job may choose differently.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Most bytes of a chunk.
+    pub chunk: u32,
+    /// Least bytes of a chunk when several lanes share a stream.
+    pub share: u32,
+    /// Largest stream that may begin unasked, bytes.
+    pub early: u32,
+    /// Most bytes toward one peer that began unasked and have not ended, and as many does a
+    /// receiver keep for each peer. The same in all processes of a job.
+    pub early_window: u32,
+    /// An attempt to connect takes at most so long.
+    pub connect: Time,
+    /// The first pause after a failure, which doubles with each further one.
+    pub pause: Time,
+    /// The longest pause.
+    pub longest_pause: Time,
+    /// How long a lane may be down before another takes over what it had not delivered.
+    pub patience: Time,
+    /// How long a process that must be reached may be out of reach.
+    pub timeout: Time,
+    /// How long a stranger has to prove that it is none.
+    pub greeting: Time,
+    /// How many strangers may be at it at the same time.
+    pub strangers: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        const MS: Time = 1_000_000;
+        Settings {
+            chunk: 1 << 20,
+            share: 64 << 10,
+            early: 256 << 10,
+            early_window: 512 << 10,
+            connect: 1000 * MS,
+            pause: 10 * MS,
+            longest_pause: 500 * MS,
+            patience: 300 * MS,
+            timeout: 60_000 * MS,
+            greeting: 10_000 * MS,
+            strangers: 16,
+        }
+    }
+}
+
+/// What happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Chunks written and read as a whole.
+    pub chunks_sent: u64,
+    pub chunks_received: u64,
+    /// Chunks written again after a connection broke.
+    pub resent: u64,
+    /// Chunks that another lane took over.
+    pub moved: u64,
+    /// Connections that proved themselves at both ends.
+    pub connections: u64,
+    /// Connections that broke after that.
+    pub broken: u64,
+    /// Connections of strangers dropped: garbage, a wrong proof, or no word for too long.
+    pub strangers: u64,
+    /// Frames with a wrong tag, or that no correct peer sends; the connection was closed.
+    pub forged: u64,
+}
+
+impl core::ops::AddAssign for Counters {
+    fn add_assign(&mut self, other: Counters) {
+        self.chunks_sent += other.chunks_sent;
+        self.chunks_received += other.chunks_received;
+        self.resent += other.resent;
+        self.moved += other.moved;
+        self.connections += other.connections;
+        self.broken += other.broken;
+        self.strangers += other.strangers;
+        self.forged += other.forged;
+    }
+}

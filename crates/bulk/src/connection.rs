@@ -1,0 +1,107 @@
+//! One connection: how far its greeting is, what is half read and half written.
+
+use crate::proof::Seal;
+use crate::{Rank, Time};
+use hpvm_wire::bulk::{Frame, GREETING};
+use std::collections::VecDeque;
+
+/// How far a connection is.
+pub(crate) enum Stage {
+    /// The caller connects.
+    Connecting,
+    /// We connected; the other's challenge is due.
+    Challenge { hello: [u8; GREETING] },
+    /// The other's welcome is due. With everything said so far.
+    Welcome { said: Said },
+    /// They connected; their hello is due. With our nonce.
+    Hello { nonce: [u8; 16] },
+    /// Their proof is due.
+    Proof { said: Said },
+    /// Frames.
+    Open(Box<Open>),
+}
+
+/// What both sides have said before they prove anything.
+#[derive(Clone, Copy)]
+pub(crate) struct Said {
+    pub hello: [u8; GREETING],
+    /// The nonce of the side that did not connect.
+    pub nonce: [u8; 16],
+}
+
+/// A connection that has proved itself.
+pub(crate) struct Open {
+    pub seal_out: Seal,
+    pub seal_in: Seal,
+    /// Frames that go before the next chunk.
+    pub control: VecDeque<Frame>,
+    /// The chunk that is being written: number, position in the stream, bytes left.
+    pub writing: Option<Part>,
+    /// The chunk that is coming.
+    pub reading: Option<Reading>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    pub number: u64,
+    pub offset: u64,
+    pub left: u32,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Reading {
+    pub part: Part,
+    /// Bytes of the whole chunk.
+    pub len: u32,
+}
+
+pub(crate) struct Connection {
+    pub stage: Stage,
+    /// Who is at the other end, and which lane this is. Only alleged before `Stage::Open`.
+    pub peer: Option<(Rank, u8)>,
+    /// We connected.
+    pub ours: bool,
+    /// When it is given up if it is not open before.
+    pub deadline: Option<Time>,
+    /// A greeting or the header of a frame, as far as it has come.
+    pub head_in: [u8; GREETING],
+    pub have: usize,
+    /// The same, to be written.
+    pub head_out: [u8; GREETING],
+    pub head_len: usize,
+    pub head_done: usize,
+}
+
+impl Connection {
+    pub fn new(stage: Stage, peer: Option<(Rank, u8)>, deadline: Time) -> Connection {
+        Connection {
+            stage,
+            ours: peer.is_some(),
+            peer,
+            deadline: Some(deadline),
+            head_in: [0; GREETING],
+            have: 0,
+            head_out: [0; GREETING],
+            head_len: 0,
+            head_done: 0,
+        }
+    }
+
+    /// Puts `bytes` into the buffer to be written, which is empty.
+    pub fn say(&mut self, bytes: &[u8]) {
+        self.head_out[..bytes.len()].copy_from_slice(bytes);
+        (self.head_len, self.head_done) = (bytes.len(), 0);
+    }
+
+    /// What of the buffer has not been written.
+    pub fn unsaid(&self) -> &[u8] {
+        &self.head_out[self.head_done..self.head_len]
+    }
+
+    pub fn open(&self) -> Option<&Open> {
+        match &self.stage {
+            Stage::Open(open) => Some(open),
+            _ => None,
+        }
+    }
+}

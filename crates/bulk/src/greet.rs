@@ -1,0 +1,186 @@
+//! The four greetings: each side proves that it knows the key, bound to both nonces, both ranks,
+//! the lane and the attempt; then both say how many chunks of the lane have come.
+
+use crate::action::ConnId;
+use crate::bulk::Bulk;
+use crate::connection::{Open, Said, Stage};
+use crate::flow::Close;
+use crate::lane::MAX_LANES;
+use crate::proof::equal;
+use crate::{Rank, Time};
+use hpvm_wire::bulk::{GREETING, Greeting, GreetingKind};
+use std::collections::VecDeque;
+
+/// What proofs are for: they differ although they cover the same words.
+const CHALLENGE: u8 = 1;
+const PROOF: u8 = 2;
+const WELCOME: u8 = 3;
+
+impl<M> Bulk<M> {
+    /// A connection that the caller was told to make is there. `nonce` as for `accepted`.
+    pub fn connected(&mut self, id: ConnId, nonce: [u8; 16]) {
+        let me = self.me;
+        let Some((conn, peers)) = self.parts(id) else { return };
+        let Some((to, lane)) = conn.peer else { return };
+        let epoch = peers.get(&to).map_or(0, |p| p.lanes[usize::from(lane)].epoch);
+        let kind = GreetingKind::Hello;
+        let hello = Greeting { kind, lane, from: me, to, epoch, value: nonce, tag: [0; 16] };
+        let hello = hello.write();
+        conn.say(&hello);
+        conn.stage = Stage::Challenge { hello };
+        // The other process may compute for as long as it likes; the kernel watches its host.
+        conn.deadline = None;
+    }
+
+    /// A greeting has come as a whole.
+    pub(crate) fn greet(&mut self, id: ConnId, now: Time) -> Result<(), Close> {
+        let Some((conn, _)) = self.parts(id) else { return Ok(()) };
+        let bytes = conn.head_in;
+        let greeting = Greeting::read(&bytes).ok_or(Close::Stranger)?;
+        // Nobody speaks twice before he is answered.
+        if !conn.unsaid().is_empty() {
+            return Err(Close::Stranger);
+        }
+        match conn.stage {
+            Stage::Hello { nonce } => self.on_hello(id, greeting, Said { hello: bytes, nonce }),
+            Stage::Challenge { hello } => self.on_challenge(id, greeting, hello),
+            Stage::Proof { said } => self.on_proof(id, greeting, said, now),
+            Stage::Welcome { said } => self.on_welcome(id, greeting, said, now),
+            Stage::Connecting | Stage::Open(_) => Ok(()),
+        }
+    }
+
+    /// Somebody says who he is. He is answered, and nothing is believed.
+    fn on_hello(&mut self, id: ConnId, hello: Greeting, said: Said) -> Result<(), Close> {
+        let known = hello.from < hello.to && hello.to == self.me && hello.to < self.size;
+        if hello.kind != GreetingKind::Hello || !known || hello.lane >= MAX_LANES {
+            return Err(Close::Stranger);
+        }
+        let tag = self.key.proof(CHALLENGE, &[&said.hello, &said.nonce]);
+        let kind = GreetingKind::Challenge;
+        let challenge = Greeting { kind, value: said.nonce, tag, ..hello };
+        self.say(id, &challenge, Stage::Proof { said });
+        Ok(())
+    }
+
+    /// The other end proves itself and challenges us.
+    fn on_challenge(
+        &mut self,
+        id: ConnId,
+        challenge: Greeting,
+        hello: [u8; GREETING],
+    ) -> Result<(), Close> {
+        let said = Said { hello, nonce: challenge.value };
+        let tag = self.key.proof(CHALLENGE, &[&hello, &said.nonce]);
+        check(&challenge, GreetingKind::Challenge, &said, &tag)?;
+        let (to, lane) = (challenge.to, challenge.lane);
+        let count = self.peers.get(&to).map_or(0, |p| p.lanes[usize::from(lane)].received);
+        let value = Greeting::with_count(count);
+        let tag = self.key.proof(PROOF, &[&hello, &said.nonce, &value]);
+        let proof = Greeting { kind: GreetingKind::Proof, value, tag, ..challenge };
+        self.say(id, &proof, Stage::Welcome { said });
+        Ok(())
+    }
+
+    /// The connecting process proves itself and says what has come.
+    fn on_proof(
+        &mut self,
+        id: ConnId,
+        proof: Greeting,
+        said: Said,
+        now: Time,
+    ) -> Result<(), Close> {
+        let tag = self.key.proof(PROOF, &[&said.hello, &said.nonce, &proof.value]);
+        check(&proof, GreetingKind::Proof, &said, &tag)?;
+        let rank = proof.from;
+        let lane = self.peer(rank, now).lane(proof.lane, now);
+        if proof.epoch <= lane.epoch {
+            return Err(Close::Stale);
+        }
+        // The peer has given up the old one; what it still holds is not read any more.
+        if let Some(old) = lane.conn() {
+            self.drop_conn(old, now, true);
+        }
+        let lane = self.peer(rank, now).lane(proof.lane, now);
+        if !lane.confirm(proof.count()) {
+            return Err(too_many(rank, proof.count()));
+        }
+        lane.rose(id, proof.epoch);
+        let value = Greeting::with_count(lane.received);
+        let tag = self.key.proof(WELCOME, &[&said.hello, &said.nonce, &proof.value, &value]);
+        let welcome = Greeting { kind: GreetingKind::Welcome, value, tag, ..proof };
+        if let Some((conn, _)) = self.parts(id) {
+            conn.peer = Some((rank, proof.lane));
+        }
+        let stage = self.open(&said, false);
+        self.say(id, &welcome, stage);
+        self.opened(id);
+        Ok(())
+    }
+
+    /// The other end has believed us and says what has come.
+    fn on_welcome(
+        &mut self,
+        id: ConnId,
+        welcome: Greeting,
+        said: Said,
+        now: Time,
+    ) -> Result<(), Close> {
+        let rank = welcome.to;
+        let lane = self.peer(rank, now).lane(welcome.lane.min(MAX_LANES - 1), now);
+        let ours = Greeting::with_count(lane.received);
+        let tag = self.key.proof(WELCOME, &[&said.hello, &said.nonce, &ours, &welcome.value]);
+        check(&welcome, GreetingKind::Welcome, &said, &tag)?;
+        let lane = self.peer(rank, now).lane(welcome.lane, now);
+        if !lane.confirm(welcome.count()) {
+            return Err(too_many(rank, welcome.count()));
+        }
+        lane.rose(id, welcome.epoch);
+        let stage = self.open(&said, true);
+        if let Some((conn, _)) = self.parts(id) {
+            conn.stage = stage;
+        }
+        self.opened(id);
+        Ok(())
+    }
+
+    fn open(&self, said: &Said, ours: bool) -> Stage {
+        let [connecting, accepting] = self.key.session(&[&said.hello, &said.nonce]);
+        let (seal_out, seal_in) =
+            if ours { (connecting, accepting) } else { (accepting, connecting) };
+        Stage::Open(Box::new(Open {
+            seal_out,
+            seal_in,
+            control: VecDeque::new(),
+            writing: None,
+            reading: None,
+        }))
+    }
+
+    fn say(&mut self, id: ConnId, greeting: &Greeting, next: Stage) {
+        if let Some((conn, _)) = self.parts(id) {
+            conn.say(&greeting.write());
+            conn.stage = next;
+        }
+    }
+}
+
+/// Whether `greeting` is the next of this conversation, by somebody who knows the key.
+fn check(
+    greeting: &Greeting,
+    kind: GreetingKind,
+    said: &Said,
+    tag: &[u8; 16],
+) -> Result<(), Close> {
+    let hello = Greeting::read(&said.hello).ok_or(Close::Stranger)?;
+    let same = Greeting { kind: hello.kind, value: hello.value, tag: hello.tag, ..*greeting };
+    if greeting.kind == kind && same == hello && equal(&greeting.tag, tag) {
+        Ok(())
+    } else {
+        Err(Close::Stranger)
+    }
+}
+
+fn too_many(rank: Rank, count: u64) -> Close {
+    Close::Nonsense(rank, format!("it has {count} chunks of a lane, more than went"))
+}

@@ -1,0 +1,157 @@
+//! How large a datagram the path carries, found out by trying.
+//!
+//! The size is lowered when the system or the network says so (`lower`), or when a datagram came
+//! through in small parts after it had not come through whole (see `Outgoing`). It is raised when
+//! a probe, a datagram of padding, is answered.
+
+use crate::config::{Config, MS};
+
+/// Probes of one size before it counts as too large, and how long each is waited for.
+const TRIES: u8 = 3;
+const WAIT: u64 = 20 * MS;
+/// Differences below this are not worth a probe.
+const STEP: usize = 32;
+/// The interval between searches doubles up to so many times the first.
+const SELDOM: u64 = 60;
+
+pub(crate) struct PathSize {
+    /// Datagrams are cut to this.
+    current: usize,
+    /// Never tried above this.
+    most: usize,
+    /// The smallest size that is known to be too large in this search, or `most`.
+    ceiling: usize,
+    target: usize,
+    tries: u8,
+    /// When to probe next; nothing is probed while `current` is `most`.
+    at: u64,
+    interval: u64,
+}
+
+impl PathSize {
+    pub fn new(config: &Config) -> PathSize {
+        PathSize {
+            current: config.datagram,
+            most: config.datagram,
+            ceiling: config.datagram,
+            target: config.datagram,
+            tries: 0,
+            at: 0,
+            interval: config.probe_interval,
+        }
+    }
+
+    #[inline(always)]
+    pub fn current(&self) -> usize {
+        self.current
+    }
+
+    /// The path carries at most `size`, says the caller; it is not asked again for more.
+    pub fn set(&mut self, config: &Config, size: usize) {
+        self.current = size.clamp(config.least_datagram, config.most_datagram);
+        self.most = self.current;
+    }
+
+    /// `size` came through, and more may not. True when this is news.
+    pub fn lower(&mut self, config: &Config, now: u64, size: usize) -> bool {
+        let size = size.max(config.least_datagram);
+        if size >= self.current {
+            return false;
+        }
+        self.current = size;
+        self.ceiling = self.most;
+        self.target = self.most;
+        self.tries = 0;
+        self.at = now + WAIT;
+        true
+    }
+
+    /// A probe of this size has come through.
+    pub fn answered(&mut self, config: &Config, now: u64, size: usize) {
+        if size <= self.current || size > self.most {
+            return;
+        }
+        self.current = size;
+        self.tries = 0;
+        self.interval = config.probe_interval;
+        self.target = (size + self.ceiling) / 2;
+        self.at = if self.target < size + STEP { self.rest(now) } else { now };
+    }
+
+    /// The size to probe now, if any. Asking counts as a try.
+    pub fn due(&mut self, now: u64) -> Option<usize> {
+        if now < self.deadline() {
+            return None;
+        }
+        if self.tries == TRIES {
+            self.tries = 0;
+            self.ceiling = self.target;
+            self.target = (self.current + self.ceiling) / 2;
+            if self.target < self.current + STEP {
+                self.at = self.rest(now);
+                return None;
+            }
+        }
+        self.tries += 1;
+        self.at = now + WAIT;
+        Some(self.target)
+    }
+
+    /// When a probe is due.
+    #[inline(always)]
+    pub fn deadline(&self) -> u64 {
+        if self.current < self.most { self.at } else { u64::MAX }
+    }
+
+    /// Ends a search; when the next begins.
+    fn rest(&mut self, now: u64) -> u64 {
+        self.ceiling = self.most;
+        self.target = self.most;
+        let next = now + self.interval;
+        self.interval = (2 * self.interval).min(SELDOM * 1000 * MS);
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lets a path that carries `limit` answer probes for 10 s; how many there were.
+    fn search(size: &mut PathSize, config: &Config, limit: usize, now: &mut u64) -> usize {
+        let mut probes = 0;
+        let end = *now + 10_000 * MS;
+        while size.deadline() < end {
+            *now = (*now).max(size.deadline());
+            if let Some(probe) = size.due(*now) {
+                probes += 1;
+                assert!(probe > size.current() && probe <= config.datagram);
+                if probe <= limit {
+                    size.answered(config, *now, probe);
+                }
+            }
+        }
+        *now = end;
+        probes
+    }
+
+    #[test]
+    fn finds_what_the_path_carries() {
+        let config = Config { datagram: 8000, most_datagram: 8000, ..Config::default() };
+        let mut size = PathSize::new(&config);
+        let mut now = 1;
+        assert_eq!((size.current(), size.deadline()), (8000, u64::MAX));
+        assert!(size.lower(&config, now, 10));
+        assert_eq!(size.current(), config.least_datagram);
+        assert!(!size.lower(&config, now, 2000));
+        let probes = search(&mut size, &config, 5000, &mut now);
+        assert!((5000 - STEP..=5000).contains(&size.current()), "{}", size.current());
+        assert!(probes < 150, "{probes}");
+        search(&mut size, &config, 9000, &mut now);
+        assert_eq!((size.current(), size.deadline()), (8000, u64::MAX));
+        size.set(&config, 1500);
+        assert_eq!((size.current(), size.deadline()), (1500, u64::MAX));
+        size.answered(&config, now, 8000);
+        assert_eq!(size.current(), 1500);
+    }
+}

@@ -1,0 +1,374 @@
+//! Streams on the virtual network: any transport's packets, and large messages beside them over
+//! virtual connections that break, stall and deliver in odd pieces.
+
+mod config;
+mod pipes;
+
+pub use config::StreamConfig;
+
+use crate::network::Network;
+use core::cell::RefCell;
+pub use hpvm_bulk::Counters as BulkCounters;
+use hpvm_bulk::{Action, Bulk, ConnId, Input, Lost};
+use hpvm_transport::{
+    Broken, Doorbell, Head, Landing, Limits, Memory, PullRefused, Rank, Refused, Transport,
+};
+use hpvm_wire::counters::Counters;
+use pipes::{Io, Pipes, Socket};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The virtual connections of a job, beside a [`Network`] for its packets.
+#[derive(Clone)]
+pub struct Streams {
+    network: Network,
+    pipes: Rc<RefCell<Pipes>>,
+    books: Rc<RefCell<Books>>,
+}
+
+/// What is known across processes, for checks.
+#[derive(Default)]
+struct Books {
+    /// Memory that a process has promised to others: streams out that have not ended.
+    lent: HashMap<(Rank, Rank, u64), u64>,
+    streams: u64,
+    bytes: u64,
+    early: u64,
+}
+
+impl Streams {
+    pub fn new(network: &Network, config: StreamConfig) -> Streams {
+        Streams {
+            network: network.clone(),
+            pipes: Rc::new(RefCell::new(Pipes::new(network.size(), config))),
+            books: Rc::default(),
+        }
+    }
+
+    /// The end of one process: `inner` moves its packets.
+    pub fn endpoint<T: Transport>(&self, inner: T) -> Streaming<T> {
+        let config = self.pipes.borrow().config.clone();
+        let (rank, size) = (inner.rank(), inner.size());
+        let mut bulk = Bulk::new(rank, size, &[7; 16], config.settings.clone());
+        for peer in 0..size {
+            bulk.set_lanes(peer, config.lanes, 0);
+        }
+        Streaming {
+            inner,
+            streams: self.clone(),
+            bulk,
+            sockets: HashMap::new(),
+            connecting: Vec::new(),
+            least: config.least,
+            broken: None,
+        }
+    }
+
+    /// Streams begun, their bytes, and how many of them began unasked.
+    pub fn moved(&self) -> (u64, u64, u64) {
+        let books = self.books.borrow();
+        (books.streams, books.bytes, books.early)
+    }
+
+    /// Connections that broke, and strangers that came.
+    pub fn trouble(&self) -> (u64, u64) {
+        let pipes = self.pipes.borrow();
+        (pipes.broken, pipes.strangers)
+    }
+
+    /// For the text of a failure.
+    pub fn describe(&self) -> String {
+        self.pipes.borrow().describe()
+    }
+}
+
+/// A transport with streams beside its packets.
+pub struct Streaming<T> {
+    inner: T,
+    streams: Streams,
+    bulk: Bulk<Memory>,
+    sockets: HashMap<ConnId, Socket>,
+    connecting: Vec<ConnId>,
+    least: u64,
+    broken: Option<Broken>,
+}
+
+impl<T: Transport> Streaming<T> {
+    pub fn inner(&self) -> &T {
+        &self.inner
+    }
+
+    pub fn bulk_counters(&self) -> &BulkCounters {
+        self.bulk.counters()
+    }
+
+    /// What is unfinished, for the text of a failure.
+    pub fn describe(&self) -> String {
+        self.bulk.describe()
+    }
+
+    /// True while a stream of this process has not ended.
+    pub fn busy(&self) -> bool {
+        !self.bulk.pending().is_empty()
+    }
+
+    fn now(&self) -> u64 {
+        self.streams.pipes.borrow().now
+    }
+
+    /// Moves bytes of all connections that have something to do.
+    fn pump(&mut self) {
+        self.streams.pipes.borrow_mut().tick();
+        let now = self.now();
+        self.accept(now);
+        if !self.bulk.busy() {
+            return;
+        }
+        self.streams.network.stir();
+        self.bulk.tick(now);
+        self.act();
+        self.finish_connects(now);
+        let mut active = Vec::new();
+        self.bulk.active(&mut active);
+        for conn in active {
+            let Some(socket) = self.sockets.get(&conn).copied() else { continue };
+            if self.write(conn, socket) == Io::Broken || self.read(conn, socket) == Io::Broken {
+                self.sockets.remove(&conn);
+                self.streams.pipes.borrow_mut().close(socket);
+                self.bulk.broken(conn, now);
+            }
+        }
+        self.act();
+        if let Some(lost) = self.bulk.lost() {
+            self.broken = Some(as_broken(lost));
+        }
+    }
+
+    fn accept(&mut self, now: u64) {
+        let mut pipes = self.streams.pipes.borrow_mut();
+        while let Some(socket) = pipes.accept(self.inner.rank()) {
+            let conn = self.bulk.accepted(pipes.nonce(), now);
+            self.sockets.insert(conn, socket);
+        }
+    }
+
+    fn act(&mut self) {
+        let mut pipes = self.streams.pipes.borrow_mut();
+        while let Some(action) = self.bulk.action() {
+            match action {
+                Action::Connect { conn, peer, lane } => {
+                    let socket = pipes.connect(self.inner.rank(), peer, lane);
+                    self.sockets.insert(conn, socket);
+                    self.connecting.push(conn);
+                }
+                Action::Close { conn } => {
+                    if let Some(socket) = self.sockets.remove(&conn) {
+                        pipes.close(socket);
+                    }
+                }
+            }
+        }
+    }
+
+    fn finish_connects(&mut self, now: u64) {
+        let mut waiting = std::mem::take(&mut self.connecting);
+        waiting.retain(|conn| {
+            let Some(socket) = self.sockets.get(conn).copied() else { return false };
+            let state = self.streams.pipes.borrow().connected(socket);
+            match state {
+                Some(true) => {
+                    let nonce = self.streams.pipes.borrow_mut().nonce();
+                    self.bulk.connected(*conn, nonce);
+                }
+                None => {
+                    self.sockets.remove(conn);
+                    self.bulk.broken(*conn, now);
+                }
+                Some(false) => return true,
+            }
+            false
+        });
+        self.connecting.extend(waiting);
+    }
+
+    /// Some calls as a process makes them in one turn.
+    fn write(&mut self, conn: ConnId, socket: Socket) -> Io {
+        if self.connecting.contains(&conn) {
+            return Io::Blocked;
+        }
+        for _ in 0..4 {
+            let Some(output) = self.bulk.output(conn) else { return Io::Blocked };
+            let mut bytes = output.head.to_vec();
+            if let Some((from, offset, len)) = output.body {
+                let head = bytes.len();
+                bytes.resize(head + len, 0);
+                // SAFETY: who called `stream_out` vouches for the memory until `stream_end`,
+                // after which the machine does not name it.
+                unsafe { from.gather(offset, &mut bytes[head..]) };
+            }
+            match self.streams.pipes.borrow_mut().write(socket, &bytes) {
+                Io::Moved(n) => self.bulk.wrote(conn, n),
+                other => return other,
+            }
+        }
+        Io::Blocked
+    }
+
+    fn read(&mut self, conn: ConnId, socket: Socket) -> Io {
+        let now = self.now();
+        for _ in 0..4 {
+            let mut pipes = self.streams.pipes.borrow_mut();
+            let io = match self.bulk.input(conn) {
+                Input::Bytes(into) => pipes.read(socket, into),
+                Input::Memory { to, offset, len } => {
+                    let mut bytes = vec![0; len];
+                    let io = pipes.read(socket, &mut bytes);
+                    if let Io::Moved(n) = io {
+                        // SAFETY: who called `stream_in` vouches for the memory until `streamed`
+                        // has named it, after which the machine does not.
+                        unsafe { to.scatter(offset, &bytes[..n]) };
+                    }
+                    io
+                }
+                Input::Drop(len) => pipes.read(socket, &mut vec![0; len]),
+                Input::Gone => return Io::Blocked,
+            };
+            drop(pipes);
+            match io {
+                Io::Moved(n) => self.bulk.read(conn, n, now),
+                other => return other,
+            }
+        }
+        Io::Blocked
+    }
+}
+
+fn as_broken(lost: Lost) -> Broken {
+    match lost {
+        Lost::Unreachable { peer, nanoseconds } => {
+            Broken::PeerLost { rank: peer, why: format!("out of reach for {nanoseconds} ticks") }
+        }
+        Lost::Nonsense { peer, what } => Broken::Corrupt(format!("process {peer}: {what}")),
+    }
+}
+
+impl<T: Transport> Transport for Streaming<T> {
+    fn rank(&self) -> Rank {
+        self.inner.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.inner.size()
+    }
+
+    fn limits(&self) -> Limits {
+        self.inner.limits()
+    }
+
+    fn grant(&mut self, dst: Rank) -> u16 {
+        self.inner.grant(dst)
+    }
+
+    fn send<F: FnOnce(&mut [u8])>(
+        &mut self,
+        dst: Rank,
+        head: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        self.inner.send(dst, head, len, fill)
+    }
+
+    fn poll<F: FnMut(Rank, Head, &[u8])>(
+        &mut self,
+        budget: usize,
+        sink: F,
+    ) -> Result<usize, Broken> {
+        self.pump();
+        if let Some(broken) = &self.broken {
+            return Err(broken.clone());
+        }
+        let packets = self.inner.poll(budget, sink)?;
+        Ok(packets + usize::from(self.bulk.has_done()))
+    }
+
+    fn arm(&mut self) -> bool {
+        !self.bulk.busy() && self.inner.arm()
+    }
+
+    fn disarm(&mut self) {
+        self.inner.disarm();
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        self.inner.doorbell()
+    }
+
+    fn can_pull(&self, src: Rank) -> bool {
+        self.inner.can_pull(src)
+    }
+
+    unsafe fn pull(
+        &mut self,
+        src: Rank,
+        remote: u64,
+        local: *mut u8,
+        len: usize,
+    ) -> Result<(), PullRefused> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.pull(src, remote, local, len) }
+    }
+
+    fn can_stream(&self, peer: Rank, len: u64) -> bool {
+        peer != self.rank() && len >= self.least
+    }
+
+    fn can_stream_early(&self, dst: Rank, len: u64) -> bool {
+        self.can_stream(dst, len) && self.bulk.may_early(dst, len)
+    }
+
+    unsafe fn stream_out(&mut self, dst: Rank, number: u64, from: Memory, len: u64, early: bool) {
+        let now = self.now();
+        {
+            let mut books = self.streams.books.borrow_mut();
+            books.streams += 1;
+            books.bytes += len;
+            books.early += u64::from(early);
+            let lent = books.lent.insert((self.inner.rank(), dst, number), len);
+            assert_eq!(lent, None, "stream {number:#x} began twice");
+        }
+        match early {
+            true => self.bulk.stream_early(dst, number, from, len, now),
+            false => self.bulk.stream_out(dst, number, from, len, now),
+        }
+        self.act();
+    }
+
+    fn stream_end(&mut self, dst: Rank, number: u64) -> Result<(), Broken> {
+        let now = self.now();
+        let lent = self.streams.books.borrow_mut().lent.remove(&(self.inner.rank(), dst, number));
+        assert!(lent.is_some(), "stream {number:#x} ended twice");
+        let ended = self.bulk.stream_end(dst, number, now);
+        self.act();
+        ended.map_err(as_broken)
+    }
+
+    unsafe fn stream_in(&mut self, src: Rank, number: u64, to: Landing) {
+        let now = self.now();
+        let Landing { memory, room, len, cookie } = to;
+        self.bulk.stream_in(src, number, memory, (room, len), cookie, now, |to, bytes| {
+            // SAFETY: the caller vouches for `room` bytes, and the machine cuts to that.
+            unsafe { to.scatter(0, bytes) };
+        });
+        self.act();
+    }
+
+    fn streamed(&mut self) -> Option<u64> {
+        self.bulk.done()
+    }
+
+    fn counters(&self) -> Option<&Counters> {
+        self.inner.counters()
+    }
+}

@@ -1,0 +1,223 @@
+//! What travels on a connection of bulk streams (docs/bulk.md): four greetings, then frames.
+//!
+//! ```text
+//! greeting, 56 bytes                          frame, 32 bytes
+//! offset  bytes  field                        offset  bytes  field
+//!      0      8  magic                             0      2  magic
+//!      8      2  version                           2      1  kind
+//!     10      1  kind                              3      1  flags
+//!     11      1  lane                              4      4  length: bytes that follow a chunk
+//!     12      4  rank of the connecting process    8      8  number of the stream, or lane
+//!     16      4  rank of the other                16      8  offset in the stream, or count
+//!     20      4  epoch                            24      8  tag
+//!     24     16  nonce, or count and zero
+//!     40     16  tag
+//! ```
+//!
+//! Numbers are little endian. Nothing is trusted before its tag has been checked, and its meaning
+//! is checked after that.
+
+/// Bytes of a greeting.
+pub const GREETING: usize = 56;
+/// Bytes of a frame's header.
+pub const FRAME: usize = 32;
+/// Bytes of a frame's header that its tag covers.
+pub const TAGGED: usize = 24;
+/// Most bytes of one chunk that a receiver accepts.
+pub const MAX_CHUNK: u32 = 16 << 20;
+
+const MAGIC: [u8; 8] = *b"hpvmBULK";
+const VERSION: u16 = 1;
+const FRAME_MAGIC: u16 = 0xb41c;
+
+/// What a greeting says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GreetingKind {
+    /// The connecting process: who I am, whom I mean, my nonce.
+    Hello = 1,
+    /// The other: my nonce, and the proof that I know the key.
+    Challenge = 2,
+    /// The connecting process: my proof, and how many chunks of this lane have come.
+    Proof = 3,
+    /// The other: how many have come here. From now on frames.
+    Welcome = 4,
+}
+
+/// One of the four messages that begin a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Greeting {
+    pub kind: GreetingKind,
+    pub lane: u8,
+    pub from: u32,
+    pub to: u32,
+    /// Number of the attempt to connect this lane.
+    pub epoch: u32,
+    /// A nonce, or a count in its first eight bytes.
+    pub value: [u8; 16],
+    pub tag: [u8; 16],
+}
+
+impl Greeting {
+    pub fn write(&self) -> [u8; GREETING] {
+        let mut out = [0; GREETING];
+        out[0..8].copy_from_slice(&MAGIC);
+        out[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        out[10] = self.kind as u8;
+        out[11] = self.lane;
+        out[12..16].copy_from_slice(&self.from.to_le_bytes());
+        out[16..20].copy_from_slice(&self.to.to_le_bytes());
+        out[20..24].copy_from_slice(&self.epoch.to_le_bytes());
+        out[24..40].copy_from_slice(&self.value);
+        out[40..56].copy_from_slice(&self.tag);
+        out
+    }
+
+    /// `None`: not a greeting of this version.
+    pub fn read(bytes: &[u8; GREETING]) -> Option<Greeting> {
+        if bytes[0..8] != MAGIC || u16::from_le_bytes([bytes[8], bytes[9]]) != VERSION {
+            return None;
+        }
+        let kind = match bytes[10] {
+            1 => GreetingKind::Hello,
+            2 => GreetingKind::Challenge,
+            3 => GreetingKind::Proof,
+            4 => GreetingKind::Welcome,
+            _ => return None,
+        };
+        Some(Greeting {
+            kind,
+            lane: bytes[11],
+            from: word(bytes, 12),
+            to: word(bytes, 16),
+            epoch: word(bytes, 20),
+            value: *bytes[24..].first_chunk()?,
+            tag: *bytes[40..].first_chunk()?,
+        })
+    }
+
+    /// The count that a proof or a welcome carries.
+    pub fn count(&self) -> u64 {
+        self.value.first_chunk().map_or(0, |c| u64::from_le_bytes(*c))
+    }
+
+    /// The value of a greeting that carries a count.
+    pub fn with_count(count: u64) -> [u8; 16] {
+        u128::from(count).to_le_bytes()
+    }
+}
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameKind {
+    /// `len` bytes of stream `number` follow.
+    Chunk = 1,
+    /// The sender has given up epoch `offset` of lane `number` and asks how many of its chunks
+    /// have come.
+    Ask = 2,
+    /// That many: `offset`. `number` is the lane, and in its upper half the epoch of the question.
+    Tell = 3,
+}
+
+/// Flag of a chunk that is a whole stream, begun before the receiver asked for it.
+pub const EARLY: u8 = 1;
+
+/// The header of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub kind: FrameKind,
+    pub flags: u8,
+    pub len: u32,
+    pub number: u64,
+    pub offset: u64,
+}
+
+impl Frame {
+    /// The header; the last eight bytes are left for the tag.
+    pub fn write(&self) -> [u8; FRAME] {
+        let mut out = [0; FRAME];
+        out[0..2].copy_from_slice(&FRAME_MAGIC.to_le_bytes());
+        out[2] = self.kind as u8;
+        out[3] = self.flags;
+        out[4..8].copy_from_slice(&self.len.to_le_bytes());
+        out[8..16].copy_from_slice(&self.number.to_le_bytes());
+        out[16..24].copy_from_slice(&self.offset.to_le_bytes());
+        out
+    }
+
+    /// `None`: no correct peer writes such a header.
+    pub fn read(bytes: &[u8; FRAME]) -> Option<Frame> {
+        if u16::from_le_bytes([bytes[0], bytes[1]]) != FRAME_MAGIC {
+            return None;
+        }
+        let kind = match bytes[2] {
+            1 => FrameKind::Chunk,
+            2 => FrameKind::Ask,
+            3 => FrameKind::Tell,
+            _ => return None,
+        };
+        let len = word(bytes, 4);
+        let fits = match kind {
+            FrameKind::Chunk => (1..=MAX_CHUNK).contains(&len) && bytes[3] & !EARLY == 0,
+            _ => len == 0 && bytes[3] == 0,
+        };
+        fits.then(|| Frame {
+            kind,
+            flags: bytes[3],
+            len,
+            number: long(bytes, 8),
+            offset: long(bytes, 16),
+        })
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..].first_chunk().map_or(0, |w| u32::from_le_bytes(*w))
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..].first_chunk().map_or(0, |w| u64::from_le_bytes(*w))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn greetings_round_trip_and_lie_where_the_table_says() {
+        let greeting = Greeting {
+            kind: GreetingKind::Proof,
+            lane: 3,
+            from: 0x0102_0304,
+            to: 5,
+            epoch: 6,
+            value: Greeting::with_count(1 << 40),
+            tag: [7; 16],
+        };
+        let bytes = greeting.write();
+        assert_eq!(&bytes[8..16], [1, 0, 3, 3, 4, 3, 2, 1]);
+        assert_eq!(Greeting::read(&bytes), Some(greeting));
+        assert_eq!(greeting.count(), 1 << 40);
+        for (place, wrong) in [(0, b'H'), (8, 2), (10, 0), (10, 5)] {
+            let mut other = bytes;
+            other[place] = wrong;
+            assert_eq!(Greeting::read(&other), None, "byte {place}");
+        }
+    }
+
+    #[test]
+    fn frames_round_trip_and_impossible_ones_are_refused() {
+        let chunk =
+            Frame { kind: FrameKind::Chunk, flags: EARLY, len: 9, number: 1 << 33, offset: 8 };
+        assert_eq!(Frame::read(&chunk.write()), Some(chunk));
+        let ask = Frame { kind: FrameKind::Ask, flags: 0, len: 0, number: 1, offset: 2 };
+        assert_eq!(Frame::read(&ask.write()), Some(ask));
+        for wrong in [
+            Frame { len: 0, ..chunk },
+            Frame { len: MAX_CHUNK + 1, ..chunk },
+            Frame { flags: 2, ..chunk },
+            Frame { len: 1, ..ask },
+        ] {
+            assert_eq!(Frame::read(&wrong.write()), None, "{wrong:?}");
+        }
+    }
+}
