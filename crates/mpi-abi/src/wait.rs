@@ -32,7 +32,7 @@ const NOTE_POLLS: u32 = 8;
 /// processors.
 const NOTE_SPINS: u32 = 40;
 /// Yields from one look at how ranks are spread over the processors to the next.
-const SPREAD: u32 = 256;
+const SPREAD: u32 = 64;
 /// Yields for a note before sleeping.
 const NOTE_YIELDS: u32 = 400;
 /// Longest sleep: then look whether the launcher still lives.
@@ -107,6 +107,9 @@ impl Entered {
         let beyond = idle.saturating_sub(polls);
         if beyond == 1 && !self.crowded {
             self.shares = self.process.fm().transport().shares_processor();
+            if self.shares {
+                self.part();
+            }
         }
         if beyond > 0 && self.shares {
             self.sleep();
@@ -119,11 +122,19 @@ impl Entered {
         }
     }
 
+    /// Goes elsewhere now and then, where there is a better place. Two ranks that wake each other on
+    /// one processor look to the kernel as if one processor was enough for both.
+    fn part(&mut self) {
+        self.yields = self.yields.wrapping_add(1);
+        if self.yields.is_multiple_of(SPREAD) {
+            self.process.fm().transport().spread();
+        }
+    }
+
     /// Lets another process have our processor.
     fn give_way(&mut self) {
-        self.yields = self.yields.wrapping_add(1);
-        if self.crowded && self.yields.is_multiple_of(SPREAD) {
-            self.process.fm().transport().spread();
+        if self.crowded {
+            self.part();
         }
         // SAFETY: a system call without arguments.
         self.outside(|| unsafe { libc::sched_yield() });

@@ -24,7 +24,7 @@ pub enum Mode {
 }
 
 /// Messages up to this many bytes are nowhere worth cutting into pieces.
-const SHORT: u64 = 4096;
+const SHORT: u64 = 8192;
 
 /// What to send.
 #[derive(Clone, Copy)]

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use crate::segment::{Mapping, SegmentError};
 
-/// Bytes of a piece of a longer message: two pages are copied in the time that the rest of a
+/// Bytes of a piece of a longer message: a page is copied in about the time that the rest of a
 /// packet's way takes.
 const PIECE: usize = 4096;
 
