@@ -9,10 +9,11 @@ use crate::spec::Spec;
 
 /// Where the generated Rust modules lie; nothing else may lie there. Those of the libraries for other
 /// ABIs follow from spec/abi/.
-pub const RUST: [&str; 5] = [
+pub const RUST: [&str; 6] = [
     "crates/mpi-abi/src/generated",
     "crates/abi/src/generated",
     "crates/foreign/src/generated",
+    "crates/fortran/src/generated",
     "crates/abi-mpich/src/generated",
     "crates/abi-ompi/src/generated",
 ];
@@ -89,6 +90,7 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
         (PathBuf::from("include/mpi.h"), emit::header::header(&spec)?),
         (PathBuf::from("docs/coverage.md"), emit::coverage::coverage(&spec)),
         (PathBuf::from("cli/src/missing.rs"), emit::missing::missing(&spec)),
+        (PathBuf::from("crates/fortran/src/entry.rs"), emit::fortran::entry(&spec)?),
     ];
     let mut library = vec![
         ("entries".to_owned(), emit::entries::table(&spec)),
@@ -114,11 +116,21 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let heading = "//! One translation for each function, made from spec/.";
     add(&mut files, RUST[2], module(heading, &generic), generic);
 
+    let fortran: Result<Vec<_>, String> = emit::fortran::chapters(&spec)
+        .map(|chapter| Ok((chapter.name.clone(), emit::fortran::chapter(chapter)?)))
+        .collect();
+    let heading = "//! One translation for each Fortran procedure, made from spec/.";
+    let fortran = fortran?;
+    add(&mut files, RUST[3], module(heading, &fortran), fortran);
+
     for other in Other::load_all(root, &spec)? {
         let modules = emit::other::modules(&spec, &other)?;
         let heading = format!("//! Entry points and numbers of {}, made from spec/.", other.title);
         let folder = format!("{}/src/generated", other.folder);
         add(&mut files, &folder, module(&heading, &modules), modules);
+        if let Some(path) = &other.header {
+            files.push((PathBuf::from(path), emit::other_header::header(&spec, &other)?));
+        }
     }
     Ok(files)
 }

@@ -14,8 +14,8 @@ pub struct Pointer(*const c_int);
 unsafe impl Sync for Pointer {}
 
 /// What `MPI_UNWEIGHTED` and `MPI_WEIGHTS_EMPTY` hold: addresses that are no memory of a program.
-const UNWEIGHTED: usize = 10;
-const WEIGHTS_EMPTY: usize = 11;
+pub const UNWEIGHTED: usize = 10;
+pub const WEIGHTS_EMPTY: usize = 11;
 
 #[unsafe(no_mangle)]
 pub static MPI_UNWEIGHTED: Pointer = Pointer(without_provenance(UNWEIGHTED));

@@ -7,6 +7,8 @@
 mod convert;
 mod data;
 mod extensions;
+#[allow(non_upper_case_globals)]
+mod fortran;
 mod generated;
 mod handles;
 mod status;

@@ -6,9 +6,11 @@ pub mod coverage;
 pub mod entries;
 pub mod entry;
 pub mod foreign;
+pub mod fortran;
 pub mod header;
 pub mod missing;
 pub mod other;
+pub mod other_header;
 pub mod predefined;
 
 /// Marks a generated file.

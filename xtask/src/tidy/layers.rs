@@ -24,7 +24,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("hpvm-abi", &[]),
     ("hpvm-foreign", &["abi"]),
-    ("hpvm-abi-mpich", &["abi", "foreign"]),
+    ("hpvm-fortran", &["abi", "foreign"]),
+    ("hpvm-abi-mpich", &["abi", "foreign", "fortran"]),
+    ("hpvm-abi-ompi", &["abi", "foreign", "fortran"]),
     ("hpvm-fm-abi", &["sync", "wire", "transport", "fm"]),
     (
         "hpvm-mpi-abi",
