@@ -123,6 +123,8 @@ struct Look {
     states: Vec<State>,
     /// No rank fell asleep or woke up while we looked.
     whole: bool,
+    /// Ranks of the job that run on other hosts, of which nothing can be said from here.
+    elsewhere: u32,
 }
 
 fn look(view: &View, job: &Job) -> Result<Look, hpvm_shm::SegmentError> {
@@ -140,7 +142,8 @@ fn look(view: &View, job: &Job) -> Result<Look, hpvm_shm::SegmentError> {
             // In a container the ranks have other numbers there than here.
             let here = ranks.iter().any(own);
             let states = ranks.iter().map(|seen| state(seen, now, here)).collect();
-            return Ok(Look { ranks, states, whole });
+            let elsewhere = job.size.unwrap_or(0).saturating_sub(ranks.len() as u32);
+            return Ok(Look { ranks, states, whole, elsewhere });
         }
     }
 }
@@ -175,18 +178,32 @@ fn state(seen: &Seen, now: u64, here: bool) -> State {
 impl Look {
     /// What is to be said about the job; nothing while it moves.
     fn findings(&self) -> Vec<String> {
-        if self.whole { diagnose::findings(&self.states) } else { Vec::new() }
+        match self.whole && self.elsewhere == 0 {
+            true => diagnose::findings(&self.states),
+            false => Vec::new(),
+        }
     }
 
     fn is_stuck(&self) -> bool {
-        self.whole && diagnose::is_stuck(&self.states)
+        self.whole && self.elsewhere == 0 && diagnose::is_stuck(&self.states)
+    }
+
+    /// The number in the job of the rank at `place` of this host.
+    fn rank(&self, place: usize) -> usize {
+        if self.elsewhere == 0 { place } else { self.ranks[place].rank as usize }
     }
 
     fn text(&self, job: &Job) -> String {
         let launcher = job.launcher.map_or(String::new(), |pid| format!(", launcher {pid}"));
-        let mut out = format!("job {}: {} ranks{launcher}\n", job.id, self.ranks.len());
+        let others = match self.elsewhere {
+            0 => String::new(),
+            n => format!(" on this host, {n} elsewhere"),
+        };
+        let ranks = self.ranks.len();
+        let mut out = format!("job {}: {ranks} ranks{others}{launcher}\n", job.id);
         let _ = writeln!(out, "program: {}", job.program);
-        for (rank, (seen, state)) in self.ranks.iter().zip(&self.states).enumerate() {
+        for (place, (seen, state)) in self.ranks.iter().zip(&self.states).enumerate() {
+            let rank = self.rank(place);
             let _ = writeln!(out, "rank {rank}, process {}: {}", seen.pid, state_text(state));
             if let State::Sleeping { records, more, .. } = state {
                 for record in records {
@@ -215,9 +232,10 @@ impl Look {
     fn json(&self, job: &Job) -> Value {
         let ranks = self.ranks.iter().zip(&self.states).enumerate();
         let ranks: Vec<_> =
-            ranks.map(|(rank, (seen, state))| rank_json(rank, seen, state)).collect();
+            ranks.map(|(place, (seen, state))| rank_json(self.rank(place), seen, state)).collect();
         let mut value = listed(job);
         value["ranks"] = Value::Array(ranks);
+        value["elsewhere"] = json!(self.elsewhere);
         value["findings"] = json!(self.findings());
         value["stuck"] = json!(self.is_stuck());
         value

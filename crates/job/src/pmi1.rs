@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Longest line that a manager may send us.
 const LINE_MAX: usize = 64 * 1024;
@@ -37,10 +38,10 @@ impl From<std::io::Error> for PmiError {
     }
 }
 
-/// A connection to the process manager. Calls block for its answer.
-#[derive(Debug)]
+/// A connection to the process manager. Calls block for its answer. Clones share the connection.
+#[derive(Clone, Debug)]
 pub struct Client {
-    stream: BufReader<UnixStream>,
+    stream: Arc<Mutex<BufReader<UnixStream>>>,
     kvs: String,
 }
 
@@ -57,12 +58,13 @@ impl Client {
         // SAFETY: the manager opened this descriptor for us alone, and nobody else in this process
         // uses the number (checked open just above).
         let stream = unsafe { UnixStream::from_raw_fd(fd) };
-        Ok(Client { stream: BufReader::new(stream), kvs: String::new() })
+        let stream = Arc::new(Mutex::new(BufReader::new(stream)));
+        Ok(Client { stream, kvs: String::new() })
     }
 
     /// The descriptor, to watch for the manager's end.
     pub fn fd(&self) -> RawFd {
-        self.stream.get_ref().as_raw_fd()
+        self.stream().get_ref().as_raw_fd()
     }
 
     pub(crate) fn init(&mut self) -> Result<(), PmiError> {
@@ -113,9 +115,37 @@ impl Client {
         }
     }
 
+    fn stream(&self) -> MutexGuard<'_, BufReader<UnixStream>> {
+        // Nothing panics while it is held.
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits for all ranks of the job.
     pub fn barrier(&mut self) -> Result<(), PmiError> {
         self.ask("cmd=barrier_in\n", "barrier_out").map(drop)
+    }
+
+    /// Enters a barrier without waiting. Nothing else may be asked until `end_barrier` has
+    /// returned.
+    pub fn begin_barrier(&mut self) -> Result<(), PmiError> {
+        Ok(self.stream().get_mut().write_all(b"cmd=barrier_in\n")?)
+    }
+
+    /// Whether the barrier that was entered may be left without waiting: its answer is there.
+    pub fn barrier_is_over(&self) -> bool {
+        let stream = self.stream();
+        if !stream.buffer().is_empty() {
+            return true;
+        }
+        let mut poll =
+            libc::pollfd { fd: stream.get_ref().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid pollfd; returns at once.
+        (unsafe { libc::poll(&mut poll, 1, 0) }) > 0
+    }
+
+    /// Leaves the barrier that was entered; waits for the others.
+    pub fn end_barrier(&mut self) -> Result<(), PmiError> {
+        self.answer("barrier_out").map(drop)
     }
 
     /// Tells the manager that this rank ends in order.
@@ -125,14 +155,19 @@ impl Client {
 
     /// Asks the manager to end the job with `code`. It answers with a signal, if at all.
     pub fn abort(&mut self, code: i32) -> Result<(), PmiError> {
-        self.stream.get_mut().write_all(format!("cmd=abort exitcode={code}\n").as_bytes())?;
+        self.stream().get_mut().write_all(format!("cmd=abort exitcode={code}\n").as_bytes())?;
         Ok(())
     }
 
     fn ask(&mut self, line: &str, answer: &str) -> Result<Answer, PmiError> {
-        self.stream.get_mut().write_all(line.as_bytes())?;
+        self.stream().get_mut().write_all(line.as_bytes())?;
+        self.answer(answer)
+    }
+
+    fn answer(&mut self, answer: &str) -> Result<Answer, PmiError> {
         let mut reply = String::new();
-        let n = std::io::Read::take(&mut self.stream, LINE_MAX as u64).read_line(&mut reply)?;
+        let mut stream = self.stream();
+        let n = std::io::Read::take(&mut *stream, LINE_MAX as u64).read_line(&mut reply)?;
         if n == 0 {
             return Err(PmiError::Io(std::io::ErrorKind::UnexpectedEof.into()));
         }

@@ -48,7 +48,7 @@ impl Host for Engine {
 
     fn stop(&self) -> Result<(), String> {
         meet().map_err(text)?;
-        runtime::finish().map_err(text)
+        runtime::finish(runtime::Use::Other).map_err(text)
     }
 
     fn with(&self, work: &mut dyn FnMut(&mut dyn Packets, &mut Fast)) -> Result<(), String> {

@@ -10,7 +10,6 @@ use hpvm_mpi::matching::{ANY_PROCESS, Pattern};
 use hpvm_mpi::request::{Operation, Request};
 use hpvm_mpi::status::ANY_TAG;
 use hpvm_mpi::{Comm, protocol};
-use hpvm_transport::Transport;
 use hpvm_wire::pending::{ANY, Kind, Pending, Record, SHOWN, Stage};
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +46,7 @@ fn now() -> u64 {
 
 fn page(world: &World) -> &Pending {
     let transport = world.process.fm().transport();
-    transport.mapping().pending(transport.rank())
+    transport.mapping().pending(transport.place())
 }
 
 impl World {

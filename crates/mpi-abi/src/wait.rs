@@ -12,7 +12,7 @@ use crate::runtime::{Entered, World};
 use hpvm_mpi::build::Host;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error, Outcome, Process, ReqId};
-use hpvm_shm::Shm;
+use hpvm_net::Joint;
 use std::time::Duration;
 
 /// Polls before the first yield where every rank has a processor: some microseconds.
@@ -89,7 +89,7 @@ impl Entered {
 
     /// Nothing came for `idle` turns in a row: spin, yield or sleep.
     #[inline]
-    fn rest(&mut self, idle: u32) {
+    pub(crate) fn rest(&mut self, idle: u32) {
         let polls = self.patience();
         let between = if self.crowded { 1 } else { BETWEEN };
         let beyond = idle.saturating_sub(polls);
@@ -204,9 +204,9 @@ impl Entered {
 }
 
 impl Host for Entered {
-    type T = Shm;
+    type T = Joint;
 
-    fn with<R>(&mut self, f: impl FnOnce(&mut Process<Shm>) -> R) -> R {
+    fn with<R>(&mut self, f: impl FnOnce(&mut Process<Joint>) -> R) -> R {
         f(&mut self.process)
     }
 

@@ -11,6 +11,9 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 use hpvm_sync::atomic::AtomicU32;
 use hpvm_transport::Doorbell;
+use hpvm_wire::segment::SLEEPS_ON_WORD;
+use std::fs::File;
+use std::io::Write;
 use std::sync::Arc;
 
 use crate::segment::Mapping;
@@ -64,17 +67,25 @@ impl Doorbell for Bell {
     }
 }
 
-/// Wakes the owner of `word` if it sleeps. True when it did.
+/// Wakes the owner of `word` if it sleeps there. Returns the state that the word had: whoever gets
+/// `SLEEPS_ON_PIPE` has to write to the owner's pipe.
 #[cold]
-pub fn ring(word: &AtomicU32) -> bool {
-    // Relaxed: the word carries no data; the futex call orders the wake-up. The swap makes sure
-    // that of many senders one pays for the system call.
-    if word.swap(0, Ordering::Relaxed) == 0 {
-        return false;
+pub fn ring(word: &AtomicU32) -> u32 {
+    // Relaxed: the word carries no data; the system call orders the wake-up. The swap makes sure
+    // that of many senders one pays for it.
+    let state = word.swap(0, Ordering::Relaxed);
+    if state != SLEEPS_ON_WORD {
+        return state;
     }
     // SAFETY: FUTEX_WAKE uses the address as a key only.
     unsafe {
         libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1);
     }
-    true
+    state
+}
+
+/// Ends a wait on the pipe that `file` is the writing end of.
+pub fn write(file: &File) {
+    // A full pipe wakes as well, and a closed one belongs to a process that is gone.
+    let _ = (&*file).write(&[1]);
 }

@@ -10,7 +10,9 @@ use hpvm_sync::atomic::{compiler_fence, fence};
 use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
 use hpvm_wire::cell::{FRAME, INLINE, RawHead};
 use hpvm_wire::counters::{Counters, add};
-use hpvm_wire::segment::{FRAME_BYTES, FRAMES, SLOTS};
+use hpvm_wire::segment::{FRAME_BYTES, FRAMES, SLEEPS_ON_PIPE, SLEEPS_ON_WORD, SLOTS};
+use std::fs::File;
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use crate::segment::{Mapping, SegmentError};
@@ -28,6 +30,10 @@ pub struct Shm {
     pull_permitted: bool,
     /// Whether reading a peer's memory beats two copies through frames; empty before measuring.
     pull_pays: OnceCell<bool>,
+    /// What the doorbell says while this rank sleeps.
+    asleep: u32,
+    /// The pipes of ranks that were woken through one.
+    pipes: Box<[OnceCell<Option<File>>]>,
 }
 
 impl Shm {
@@ -45,6 +51,8 @@ impl Shm {
         let control = mapping.control(rank);
         // Release pairs with the acquire of whoever looks for our pid.
         control.pid.store(std::process::id(), Ordering::Release);
+        // Relaxed: for tools. A job that spans hosts changes it later.
+        control.rank.store(rank, Ordering::Relaxed);
         // Relaxed: a statistic for tests and tools.
         mapping.attached().fetch_add(1, Ordering::Relaxed);
         Ok(Shm {
@@ -54,6 +62,8 @@ impl Shm {
             fences: true,
             pull_permitted: true,
             pull_pays: OnceCell::new(),
+            asleep: SLEEPS_ON_WORD,
+            pipes: (0..ranks).map(|_| OnceCell::new()).collect(),
             mapping,
             rank,
         })
@@ -119,9 +129,43 @@ impl Shm {
         }
         let word = &self.mapping.control(dst).doorbell;
         // Relaxed: see above.
-        if word.load(Ordering::Relaxed) != 0 && doorbell::ring(word) {
-            add(&self.counters_ref().doorbells, 1);
+        if word.load(Ordering::Relaxed) != 0 {
+            self.wake(dst);
         }
+    }
+
+    #[cold]
+    fn wake(&self, dst: Rank) {
+        let control = self.mapping.control(dst);
+        match doorbell::ring(&control.doorbell) {
+            0 => return,
+            SLEEPS_ON_PIPE => {
+                let pipe = self.pipes[dst as usize].get_or_init(|| {
+                    // Acquire pairs with the releases in `attach` and `sleep_on`.
+                    let pid = control.pid.load(Ordering::Acquire);
+                    let fd = control.pipe.load(Ordering::Acquire).wrapping_sub(1); // as above
+                    File::options().write(true).open(format!("/proc/{pid}/fd/{fd}")).ok()
+                });
+                // None: it can't be woken before its sleep ends by itself, some 0.5 s at most.
+                pipe.as_ref().inspect(|p| doorbell::write(p));
+            }
+            _ => {}
+        }
+        add(&self.counters_ref().doorbells, 1);
+    }
+
+    /// From now on this rank sleeps on the pipe whose writing end is `fd` of this process, when
+    /// the caller of [`Transport::arm`] says so.
+    pub fn sleep_on(&mut self, fd: RawFd) {
+        self.asleep = SLEEPS_ON_PIPE;
+        // Release pairs with the acquire in `wake`.
+        self.mapping.control(self.rank).pipe.store(fd as u32 + 1, Ordering::Release);
+    }
+
+    /// Shows the number that this rank has in the job, for tools.
+    pub fn show_rank(&self, rank: Rank) {
+        // Relaxed: orders nothing.
+        self.mapping.control(self.rank).rank.store(rank, Ordering::Relaxed);
     }
 
     /// A slot's header names a payload; this is where it lies, once what it says is checked.
@@ -275,7 +319,7 @@ impl Transport for Shm {
     fn arm(&mut self) -> bool {
         let control = self.mapping.control(self.rank);
         // Relaxed: the barrier below orders it before the look at the ring.
-        control.doorbell.store(1, Ordering::Relaxed);
+        control.doorbell.store(self.asleep, Ordering::Relaxed);
         if self.fences || !doorbell::barrier() {
             // SeqCst pairs with the fence in `knock`.
             fence(Ordering::SeqCst);

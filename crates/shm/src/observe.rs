@@ -32,6 +32,8 @@ pub struct View {
 pub struct Seen {
     /// Process id in the job's own namespace; 0 until the rank has joined.
     pub pid: u32,
+    /// Its number in the job, which may span hosts.
+    pub rank: u32,
     /// It sleeps in the kernel or is about to.
     pub doorbell: bool,
     pub pending: Snapshot,
@@ -107,6 +109,7 @@ impl View {
         let names = Counters::TABLE.iter().enumerate();
         Ok(Seen {
             pid: half(&control, offset_of!(Control, pid)),
+            rank: half(&control, offset_of!(Control, rank)),
             doorbell: half(&control, offset_of!(Control, doorbell)) != 0,
             counters: names.map(|(i, (name, _))| (*name, word(&control, first + i * 8))).collect(),
             pending,
@@ -166,7 +169,7 @@ mod tests {
         mapping.pending(1).publish(5, false, std::slice::from_ref(&record), 1);
         add(&shm.counters().unwrap().sleeps, 7);
         let seen = view.look(1).unwrap();
-        assert_eq!(seen.pid, std::process::id());
+        assert_eq!((seen.pid, seen.rank), (std::process::id(), 1));
         assert_eq!(seen.pending.asleep.unwrap().records, [record]);
         assert!(seen.counters.contains(&("sleeps", 7)), "{:?}", seen.counters);
         mapping.pending(1).awake();

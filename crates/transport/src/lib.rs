@@ -40,6 +40,8 @@ pub enum Broken {
     Corrupt(String),
     /// A peer is gone.
     PeerLost { rank: Rank, why: String },
+    /// The system does not do what the transport needs any more.
+    Failed(String),
 }
 
 impl fmt::Display for Broken {
@@ -47,6 +49,7 @@ impl fmt::Display for Broken {
         match self {
             Broken::Corrupt(text) => write!(f, "corrupt data from a peer: {text}"),
             Broken::PeerLost { rank, why } => write!(f, "rank {rank} is gone: {why}"),
+            Broken::Failed(text) => f.write_str(text),
         }
     }
 }

@@ -48,6 +48,16 @@ counters! {
     leapfrogs,
     /// Messages that came before their receive was posted.
     unexpected,
+    /// Datagrams sent to other hosts.
+    datagrams_sent,
+    /// Datagrams received from other hosts.
+    datagrams_received,
+    /// Datagrams sent again because no acknowledgement came.
+    datagrams_resent,
+    /// Datagrams of the job that were dropped: had come before, out of place, or no room.
+    datagrams_dropped,
+    /// Datagrams and connections that proved no knowledge of the job's key.
+    strangers,
 }
 
 /// Adds `n` to a counter of our own.
@@ -55,4 +65,10 @@ counters! {
 pub fn add(counter: &AtomicU64, n: u64) {
     // Relaxed, and load-store instead of fetch_add: one writer, and readers only want the value.
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+}
+
+/// Gives a counter of our own a value that was counted elsewhere.
+#[inline(always)]
+pub fn set(counter: &AtomicU64, value: u64) {
+    counter.store(value, Ordering::Relaxed); // relaxed: as in `add`
 }

@@ -8,6 +8,7 @@ pub mod bulk;
 pub mod cell;
 pub mod counters;
 pub mod datagram;
+pub mod envelope;
 pub mod packet;
 pub mod pending;
 pub mod segment;

@@ -50,7 +50,11 @@ pub struct Header {
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
+/// State of a doorbell: its owner sleeps on the word itself (a futex).
+pub const SLEEPS_ON_WORD: u32 = 1;
+/// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.
+pub const SLEEPS_ON_PIPE: u32 = 2;
 
 /// What a rank shows to the others. One page.
 ///
@@ -64,12 +68,16 @@ pub struct Control {
     pub tail: Padded<AtomicU32>,
     /// Slots that no sender holds a credit for.
     pub credits: Padded<AtomicU32>,
-    /// 0: awake. 1: asleep or about to be.
+    /// 0: awake. `SLEEPS_ON_WORD`, `SLEEPS_ON_PIPE`: asleep there or about to be.
     pub doorbell: Padded<AtomicU32>,
     /// 0: free. 1: its bytes are on their way.
     pub frames: Padded<[AtomicU8; FRAMES]>,
     /// Process id; 0 until the rank has attached.
     pub pid: Padded<AtomicU32>,
+    /// One more than the descriptor of the pipe that wakes the rank when it sleeps on one; 0: none.
+    pub pipe: Padded<AtomicU32>,
+    /// The rank's number in the job, which may span hosts.
+    pub rank: Padded<AtomicU32>,
     /// One more than the processor on which the rank last waited for long; 0 before that.
     pub processor: Padded<AtomicU32>,
     pub counters: Counters,
@@ -84,6 +92,8 @@ impl Control {
             doorbell: Padded(AtomicU32::new(0)),
             frames: Padded(core::array::from_fn(|_| AtomicU8::new(0))),
             pid: Padded(AtomicU32::new(0)),
+            pipe: Padded(AtomicU32::new(0)),
+            rank: Padded(AtomicU32::new(0)),
             processor: Padded(AtomicU32::new(0)),
             counters: Counters::default(),
         }

@@ -93,7 +93,7 @@ pub unsafe fn finalize() -> c_int {
         if enter()?.audit {
             crate::audit::report()?;
         }
-        runtime::finish()?;
+        runtime::finish(runtime::Use::World)?;
         runtime::set_stage(Stage::Finalized);
         Ok(())
     })

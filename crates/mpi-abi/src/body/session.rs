@@ -116,7 +116,7 @@ fn begin(wanted: &Info, handler: Handler) -> Result<MPI_Session> {
     let object = SessionObject { handler, info, ..SessionObject::default() };
     let kept = enter()?.objects.add_session(object);
     if kept.is_err() {
-        runtime::finish()?;
+        runtime::finish(runtime::Use::Other)?;
     }
     kept
 }
@@ -137,7 +137,7 @@ pub unsafe fn session_finalize(session: *mut MPI_Session) -> c_int {
         Ok(object) => object.map_or(Handler::Fatal, |o| o.handler),
         Err(error) => return raise_global(NAME, error),
     };
-    if let Err(error) = runtime::finish() {
+    if let Err(error) = runtime::finish(runtime::Use::Other) {
         return hand_over(NAME, handler, handle, error);
     }
     // SAFETY: checked above.

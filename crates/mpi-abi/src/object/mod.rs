@@ -22,7 +22,7 @@ use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::matching::{Pattern, Unexpected};
 use hpvm_mpi::{Class, Comm, Error, Group, Process};
-use hpvm_shm::Shm;
+use hpvm_net::Joint;
 use hpvm_transport::{Doorbell, Transport};
 use op::OpObject;
 use request::RequestObject;
@@ -139,7 +139,7 @@ impl Objects {
     }
 
     /// The bell of this process.
-    pub fn bell(&mut self, process: &Process<Shm>) -> Arc<dyn Doorbell> {
+    pub fn bell(&mut self, process: &Process<Joint>) -> Arc<dyn Doorbell> {
         self.bell.get_or_insert_with(|| process.fm().transport().doorbell()).clone()
     }
 }

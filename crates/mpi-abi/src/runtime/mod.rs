@@ -5,15 +5,16 @@
 //! thread calls at a time, so there is none. No callback into the program ever runs under a
 //! guard: such code calls [`Entered::outside`], or ends its guard first.
 
+mod meet;
 mod start;
 mod tables;
 
-pub use start::{finish, start};
+pub use start::{Use, finish, start};
 
 use crate::object::Objects;
 use hpvm_job::Job;
 use hpvm_mpi::{Class, Error, Process, Result};
-use hpvm_shm::Shm;
+use hpvm_net::Joint;
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -21,7 +22,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Everything that exists once the engine runs.
 pub struct World {
-    pub process: Process<Shm>,
+    pub process: Process<Joint>,
     pub objects: Objects,
     pub job: Job,
     /// More ranks than processors on this host: waiting must make room for others.

@@ -18,12 +18,14 @@ pub struct Chosen {
 
 /// Obeys `HPVM_TABLES`, else looks for what `hpvm tune` left. A file that was asked for has to be
 /// sound; one that was merely found is passed over when it is not, and `speaks` says who tells.
-pub fn find(speaks: bool) -> Result<Chosen> {
+/// Between several `hosts` nothing is looked for, because each has tables of its own.
+pub fn find(speaks: bool, hosts: bool) -> Result<Chosen> {
     let settings = TableSettings::of(|name| std::env::var_os(name));
     let source = match &settings.named {
         // The machine is looked at only where it decides: that costs reading all of its processors.
         Some(name) if name.is_empty() => TableSource::BuiltIn,
         Some(name) => TableSource::Named(name.into()),
+        None if hosts => TableSource::BuiltIn,
         None => settings.source(&Machine::here()),
     };
     match (load(&source), &source) {

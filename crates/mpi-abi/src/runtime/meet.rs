@@ -1,0 +1,225 @@
+//! How the ranks of a job meet: those of one host in shared memory, those of different hosts over
+//! the network.
+
+use super::tables::{self, Chosen};
+use crate::raise::host_name;
+use hpvm_job::{Client, Job, PmiError};
+use hpvm_mpi::{Class, Error, Result};
+use hpvm_net::interfaces::{self, Choice};
+use hpvm_net::{Card, JobKey, Joint, Opened};
+use hpvm_shm::{Mapping, SegmentError, Shm};
+use std::sync::Arc;
+
+/// Key under which the first rank of a host, whose number follows, publishes its segment.
+const SEGMENT_KEY: &str = "hpvm-segment-";
+/// Key under which rank 0 publishes what its tables are called; read only to explain an error.
+const TABLES_KEY: &str = "hpvm-tables-0";
+/// Key under which each rank of a job on several hosts, whose number follows, tells where it can
+/// be reached.
+const CARD_KEY: &str = "hpvm-net-";
+/// Key of the job's secret, which the launcher makes, or else rank 0.
+const SECRET_KEY: &str = "hpvm-job-key";
+/// Seconds without a sign of life after which another host is given up.
+const NET_TIMEOUT: u64 = 60;
+
+pub(super) fn manager(cause: PmiError) -> Error {
+    Error::new(Class::Other, format!("joining the job failed: {cause}"))
+}
+
+fn memory(cause: SegmentError) -> Error {
+    Error::new(Class::Other, format!("joining the job failed: {cause}"))
+}
+
+fn network(cause: String) -> Error {
+    Error::new(Class::Other, format!("joining the job failed: {cause}"))
+}
+
+/// Meets the other ranks. Their tables have to be the `chosen` ones. Blocks until all have come.
+pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<Joint> {
+    let ranks = job.neighbours();
+    let place = ranks.iter().position(|r| *r == job.rank).unwrap_or(0);
+    let Some(mut m) = job.manager.clone() else {
+        let mapping = Mapping::create(1, random_key()?).map_err(memory)?;
+        return attach(mapping, 0, None).map(Joint::alone);
+    };
+    let opened = match ranks.len() == job.size as usize {
+        true => None,
+        false => Some(announce(job, &mut m)?),
+    };
+    let mapping = meet(job, &mut m, &ranks, chosen)?;
+    let shm = attach(mapping, place as u32, Some(&mut m))?;
+    let Some((opened, secret)) = opened else { return Ok(Joint::alone(shm)) };
+    let key = match secret {
+        Some(key) => key,
+        None => secret_of(&mut m)?.ok_or_else(|| network(format!("no {SECRET_KEY} is known")))?,
+    };
+    let directory = move |rank| card_of(&mut m, rank);
+    let net = opened.join(key, Box::new(directory)).map_err(network)?;
+    let joint = Joint::across(shm, ranks, job.size, net);
+    joint.map_err(|e| network(format!("descriptors for the network: {e}")))
+}
+
+/// Maps this host's segment, which its first rank makes. Blocks until all ranks of the job are
+/// here.
+fn meet(job: &Job, m: &mut Client, ranks: &[u32], chosen: &Chosen) -> Result<Mapping> {
+    let first = ranks[0];
+    let segment = format!("{SEGMENT_KEY}{first}");
+    let hash = chosen.hash;
+    let mut mapping = None;
+    if job.rank == first {
+        let key = random_key()?;
+        let made = Mapping::create(ranks.len() as u32, key).map_err(memory)?;
+        let text = format!("{}:{:016x}:{:016x}:{hash:016x}", made.path(), key[0], key[1]);
+        m.put(&segment, &text).map_err(manager)?;
+        if first == 0 {
+            m.put(TABLES_KEY, &chosen.name).map_err(manager)?;
+        }
+        mapping = Some(made);
+    }
+    m.barrier().map_err(manager)?;
+    if first != 0 && mapping.is_some() {
+        // The first rank of a host compares its tables with those of rank 0 for all of its host.
+        segment_of(job, m, &format!("{SEGMENT_KEY}0"), chosen)?;
+    }
+    match mapping {
+        Some(mapping) => Ok(mapping),
+        None => {
+            let (path, key) = segment_of(job, m, &segment, chosen)?;
+            Mapping::join(&path, ranks.len() as u32, key).map_err(memory)
+        }
+    }
+}
+
+/// What another rank published about its segment. Its tables have to be the `chosen` ones.
+fn segment_of(
+    job: &Job,
+    m: &mut Client,
+    name: &str,
+    chosen: &Chosen,
+) -> Result<(String, [u64; 2])> {
+    let text = m.get(name).map_err(manager)?;
+    let (path, key, hash) = text.as_deref().and_then(parse_segment).ok_or_else(|| {
+        let text = format!("{text:?} is published as {name}; expected path:key:key:hash");
+        Error::new(Class::Other, text)
+    })?;
+    if hash != chosen.hash {
+        let name = m.get(TABLES_KEY).map_err(manager)?;
+        return Err(tables::differ(job.rank, chosen, hash, name.as_deref()));
+    }
+    Ok((path.to_owned(), key))
+}
+
+/// Attaches to `mapping`, and waits for the others to do so.
+fn attach(mapping: Mapping, place: u32, m: Option<&mut Client>) -> Result<Shm> {
+    let mut shm = Shm::attach(Arc::new(mapping), place).map_err(memory)?;
+    if let Some(m) = m {
+        m.barrier().map_err(manager)?;
+    }
+    shm.settle();
+    single_copy(&mut shm)?;
+    Ok(shm)
+}
+
+/// Opens the sockets for other hosts and publishes where they are. Returns the job's secret where
+/// it is known before the others have come.
+fn announce(job: &Job, m: &mut Client) -> Result<(Opened, Option<JobKey>)> {
+    let choice = match std::env::var("HPVM_NET") {
+        Ok(text) => Choice::parse(&text).map_err(|e| network(format!("HPVM_NET: {e}")))?,
+        Err(_) => Choice::All,
+    };
+    let all = interfaces::all().map_err(|e| network(format!("listing the interfaces: {e}")))?;
+    let chosen = interfaces::choose(&all, &choice)
+        .map_err(|e| network(format!("on host {}: {e}", host_name())))?;
+    let mut secret = secret_of(m)?;
+    if secret.is_none() && job.rank == 0 {
+        let [high, low] = random_key()?;
+        let bytes = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
+        let key = JobKey::new(bytes);
+        m.put(SECRET_KEY, &key.hex()).map_err(manager)?;
+        secret = Some(key);
+    }
+    let opened = Opened::new(hpvm_net::Settings {
+        rank: job.rank,
+        size: job.size,
+        interfaces: chosen,
+        host: host_name(),
+        timeout: net_timeout()?,
+    });
+    let opened = opened.map_err(network)?;
+    let name = format!("{CARD_KEY}{}", job.rank);
+    m.put(&name, &opened.card().text()).map_err(manager)?;
+    Ok((opened, secret))
+}
+
+/// The job's secret, if somebody has published it.
+fn secret_of(m: &mut Client) -> Result<Option<JobKey>> {
+    let Some(text) = m.get(SECRET_KEY).map_err(manager)? else { return Ok(None) };
+    let bad = || network(format!("{SECRET_KEY} is not 32 hexadecimal digits"));
+    JobKey::parse(&text).map(Some).ok_or_else(bad)
+}
+
+fn card_of(m: &mut Client, rank: u32) -> std::result::Result<Card, String> {
+    let name = format!("{CARD_KEY}{rank}");
+    match m.get(&name) {
+        Ok(Some(text)) => Card::parse(&text),
+        Ok(None) => Err(format!("it has published no {name}")),
+        Err(cause) => Err(format!("asking where it is: {cause}")),
+    }
+}
+
+/// Obeys `HPVM_NET_TIMEOUT`, in seconds; the result is in nanoseconds.
+fn net_timeout() -> Result<u64> {
+    let seconds = match std::env::var("HPVM_NET_TIMEOUT") {
+        Err(_) => NET_TIMEOUT,
+        Ok(text) if text.is_empty() => NET_TIMEOUT,
+        Ok(text) => {
+            let seconds = text.parse().ok().filter(|s| (2..=1_000_000).contains(s));
+            seconds.ok_or_else(|| {
+                let text = format!("HPVM_NET_TIMEOUT is {text:?}; expected 2 to 1000000 seconds");
+                Error::new(Class::Arg, text)
+            })?
+        }
+    };
+    Ok(seconds * 1_000_000_000)
+}
+
+/// Obeys `HPVM_SINGLE_COPY`: whether large messages are read out of the sender's memory.
+fn single_copy(shm: &mut Shm) -> Result<()> {
+    match std::env::var("HPVM_SINGLE_COPY").as_deref() {
+        Err(_) | Ok("" | "auto") => Ok(()),
+        Ok("yes") => {
+            shm.prefer_pull();
+            Ok(())
+        }
+        Ok("no") => {
+            shm.forbid_pull();
+            Ok(())
+        }
+        Ok(other) => {
+            let text = format!("HPVM_SINGLE_COPY is {other:?}; expected auto, yes or no");
+            Err(Error::new(Class::Arg, text))
+        }
+    }
+}
+
+/// Path of the segment, its key, and the hash of the tables.
+fn parse_segment(text: &str) -> Option<(&str, [u64; 2], u64)> {
+    let (rest, hash) = text.rsplit_once(':')?;
+    let (rest, low) = rest.rsplit_once(':')?;
+    let (path, high) = rest.rsplit_once(':')?;
+    let word = |t| u64::from_str_radix(t, 16).ok();
+    Some((path, [word(high)?, word(low)?], word(hash)?))
+}
+
+/// Sixteen bytes that no stranger can guess.
+fn random_key() -> Result<[u64; 2]> {
+    let mut key = [0u64; 2];
+    let size = size_of_val(&key);
+    // SAFETY: the buffer is `size` bytes of plain integers.
+    let got = unsafe { libc::getrandom(key.as_mut_ptr().cast(), size, 0) };
+    if got != size as isize {
+        let text = format!("getrandom: {}", std::io::Error::last_os_error());
+        return Err(Error::new(Class::Other, text));
+    }
+    Ok(key)
+}

@@ -1,0 +1,166 @@
+//! Business cards: where a process may be reached, as text in the process manager's key space.
+//!
+//! `PORT;HOST;ADDRESS/PREFIX;ADDRESS/PREFIX;...`, one word without spaces. Which of the addresses
+//! really reaches the process is found out by trying.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Addresses of one process that are told. More make probing slow, and values have a limit.
+pub const MOST: usize = 12;
+/// Letters of a host's name that are told.
+const HOST: usize = 64;
+/// Longest card, bytes: what the process managers that we know take as one value.
+pub const LONGEST: usize = 900;
+
+/// An address and the length of its network's prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub address: IpAddr,
+    pub prefix: u8,
+}
+
+impl Place {
+    /// Whether both are in one network as far as this one's prefix says.
+    pub fn shares_network(&self, other: IpAddr) -> bool {
+        match (self.address, other) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => {
+                let shift = 32 - u32::from(self.prefix.min(32));
+                let differ = a.to_bits() ^ b.to_bits();
+                differ.checked_shr(shift).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(a), IpAddr::V6(b)) => {
+                let shift = 128 - u32::from(self.prefix.min(128));
+                let differ = a.to_bits() ^ b.to_bits();
+                differ.checked_shr(shift).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Where one process listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Port of its datagrams and of its streams.
+    pub port: u16,
+    /// Name of the host, for messages.
+    pub host: String,
+    pub places: Vec<Place>,
+}
+
+impl Card {
+    pub fn text(&self) -> String {
+        let fits = |c: &char| c.is_ascii_graphic() && !matches!(c, ';' | '=');
+        let host: String = self.host.chars().filter(fits).take(HOST).collect();
+        let mut text = format!("{};{host}", self.port);
+        for place in self.places.iter().take(MOST) {
+            let next = format!(";{}/{}", place.address, place.prefix);
+            if text.len() + next.len() > LONGEST {
+                break;
+            }
+            text.push_str(&next);
+        }
+        text
+    }
+
+    /// Reads what another process published.
+    ///
+    /// # Errors
+    /// What is wrong with it, for people.
+    pub fn parse(text: &str) -> Result<Card, String> {
+        let bad = |what: &str| format!("{what} in the address card {text:?}");
+        let mut parts = text.split(';');
+        let port = parts.next().and_then(|p| p.parse().ok()).filter(|p| *p != 0);
+        let port = port.ok_or_else(|| bad("no port from 1 to 65535"))?;
+        let host = parts.next().unwrap_or("").to_owned();
+        let mut places = Vec::new();
+        for part in parts {
+            if places.len() == MOST {
+                return Err(bad("too many addresses"));
+            }
+            let place = part.split_once('/').and_then(|(address, prefix)| {
+                let address: IpAddr = address.parse().ok()?;
+                let most = if address.is_ipv4() { 32 } else { 128 };
+                let prefix = prefix.parse().ok().filter(|p| *p <= most)?;
+                Some(Place { address, prefix })
+            });
+            places.push(place.ok_or_else(|| bad("something else than ADDRESS/PREFIX"))?);
+        }
+        if places.is_empty() {
+            return Err(bad("no address"));
+        }
+        Ok(Card { port, host, places })
+    }
+
+    /// The addresses in the order in which they are worth trying from a host that has `own`:
+    /// those in a network of ours come first.
+    pub fn ordered(&self, own: &[Place]) -> Vec<IpAddr> {
+        let near = |p: &Place| own.iter().any(|o| o.shares_network(p.address));
+        let mut places: Vec<&Place> = self.places.iter().collect();
+        places.sort_by_key(|p| !near(p));
+        places.into_iter().map(|p| p.address).collect()
+    }
+}
+
+/// Whether an address is one that only its own link knows.
+pub fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(a) => Ipv4Addr::is_link_local(&a),
+        IpAddr::V6(a) => Ipv6Addr::is_unicast_link_local(&a),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(text: &str) -> Place {
+        let (address, prefix) = text.split_once('/').unwrap();
+        Place { address: address.parse().unwrap(), prefix: prefix.parse().unwrap() }
+    }
+
+    #[test]
+    fn text_round_trip() {
+        let places = vec![place("10.0.0.1/24"), place("fd00::1/64")];
+        let card = Card { port: 40000, host: "a.b".into(), places };
+        assert_eq!(card.text(), "40000;a.b;10.0.0.1/24;fd00::1/64");
+        assert_eq!(Card::parse(&card.text()), Ok(card));
+    }
+
+    #[test]
+    fn a_card_fits_one_value() {
+        let long = place("2001:db8:1234:5678:9abc:def0:1234:5678/128");
+        let card = Card { port: 65535, host: "a; b=".repeat(99), places: vec![long; 100] };
+        assert!(card.text().len() <= LONGEST);
+        assert!(Card::parse(&card.text()).is_ok());
+    }
+
+    #[test]
+    fn garbage_is_named() {
+        for (text, says) in [
+            ("", "port"),
+            ("0;h;10.0.0.1/24", "port"),
+            ("70000;h;10.0.0.1/24", "port"),
+            ("1", "no address"),
+            ("1;h;", "ADDRESS/PREFIX"),
+            ("1;h;10.0.0.1", "ADDRESS/PREFIX"),
+            ("1;h;10.0.0.1/33", "ADDRESS/PREFIX"),
+            ("1;h;fd00::1/129", "ADDRESS/PREFIX"),
+            (&("1;h".to_owned() + &";10.0.0.1/8".repeat(MOST + 1)), "too many"),
+        ] {
+            let error = Card::parse(text).unwrap_err();
+            assert!(error.contains(says) && error.contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn networks_of_ours_first() {
+        let text = "1;h;172.17.0.1/16;10.1.2.3/24;fd00::9/64;192.168.7.7/24";
+        let card = Card::parse(text).unwrap();
+        let own = [place("192.168.7.1/24"), place("fd00::1/64")];
+        let order: Vec<String> = card.ordered(&own).iter().map(IpAddr::to_string).collect();
+        assert_eq!(order, ["fd00::9", "192.168.7.7", "172.17.0.1", "10.1.2.3"]);
+        assert!(place("10.0.0.1/0").shares_network("99.0.0.1".parse().unwrap()));
+        assert!(!place("10.0.0.1/32").shares_network("10.0.0.2".parse().unwrap()));
+    }
+}

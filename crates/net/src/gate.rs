@@ -1,0 +1,406 @@
+//! The gate between the reliability protocol and the network: seals what goes out, checks what
+//! comes in, and knows the way to each peer.
+
+use crate::address::Address;
+use crate::auth::{DirectionKey, JobKey};
+use crate::card::{Card, is_link_local};
+use crate::interfaces::Interface;
+use crate::outbox::{Left, Outbox};
+use crate::search::Search;
+use crate::socket::{Socket, largest_payload};
+use hpvm_reliable::Sent;
+use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, Sealed};
+
+/// Datagrams that wait for the way to a peer to be found, each. More are lost, as on a network.
+const PARKED: usize = 16;
+
+/// How to learn another process's business card.
+pub type Directory = Box<dyn FnMut(u32) -> Result<Card, String> + Send>;
+
+/// What is known about a peer that we have talked to.
+struct Peer {
+    rank: u32,
+    outward: DirectionKey,
+    inward: DirectionKey,
+    /// Where its datagrams go.
+    path: Option<Address>,
+    /// The highest number of a datagram that has come from it.
+    highest: u64,
+    search: Option<Box<Search>>,
+    card: Option<Box<Card>>,
+    /// Bodies that wait for a path.
+    parked: Vec<Box<[u8]>>,
+}
+
+/// What came through the gate.
+pub enum Admitted<'a> {
+    /// Bytes of the reliability protocol from a process of the job.
+    Data(u32, &'a [u8]),
+    /// Something that the gate has dealt with.
+    Handled,
+    /// Nothing of this job.
+    Stranger,
+}
+
+/// What the gate has counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub sent: u64,
+    pub received: u64,
+    /// Datagrams dropped because they prove no knowledge of the job's key.
+    pub strangers: u64,
+}
+
+/// The gate.
+pub struct Gate {
+    rank: u32,
+    key: JobKey,
+    job: u32,
+    pub socket: Socket,
+    outbox: Outbox,
+    /// One more than the place of each rank in `peers`; 0: none yet. All that a peer costs which
+    /// nobody talks to.
+    index: Box<[u32]>,
+    peers: Vec<Peer>,
+    /// Peers whose way is being searched.
+    searching: u32,
+    directory: Directory,
+    own: Vec<Interface>,
+    /// Number of the last datagram sent.
+    number: u64,
+    /// Seed of the numbers in probes.
+    nonce: u64,
+    pub tally: Tally,
+    /// Peers whose path takes only so many bytes of body; 0: not known how many.
+    too_large: Vec<(u32, usize)>,
+    /// Why a card could not be had.
+    pub trouble: Option<(u32, String)>,
+}
+
+impl Gate {
+    pub fn new(
+        (rank, size): (u32, u32),
+        key: JobKey,
+        socket: Socket,
+        own: Vec<Interface>,
+        directory: Directory,
+    ) -> Gate {
+        // Unguessable, because the key is.
+        let nonce = key.derive(&[&b"hpvm probes"[..], &rank.to_le_bytes()].concat());
+        Gate {
+            rank,
+            job: key.job(),
+            key,
+            socket,
+            outbox: Outbox::new(),
+            index: vec![0; size as usize].into(),
+            peers: Vec::new(),
+            searching: 0,
+            directory,
+            own,
+            number: 0,
+            nonce: u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| nonce[i])),
+            tally: Tally::default(),
+            too_large: Vec::new(),
+            trouble: None,
+        }
+    }
+
+    fn place(&mut self, rank: u32) -> usize {
+        match self.index[rank as usize] {
+            0 => self.meet(rank),
+            place => place as usize - 1,
+        }
+    }
+
+    #[cold]
+    fn meet(&mut self, rank: u32) -> usize {
+        self.peers.push(Peer {
+            rank,
+            outward: self.key.direction(self.rank, rank),
+            inward: self.key.direction(rank, self.rank),
+            path: None,
+            highest: 0,
+            search: None,
+            card: None,
+            parked: Vec::new(),
+        });
+        self.index[rank as usize] = self.peers.len() as u32;
+        self.peers.len() - 1
+    }
+
+    /// Sends a body of the reliability protocol to `rank`. Several in a row to one peer leave
+    /// together, by `flush` at the latest.
+    #[inline]
+    pub fn post(&mut self, now: u64, rank: u32, body: &[u8]) -> Sent {
+        let place = self.place(rank);
+        let Some(path) = self.peers[place].path else {
+            return self.park(now, place, body);
+        };
+        if !self.outbox.takes(rank, body.len()) && self.flush() == Left::Stuck {
+            return Sent::Later;
+        }
+        self.number += 1;
+        let (job, src, number) = (self.job, self.rank, self.number);
+        let signed = Envelope { job, kind: Kind::Data, src, dst: rank, number }.bytes();
+        let seal = self.peers[place].outward.seal(&signed, body);
+        self.outbox.add(rank, &path, &signed, &seal, body);
+        self.tally.sent += 1;
+        Sent::Taken
+    }
+
+    #[cold]
+    fn park(&mut self, now: u64, place: usize, body: &[u8]) -> Sent {
+        if self.peers[place].search.is_none() {
+            self.search(now, place);
+        }
+        if self.peers[place].parked.len() < PARKED {
+            self.peers[place].parked.push(body.into());
+        }
+        Sent::Taken
+    }
+
+    /// Sends what waits in the outbox.
+    #[inline]
+    pub fn flush(&mut self) -> Left {
+        if self.outbox.is_empty() {
+            return Left::Gone;
+        }
+        let left = self.outbox.flush(&self.socket);
+        if left == Left::TooLarge {
+            self.measure(self.outbox.rank());
+        }
+        left
+    }
+
+    /// Everything that was posted has left.
+    pub fn is_flushed(&self) -> bool {
+        self.outbox.is_empty()
+    }
+
+    #[cold]
+    fn measure(&mut self, rank: u32) {
+        let place = self.place(rank);
+        let path = self.peers[place].path;
+        let most = path.and_then(|p| largest_payload(&p, self.socket.six()));
+        self.too_large.push((rank, most.map_or(0, |m| m.saturating_sub(ENVELOPE))));
+    }
+
+    /// A peer whose path carries only bodies of so many bytes, once for each time that was found.
+    #[inline]
+    pub fn take_too_large(&mut self) -> Option<(u32, usize)> {
+        if self.too_large.is_empty() { None } else { self.too_large.pop() }
+    }
+
+    /// Checks a datagram that has come.
+    #[inline]
+    pub fn admit<'a>(&mut self, now: u64, datagram: &'a [u8], from: &Address) -> Admitted<'a> {
+        let Some(Sealed { envelope, signed, seal, body }) = Envelope::open(datagram) else {
+            return self.stranger();
+        };
+        let Envelope { job, kind, src, dst, number } = envelope;
+        if job != self.job || dst != self.rank || src as usize >= self.index.len() || src == dst {
+            return self.stranger();
+        }
+        // A stranger can't make us keep anything: nothing is noted before the seal is checked.
+        let known = self.index[src as usize];
+        let right = match known {
+            0 => self.key.direction(src, dst).agrees(signed, body, seal),
+            place => self.peers[place as usize - 1].inward.agrees(signed, body, seal),
+        };
+        if !right {
+            return self.stranger();
+        }
+        self.tally.received += 1;
+        let place = self.place(src);
+        let peer = &mut self.peers[place];
+        let fresh = number > peer.highest;
+        if fresh {
+            peer.highest = number;
+            if peer.path.is_none() {
+                self.heard_from(now, place, from);
+            }
+        }
+        match kind {
+            Kind::Data => return Admitted::Data(src, body),
+            Kind::Probe if fresh => self.answer(place, body, from),
+            Kind::Probe => {}
+            Kind::Answer => self.answered(place, body),
+        }
+        Admitted::Handled
+    }
+
+    #[cold]
+    fn stranger<'a>(&mut self) -> Admitted<'a> {
+        self.tally.strangers += 1;
+        Admitted::Stranger
+    }
+
+    /// A peer to which we know no way has written: where from is as good a guess as any, until it
+    /// has answered there.
+    #[cold]
+    fn heard_from(&mut self, now: u64, place: usize, from: &Address) {
+        let peer = &mut self.peers[place];
+        peer.path = Some(*from);
+        if peer.search.is_none() {
+            self.nonce = self.nonce.wrapping_add(1 << 16);
+            let search = Search::new(vec![*from], false, self.nonce, now);
+            self.peers[place].search = Some(Box::new(search));
+            self.searching += 1;
+        }
+        self.unpark(place);
+    }
+
+    #[cold]
+    fn answer(&mut self, place: usize, body: &[u8], to: &Address) {
+        self.send_plain(place, Kind::Answer, body, to);
+    }
+
+    #[cold]
+    fn answered(&mut self, place: usize, body: &[u8]) {
+        let peer = &mut self.peers[place];
+        let Some(search) = &peer.search else { return };
+        let Some(path) = search.answered(body) else { return };
+        peer.path = Some(path);
+        peer.search = None;
+        self.searching -= 1;
+        self.unpark(place);
+    }
+
+    fn unpark(&mut self, place: usize) {
+        let rank = self.peers[place].rank;
+        for body in std::mem::take(&mut self.peers[place].parked) {
+            // What the socket has no room for is lost, and comes again.
+            let _ = self.post(0, rank, &body);
+        }
+        let _ = self.flush();
+    }
+
+    /// Sends a probe or an answer: at once, and never mind if it is lost.
+    fn send_plain(&mut self, place: usize, kind: Kind, body: &[u8], to: &Address) {
+        self.number += 1;
+        let peer = &self.peers[place];
+        let (job, src, dst, number) = (self.job, self.rank, peer.rank, self.number);
+        let signed = Envelope { job, kind, src, dst, number }.bytes();
+        let seal = peer.outward.seal(&signed, body);
+        let _ = self.socket.send(to, &[&signed[..], &seal, body].concat());
+        self.tally.sent += 1;
+    }
+
+    /// Begins to search the way to a peer among all that its card names.
+    fn search(&mut self, now: u64, place: usize) {
+        let candidates = self.candidates(place);
+        self.nonce = self.nonce.wrapping_add(1 << 16);
+        let search = Search::new(candidates, true, self.nonce, now);
+        if self.peers[place].search.replace(Box::new(search)).is_none() {
+            self.searching += 1;
+        }
+        self.probe(now, place);
+    }
+
+    /// The addresses of a peer's card; none, and trouble, when it can't be had.
+    fn candidates(&mut self, place: usize) -> Vec<Address> {
+        let rank = self.peers[place].rank;
+        if self.peers[place].card.is_none() {
+            match (self.directory)(rank) {
+                Ok(card) => self.peers[place].card = Some(Box::new(card)),
+                Err(why) => {
+                    self.trouble = Some((rank, why));
+                    return Vec::new();
+                }
+            }
+        }
+        let Some(card) = &self.peers[place].card else { return Vec::new() };
+        let own: Vec<_> = self.own.iter().map(|i| i.place).collect();
+        let six = self.socket.six();
+        let mut candidates = Vec::new();
+        for ip in card.ordered(&own) {
+            if is_link_local(ip) && ip.is_ipv6() {
+                let linked = self.own.iter().filter(|i| is_link_local(i.place.address));
+                let on = |i: &Interface| Address::new(ip, card.port, six, i.index);
+                candidates.extend(linked.filter_map(on));
+            } else {
+                candidates.extend(Address::new(ip, card.port, six, 0));
+            }
+        }
+        candidates
+    }
+
+    #[cold]
+    fn probe(&mut self, now: u64, place: usize) {
+        if self.peers[place].search.as_ref().is_some_and(|s| s.wants_card()) {
+            let candidates = self.candidates(place);
+            if let Some(search) = &mut self.peers[place].search {
+                search.add(candidates);
+            }
+        }
+        let Some(search) = &mut self.peers[place].search else { return };
+        for (to, body) in search.due(now) {
+            self.send_plain(place, Kind::Probe, &body, &to);
+        }
+    }
+
+    /// Sends the probes that are due. Costs a comparison when no way is being searched.
+    #[inline(always)]
+    pub fn turn(&mut self, now: u64) {
+        if self.searching > 0 {
+            self.probe_all(now);
+        }
+    }
+
+    #[cold]
+    fn probe_all(&mut self, now: u64) {
+        for place in 0..self.peers.len() {
+            if self.peers[place].search.as_ref().is_some_and(|s| s.next() <= now) {
+                self.probe(now, place);
+            }
+        }
+    }
+
+    /// When `turn` has something to do.
+    pub fn deadline(&self) -> Option<u64> {
+        if self.searching == 0 {
+            return None;
+        }
+        self.peers.iter().filter_map(|p| p.search.as_ref().map(|s| s.next())).min()
+    }
+
+    /// A peer does not answer: looks for another way to it, while the present one stays in use.
+    pub fn doubt(&mut self, now: u64, rank: u32) {
+        let place = self.place(rank);
+        if self.peers[place].search.is_none() {
+            self.search(now, place);
+        }
+    }
+
+    /// Where `rank` may be reached, for streams: the address in use first, then the others.
+    pub fn addresses(&mut self, rank: u32) -> Vec<Address> {
+        let place = self.place(rank);
+        let mut all: Vec<Address> = self.peers[place].path.into_iter().collect();
+        for candidate in self.candidates(place) {
+            if !all.contains(&candidate) {
+                all.push(candidate);
+            }
+        }
+        all
+    }
+
+    /// The peer as people know it: its host, and the address in use.
+    pub fn describe(&self, rank: u32) -> String {
+        let place = self.index.get(rank as usize).copied().unwrap_or(0) as usize;
+        let Some(peer) = place.checked_sub(1).and_then(|p| self.peers.get(p)) else {
+            return format!("rank {rank}");
+        };
+        let host = peer.card.as_ref().map_or("", |c| &c.host);
+        let on = if host.is_empty() { String::new() } else { format!(" on host {host}") };
+        match &peer.path {
+            Some(path) => format!("rank {rank}{on} (at {path})"),
+            None => format!("rank {rank}{on} (no address of it has answered)"),
+        }
+    }
+
+    /// Datagrams that the system refused to send.
+    pub fn refused(&self) -> u64 {
+        self.outbox.refused
+    }
+}

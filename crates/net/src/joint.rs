@@ -1,0 +1,238 @@
+//! One transport out of two: shared memory between the ranks of a host, the network between hosts.
+//!
+//! A job on one host pays one branch per call for it. In a job on several hosts, looking at a
+//! socket costs a system call, so it is not looked at in every turn: see [`Pace`].
+
+use crate::bell::Bell;
+use crate::net::Net;
+use crate::pace::Pace;
+use hpvm_shm::{Mapping, Shm};
+use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
+use hpvm_wire::counters::Counters;
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+/// Place of a rank that runs on another host.
+const ELSEWHERE: u32 = u32::MAX;
+
+/// A rank's end of the job's network.
+pub struct Joint {
+    shm: Shm,
+    rank: Rank,
+    size: u32,
+    hosts: Option<Box<Hosts>>,
+}
+
+/// What there is only in a job on several hosts.
+struct Hosts {
+    /// Place of each rank in our host's segment, or `ELSEWHERE`.
+    places: Box<[u32]>,
+    /// The rank at each place.
+    ranks: Box<[Rank]>,
+    net: Net,
+    pace: Pace,
+    bell: Arc<Bell>,
+}
+
+impl Joint {
+    /// The ranks of one host are the whole job.
+    pub fn alone(shm: Shm) -> Joint {
+        Joint { rank: shm.rank(), size: shm.size(), shm, hosts: None }
+    }
+
+    /// `shm` joins the ranks of this host, of which `ranks` tells the numbers in the job, in the
+    /// order of their places; `net` reaches the others of the `size` ranks.
+    ///
+    /// # Errors
+    /// The system has no descriptors left.
+    pub fn across(mut shm: Shm, ranks: Vec<Rank>, size: u32, net: Net) -> io::Result<Joint> {
+        let local = shm.rank();
+        let rank = ranks[local as usize];
+        let mut places = vec![ELSEWHERE; size as usize];
+        for (place, rank) in (0..).zip(&ranks) {
+            places[*rank as usize] = place;
+        }
+        let bell = Bell::new(shm.mapping().clone(), local, &net.descriptors())?;
+        shm.sleep_on(bell.pipe());
+        shm.show_rank(rank);
+        let hosts = Hosts {
+            places: places.into(),
+            ranks: ranks.into(),
+            net,
+            pace: Pace::default(),
+            bell: Arc::new(bell),
+        };
+        Ok(Joint { shm, rank, size, hosts: Some(Box::new(hosts)) })
+    }
+
+    /// The memory of this host's ranks.
+    pub fn mapping(&self) -> &Arc<Mapping> {
+        self.shm.mapping()
+    }
+
+    /// Our place in `mapping`.
+    pub fn place(&self) -> u32 {
+        self.shm.rank()
+    }
+
+    /// See [`Shm::shares_processor`].
+    pub fn shares_processor(&self) -> bool {
+        self.shm.shares_processor()
+    }
+
+    /// Every packet that was sent to other hosts has been acknowledged.
+    pub fn is_quiet(&self) -> bool {
+        self.hosts.as_ref().is_none_or(|h| h.net.is_quiet())
+    }
+
+    /// From now on `fd` wakes this rank as well, when it becomes readable.
+    ///
+    /// # Errors
+    /// It can't be watched.
+    pub fn watch(&self, fd: RawFd) -> io::Result<()> {
+        self.hosts.as_ref().map_or(Ok(()), |h| h.bell.watch(fd))
+    }
+
+    /// The job spans several hosts.
+    pub fn spans_hosts(&self) -> bool {
+        self.hosts.is_some()
+    }
+}
+
+impl Hosts {
+    #[cold]
+    #[inline(never)]
+    fn grant(&mut self, dst: Rank) -> u16 {
+        self.net.grant(dst)
+    }
+
+    #[inline(never)]
+    fn poll_net<F: FnMut(Rank, Head, &[u8])>(
+        &mut self,
+        budget: usize,
+        sink: &mut F,
+    ) -> Result<usize, Broken> {
+        let packets = self.net.poll(budget, sink)?;
+        self.pace.looked(packets);
+        Ok(packets)
+    }
+}
+
+impl Transport for Joint {
+    #[inline(always)]
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    #[inline(always)]
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    #[inline(always)]
+    fn limits(&self) -> Limits {
+        self.shm.limits()
+    }
+
+    #[inline]
+    fn grant(&mut self, dst: Rank) -> u16 {
+        let Some(hosts) = &mut self.hosts else { return self.shm.grant(dst) };
+        match hosts.places[dst as usize] {
+            ELSEWHERE => hosts.grant(dst),
+            place => self.shm.grant(place),
+        }
+    }
+
+    #[inline(always)]
+    fn send<F: FnOnce(&mut [u8])>(
+        &mut self,
+        dst: Rank,
+        head: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        let mut place = dst;
+        if let Some(hosts) = &mut self.hosts {
+            place = hosts.places[dst as usize];
+            if place == ELSEWHERE {
+                hosts.pace.expect();
+                return hosts.net.send(dst, head, len, fill);
+            }
+        }
+        self.shm.send(place, head, len, fill)
+    }
+
+    #[inline(always)]
+    fn poll<F: FnMut(Rank, Head, &[u8])>(
+        &mut self,
+        budget: usize,
+        mut sink: F,
+    ) -> Result<usize, Broken> {
+        let Some(hosts) = &mut self.hosts else { return self.shm.poll(budget, sink) };
+        let ranks = &hosts.ranks;
+        // A place that the segment's owner has checked is below the number of ranks there.
+        let packets = self.shm.poll(budget, |src, head, data| {
+            sink(ranks[src as usize], head, data);
+        })?;
+        if hosts.pace.passes(packets) {
+            return Ok(packets);
+        }
+        Ok(packets + hosts.poll_net(budget, &mut sink)?)
+    }
+
+    fn arm(&mut self) -> bool {
+        let Some(hosts) = &mut self.hosts else { return self.shm.arm() };
+        hosts.pace.look_next();
+        if !self.shm.arm() {
+            return false;
+        }
+        if let Some(counters) = self.shm.counters() {
+            hosts.net.count(counters);
+        }
+        if !hosts.net.arm() {
+            self.disarm();
+            return false;
+        }
+        hosts.bell.set_deadline(hosts.net.deadline());
+        true
+    }
+
+    fn disarm(&mut self) {
+        self.shm.disarm();
+        if let Some(hosts) = &self.hosts {
+            hosts.bell.quieten();
+        }
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        match &self.hosts {
+            None => self.shm.doorbell(),
+            Some(hosts) => hosts.bell.clone(),
+        }
+    }
+
+    fn can_pull(&self, src: Rank) -> bool {
+        let Some(hosts) = &self.hosts else { return self.shm.can_pull(src) };
+        hosts.places.get(src as usize).is_some_and(|p| self.shm.can_pull(*p))
+    }
+
+    unsafe fn pull(
+        &mut self,
+        src: Rank,
+        remote: u64,
+        local: *mut u8,
+        len: usize,
+    ) -> Result<(), PullRefused> {
+        let place = self.hosts.as_ref().map_or(src, |h| h.places[src as usize]);
+        if place == ELSEWHERE {
+            return Err(PullRefused::NotPermitted);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.shm.pull(place, remote, local, len) }
+    }
+
+    fn counters(&self) -> Option<&Counters> {
+        self.shm.counters()
+    }
+}

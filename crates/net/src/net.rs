@@ -1,0 +1,346 @@
+//! The lane of small messages to other hosts: the reliability protocol over one datagram socket.
+
+use crate::address::Address;
+use crate::auth::JobKey;
+use crate::card::Card;
+use crate::gate::{Admitted, Directory, Gate};
+use crate::interfaces::Interface;
+use crate::lifeline::Lifeline;
+use crate::socket::{LARGEST, Socket};
+use hpvm_reliable::{Config, Hub};
+use hpvm_transport::{Broken, Head, Rank, Refused};
+use hpvm_wire::counters::Counters;
+use hpvm_wire::envelope::ENVELOPE;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsRawFd, RawFd};
+
+const SECOND: u64 = 1_000_000_000;
+/// Bytes of IP and UDP headers in the smallest and the largest case.
+const BELOW_V4: usize = 28;
+const BELOW_V6: usize = 48;
+/// MTU of ordinary Ethernet.
+const ETHERNET: usize = 1500;
+/// Silence of a peer that owes an acknowledgement after which other ways to it are tried.
+const DOUBT: u64 = SECOND;
+/// Time between two looks for silent peers.
+const ROUNDS: u64 = SECOND / 4;
+/// Ports that are tried until one is free for datagrams and connections.
+const TRIES: u32 = 64;
+
+/// What a process decides before it talks to other hosts.
+pub struct Settings {
+    pub rank: Rank,
+    /// Ranks of the job.
+    pub size: u32,
+    /// The addresses to tell and to use, from [`crate::interfaces::choose`].
+    pub interfaces: Vec<Interface>,
+    /// This host's name, for messages.
+    pub host: String,
+    /// Time without any sign of life after which a peer is given up, nanoseconds.
+    pub timeout: u64,
+}
+
+/// Sockets that are open but talk to nobody yet: their port can be told to others.
+pub struct Opened {
+    settings: Settings,
+    socket: Socket,
+    listener: TcpListener,
+}
+
+/// One process's datagram lane to all other hosts.
+pub struct Net {
+    pub(crate) hub: Hub,
+    pub(crate) gate: Gate,
+    listener: TcpListener,
+    buffer: Box<[u8]>,
+    host: String,
+    timeout: u64,
+    /// When to look for silent peers again.
+    next_round: u64,
+    lifelines: Vec<Lifeline>,
+}
+
+/// CLOCK_MONOTONIC in nanoseconds: the time of everything in this crate.
+#[inline]
+pub fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid place for the result; this clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+}
+
+impl Opened {
+    /// Opens the sockets.
+    ///
+    /// # Errors
+    /// The system refuses: what was tried, for people.
+    pub fn new(settings: Settings) -> Result<Opened, String> {
+        let places: Vec<_> = settings.interfaces.iter().map(|i| i.place.address).collect();
+        // A socket for both families costs a little more per datagram.
+        let six = places.iter().any(|a| a.is_ipv6());
+        let only = if places.len() == 1 { Some(places[0]) } else { None };
+        let open = || -> io::Result<(Socket, TcpListener)> {
+            let mut result = Err(io::ErrorKind::AddrInUse.into());
+            for _ in 0..TRIES {
+                let socket = Socket::open(six, only)?;
+                match socket.listen(only) {
+                    Ok(listener) => return Ok((socket, listener)),
+                    Err(e) => result = Err(e),
+                }
+            }
+            result
+        };
+        let (socket, listener) =
+            open().map_err(|e| format!("opening a socket for other hosts: {e}"))?;
+        Ok(Opened { settings, socket, listener })
+    }
+
+    /// What the others need to know to find this process.
+    pub fn card(&self) -> Card {
+        let places = self.settings.interfaces.iter().map(|i| i.place).collect();
+        Card { port: self.socket.port(), host: self.settings.host.clone(), places }
+    }
+
+    /// Begins to talk to those who know the job's `key`. `directory` tells the cards of others when they are needed.
+    ///
+    /// # Errors
+    /// Settings that make no sense.
+    pub fn join(self, key: JobKey, directory: Directory) -> Result<Net, String> {
+        let Opened { settings, socket, listener } = self;
+        let below = if socket.six() { BELOW_V6 } else { BELOW_V4 };
+        let config = Config {
+            // The same on all hosts, whatever their families: IPv4's smaller headers leave room.
+            most_datagram: ETHERNET - BELOW_V4 - ENVELOPE,
+            datagram: ETHERNET - below - ENVELOPE,
+            ..Config::default()
+        };
+        let hub = Hub::new(config, settings.size)?;
+        let own = settings.interfaces;
+        let gate = Gate::new((settings.rank, settings.size), key, socket, own, directory);
+        Ok(Net {
+            hub,
+            gate,
+            listener,
+            buffer: vec![0; LARGEST].into(),
+            host: settings.host,
+            timeout: settings.timeout,
+            next_round: 0,
+            lifelines: Vec::new(),
+        })
+    }
+}
+
+impl Net {
+    /// Descriptors whose readability means that something has come.
+    pub fn descriptors(&self) -> [RawFd; 2] {
+        [self.gate.socket.fd(), self.listener.as_raw_fd()]
+    }
+
+    /// See [`hpvm_transport::Transport::grant`].
+    #[inline]
+    pub fn grant(&mut self, dst: Rank) -> u16 {
+        self.hub.grant(dst)
+    }
+
+    /// See [`hpvm_transport::Transport::send`].
+    #[inline]
+    pub fn send<F: FnOnce(&mut [u8])>(
+        &mut self,
+        dst: Rank,
+        head: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        let now = now();
+        if self.hub.push(now, dst, head, len, fill).is_err() {
+            return Err(Refused::NoBuffer);
+        }
+        let gate = &mut self.gate;
+        self.hub.transmit_to(now, dst, &mut |rank, body| gate.post(now, rank, body));
+        self.gate.flush();
+        Ok(())
+    }
+
+    /// Receives what has come and sends what is due. Returns how many packets were delivered.
+    ///
+    /// # Errors
+    /// The socket does not work any more, or a peer is lost.
+    #[inline]
+    pub fn poll<F: FnMut(Rank, Head, &[u8])>(
+        &mut self,
+        budget: usize,
+        sink: &mut F,
+    ) -> Result<usize, Broken> {
+        let now = now();
+        let mut packets = 0;
+        let mut bytes = 0;
+        while bytes < budget {
+            let received = match self.gate.socket.receive(&mut self.buffer) {
+                Ok(Some(received)) => received,
+                Ok(None) => break,
+                Err(e) => return Err(socket_failed(&e)),
+            };
+            let came = &self.buffer[..received.len];
+            for datagram in came.chunks(received.segment.max(1)) {
+                let Admitted::Data(src, body) = self.gate.admit(now, datagram, &received.from)
+                else {
+                    continue;
+                };
+                let mut deliver = |head: Head, data: &[u8]| {
+                    bytes += 64 + data.len();
+                    sink(src, head, data);
+                };
+                // What was dropped is counted by the hub.
+                packets += self.hub.on_datagram(now, src, body, &mut deliver).unwrap_or(0);
+            }
+            // Whoever waits for this packet need not wait for a look whether more has come.
+            if packets > 0 && bytes < LARGEST / 2 {
+                break;
+            }
+        }
+        self.settle(now)?;
+        Ok(packets)
+    }
+
+    /// Sends what is due.
+    #[inline]
+    fn settle(&mut self, now: u64) -> Result<(), Broken> {
+        if self.hub.has_work(now) || !self.gate.is_flushed() {
+            self.transmit(now);
+        }
+        self.gate.turn(now);
+        if now >= self.next_round { self.look_around(now) } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn transmit(&mut self, now: u64) {
+        let gate = &mut self.gate;
+        gate.flush();
+        if gate.is_flushed() {
+            self.hub.transmit(now, &mut |rank, body| gate.post(now, rank, body));
+            gate.flush();
+        }
+        while let Some((rank, size)) = self.gate.take_too_large() {
+            let size = if size == 0 { self.hub.config().least_datagram } else { size };
+            self.hub.set_datagram(rank, size);
+        }
+    }
+
+    /// Looks for peers that owe an acknowledgement and are silent.
+    #[cold]
+    fn look_around(&mut self, now: u64) -> Result<(), Broken> {
+        self.next_round = now + ROUNDS;
+        self.accept();
+        if let Some((rank, why)) = self.gate.trouble.take() {
+            return Err(Broken::PeerLost { rank, why });
+        }
+        let mut silent = Vec::new();
+        self.hub.silent(now, DOUBT, |peer, pending| silent.push((peer, pending.heard)));
+        self.lifelines.retain(|line| silent.iter().any(|(peer, _)| *peer == line.rank));
+        let patience = (self.timeout / 8).max(2 * DOUBT);
+        for (peer, heard) in silent {
+            self.gate.doubt(now, peer);
+            if now - heard.min(now) > patience {
+                self.feel(now, peer);
+            }
+        }
+        let mut lost = None;
+        self.hub.silent(now, self.timeout, |peer, pending| {
+            lost.get_or_insert((peer, pending));
+        });
+        match lost {
+            None => Ok(()),
+            Some((rank, pending)) => Err(self.lost(now, rank, pending)),
+        }
+    }
+
+    /// Asks a silent peer's kernel whether it lives.
+    fn feel(&mut self, now: u64, rank: Rank) {
+        let known = self.lifelines.iter().position(|line| line.rank == rank);
+        let place = known.unwrap_or_else(|| {
+            let pace = (self.timeout / 12).clamp(SECOND / 2, 15 * SECOND);
+            let addresses: Vec<Address> = self.gate.addresses(rank);
+            self.lifelines.push(Lifeline::new(rank, addresses, pace, now));
+            self.lifelines.len() - 1
+        });
+        if let Some(heard) = self.lifelines[place].heard(now) {
+            self.hub.heard(heard, rank);
+        }
+    }
+
+    #[cold]
+    fn lost(&self, now: u64, rank: Rank, pending: hpvm_reliable::Pending) -> Broken {
+        let seconds = |t: u64| now.saturating_sub(t) / SECOND;
+        let heard = match pending.heard {
+            0 => "it never answered".to_owned(),
+            heard => format!("its last sign of life came {} s ago", seconds(heard)),
+        };
+        let why = format!(
+            "{} does not answer host {}: {heard}; {} packets sent to it are not acknowledged, the \
+             oldest for {} s. The network between the two hosts is cut, or a firewall drops UDP; \
+             the limit is --net-timeout (now {} s)",
+            self.gate.describe(rank),
+            self.host,
+            pending.packets,
+            seconds(pending.since),
+            self.timeout / SECOND,
+        );
+        Broken::PeerLost { rank, why }
+    }
+
+    /// Takes connections that wait. Nobody needs them: that they could be made tells who made them
+    /// that we live.
+    fn accept(&mut self) {
+        while self.listener.accept().is_ok() {}
+    }
+
+    /// Prepares to sleep: sends everything that can be sent, acknowledgements included. False:
+    /// something has come.
+    pub fn arm(&mut self) -> bool {
+        let now = now();
+        self.hub.flush_acks(now);
+        // A peer that is lost comes out of the next poll.
+        if self.settle(now).is_err() {
+            self.next_round = 0;
+            return false;
+        }
+        !self.gate.socket.readable() && self.deadline() > now
+    }
+
+    /// Until when the process may sleep.
+    pub fn deadline(&mut self) -> u64 {
+        let hub = self.hub.deadline().unwrap_or(u64::MAX);
+        let gate = self.gate.deadline().unwrap_or(u64::MAX);
+        let stuck = if self.gate.is_flushed() { u64::MAX } else { now() + 1_000_000 };
+        let round = if self.hub.all_acknowledged() { u64::MAX } else { self.next_round };
+        hub.min(gate).min(stuck).min(round)
+    }
+
+    /// Everything that was sent has been acknowledged.
+    pub fn is_quiet(&self) -> bool {
+        self.hub.all_acknowledged() && self.gate.is_flushed()
+    }
+
+    /// Shows what the lane has counted.
+    pub fn count(&self, counters: &Counters) {
+        let hub = self.hub.counters();
+        let tally = &self.gate.tally;
+        let dropped = hub.duplicates + hub.replayed + hub.outside + hub.garbage + hub.no_room
+            + self.gate.refused();
+        for (counter, value) in [
+            (&counters.datagrams_sent, tally.sent),
+            (&counters.datagrams_received, tally.received),
+            (&counters.datagrams_resent, hub.retransmitted),
+            (&counters.datagrams_dropped, dropped),
+            (&counters.strangers, tally.strangers),
+        ] {
+            hpvm_wire::counters::set(counter, value);
+        }
+    }
+}
+
+#[cold]
+fn socket_failed(cause: &io::Error) -> Broken {
+    Broken::Failed(format!("receiving from other hosts: {cause}"))
+}

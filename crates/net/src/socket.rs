@@ -1,0 +1,329 @@
+//! The datagram socket of a process: one for all peers, never blocking.
+
+use crate::address::Address;
+use std::io;
+use std::net::{IpAddr, TcpListener};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Socket buffer that is asked for in each direction; the system's limit may give less.
+const BUFFER: libc::c_int = 8 << 20;
+/// Most bytes that one receive may bring: datagrams of one sender that the kernel has joined.
+pub const LARGEST: usize = 64 << 10;
+
+/// What one receive brought: datagrams of `segment` bytes each, the last one perhaps shorter.
+pub struct Received {
+    pub len: usize,
+    pub segment: usize,
+    pub from: Address,
+}
+
+/// The socket.
+pub struct Socket {
+    fd: OwnedFd,
+    six: bool,
+    port: u16,
+}
+
+fn failed<T>(result: libc::c_int, value: T) -> io::Result<T> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
+}
+
+/// The errno of the last system call.
+pub fn errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+impl Socket {
+    /// Opens the socket at a port of the system's choice. `six`: of family IPv6, which reaches
+    /// both families. `only`: at this address instead of at all.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn open(six: bool, only: Option<IpAddr>) -> io::Result<Socket> {
+        Self::open_at(six, only, 0)
+    }
+
+    /// As `open`, at a given port.
+    pub fn open_at(six: bool, only: Option<IpAddr>, port: u16) -> io::Result<Socket> {
+        let family = if six { libc::AF_INET6 } else { libc::AF_INET };
+        let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: integers only; the result is checked.
+        let fd = unsafe { libc::socket(family, kind, 0) };
+        failed(fd, ())?;
+        // SAFETY: `fd` was just made and belongs to nobody else.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let mut socket = Socket { fd, six, port: 0 };
+        if six {
+            socket.option(libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)?;
+        }
+        socket.prepare();
+        socket.port = socket.bind(only, port)?;
+        Ok(socket)
+    }
+
+    /// Settings that make it better and whose failure is no harm.
+    fn prepare(&self) {
+        for (force, ask) in [
+            (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
+            (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
+        ] {
+            if self.option(libc::SOL_SOCKET, force, BUFFER).is_err() {
+                let _ = self.option(libc::SOL_SOCKET, ask, BUFFER);
+            }
+        }
+        let _ = self.option(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO);
+        if self.six {
+            let _ =
+                self.option(libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO);
+        }
+        // Datagrams that the sender's kernel or ours has joined come in one piece.
+        let _ = self.option(libc::SOL_UDP, libc::UDP_GRO, 1);
+    }
+
+    fn bind(&self, only: Option<IpAddr>, port: u16) -> io::Result<u16> {
+        let any = if self.six { IpAddr::from([0u16; 8]) } else { IpAddr::from([0u8; 4]) };
+        let address = Address::new(only.unwrap_or(any), port, self.six, 0)
+            .ok_or(io::ErrorKind::AddrNotAvailable)?;
+        // SAFETY: a valid address of the given length.
+        let result = unsafe { libc::bind(self.fd(), address.as_ptr(), address.len()) };
+        failed(result, ())?;
+        // SAFETY: zeros are a value of the structure.
+        let mut raw: libc::sockaddr_in6 = unsafe { core::mem::zeroed() };
+        let mut len = size_of_val(&raw) as libc::socklen_t;
+        // SAFETY: a place for `len` bytes.
+        let result = unsafe { libc::getsockname(self.fd(), (&raw mut raw).cast(), &mut len) };
+        failed(result, ())?;
+        let port = Address::from_raw(raw, len).socket_address().map(|a| a.port());
+        port.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+    }
+
+    /// A listening socket for connections at the same port and address.
+    ///
+    /// # Errors
+    /// The port is taken there.
+    pub fn listen(&self, only: Option<IpAddr>) -> io::Result<TcpListener> {
+        let any = if self.six { IpAddr::from([0u16; 8]) } else { IpAddr::from([0u8; 4]) };
+        let listener = TcpListener::bind((only.unwrap_or(any), self.port))?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    }
+
+    fn option(&self, level: i32, name: i32, value: libc::c_int) -> io::Result<()> {
+        let size = size_of_val(&value) as libc::socklen_t;
+        // SAFETY: the option's value is an integer that lives during the call.
+        let result = unsafe {
+            libc::setsockopt(self.fd(), level, name, (&raw const value).cast(), size)
+        };
+        failed(result, ())
+    }
+
+    pub fn fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// Of family IPv6: addresses for it have to be made so.
+    pub fn six(&self) -> bool {
+        self.six
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Receives what is there into `buffer`. `None`: nothing.
+    ///
+    /// # Errors
+    /// The socket does not work any more.
+    #[inline]
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        #[repr(C, align(8))]
+        struct Control([u8; 64]);
+        let mut control = Control([0; 64]);
+        // SAFETY: zeros are a value of both structures.
+        let (mut raw, mut message): (libc::sockaddr_in6, libc::msghdr) =
+            unsafe { core::mem::zeroed() };
+        let mut piece =
+            libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        message.msg_name = (&raw mut raw).cast();
+        message.msg_namelen = size_of_val(&raw) as libc::socklen_t;
+        message.msg_iov = &mut piece;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control) as _;
+        // SAFETY: every pointer in `message` is to a live place of the length beside it.
+        let got = unsafe { libc::recvmsg(self.fd(), &mut message, libc::MSG_DONTWAIT) };
+        if got < 0 {
+            return match errno() {
+                libc::EAGAIN | libc::EINTR => Ok(None),
+                // What an earlier datagram met: nothing that concerns the next.
+                libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::ENETDOWN
+                | libc::EMSGSIZE => Ok(None),
+                _ => Err(io::Error::last_os_error()),
+            };
+        }
+        let len = got as usize;
+        // SAFETY: the kernel has filled `message` and its control bytes.
+        let segment = unsafe { joined(&message) }.filter(|s| *s > 0).unwrap_or(len);
+        let from = Address::from_raw(raw, message.msg_namelen);
+        Ok(Some(Received { len, segment, from }))
+    }
+
+    /// Sends one datagram.
+    ///
+    /// # Errors
+    /// The errno.
+    #[inline]
+    pub fn send(&self, to: &Address, datagram: &[u8]) -> Result<(), i32> {
+        // SAFETY: a live buffer and a valid address, with their lengths.
+        let sent = unsafe {
+            libc::sendto(
+                self.fd(),
+                datagram.as_ptr().cast(),
+                datagram.len(),
+                libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+                to.as_ptr(),
+                to.len(),
+            )
+        };
+        if sent < 0 { Err(errno()) } else { Ok(()) }
+    }
+
+    /// Sends several datagrams of `segment` bytes, the last one perhaps shorter, that lie behind
+    /// each other, in one system call.
+    ///
+    /// # Errors
+    /// The errno; none of them was sent.
+    pub fn send_joined(&self, to: &Address, bytes: &[u8], segment: u16) -> Result<(), i32> {
+        #[repr(C, align(8))]
+        struct Control([u8; 24]);
+        let mut control = Control([0; 24]);
+        let mut piece = libc::iovec {
+            iov_base: bytes.as_ptr().cast_mut().cast(),
+            iov_len: bytes.len(),
+        };
+        // SAFETY: zeros are a value of the structure.
+        let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
+        message.msg_name = to.as_ptr().cast_mut().cast();
+        message.msg_namelen = to.len();
+        message.msg_iov = &mut piece;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        // SAFETY: the control bytes hold one header and two bytes (checked by the macro's size),
+        // and every pointer in `message` is to a live place of the length beside it.
+        let sent = unsafe {
+            message.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as u32) as _;
+            let header = libc::CMSG_FIRSTHDR(&message);
+            (*header).cmsg_level = libc::SOL_UDP;
+            (*header).cmsg_type = libc::UDP_SEGMENT;
+            (*header).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as _;
+            libc::CMSG_DATA(header).cast::<u16>().write_unaligned(segment);
+            libc::sendmsg(self.fd(), &message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+        };
+        if sent < 0 { Err(errno()) } else { Ok(()) }
+    }
+
+    /// Whether something waits to be received.
+    pub fn readable(&self) -> bool {
+        let mut poll = libc::pollfd { fd: self.fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid pollfd; returns at once.
+        (unsafe { libc::poll(&mut poll, 1, 0) }) > 0
+    }
+}
+
+/// Size of the datagrams that the kernel has joined.
+///
+/// # Safety
+/// `message` was filled by `recvmsg`, and its control bytes live.
+unsafe fn joined(message: &libc::msghdr) -> Option<usize> {
+    // SAFETY: the macros stay inside `msg_controllen`, which the kernel has set.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            if (*header).cmsg_level == libc::SOL_UDP && (*header).cmsg_type == libc::UDP_GRO {
+                let size = libc::CMSG_DATA(header).cast::<libc::c_int>().read_unaligned();
+                return usize::try_from(size).ok();
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    None
+}
+
+/// Bytes of the largest datagram's payload that the way to `to` carries, as far as the kernel
+/// knows. `None`: it knows no way.
+pub fn largest_payload(to: &Address, six: bool) -> Option<usize> {
+    let probe = Socket::open(six, None).ok()?;
+    // SAFETY: a valid address with its length.
+    if unsafe { libc::connect(probe.fd(), to.as_ptr(), to.len()) } != 0 {
+        return None;
+    }
+    let mapped = to.socket_address()?.is_ipv4();
+    let (level, name, headers) = match (six, mapped) {
+        (false, _) => (libc::IPPROTO_IP, libc::IP_MTU, 28),
+        (true, true) => (libc::IPPROTO_IP, libc::IP_MTU, 28),
+        (true, false) => (libc::IPPROTO_IPV6, libc::IPV6_MTU, 48),
+    };
+    let mut mtu: libc::c_int = 0;
+    let mut len = size_of_val(&mtu) as libc::socklen_t;
+    // SAFETY: a place for an integer.
+    let result =
+        unsafe { libc::getsockopt(probe.fd(), level, name, (&raw mut mtu).cast(), &mut len) };
+    let mtu = if result == 0 { usize::try_from(mtu).ok()? } else { return None };
+    Some(mtu.min(65535).saturating_sub(headers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(six: bool, host: &str) -> (Socket, Socket, Address) {
+        let (a, b) = (Socket::open(six, None).unwrap(), Socket::open(six, None).unwrap());
+        let to = Address::new(host.parse().unwrap(), b.port(), six, 0).unwrap();
+        (a, b, to)
+    }
+
+    fn next(socket: &Socket, buffer: &mut [u8]) -> Received {
+        for _ in 0..1_000_000 {
+            if let Some(received) = socket.receive(buffer).unwrap() {
+                return received;
+            }
+        }
+        panic!("nothing came");
+    }
+
+    #[test]
+    fn both_families_carry() {
+        for (six, host) in [(false, "127.0.0.1"), (true, "127.0.0.1"), (true, "::1")] {
+            let (a, b, to) = pair(six, host);
+            let mut buffer = vec![0; LARGEST];
+            assert!(b.receive(&mut buffer).unwrap().is_none() && !b.readable());
+            a.send(&to, b"hello").unwrap();
+            let received = next(&b, &mut buffer);
+            assert_eq!(&buffer[..received.len], b"hello");
+            let from = received.from.socket_address().unwrap();
+            assert_eq!((from.ip(), from.port()), (host.parse().unwrap(), a.port()));
+            b.send(&received.from, b"back").unwrap();
+            assert_eq!(next(&a, &mut buffer).len, 4);
+            assert!(largest_payload(&to, six).unwrap() > 1000);
+        }
+    }
+
+    #[test]
+    fn joined_datagrams_come_apart_again() {
+        let (a, b, to) = pair(false, "127.0.0.1");
+        let bytes: Vec<u8> = (0..10_500u32).map(|i| (i / 1000) as u8).collect();
+        if a.send_joined(&to, &bytes, 1000).is_err() {
+            return; // an old kernel: the caller sends them one by one
+        }
+        let mut buffer = vec![0; LARGEST];
+        let mut sizes = Vec::new();
+        while sizes.iter().sum::<usize>() < bytes.len() {
+            let received = next(&b, &mut buffer);
+            for piece in buffer[..received.len].chunks(received.segment) {
+                assert!(piece.iter().all(|b| *b == piece[0]));
+                sizes.push(piece.len());
+            }
+        }
+        assert_eq!(sizes, [[1000; 10].as_slice(), &[500]].concat());
+    }
+}
