@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn keys_as_text() {
         let key = JobKey::new([0x12, 0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255]);
-        assert_eq!(key.hex(), "120003040506070809" .to_owned() + "0a0b0c0d0e0fff");
+        assert_eq!(key.hex(), "120003040506070809".to_owned() + "0a0b0c0d0e0fff");
         assert_eq!(JobKey::parse(&key.hex()), Some(key));
         for bad in ["", "12", &"g".repeat(32), &"1".repeat(33), &"+".repeat(32)] {
             assert_eq!(JobKey::parse(bad), None, "{bad}");

@@ -88,9 +88,8 @@ impl Bell {
             tv_nsec: libc::c_long::from(time.subsec_nanos() as i32),
         };
         // SAFETY: places for one event and a time; no signal mask.
-        let result = unsafe {
-            libc::syscall(libc::SYS_epoll_pwait2, epoll, &mut event, 1, &limit, 0, 0)
-        };
+        let result =
+            unsafe { libc::syscall(libc::SYS_epoll_pwait2, epoll, &mut event, 1, &limit, 0, 0) };
         if result < 0 && crate::socket::errno() == libc::ENOSYS {
             let millis = time.as_micros().div_ceil(1000).min(60_000) as libc::c_int;
             // SAFETY: a place for one event.

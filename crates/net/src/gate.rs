@@ -22,13 +22,15 @@ struct Peer {
     rank: u32,
     outward: DirectionKey,
     inward: DirectionKey,
-    /// Where its datagrams go.
+    /// Where its datagrams go: a guess while the search goes on.
     path: Option<Address>,
+    /// It has answered at `path`.
+    proven: bool,
     /// The highest number of a datagram that has come from it.
     highest: u64,
     search: Option<Box<Search>>,
     card: Option<Box<Card>>,
-    /// Bodies that wait for a path.
+    /// Bodies that were sent to a guess or wait for one.
     parked: Vec<Box<[u8]>>,
 }
 
@@ -120,6 +122,7 @@ impl Gate {
             outward: self.key.direction(self.rank, rank),
             inward: self.key.direction(rank, self.rank),
             path: None,
+            proven: false,
             highest: 0,
             search: None,
             card: None,
@@ -134,9 +137,10 @@ impl Gate {
     #[inline]
     pub fn post(&mut self, now: u64, rank: u32, body: &[u8]) -> Sent {
         let place = self.place(rank);
-        let Some(path) = self.peers[place].path else {
-            return self.park(now, place, body);
-        };
+        if !self.peers[place].proven {
+            self.park(now, place, body);
+        }
+        let Some(path) = self.peers[place].path else { return Sent::Taken };
         if !self.outbox.takes(rank, body.len()) && self.flush() == Left::Stuck {
             return Sent::Later;
         }
@@ -149,15 +153,15 @@ impl Gate {
         Sent::Taken
     }
 
+    /// Keeps a copy of what goes to a guess, in case that the guess is wrong.
     #[cold]
-    fn park(&mut self, now: u64, place: usize, body: &[u8]) -> Sent {
+    fn park(&mut self, now: u64, place: usize, body: &[u8]) {
         if self.peers[place].search.is_none() {
             self.search(now, place);
         }
         if self.peers[place].parked.len() < PARKED {
             self.peers[place].parked.push(body.into());
         }
-        Sent::Taken
     }
 
     /// Sends what waits in the outbox.
@@ -217,7 +221,7 @@ impl Gate {
         let fresh = number > peer.highest;
         if fresh {
             peer.highest = number;
-            if peer.path.is_none() {
+            if !peer.proven {
                 self.heard_from(now, place, from);
             }
         }
@@ -236,19 +240,22 @@ impl Gate {
         Admitted::Stranger
     }
 
-    /// A peer to which we know no way has written: where from is as good a guess as any, until it
-    /// has answered there.
+    /// A peer that has not answered yet has written: where from is the best guess, until it has
+    /// answered there.
     #[cold]
     fn heard_from(&mut self, now: u64, place: usize, from: &Address) {
         let peer = &mut self.peers[place];
-        peer.path = Some(*from);
+        let changed = peer.path.replace(*from) != Some(*from);
         if peer.search.is_none() {
             self.nonce = self.nonce.wrapping_add(1 << 16);
             let search = Search::new(vec![*from], false, self.nonce, now);
             self.peers[place].search = Some(Box::new(search));
             self.searching += 1;
+            self.probe(now, place);
         }
-        self.unpark(place);
+        if changed {
+            self.repeat(place);
+        }
     }
 
     #[cold]
@@ -261,19 +268,23 @@ impl Gate {
         let peer = &mut self.peers[place];
         let Some(search) = &peer.search else { return };
         let Some(path) = search.answered(body) else { return };
-        peer.path = Some(path);
+        let changed = peer.path.replace(path) != Some(path);
         peer.search = None;
         self.searching -= 1;
-        self.unpark(place);
+        if changed {
+            self.repeat(place);
+        }
+        let peer = &mut self.peers[place];
+        peer.proven = true;
+        peer.parked = Vec::new();
     }
 
-    fn unpark(&mut self, place: usize) {
-        let rank = self.peers[place].rank;
+    /// Sends again what went to a guess that was wrong.
+    fn repeat(&mut self, place: usize) {
+        let Some(path) = self.peers[place].path else { return };
         for body in std::mem::take(&mut self.peers[place].parked) {
-            // What the socket has no room for is lost, and comes again.
-            let _ = self.post(0, rank, &body);
+            self.send_plain(place, Kind::Data, &body, &path);
         }
-        let _ = self.flush();
     }
 
     /// Sends a probe or an answer: at once, and never mind if it is lost.
@@ -290,12 +301,25 @@ impl Gate {
     /// Begins to search the way to a peer among all that its card names.
     fn search(&mut self, now: u64, place: usize) {
         let candidates = self.candidates(place);
+        let guess = self.guess(&candidates);
+        let peer = &mut self.peers[place];
+        peer.path = peer.path.or(guess);
         self.nonce = self.nonce.wrapping_add(1 << 16);
         let search = Search::new(candidates, true, self.nonce, now);
         if self.peers[place].search.replace(Box::new(search)).is_none() {
             self.searching += 1;
         }
         self.probe(now, place);
+    }
+
+    /// The candidate to which packets go before any has answered: the first one that is not an
+    /// address of this very host.
+    fn guess(&self, candidates: &[Address]) -> Option<Address> {
+        let ours = |a: &&Address| {
+            let ip = a.socket_address().map(|s| s.ip());
+            self.own.iter().any(|i| Some(i.place.address) == ip)
+        };
+        candidates.iter().find(|a| !ours(a)).or(candidates.first()).copied()
     }
 
     /// The addresses of a peer's card; none, and trouble, when it can't be had.

@@ -119,9 +119,8 @@ pub fn all() -> io::Result<Vec<Interface>> {
 /// `entry` comes from `getifaddrs` and has not been freed.
 unsafe fn read(entry: &libc::ifaddrs) -> Option<Interface> {
     // SAFETY: address and mask are null or valid, and the name is a C string.
-    let (address, mask, name) = unsafe {
-        (ip(entry.ifa_addr)?, ip(entry.ifa_netmask), CStr::from_ptr(entry.ifa_name))
-    };
+    let (address, mask, name) =
+        unsafe { (ip(entry.ifa_addr)?, ip(entry.ifa_netmask), CStr::from_ptr(entry.ifa_name)) };
     let prefix = match mask {
         Some(IpAddr::V4(mask)) => mask.to_bits().leading_ones() as u8,
         Some(IpAddr::V6(mask)) => mask.to_bits().leading_ones() as u8,

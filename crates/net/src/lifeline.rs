@@ -73,13 +73,7 @@ impl Lifeline {
             let place = (&raw mut info).cast();
             // SAFETY: a place for `len` bytes.
             let result = unsafe {
-                libc::getsockopt(
-                    fd.as_raw_fd(),
-                    libc::IPPROTO_TCP,
-                    libc::TCP_INFO,
-                    place,
-                    &mut len,
-                )
+                libc::getsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, place, &mut len)
             };
             result == 0
         });

@@ -326,7 +326,11 @@ impl Net {
     pub fn count(&self, counters: &Counters) {
         let hub = self.hub.counters();
         let tally = &self.gate.tally;
-        let dropped = hub.duplicates + hub.replayed + hub.outside + hub.garbage + hub.no_room
+        let dropped = hub.duplicates
+            + hub.replayed
+            + hub.outside
+            + hub.garbage
+            + hub.no_room
             + self.gate.refused();
         for (counter, value) in [
             (&counters.datagrams_sent, tally.sent),

@@ -63,10 +63,9 @@ impl Socket {
 
     /// Settings that make it better and whose failure is no harm.
     fn prepare(&self) {
-        for (force, ask) in [
-            (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
-            (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
-        ] {
+        for (force, ask) in
+            [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
+        {
             if self.option(libc::SOL_SOCKET, force, BUFFER).is_err() {
                 let _ = self.option(libc::SOL_SOCKET, ask, BUFFER);
             }
@@ -111,9 +110,8 @@ impl Socket {
     fn option(&self, level: i32, name: i32, value: libc::c_int) -> io::Result<()> {
         let size = size_of_val(&value) as libc::socklen_t;
         // SAFETY: the option's value is an integer that lives during the call.
-        let result = unsafe {
-            libc::setsockopt(self.fd(), level, name, (&raw const value).cast(), size)
-        };
+        let result =
+            unsafe { libc::setsockopt(self.fd(), level, name, (&raw const value).cast(), size) };
         failed(result, ())
     }
 
@@ -142,8 +140,7 @@ impl Socket {
         // SAFETY: zeros are a value of both structures.
         let (mut raw, mut message): (libc::sockaddr_in6, libc::msghdr) =
             unsafe { core::mem::zeroed() };
-        let mut piece =
-            libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        let mut piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         message.msg_name = (&raw mut raw).cast();
         message.msg_namelen = size_of_val(&raw) as libc::socklen_t;
         message.msg_iov = &mut piece;
@@ -156,7 +153,10 @@ impl Socket {
             return match errno() {
                 libc::EAGAIN | libc::EINTR => Ok(None),
                 // What an earlier datagram met: nothing that concerns the next.
-                libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::ENETDOWN
+                libc::ECONNREFUSED
+                | libc::EHOSTUNREACH
+                | libc::ENETUNREACH
+                | libc::ENETDOWN
                 | libc::EMSGSIZE => Ok(None),
                 _ => Err(io::Error::last_os_error()),
             };
@@ -197,10 +197,8 @@ impl Socket {
         #[repr(C, align(8))]
         struct Control([u8; 24]);
         let mut control = Control([0; 24]);
-        let mut piece = libc::iovec {
-            iov_base: bytes.as_ptr().cast_mut().cast(),
-            iov_len: bytes.len(),
-        };
+        let mut piece =
+            libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         // SAFETY: zeros are a value of the structure.
         let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
         message.msg_name = to.as_ptr().cast_mut().cast();
