@@ -8,8 +8,8 @@ RELEASE := $(TARGET)/release
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
-.PHONY: all build setup install uninstall demo test check unit conformance mpi4py-tests bench \
-        bench-peers loom clean distclean help
+.PHONY: all build setup install uninstall demo test check unit conformance count instructions \
+        mpi4py-tests bench bench-peers loom clean distclean help
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -32,7 +32,7 @@ uninstall: ## remove from PREFIX what install put there
 demo: build ## the main job: programs of others and of ours on 4 ranks
 	@scripts/demo $(STAGE)
 
-test: check loom unit conformance ## all tests but those of mpi4py
+test: check loom unit conformance count ## all tests but those of mpi4py
 
 check: setup ## formatting, lints, tidy rules
 	@$(CARGO) fmt --all --check
@@ -45,6 +45,15 @@ unit: build ## Rust tests, and multi-process tests of the launcher and the libra
 conformance: build ## C programs of tests/conformance on the built library
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- \
 	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
+
+COUNT = $(CARGO) run -q -p hpvm-tests --bin instructions -- \
+    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
+
+instructions: build ## count the instructions of the main paths, write tests/instructions.txt
+	@$(COUNT) --update
+
+count: build ## the same, compared with that file (needs valgrind)
+	@$(COUNT)
 
 mpi4py-tests: build ## the tests of mpi4py itself, on 1, 2, 3 and 5 ranks (6 minutes)
 	@scripts/mpi4py tests $(STAGE)
