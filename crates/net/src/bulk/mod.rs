@@ -88,7 +88,7 @@ impl Streams {
     /// Something is under way: `turn` is worth calling often.
     #[inline(always)]
     pub fn busy(&self) -> bool {
-        self.machine.busy()
+        self.machine.busy() || self.machine.has_done()
     }
 
     /// Peers with which streams are unfinished.
