@@ -1,5 +1,6 @@
 //! Tidy rules and code generation: `cargo xtask --help`.
 
+mod abi;
 mod cdecl;
 mod codegen;
 mod emit;
