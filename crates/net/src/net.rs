@@ -210,12 +210,12 @@ impl Net {
         Ok(packets)
     }
 
-    /// Moves bytes of large messages. Returns how many have come as a whole.
+    /// Moves bytes of large messages. Returns 1 when some moved: whoever waits has reason to.
     #[inline(never)]
     fn stream(&mut self, now: u64) -> Result<usize, Broken> {
         let gate = &mut self.gate;
         match self.streams.turn(now, &mut |rank| gate.ways(rank)) {
-            Ok(_) => Ok(usize::from(self.streams.has_done())),
+            Ok(moved) => Ok(usize::from(moved || self.streams.has_done())),
             Err(lost) => Err(self.stream_lost(lost)),
         }
     }
