@@ -16,6 +16,19 @@ pub struct Other {
     pub folder: String,
     /// The type that implements `Abi`, in the root of the crate.
     pub implementor: String,
+    /// Where the header for tests goes; none without it.
+    pub header: Option<String>,
+    /// C type of handles, for the header for tests, and of those that differ.
+    #[serde(default)]
+    pub handle: String,
+    #[serde(default)]
+    pub handles: toml::Table,
+    /// Fields of `MPI_Status`.
+    #[serde(default)]
+    pub status: Vec<String>,
+    /// Further lines of the header: data symbols, and what is made of them.
+    #[serde(default)]
+    pub declarations: Vec<String>,
     /// Values of the constants of spec/constants.toml; those that are absent do not exist there.
     /// Numbers, or for handles the name of a data symbol.
     pub constants: toml::Table,
@@ -39,6 +52,9 @@ pub struct Further {
     pub value: i64,
     pub group: String,
     pub same_as: String,
+    /// On the way out it stands for `same_as`, in place of the constant of that name.
+    #[serde(default)]
+    pub preferred: bool,
 }
 
 /// A function that the MPI standard has removed.

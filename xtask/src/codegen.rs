@@ -128,6 +128,9 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
         let heading = format!("//! Entry points and numbers of {}, made from spec/.", other.title);
         let folder = format!("{}/src/generated", other.folder);
         add(&mut files, &folder, module(&heading, &modules), modules);
+        if let Some(path) = &other.header {
+            files.push((PathBuf::from(path), emit::other_header::header(&spec, &other)?));
+        }
     }
     Ok(files)
 }

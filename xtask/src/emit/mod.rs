@@ -10,6 +10,7 @@ pub mod fortran;
 pub mod header;
 pub mod missing;
 pub mod other;
+pub mod other_header;
 pub mod predefined;
 
 /// Marks a generated file.
