@@ -192,7 +192,7 @@ pub trait Transport {
     }
 
     /// Says where stream `number` of `src` belongs. When its last byte has come, `poll` counts one
-    /// packet more and [`Transport::streamed`] returns the cookie.
+    /// packet more (as it may whenever bytes of streams move) and [`Transport::streamed`] returns the cookie.
     ///
     /// To be called once for each stream, early ones included, and before the sender is asked for
     /// those that are not.
@@ -215,5 +215,24 @@ pub trait Transport {
     /// The counters of this process, when the transport keeps them.
     fn counters(&self) -> Option<&hpvm_wire::counters::Counters> {
         None
+    }
+
+    /// Longest payload of a packet to `dst` when a message goes out in several at once: the receiver
+    /// copies one while the sender writes the next. `None`: one long packet does as well.
+    fn piece(&self, dst: Rank) -> Option<usize> {
+        let _ = dst;
+        None
+    }
+
+    /// Board `index` of `rank`, where `rank` shares memory with this process and has such a board.
+    fn board(&self, rank: Rank, index: usize) -> Option<&hpvm_wire::board::Board> {
+        let _ = (rank, index);
+        None
+    }
+
+    /// Wakes `dst` if it sleeps: something that it may wait for has been posted on a board.
+    /// [`Transport::arm`] does not look at boards; whoever waits for a note looks after arming.
+    fn knock(&self, dst: Rank) {
+        let _ = dst;
     }
 }
