@@ -10,7 +10,7 @@ use crate::socket::{LARGEST, Socket};
 use hpvm_reliable::{Config, Hub};
 use hpvm_transport::{Broken, Head, Rank, Refused};
 use hpvm_wire::counters::Counters;
-use hpvm_wire::envelope::ENVELOPE;
+use hpvm_wire::envelope::{ENVELOPE, Envelope};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsRawFd, RawFd};
@@ -176,15 +176,21 @@ impl Net {
         let mut packets = 0;
         let mut bytes = 0;
         while bytes < budget {
-            let received = match self.gate.socket.receive(&mut self.buffer) {
+            let named = self.gate.wants_names(now);
+            let received = match self.gate.socket.receive(&mut self.buffer, named) {
                 Ok(Some(received)) => received,
                 Ok(None) => break,
                 Err(e) => return Err(socket_failed(&e)),
             };
-            let came = &self.buffer[..received.len];
-            for datagram in came.chunks(received.segment.max(1)) {
-                let Admitted::Data(src, body) = self.gate.admit(now, datagram, &received.from)
-                else {
+            let mut rest = &self.buffer[..received.len];
+            while !rest.is_empty() {
+                let Some((datagram, later)) = Envelope::open(rest) else {
+                    self.gate.stranger();
+                    break;
+                };
+                rest = later;
+                let from = received.from.as_ref();
+                let Admitted::Data(src, body) = self.gate.admit(now, &datagram, from) else {
                     continue;
                 };
                 let mut deliver = |head: Head, data: &[u8]| {
