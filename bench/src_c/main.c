@@ -19,6 +19,7 @@ static const struct mode modes[] = {
     {"alltoall", run_collective, 1, "time of MPI_Alltoall, size per pair"},
     {"datatype", run_datatype, 2, "data with gaps: packing beside memcpy, one-way time"},
     {"wakeup", run_wakeup, 2, "time to reach a receiver that has waited"},
+    {"memory", run_memory, 1, "memory of a rank after MPI_Init and a barrier"},
     {"startup", run_startup, 1, "initialise and finalise only; to be timed from outside"},
 };
 

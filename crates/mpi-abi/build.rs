@@ -3,4 +3,6 @@
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
+    // Libraries for other ABIs export the same names; ours must not call theirs.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic");
 }

@@ -3,11 +3,20 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::abi::Other;
 use crate::emit;
 use crate::spec::Spec;
 
-/// Where the generated Rust modules lie; nothing else may lie there.
-pub const RUST: &str = "crates/mpi-abi/src/generated";
+/// Where the generated Rust modules lie; nothing else may lie there. Those of the libraries for other
+/// ABIs follow from spec/abi/.
+pub const RUST: [&str; 6] = [
+    "crates/mpi-abi/src/generated",
+    "crates/abi/src/generated",
+    "crates/foreign/src/generated",
+    "crates/fortran/src/generated",
+    "crates/abi-mpich/src/generated",
+    "crates/abi-ompi/src/generated",
+];
 
 /// Writes every generated file; says what changed.
 pub fn write(root: &Path) -> Result<String, String> {
@@ -77,33 +86,81 @@ pub fn bodies(root: &Path, chapter: &str, only_missing: bool) -> Result<String, 
 /// Paths (from the root) and texts of all generated files.
 pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let spec = Spec::load(&root.join("spec"))?;
-    let rust = Path::new(RUST);
     let mut files = vec![
         (PathBuf::from("include/mpi.h"), emit::header::header(&spec)?),
         (PathBuf::from("docs/coverage.md"), emit::coverage::coverage(&spec)),
         (PathBuf::from("cli/src/missing.rs"), emit::missing::missing(&spec)),
-        (rust.join("constants.rs"), emit::constants::constants(&spec)?),
-        (rust.join("predefined.rs"), emit::predefined::predefined(&spec)?),
+        (PathBuf::from("crates/fortran/src/entry.rs"), emit::fortran::entry(&spec)?),
     ];
-    let mut modules = format!(
-        "//! Entry points, constants and tables made from spec/.\n//!\n//! {}\n\n\
-         #[rustfmt::skip]\npub mod constants;\n",
-        emit::NOTICE
-    );
+    let mut library = vec![
+        ("entries".to_owned(), emit::entries::table(&spec)),
+        ("predefined".to_owned(), emit::predefined::predefined(&spec)?),
+    ];
     for chapter in &spec.chapters {
-        let name = format!("entry_{}", chapter.name);
-        modules.push_str(&format!("#[rustfmt::skip]\npub mod {name};\n"));
-        files.push((rust.join(format!("{name}.rs")), emit::entry::entry(&spec, chapter)?));
+        library.push((format!("entry_{}", chapter.name), emit::entry::entry(&spec, chapter)?));
     }
-    modules.push_str("#[rustfmt::skip]\npub mod predefined;\n");
-    files.push((rust.join("mod.rs"), modules));
+    let heading = "//! Entry points, constants and tables made from spec/.";
+    let own = module(heading, &library) + "pub use hpvm_abi::constants;\n";
+    add(&mut files, RUST[0], own, library);
+
+    let types = vec![
+        ("constants".to_owned(), emit::constants::constants(&spec)?),
+        ("entries".to_owned(), emit::entries::structure(&spec)),
+    ];
+    add(&mut files, RUST[1], module("//! Types made from spec/.", &types), types);
+
+    let mut generic = vec![("numbers".to_owned(), emit::foreign::numbers(&spec))];
+    for chapter in &spec.chapters {
+        generic.push((chapter.name.clone(), emit::foreign::chapter(chapter)?));
+    }
+    let heading = "//! One translation for each function, made from spec/.";
+    add(&mut files, RUST[2], module(heading, &generic), generic);
+
+    let fortran: Result<Vec<_>, String> = emit::fortran::chapters(&spec)
+        .map(|chapter| Ok((chapter.name.clone(), emit::fortran::chapter(chapter)?)))
+        .collect();
+    let heading = "//! One translation for each Fortran procedure, made from spec/.";
+    let fortran = fortran?;
+    add(&mut files, RUST[3], module(heading, &fortran), fortran);
+
+    for other in Other::load_all(root, &spec)? {
+        let modules = emit::other::modules(&spec, &other)?;
+        let heading = format!("//! Entry points and numbers of {}, made from spec/.", other.title);
+        let folder = format!("{}/src/generated", other.folder);
+        add(&mut files, &folder, module(&heading, &modules), modules);
+        if let Some(path) = &other.header {
+            files.push((PathBuf::from(path), emit::other_header::header(&spec, &other)?));
+        }
+    }
     Ok(files)
+}
+
+/// The file that names the modules of a folder.
+fn module(heading: &str, modules: &[(String, String)]) -> String {
+    let mut names: Vec<&str> = modules.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    let names: String =
+        names.iter().map(|name| format!("#[rustfmt::skip]\npub mod {name};\n")).collect();
+    format!("{heading}\n//!\n//! {}\n\n{names}", emit::NOTICE)
+}
+
+fn add(
+    files: &mut Vec<(PathBuf, String)>,
+    folder: &str,
+    module: String,
+    modules: Vec<(String, String)>,
+) {
+    let folder = Path::new(folder);
+    files.push((folder.join("mod.rs"), module));
+    files.extend(modules.into_iter().map(|(name, text)| (folder.join(format!("{name}.rs")), text)));
 }
 
 /// Files among the generated modules that are not generated.
 fn strays(root: &Path, files: &[(PathBuf, String)]) -> Vec<PathBuf> {
     let known: BTreeSet<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
-    let Ok(entries) = std::fs::read_dir(root.join(RUST)) else { return Vec::new() };
-    let paths = entries.filter_map(|entry| Some(Path::new(RUST).join(entry.ok()?.file_name())));
-    paths.filter(|path| !known.contains(path.as_path())).collect()
+    let entries = RUST.iter().filter_map(|folder| {
+        let entries = std::fs::read_dir(root.join(folder)).ok()?;
+        Some(entries.filter_map(|e| Some(Path::new(folder).join(e.ok()?.file_name()))))
+    });
+    entries.flatten().filter(|path| !known.contains(path.as_path())).collect()
 }

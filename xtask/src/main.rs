@@ -1,8 +1,11 @@
 //! Tidy rules and code generation: `cargo xtask --help`.
 
+mod abi;
 mod cdecl;
 mod codegen;
 mod emit;
+#[cfg(test)]
+mod foreign_tests;
 #[cfg(test)]
 mod header_tests;
 mod spec;

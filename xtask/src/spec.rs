@@ -339,7 +339,8 @@ impl Function {
 }
 
 impl Param {
-    fn parse(text: &str) -> Result<Param, String> {
+    /// Reads `in|out|inout KIND C-DECLARATION`.
+    pub fn parse(text: &str) -> Result<Param, String> {
         let mut words = text.splitn(3, ' ');
         let (direction, kind, decl) = (words.next(), words.next(), words.next());
         let (Some(direction @ ("in" | "out" | "inout")), Some(kind), Some(decl)) =

@@ -107,6 +107,12 @@ pub fn raise(
             unsafe { f(&mut handle, &mut code) };
             code
         }
+        Handler::Foreign(f) => {
+            let mut code = remember(error);
+            // SAFETY: the program's function for communicators, and no guard is held.
+            unsafe { f.run(handle.0, &mut code) };
+            code
+        }
         _ => {
             let name = object.extras().name.clone();
             fatal(function, &name, &error)

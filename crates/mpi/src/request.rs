@@ -197,6 +197,13 @@ impl Requests {
         self.places.get_mut(id.index()).filter(|r| r.generation == (id.0 >> 32) as u32 && r.live())
     }
 
+    /// The live request in a place of the table.
+    #[inline]
+    pub fn at(&self, index: u32) -> Option<ReqId> {
+        let request = self.places.get(index as usize).filter(|r| r.live())?;
+        Some(ReqId::new(index, request.generation))
+    }
+
     /// Frees a request and returns what was in its place.
     #[inline]
     pub fn remove(&mut self, id: ReqId) -> Option<Outcome> {

@@ -7,7 +7,7 @@ use crate::pool::NONE;
 use crate::ring::Ring;
 use crate::shared::Shared;
 use hpvm_wire::Head;
-use hpvm_wire::datagram::{self, Datagram, Header, MAX_SACKS, PART_HEADER, TICK_SHIFT};
+use hpvm_wire::datagram::{self, Datagram, FIRST_SEQ, Header, MAX_SACKS, PART_HEADER, TICK_SHIFT};
 
 /// A datagram that waits for those before it, or for its other parts.
 #[derive(Clone, Copy)]
@@ -58,9 +58,9 @@ impl Incoming {
         let share = u32::from(shared.config.share);
         shared.windows.take(&mut window, share);
         Incoming {
-            next: 0,
-            limit: share,
-            high: 0,
+            next: FIRST_SEQ,
+            limit: FIRST_SEQ.wrapping_add(share),
+            high: FIRST_SEQ,
             ring: Ring::default(),
             kept: 0,
             window,

@@ -327,6 +327,12 @@ impl Link {
             || self.probe_at() <= now
     }
 
+    /// True when data may be sent.
+    #[inline]
+    pub fn has_data(&self) -> bool {
+        self.outgoing.has_work()
+    }
+
     #[inline]
     fn probe_at(&self) -> u64 {
         if self.outgoing.is_done() { u64::MAX } else { self.size.deadline() }
@@ -355,7 +361,11 @@ impl Link {
     }
 
     pub fn set_datagram(&mut self, shared: &Shared, size: usize) {
+        let before = self.size.current();
         self.size.set(&shared.config, size);
+        if self.size.current() < before {
+            self.outgoing.too_large(self.size.current());
+        }
     }
 
     /// Gives back what an idle link does not need.

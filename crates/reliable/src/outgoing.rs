@@ -8,7 +8,7 @@ use crate::rtt::Rtt;
 use crate::shared::Shared;
 use crate::size::PathSize;
 use hpvm_wire::Head;
-use hpvm_wire::datagram::{self, Datagram, HEADER, RECORD};
+use hpvm_wire::datagram::{self, Datagram, FIRST_SEQ, HEADER, RECORD};
 
 /// Datagrams on their way at first, after losses at least, and after a long silence.
 const FIRST_WINDOW: u32 = 32;
@@ -68,6 +68,8 @@ pub(crate) struct Outgoing {
     end: u32,
     /// What the receiver permits: datagrams below this.
     limit: u32,
+    /// Data waited for the window since the receiver was last told.
+    starved: bool,
     /// Credits that the caller holds.
     granted: u16,
     /// Buffers and credits, as `Shared::sending` counts them.
@@ -118,10 +120,11 @@ impl Outgoing {
     pub fn new(config: &Config) -> Outgoing {
         Outgoing {
             ring: Ring::default(),
-            first: 0,
-            next: 0,
-            end: 0,
-            limit: u32::from(config.share),
+            first: FIRST_SEQ,
+            next: FIRST_SEQ,
+            end: FIRST_SEQ,
+            limit: FIRST_SEQ.wrapping_add(u32::from(config.share)),
+            starved: false,
             granted: 0,
             held: 0,
             packets: 0,
@@ -131,7 +134,7 @@ impl Outgoing {
             grown: 0,
             flying: 0,
             lost: 0,
-            lost_from: 0,
+            lost_from: FIRST_SEQ,
             order: 0,
             reached: 0,
             recovery: 0,
@@ -141,7 +144,7 @@ impl Outgoing {
             timeouts: 0,
             timer_from: 0,
             probe: false,
-            asked: 0,
+            asked: FIRST_SEQ,
             suspect: None,
         }
     }
@@ -259,6 +262,7 @@ impl Outgoing {
         if live == 0 {
             self.since = now;
         }
+        self.starved |= self.limit.wrapping_sub(self.next) as i32 <= 0;
         self.ring.make_room(self.first, live, live + 1);
         let buffer = shared.pool.take();
         *self.ring.at(self.end) = Slot { buffer, end: HEADER as u16, ..Slot::default() };
@@ -323,7 +327,7 @@ impl Outgoing {
     fn flags(&mut self, seq: u32) -> u8 {
         let mut flags = datagram::DATA;
         let sent = if seq == self.next { seq.wrapping_add(1) } else { self.next };
-        if sent == self.limit && sent != self.end {
+        if self.starved || (sent == self.limit && sent != self.end) {
             flags |= datagram::STARVED;
         }
         // An acknowledgement is wanted about twice per window, in time for the next half.
@@ -367,6 +371,7 @@ impl Outgoing {
         if next.flags & datagram::WANT_ACK != 0 {
             self.asked = next.seq;
         }
+        self.starved &= next.flags & datagram::STARVED == 0;
         if next.seq == self.first {
             self.probe = false;
             if next.small {
@@ -412,12 +417,17 @@ impl Outgoing {
             let from = header.ack.wrapping_add(1 + 64 * word as u32);
             self.take_off_some(now, shared, from, bits, &mut news);
         }
+        // A peer that has said otherwise before would make us send what we no longer have.
+        while self.first != self.next && self.ring.at(self.first).state == State::Acknowledged {
+            self.first = self.first.wrapping_add(1);
+        }
+        let silent = self.timeouts > 1;
         if news.count > 0 {
             self.progress(now, shared, size, &news, header);
         }
         let behind = self.first != self.next && self.ring.at(self.first).order < self.reached;
         if behind || header.sacks > 0 || self.loss_at != u64::MAX {
-            self.find_losses(now, shared);
+            self.find_losses(now, shared, silent);
         }
         true
     }
@@ -488,12 +498,6 @@ impl Outgoing {
             let least = shared.config.least_datagram;
             shared.counters.size_lowered += u64::from(size.lower(&shared.config, now, least));
         }
-        if self.timeouts > 1 {
-            // Nothing is known of the network after a long silence.
-            self.threshold = (self.window / 2).max(LEAST_WINDOW);
-            self.window = self.window.min(RESTART_WINDOW);
-            self.recovery = self.order;
-        }
         let limited = self.flying + news.count + 1 >= self.window;
         if limited && news.order > self.recovery {
             self.widen(news.count, shared.config.window);
@@ -503,6 +507,10 @@ impl Outgoing {
         self.timer_from = now;
         self.since = now;
         self.reached = self.reached.max(news.order);
+        // Never so far behind that it seems to lie ahead.
+        if self.first.wrapping_sub(self.asked) as i32 > 0 {
+            self.asked = self.first;
+        }
     }
 
     /// Grows the congestion window: by what was acknowledged, later by one per window.
@@ -520,9 +528,11 @@ impl Outgoing {
         self.window = self.window.min(u32::from(most).max(LEAST_WINDOW));
     }
 
-    /// Marks what is lost: later data came, by enough transmissions or enough time.
+    /// Marks what is lost: later data came, by enough transmissions or enough time. After a long
+    /// silence nothing is known of the network, and the window begins anew; but only if something
+    /// was lost, because a peer that computes is silent, too.
     #[cold]
-    fn find_losses(&mut self, now: u64, shared: &mut Shared) {
+    fn find_losses(&mut self, now: u64, shared: &mut Shared, silent: bool) {
         self.loss_at = u64::MAX;
         let patience = self.rtt.overtaken();
         let mut newest = 0;
@@ -535,10 +545,7 @@ impl Outgoing {
                     slot.state = State::Lost;
                     newest = newest.max(slot.order);
                     self.flying -= 1;
-                    if self.lost == 0 || seq.wrapping_sub(self.lost_from) as i32 <= 0 {
-                        self.lost_from = seq;
-                    }
-                    self.lost += 1;
+                    self.mark_lost(seq);
                     shared.counters.lost += 1;
                 } else {
                     self.loss_at = self.loss_at.min(at);
@@ -548,17 +555,39 @@ impl Outgoing {
         }
         if newest > self.recovery {
             self.recovery = self.order;
-            self.window = (self.window * 7 / 10).max(LEAST_WINDOW);
-            self.threshold = self.window;
+            self.threshold = (self.window * 7 / 10).max(LEAST_WINDOW);
+            self.window = if silent { RESTART_WINDOW } else { self.threshold };
             self.grown = 0;
             shared.counters.slowdowns += 1;
         }
     }
 
+    /// The path carries at most `size`: what was sent larger has not come.
+    #[cold]
+    pub fn too_large(&mut self, size: usize) {
+        let mut seq = self.first;
+        while seq != self.next {
+            let slot = self.ring.at(seq);
+            if slot.state == State::Flying && slot.end as usize > size {
+                slot.state = State::Lost;
+                self.flying -= 1;
+                self.mark_lost(seq);
+            }
+            seq = seq.wrapping_add(1);
+        }
+    }
+
+    fn mark_lost(&mut self, seq: u32) {
+        if self.lost == 0 || seq.wrapping_sub(self.lost_from) as i32 <= 0 {
+            self.lost_from = seq;
+        }
+        self.lost += 1;
+    }
+
     /// Looks at the timers.
     pub fn on_time(&mut self, now: u64, shared: &mut Shared) {
         if self.loss_at <= now {
-            self.find_losses(now, shared);
+            self.find_losses(now, shared, false);
         }
         if self.timeout_at(&shared.config) <= now {
             self.timeouts += 1;

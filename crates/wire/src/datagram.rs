@@ -28,6 +28,9 @@ pub const RECORD: usize = 14;
 pub const PART_HEADER: usize = 4;
 /// Most words at the end.
 pub const MAX_SACKS: usize = 16;
+/// The first `seq` in each direction: the numbers soon begin again at 0, so whoever can't bear that
+/// is found early.
+pub const FIRST_SEQ: u32 = u32::MAX - 255;
 /// Nanoseconds of one tick of `stamp` and `echo`, as a shift.
 pub const TICK_SHIFT: u32 = 6;
 

@@ -3,9 +3,14 @@
 pub mod bodies;
 pub mod constants;
 pub mod coverage;
+pub mod entries;
 pub mod entry;
+pub mod foreign;
+pub mod fortran;
 pub mod header;
 pub mod missing;
+pub mod other;
+pub mod other_header;
 pub mod predefined;
 
 /// Marks a generated file.

@@ -6,7 +6,8 @@
 use crate::body::check::{TAG_UB, out, wrong};
 use crate::generated::constants::*;
 use crate::object::attributes::{
-    Attribute, Attributes, Holder, Key, OnCopy, create_key, find_key, free_key, on_copy, on_delete,
+    Attribute, Attributes, DeleteFunction, Holder, Key, OnCopy, create_key, find_key, free_key,
+    on_copy, on_delete,
 };
 use crate::raise::{anywhere, on_comm, on_world};
 use crate::runtime::{Entered, World, enter};
@@ -230,10 +231,26 @@ unsafe fn create(
     keyval: *mut c_int,
     extra: *mut c_void,
 ) -> Result<()> {
-    out("keyval", keyval)?;
     // SAFETY: the caller's promise.
-    let (on_copy, on_delete) = unsafe { (on_copy(copy), on_delete(delete)) };
-    let key = Key { holder, on_copy, on_delete, extra: extra as usize };
+    let functions = unsafe { (on_copy(copy), on_delete(delete)) };
+    // SAFETY: as above.
+    unsafe { create_released(holder, functions, keyval, extra, None) }
+}
+
+/// Makes a key whose `extra` is handed to `release` when nothing uses the key any more. After an
+/// error it never is.
+///
+/// # Safety
+/// `keyval` is null or may be written.
+pub unsafe fn create_released(
+    holder: Holder,
+    (on_copy, on_delete): (OnCopy, Option<DeleteFunction>),
+    keyval: *mut c_int,
+    extra: *mut c_void,
+    release: Option<unsafe extern "C" fn(*mut c_void)>,
+) -> Result<()> {
+    out("keyval", keyval)?;
+    let key = Key { holder, on_copy, on_delete, extra: extra as usize, release };
     // SAFETY: checked above.
     unsafe { *keyval = create_key(key) };
     Ok(())

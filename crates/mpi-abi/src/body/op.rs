@@ -15,7 +15,10 @@ use hpvm_mpi::op::{Op, UserFunction, UserOp};
 use std::sync::Arc;
 
 /// Keeps an operation and stores its handle.
-unsafe fn create(
+///
+/// # Safety
+/// `op` is null or may be written.
+pub unsafe fn create(
     name: &'static str,
     function: Option<Arc<UserFunction>>,
     commute: c_int,

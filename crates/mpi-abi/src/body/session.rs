@@ -69,6 +69,12 @@ fn hand_over(
             unsafe { f(&mut handle, &mut code) };
             code
         }
+        Handler::Foreign(f) => {
+            let mut code = remember(error);
+            // SAFETY: the program's function for sessions, and no guard is held.
+            unsafe { f.run(session.0, &mut code) };
+            code
+        }
         _ => fatal(function, "a session", &error),
     }
 }

@@ -45,6 +45,17 @@ pub struct Key {
     pub on_delete: Option<DeleteFunction>,
     /// The program's own pointer, handed to both functions. An address, never dereferenced here.
     pub extra: usize,
+    /// Called with `extra` when the key is not used any more.
+    pub release: Option<unsafe extern "C" fn(*mut c_void)>,
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        if let Some(release) = self.release {
+            // SAFETY: who made the key gave this function for its pointer, to be called once.
+            unsafe { release(self.extra as *mut c_void) };
+        }
+    }
 }
 
 /// An attribute: its key outlives `MPI_Comm_free_keyval` while attributes refer to it.

@@ -3,6 +3,8 @@
 use super::table::{Kind, Table};
 use super::{bad_handle, too_many};
 use crate::generated::constants::*;
+use core::ffi::c_int;
+use hpvm_abi::extra::{ErrorCall, Holder};
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use std::sync::{Mutex, PoisonError};
@@ -21,6 +23,27 @@ pub enum Handler {
     Session(MPI_Session_errhandler_function),
     Window(MPI_Win_errhandler_function),
     File(MPI_File_errhandler_function),
+    /// A function of a program of another ABI.
+    Foreign(Foreign),
+}
+
+/// A function of a program of another ABI, called through one of the library for that ABI.
+#[derive(Clone, Copy, Debug)]
+pub struct Foreign {
+    pub holder: Holder,
+    pub call: ErrorCall,
+    pub state: usize,
+}
+
+impl Foreign {
+    /// Calls the function for the object of a handle.
+    ///
+    /// # Safety
+    /// The program's function for such objects may be called now: no guard is held.
+    pub unsafe fn run(&self, mut handle: usize, code: &mut c_int) {
+        // SAFETY: the library gave this function for such calls; both places live through it.
+        unsafe { (self.call)(self.state, &mut handle, code) };
+    }
 }
 
 /// A function of the program and the references to its handle: `MPI_Comm_get_errhandler` and its
@@ -48,6 +71,18 @@ impl Handler {
         }
     }
 
+    /// Whether the program made it for this kind of object.
+    pub fn is_for(self, holder: Holder) -> bool {
+        match self {
+            Handler::Comm(_) => holder == Holder::Comm,
+            Handler::Session(_) => holder == Holder::Session,
+            Handler::Window(_) => holder == Holder::Window,
+            Handler::File(_) => holder == Holder::File,
+            Handler::Foreign(f) => f.holder == holder,
+            Handler::Fatal | Handler::Abort | Handler::Return => false,
+        }
+    }
+
     /// Kind and address: the same for handlers that do the same.
     fn identity(self) -> (u8, usize) {
         match self {
@@ -58,6 +93,7 @@ impl Handler {
             Handler::Session(f) => (4, f.map_or(0, |f| f as usize)),
             Handler::Window(f) => (5, f.map_or(0, |f| f as usize)),
             Handler::File(f) => (6, f.map_or(0, |f| f as usize)),
+            Handler::Foreign(f) => (7 + f.holder as u8, f.state),
         }
     }
 }

@@ -4,9 +4,9 @@
 //! so that starting and completing one touches no other table. Requests that outlive an operation
 //! (persistent ones) or carry functions of the program (generalised ones) are objects here.
 
-use super::Objects;
 use crate::generated::constants::*;
 use core::ffi::{c_int, c_void};
+use hpvm_abi::request::{index_of_short, shorten};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::pt2pt::Mode;
@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use super::comm::CommObject;
 use crate::body::pt2pt::Partitioned;
+use crate::runtime::World;
 
 /// A request that is more than one operation of the engine.
 #[derive(Debug)]
@@ -122,19 +123,31 @@ pub fn handle(id: ReqId) -> MPI_Request {
     MPI_Request(id.number() as usize)
 }
 
-impl Objects {
+impl World {
+    /// The engine's request that a handle means, in its own or in its short form; it may turn out
+    /// stale when the engine is asked.
+    #[inline]
+    pub fn engine_request(&self, handle: MPI_Request) -> Option<ReqId> {
+        if handle.0 >> 32 != 0 {
+            return Some(ReqId::from_number(handle.0 as u64));
+        }
+        let live = self.process.requests().at(index_of_short(handle.0)?)?;
+        let same = shorten(live.number() as usize) == Some(handle.0 as u32);
+        same.then_some(live)
+    }
+
     /// Sorts a request handle. A plain id may turn out stale when the engine is asked.
     #[inline]
     pub fn name_request(&self, handle: MPI_Request) -> Result<Named> {
         match handle {
             MPI_REQUEST_NULL => Ok(Named::Null),
             SENT => Ok(Named::Sent),
-            MPI_Request(number) if number >> 32 != 0 => {
-                Ok(Named::Plain(ReqId::from_number(number as u64)))
-            }
-            MPI_Request(number) => match self.requests.get(number) {
-                Some(_) => Ok(Named::Object(number)),
-                None => Err(bad_request(handle)),
+            other => match self.engine_request(other) {
+                Some(id) => Ok(Named::Plain(id)),
+                None => match self.objects.requests.get(other.0) {
+                    Some(_) => Ok(Named::Object(other.0)),
+                    None => Err(bad_request(handle)),
+                },
             },
         }
     }

@@ -22,8 +22,9 @@ pub enum Kind {
     Message = 9,
     Window = 10,
     File = 11,
-    /// Numbers for requests of the engine, whose own ids are too long for an `int`.
-    RequestNumber = 12,
+    /// The short form of requests of the engine, whose own ids are too long for an `int`; no table
+    /// has this kind (`hpvm_abi::request`).
+    ShortRequest = hpvm_abi::request::SHORT_REQUEST,
     /// Handles of the tool interface.
     Control = 13,
     Performance = 14,

@@ -1,5 +1,7 @@
 //! Jobs of many processes on the virtual network: random collectives and random point-to-point
 //! traffic, checked against models. A failure names the seed that replays it.
+//!
+//! The runs in datagrams that get lost take HPVM_SEED=n (seed n alone) and HPVM_SEEDS=n (n seeds).
 
 mod calls;
 mod collectives;
@@ -78,5 +80,41 @@ fn many_processes_traffic() {
     for (seed, size) in [(5, 64), (6, 200)] {
         let config = Config { seed, ..Config::new(size) };
         run(config, |shared| traffic(shared, 30));
+    }
+}
+
+/// Seeds from `first` on, as many as are asked for.
+fn seeds(first: u64, default: u64) -> std::ops::Range<u64> {
+    let number = |name| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
+    match number("HPVM_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => first..first + number("HPVM_SEEDS").unwrap_or(default),
+    }
+}
+
+#[test]
+fn lost_datagrams_and_collectives() {
+    for seed in seeds(10_000, 150) {
+        let size = 1 + (seed % 9) as u32;
+        run(Config::lossy(size, seed), |shared| collectives(shared, 12));
+    }
+}
+
+#[test]
+fn lost_datagrams_and_traffic() {
+    for seed in seeds(20_000, 150) {
+        let size = 1 + (seed % 9) as u32;
+        run(Config::lossy(size, seed), |shared| traffic(shared, 24));
+    }
+}
+
+#[test]
+fn lost_datagrams_and_many_processes() {
+    for (seed, size) in [(1, 33), (2, 64)] {
+        run(Config::lossy(size, seed), |shared| {
+            let mut parts = collectives(shared, 6);
+            parts.extend(traffic(shared, 12));
+            parts
+        });
     }
 }

@@ -155,9 +155,9 @@ impl Lossy {
         let mut next = self.roads.next();
         for process in self.processes.iter_mut().filter(|p| p.alive) {
             let timer = process.hub.as_mut().and_then(Hub::deadline);
-            if process.stalled_until <= now
-                && process.hub.as_ref().is_some_and(|hub| hub.has_work(now))
-            {
+            let work = process.hub.as_ref().is_some_and(|hub| hub.has_work(now));
+            let unread = process.retired && !process.socket.is_empty();
+            if process.stalled_until <= now && (work || unread) {
                 // It is called again soon.
                 next = [next, Some(now + SOON)].into_iter().flatten().min();
             }

@@ -96,6 +96,12 @@ pub fn raise_by(function: &'static str, errhandler: MPI_Errhandler, result: Resu
             unsafe { f(&mut handle, &mut code) };
             code
         }
+        Ok(Handler::Foreign(f)) => {
+            let mut code = remember(error);
+            // SAFETY: the program's function for communicators, and no guard is held.
+            unsafe { f.run(MPI_COMM_NULL.0, &mut code) };
+            code
+        }
         Ok(_) => fatal(function, "", &error),
     }
 }

@@ -8,6 +8,7 @@ use crate::generated::constants::*;
 use crate::object::errhandler::{self, Handler};
 use crate::raise::{anywhere, fatal, on_comm, on_world, remember};
 use core::ffi::c_int;
+use hpvm_abi::extra::Holder;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use std::sync::{Mutex, PoisonError};
@@ -51,10 +52,10 @@ pub unsafe fn errhandler_free(errhandler: *mut MPI_Errhandler) -> c_int {
 }
 
 /// The handler of a handle, for one kind of object.
-fn find(handle: MPI_Errhandler, fits: impl Fn(Handler) -> bool, what: &str) -> Result<Handler> {
+fn find(handle: MPI_Errhandler, holder: Holder, what: &str) -> Result<Handler> {
     match errhandler::find(handle)? {
         handler @ (Handler::Fatal | Handler::Abort | Handler::Return) => Ok(handler),
-        handler if fits(handler) => Ok(handler),
+        handler if handler.is_for(holder) => Ok(handler),
         _ => {
             let text = format!("expected an error handler for a {what}, found one for others");
             Err(wrong(Class::Errhandler, text))
@@ -64,7 +65,7 @@ fn find(handle: MPI_Errhandler, fits: impl Fn(Handler) -> bool, what: &str) -> R
 
 /// The handler that communicators may have, by handle.
 pub fn find_for_comm(handle: MPI_Errhandler) -> Result<Handler> {
-    find(handle, |h| matches!(h, Handler::Comm(_)), "communicator")
+    find(handle, Holder::Comm, "communicator")
 }
 
 unsafe fn give(handler: Handler, place: *mut MPI_Errhandler) -> Result<()> {
@@ -92,7 +93,7 @@ pub unsafe fn comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandle
 
 pub unsafe fn session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) -> c_int {
     on_session("MPI_Session_set_errhandler", session, |w| {
-        let handler = find(errhandler, |h| matches!(h, Handler::Session(_)), "session")?;
+        let handler = find(errhandler, Holder::Session, "session")?;
         w.objects.session_mut(session)?.handler = handler;
         Ok(())
     })
@@ -131,7 +132,7 @@ fn check_file(file: MPI_File) -> Result<()> {
 pub unsafe fn file_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> c_int {
     anywhere("MPI_File_set_errhandler", || {
         check_file(file)?;
-        let handler = find(errhandler, |h| matches!(h, Handler::File(_)), "file")?;
+        let handler = find(errhandler, Holder::File, "file")?;
         *FILES.lock().unwrap_or_else(PoisonError::into_inner) = handler;
         Ok(())
     })
@@ -178,6 +179,8 @@ pub unsafe fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> c_int {
             // SAFETY: the program's function for communicators, and places that live through it.
             unsafe { f(&mut handle, &mut code) };
         }
+        // SAFETY: the program's function for communicators, and no guard is held.
+        Handler::Foreign(f) => unsafe { f.run(comm.0, &mut errorcode.clone()) },
         _ => end(NAME, &name, errorcode),
     }
     MPI_SUCCESS
@@ -200,6 +203,8 @@ pub unsafe fn session_call_errhandler(session: MPI_Session, errorcode: c_int) ->
             // SAFETY: the program's function for sessions, and places that live through it.
             unsafe { f(&mut handle, &mut code) };
         }
+        // SAFETY: the program's function for sessions, and no guard is held.
+        Some(Handler::Foreign(f)) => unsafe { f.run(session.0, &mut errorcode.clone()) },
         Some(_) => end(NAME, "a session", errorcode),
     }
     MPI_SUCCESS
@@ -220,6 +225,12 @@ pub fn raise_file(function: &'static str, error: Error) -> c_int {
             unsafe { f(&mut handle, &mut code) };
             code
         }
+        Handler::Foreign(f) => {
+            let mut code = remember(error);
+            // SAFETY: the program's function for files, and no guard is held.
+            unsafe { f.run(MPI_FILE_NULL.0, &mut code) };
+            code
+        }
         _ => fatal(function, "MPI_FILE_NULL", &error),
     }
 }
@@ -238,6 +249,8 @@ pub unsafe fn file_call_errhandler(file: MPI_File, errorcode: c_int) -> c_int {
             // SAFETY: the program's function for files, and places that live through it.
             unsafe { f(&mut handle, &mut code) };
         }
+        // SAFETY: the program's function for files, and no guard is held.
+        Handler::Foreign(f) => unsafe { f.run(file.0, &mut errorcode.clone()) },
         _ => end(NAME, "MPI_FILE_NULL", errorcode),
     }
     MPI_SUCCESS

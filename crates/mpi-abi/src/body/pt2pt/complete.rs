@@ -89,7 +89,7 @@ pub(super) fn look(w: &World, request: MPI_Request) -> Result<Look> {
         Some(_) => Ok(Look::Pending),
         None => Err(bad_request(request)),
     };
-    match w.objects.name_request(request)? {
+    match w.name_request(request)? {
         Named::Null => Ok(Look::Idle),
         Named::Sent => Ok(Look::Done),
         Named::Plain(id) => plain(id),
@@ -156,7 +156,7 @@ impl End {
 unsafe fn conclude(w: &mut Entered, place: *mut MPI_Request) -> Result<End> {
     // SAFETY: the caller's promise.
     let request = unsafe { *place };
-    match w.objects.name_request(request)? {
+    match w.name_request(request)? {
         Named::Null => Ok(End::idle()),
         Named::Sent => {
             // SAFETY: the caller's promise.
@@ -371,14 +371,13 @@ unsafe fn conclude_clean(
     let request = unsafe { *place };
     let found = match request {
         SENT => Status::EMPTY,
-        MPI_Request(number) if number >> 32 != 0 => {
-            let id = ReqId::from_number(number as u64);
-            match w.process.requests_mut().take_clean(id) {
+        other => match w.engine_request(other) {
+            Some(id) => match w.process.requests_mut().take_clean(id) {
                 Some(found) => found,
                 None => return false,
-            }
-        }
-        _ => return false,
+            },
+            None => return false,
+        },
     };
     // SAFETY: the caller's promise.
     unsafe {

@@ -36,7 +36,7 @@ pub unsafe fn grequest_start(
 /// May be called by a thread other than those that wait.
 pub unsafe fn grequest_complete(request: MPI_Request) -> c_int {
     on_requests("MPI_Grequest_complete", |w| {
-        let object = match w.objects.name_request(request)? {
+        let object = match w.name_request(request)? {
             Named::Object(n) => w.objects.requests.get(n),
             _ => None,
         };

@@ -17,7 +17,7 @@ fn peek(w: &mut Entered, request: MPI_Request) -> Result<End> {
     }
     let outcome =
         |w: &World, id: ReqId| w.process.requests().get(id).map_or(Status::EMPTY, |r| r.status);
-    let status = match w.objects.name_request(request)? {
+    let status = match w.name_request(request)? {
         Named::Null => return Ok(End::idle()),
         Named::Sent => Status::EMPTY,
         Named::Plain(id) => outcome(w, id),

@@ -401,7 +401,7 @@ impl Partitioned {
 
 /// The partitioned request of a handle, and the process.
 fn open(w: &mut Entered, request: MPI_Request) -> Result<(&mut Partitioned, &mut Process<Joint>)> {
-    if w.objects.name_request(request)? == Named::Null {
+    if w.name_request(request)? == Named::Null {
         return Err(wrong(Class::Request, "the request is null"));
     }
     let World { objects, process, .. } = &mut **w;
@@ -485,7 +485,7 @@ pub unsafe fn parrived(request: MPI_Request, partition: c_int, flag: *mut c_int)
     on_world("MPI_Parrived", |w| {
         out("flag", flag)?;
         w.turn()?;
-        let arrived = match w.objects.name_request(request)? {
+        let arrived = match w.name_request(request)? {
             // A null request counts as complete (section 4.2.2).
             Named::Null => true,
             _ => {

@@ -42,7 +42,7 @@ pub unsafe fn request_free(request: *mut MPI_Request) -> c_int {
         out("request", request)?;
         // SAFETY: checked above.
         let handle = unsafe { *request };
-        let freed = match w.objects.name_request(handle)? {
+        let freed = match w.name_request(handle)? {
             Named::Null => return Err(wrong(Class::Request, "the request is null").into()),
             Named::Sent => Ok(()),
             Named::Plain(id) => {
@@ -53,7 +53,7 @@ pub unsafe fn request_free(request: *mut MPI_Request) -> c_int {
             Named::Object(n) => free_object(w, n),
         };
         // A function of the program may have failed although the request is gone.
-        if freed.is_ok() || w.objects.name_request(handle).is_err() {
+        if freed.is_ok() || w.name_request(handle).is_err() {
             // SAFETY: checked above.
             unsafe { *request = MPI_REQUEST_NULL };
         }
@@ -66,7 +66,7 @@ pub unsafe fn cancel(request: *mut MPI_Request) -> c_int {
         out("request", request)?;
         // SAFETY: checked above.
         let handle = unsafe { *request };
-        let target = match w.objects.name_request(handle)? {
+        let target = match w.name_request(handle)? {
             Named::Null => return Err(wrong(Class::Request, "the request is null").into()),
             Named::Sent => return Ok(()),
             Named::Plain(id) => id,

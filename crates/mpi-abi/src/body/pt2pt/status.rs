@@ -1,7 +1,4 @@
 //! Statuses (sections 3.2.5 and 5.1.11): how the engine's status lies in `MPI_Status`.
-//!
-//! Of the five internal words the first two hold the number of bytes, the third whether the
-//! operation was cancelled.
 
 use crate::args::CountOut;
 use crate::body::check::{out, wrong};
@@ -23,24 +20,17 @@ pub unsafe fn store(place: *mut MPI_Status, status: &Status) {
     unsafe {
         (*place).MPI_SOURCE = status.source;
         (*place).MPI_TAG = status.tag;
-        (*place).MPI_internal = [
-            status.bytes as c_int,
-            (status.bytes >> 32) as c_int,
-            c_int::from(status.cancelled),
-            0,
-            0,
-        ];
+        (*place).set_outcome(status.bytes, status.cancelled);
     }
 }
 
 /// The status that `store` stored.
 pub fn load(status: &MPI_Status) -> Status {
-    let [low, high, cancelled, ..] = status.MPI_internal;
     Status {
         source: status.MPI_SOURCE,
         tag: status.MPI_TAG,
-        bytes: u64::from(low as u32) | u64::from(high as u32) << 32,
-        cancelled: cancelled != 0,
+        bytes: status.bytes(),
+        cancelled: status.cancelled(),
     }
 }
 

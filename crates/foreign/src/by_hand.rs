@@ -1,0 +1,423 @@
+//! Functions whose translation does not follow from the kinds of their arguments: functions of the
+//! program, which get handles of its ABI, and attributes, some of which are numbers.
+//!
+//! A function of the program without state of its own is the state of one of ours. Others are kept
+//! in a box that lives as long as their object.
+//!
+//! Safety of every public function here: the caller keeps the promises of the MPI standard about
+//! its arguments, in the form of its own ABI.
+#![allow(clippy::missing_safety_doc)]
+
+use crate::numbers::{error_in, error_out, keyval_in, rank_out, to_foreign};
+use crate::place::Place;
+use crate::status::{status_in, status_out};
+use crate::{Abi, entries};
+use core::ffi::{c_char, c_int, c_void};
+use core::mem::{MaybeUninit, transmute};
+use core::ptr::null_mut;
+use hpvm_abi::constants::*;
+use hpvm_abi::extra::{ErrorCall, Holder, Reduction};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+pub use crate::contents::{type_get_contents, type_get_contents_c};
+
+type Narrow<A> =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut <A as Abi>::Datatype);
+type Wide<A> =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut MPI_Count, *mut <A as Abi>::Datatype);
+
+/// Calls a reduction of the program, as often as its `int` needs.
+unsafe extern "C" fn reduce<A: Abi>(
+    state: usize,
+    mut invec: *mut c_void,
+    mut inoutvec: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+) {
+    // SAFETY: `op_create` gave the address of such a function.
+    let function = unsafe { transmute::<usize, Narrow<A>>(state) };
+    let mut left = count;
+    while left > 0 {
+        let piece = left.min(MPI_Count::from(c_int::MAX));
+        let (mut len, mut own) = (piece as c_int, A::datatype_out(datatype));
+        // SAFETY: the buffers hold `count` elements.
+        unsafe { function(invec, inoutvec, &mut len, &mut own) };
+        left -= piece;
+        if left > 0 {
+            let (mut lb, mut extent) = (0, 0);
+            // SAFETY: the places are local variables; the elements are within the buffers.
+            unsafe {
+                (entries().standard.MPI_Type_get_extent)(datatype, &mut lb, &mut extent);
+                invec = invec.byte_offset(extent * piece as isize);
+                inoutvec = inoutvec.byte_offset(extent * piece as isize);
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn reduce_c<A: Abi>(
+    state: usize,
+    invec: *mut c_void,
+    inoutvec: *mut c_void,
+    mut count: MPI_Count,
+    datatype: MPI_Datatype,
+) {
+    let mut own = A::datatype_out(datatype);
+    // SAFETY: `op_create_c` gave the address of such a function; the buffers hold `count` elements.
+    unsafe { transmute::<usize, Wide<A>>(state)(invec, inoutvec, &mut count, &mut own) };
+}
+
+unsafe fn create_op<A: Abi>(
+    call: Reduction,
+    function: *const c_void,
+    commute: c_int,
+    op: *mut A::Op,
+) -> c_int {
+    let mut own = Place::new(op);
+    // SAFETY: the caller's promises; a null function is for the engine to refuse.
+    unsafe {
+        let code = match function.is_null() {
+            true => (entries().standard.MPI_Op_create)(None, commute, own.place()),
+            false => (entries().extra.op_create)(call, function.addr(), commute, own.place()),
+        };
+        own.give(A::op_out);
+        error_out::<A>(code)
+    }
+}
+
+/// `MPI_Op_create`.
+pub unsafe fn op_create<A: Abi>(user_fn: *const c_void, commute: c_int, op: *mut A::Op) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe { create_op::<A>(reduce::<A>, user_fn, commute, op) }
+}
+
+/// `MPI_Op_create_c`.
+pub unsafe fn op_create_c<A: Abi>(user_fn: *const c_void, commute: c_int, op: *mut A::Op) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe { create_op::<A>(reduce_c::<A>, user_fn, commute, op) }
+}
+
+macro_rules! error_handlers {
+    ($($create:ident $call:ident $holder:ident $handle:ident $type:ident $out:ident;)*) => {$(
+        unsafe extern "C" fn $call<A: Abi>(state: usize, handle: *mut usize, code: *mut c_int) {
+            type Function<A> = unsafe extern "C" fn(*mut <A as Abi>::$handle, *mut c_int, ...);
+            // SAFETY: the state is the address of such a function; the engine's places are valid.
+            unsafe {
+                let mut own = A::$out($type(*handle));
+                let mut number = error_out::<A>(*code);
+                transmute::<usize, Function<A>>(state)(&mut own, &mut number);
+                *code = error_in::<A>(number);
+            }
+        }
+
+        #[doc = concat!("`MPI_", stringify!($handle), "_create_errhandler`.")]
+        pub unsafe fn $create<A: Abi>(
+            function: *const c_void,
+            errhandler: *mut A::Errhandler,
+        ) -> c_int {
+            // SAFETY: the caller's promises.
+            unsafe { create_errhandler::<A>(Holder::$holder, $call::<A>, function, errhandler) }
+        }
+    )*};
+}
+
+error_handlers! {
+    comm_create_errhandler error_on_comm Comm Comm MPI_Comm comm_out;
+    win_create_errhandler error_on_win Window Win MPI_Win win_out;
+    file_create_errhandler error_on_file File File MPI_File file_out;
+    session_create_errhandler error_on_session Session Session MPI_Session session_out;
+}
+
+unsafe fn create_errhandler<A: Abi>(
+    holder: Holder,
+    call: ErrorCall,
+    function: *const c_void,
+    errhandler: *mut A::Errhandler,
+) -> c_int {
+    let mut own = Place::new(errhandler);
+    // SAFETY: the caller's promises; a null function is for the engine to refuse.
+    unsafe {
+        let code = match function.is_null() {
+            true => (entries().standard.MPI_Comm_create_errhandler)(None, own.place()),
+            false => {
+                (entries().extra.errhandler_create)(holder, call, function.addr(), own.place())
+            }
+        };
+        own.give(A::errhandler_out);
+        error_out::<A>(code)
+    }
+}
+
+/// What a program gave with an attribute key.
+struct Key {
+    copy: usize,
+    delete: usize,
+    extra: *mut c_void,
+}
+
+unsafe extern "C" fn release_key(key: *mut c_void) {
+    // SAFETY: the engine hands back what `create_keyval` made, once.
+    drop(unsafe { Box::from_raw(key.cast::<Key>()) });
+}
+
+macro_rules! attributes {
+    ($($holder:ident $handle:ident $type:ident $out:ident $in:ident:
+       $create:ident $copy:ident $delete:ident $get:ident $standard:ident;)*) => {$(
+        unsafe extern "C" fn $copy<A: Abi>(
+            handle: usize,
+            keyval: c_int,
+            key: *mut c_void,
+            value: *mut c_void,
+            new: *mut c_void,
+            flag: *mut c_int,
+        ) -> c_int {
+            type Function<A> = unsafe extern "C" fn(
+                <A as Abi>::$handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int,
+            ) -> c_int;
+            // SAFETY: the key is the box of `create_keyval`, with the address of such a function.
+            unsafe {
+                let key = &*key.cast::<Key>();
+                let function = transmute::<usize, Function<A>>(key.copy);
+                error_in::<A>(function(A::$out($type(handle)), keyval, key.extra, value, new, flag))
+            }
+        }
+
+        unsafe extern "C" fn $delete<A: Abi>(
+            handle: usize,
+            keyval: c_int,
+            value: *mut c_void,
+            key: *mut c_void,
+        ) -> c_int {
+            type Function<A> = unsafe extern "C" fn(
+                <A as Abi>::$handle, c_int, *mut c_void, *mut c_void,
+            ) -> c_int;
+            // SAFETY: as for the copy function.
+            unsafe {
+                let key = &*key.cast::<Key>();
+                let function = transmute::<usize, Function<A>>(key.delete);
+                error_in::<A>(function(A::$out($type(handle)), keyval, value, key.extra))
+            }
+        }
+
+        #[doc = concat!("`MPI_", stringify!($handle), "_create_keyval` or the like.")]
+        pub unsafe fn $create<A: Abi>(
+            copy: *const c_void,
+            delete: *const c_void,
+            keyval: *mut c_int,
+            extra_state: *mut c_void,
+        ) -> c_int {
+            let ours = ($copy::<A> as *const c_void, $delete::<A> as *const c_void);
+            // SAFETY: the caller's promises.
+            unsafe {
+                create_keyval::<A>(Holder::$holder, (copy, delete), ours, keyval, extra_state)
+            }
+        }
+
+        #[doc = concat!("`", stringify!($standard), "`.")]
+        pub unsafe fn $get<A: Abi>(
+            object: A::$handle,
+            keyval: c_int,
+            attribute_val: *mut c_void,
+            flag: *mut c_int,
+        ) -> c_int {
+            let key = keyval_in::<A>(keyval);
+            // SAFETY: the caller's promises.
+            unsafe {
+                let code =
+                    (entries().standard.$standard)(A::$in(object), key, attribute_val, flag);
+                if code == MPI_SUCCESS && *flag != 0 && key < FIRST_KEY {
+                    predefined_out::<A>(key, attribute_val.cast());
+                }
+                error_out::<A>(code)
+            }
+        }
+    )*};
+}
+
+attributes! {
+    Comm Comm MPI_Comm comm_out comm_in: comm_create_keyval copy_on_comm delete_on_comm
+        comm_get_attr MPI_Comm_get_attr;
+    Datatype Datatype MPI_Datatype datatype_out datatype_in: type_create_keyval copy_on_type
+        delete_on_type type_get_attr MPI_Type_get_attr;
+    Window Win MPI_Win win_out win_in: win_create_keyval copy_on_win delete_on_win
+        win_get_attr MPI_Win_get_attr;
+}
+
+/// The standard ABI's predefined keys lie below.
+const FIRST_KEY: c_int = 0x1000;
+
+/// `MPI_Keyval_create`.
+pub unsafe fn keyval_create<A: Abi>(
+    copy_fn: *const c_void,
+    delete_fn: *const c_void,
+    keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe { comm_create_keyval::<A>(copy_fn, delete_fn, keyval, extra_state) }
+}
+
+/// `MPI_Attr_get`.
+pub unsafe fn attr_get<A: Abi>(
+    comm: A::Comm,
+    keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe { comm_get_attr::<A>(comm, keyval, attribute_val, flag) }
+}
+
+/// Makes a key: predefined functions of the ABI become those of the standard, others are called
+/// through `ours`.
+unsafe fn create_keyval<A: Abi>(
+    holder: Holder,
+    (copy, delete): (*const c_void, *const c_void),
+    ours: (*const c_void, *const c_void),
+    keyval: *mut c_int,
+    extra: *mut c_void,
+) -> c_int {
+    let (copy, delete) = (A::copy_function(copy), A::delete_function(delete));
+    let key = Box::new(Key { copy: copy.addr(), delete: delete.addr(), extra });
+    let key = Box::into_raw(key).cast();
+    let predefined = |function: *const c_void| function.addr() <= 1;
+    let copy = if predefined(copy) { copy } else { ours.0 };
+    let delete = if predefined(delete) { delete } else { ours.1 };
+    // SAFETY: null, the standard's numbers for predefined functions, or ours, which have these
+    // signatures up to the handle, a word. The engine takes over the box unless it fails.
+    unsafe {
+        let copy = transmute::<*const c_void, MPI_Comm_copy_attr_function>(copy);
+        let delete = transmute::<*const c_void, MPI_Comm_delete_attr_function>(delete);
+        let create = entries().extra.keyval_create;
+        let code = create(holder, copy, delete, release_key, keyval, key);
+        if code != MPI_SUCCESS {
+            release_key(key);
+        }
+        error_out::<A>(code)
+    }
+}
+
+/// Replaces the value of a predefined attribute, the address of a number, where numbers differ.
+unsafe fn predefined_out<A: Abi>(key: c_int, place: *mut *const c_int) {
+    // SAFETY: the engine has just stored the address of such a number.
+    let own = || unsafe { **place };
+    let value = match key {
+        MPI_HOST | MPI_IO => rank_out::<A>(own()),
+        MPI_LASTUSEDCODE => error_out::<A>(own()),
+        MPI_WIN_CREATE_FLAVOR => to_foreign(A::WIN_FLAVOR, own()),
+        MPI_WIN_MODEL => to_foreign(A::WIN_MODEL, own()),
+        _ => return,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { *place = cell(value) };
+}
+
+/// A number that lies somewhere for good; there are as many as there are different values.
+fn cell(value: c_int) -> *const c_int {
+    static CELLS: Mutex<BTreeMap<c_int, &'static c_int>> = Mutex::new(BTreeMap::new());
+    let mut cells = CELLS.lock().unwrap_or_else(PoisonError::into_inner);
+    *cells.entry(value).or_insert_with(|| Box::leak(Box::new(value)))
+}
+
+/// A generalised request of the program.
+struct Generalised {
+    query: usize,
+    free: usize,
+    cancel: usize,
+    extra: *mut c_void,
+}
+
+unsafe extern "C" fn query<A: Abi>(state: *mut c_void, status: *mut MPI_Status) -> c_int {
+    type Function<A> = unsafe extern "C" fn(*mut c_void, *mut <A as Abi>::Status) -> c_int;
+    let mut own = MaybeUninit::<A::Status>::zeroed();
+    // SAFETY: the state is the box of `grequest_start` and lives until `free`; the engine's status
+    // is valid; a status consists of numbers, for which zero is a value.
+    unsafe {
+        let functions = &*state.cast::<Generalised>();
+        status_out::<A>(&*status, own.as_mut_ptr());
+        let function = transmute::<usize, Function<A>>(functions.query);
+        let code = function(functions.extra, own.as_mut_ptr());
+        let error = (*status).MPI_ERROR;
+        *status = MPI_Status { MPI_ERROR: error, ..status_in::<A>(own.assume_init_ref()) };
+        error_in::<A>(code)
+    }
+}
+
+unsafe extern "C" fn free<A: Abi>(state: *mut c_void) -> c_int {
+    type Function = unsafe extern "C" fn(*mut c_void) -> c_int;
+    // SAFETY: the engine frees a request once, and does not use the state after it.
+    let functions = unsafe { Box::from_raw(state.cast::<Generalised>()) };
+    if functions.free == 0 {
+        return MPI_SUCCESS;
+    }
+    // SAFETY: the program gave the address of such a function.
+    error_in::<A>(unsafe { transmute::<usize, Function>(functions.free)(functions.extra) })
+}
+
+unsafe extern "C" fn cancel<A: Abi>(state: *mut c_void, complete: c_int) -> c_int {
+    type Function = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+    // SAFETY: as in `query`.
+    error_in::<A>(unsafe {
+        let functions = &*state.cast::<Generalised>();
+        transmute::<usize, Function>(functions.cancel)(functions.extra, complete)
+    })
+}
+
+/// `MPI_Grequest_start`.
+pub unsafe fn grequest_start<A: Abi>(
+    query_fn: *const c_void,
+    free_fn: *const c_void,
+    cancel_fn: *const c_void,
+    extra_state: *mut c_void,
+    request: *mut A::Request,
+) -> c_int {
+    let functions = Generalised {
+        query: query_fn.addr(),
+        free: free_fn.addr(),
+        cancel: cancel_fn.addr(),
+        extra: extra_state,
+    };
+    let state = Box::into_raw(Box::new(functions));
+    let mut own = Place::new(request);
+    let query: MPI_Grequest_query_function =
+        if query_fn.is_null() { None } else { Some(query::<A>) };
+    let cancel: MPI_Grequest_cancel_function =
+        if cancel_fn.is_null() { None } else { Some(cancel::<A>) };
+    // SAFETY: the caller's promises; the engine takes over the state unless it fails.
+    unsafe {
+        let start = entries().standard.MPI_Grequest_start;
+        let code = start(query, Some(free::<A>), cancel, state.cast(), own.place());
+        if code != MPI_SUCCESS {
+            drop(Box::from_raw(state));
+        }
+        own.give(A::request_out);
+        error_out::<A>(code)
+    }
+}
+
+/// `MPI_Register_datarep`. This version has no files, so the functions are never called.
+pub unsafe fn register_datarep<A: Abi>(
+    datarep: *const c_char,
+    _read: *const c_void,
+    _write: *const c_void,
+    _extent: *const c_void,
+    _extra_state: *mut c_void,
+) -> c_int {
+    let register = entries().standard.MPI_Register_datarep;
+    // SAFETY: the caller's promises.
+    error_out::<A>(unsafe { register(datarep, None, None, None, null_mut()) })
+}
+
+/// `MPI_Register_datarep_c`, likewise.
+pub unsafe fn register_datarep_c<A: Abi>(
+    datarep: *const c_char,
+    _read: *const c_void,
+    _write: *const c_void,
+    _extent: *const c_void,
+    _extra_state: *mut c_void,
+) -> c_int {
+    let register = entries().standard.MPI_Register_datarep_c;
+    // SAFETY: the caller's promises.
+    error_out::<A>(unsafe { register(datarep, None, None, None, null_mut()) })
+}

@@ -1,0 +1,77 @@
+//! Texts that the engine writes to buffers whose length the ABI prescribes.
+
+use core::ffi::{c_char, c_int};
+use core::ptr::null_mut;
+
+/// Room for the longest text of the standard ABI (`MPI_MAX_LIBRARY_VERSION_STRING`).
+const LONGEST: usize = 8192;
+
+/// A buffer of the program for a text, which has room for `limit` bytes with the last zero, where
+/// the engine may write `standard` bytes.
+pub struct Text {
+    user: *mut c_char,
+    limit: usize,
+    own: [u8; LONGEST],
+}
+
+impl Text {
+    /// Null is allowed and handed on.
+    #[inline(always)]
+    pub fn new(user: *mut c_char, limit: c_int) -> Text {
+        Text { user, limit: usize::try_from(limit).unwrap_or(1), own: [0; LONGEST] }
+    }
+
+    pub fn place(&mut self) -> *mut c_char {
+        if self.user.is_null() { null_mut() } else { self.own.as_mut_ptr().cast() }
+    }
+
+    /// Hands over as much as fits, and corrects the length that the engine stored at `length`.
+    ///
+    /// # Safety
+    /// The program's buffer has `limit` bytes; `length` is null or may be written. The call
+    /// succeeded.
+    pub unsafe fn give(self, length: *mut c_int) {
+        if self.user.is_null() {
+            return;
+        }
+        let found = self.own.iter().position(|byte| *byte == 0).unwrap_or(LONGEST - 1);
+        let len = cut(&self.own[..found], self.limit.saturating_sub(1));
+        // SAFETY: `len < limit`, and the caller vouches for the buffer.
+        unsafe {
+            self.user.copy_from_nonoverlapping(self.own.as_ptr().cast(), len);
+            *self.user.add(len) = 0;
+        }
+        if !length.is_null() {
+            // SAFETY: not null, and the caller vouches for it.
+            unsafe { *length = len as c_int };
+        }
+    }
+}
+
+/// The length of `text` within `limit` bytes that does not split a character.
+fn cut(text: &[u8], limit: usize) -> usize {
+    if text.len() <= limit {
+        return text.len();
+    }
+    (0..=limit).rev().find(|i| text[*i] & 0xc0 != 0x80).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!(cut(b"hello", 9), 5);
+        assert_eq!(cut(b"hello", 3), 3);
+        assert_eq!(cut("aüb".as_bytes(), 2), 1);
+        let (mut buffer, mut length) = ([7 as c_char; 8], 99);
+        let mut text = Text::new(buffer.as_mut_ptr(), 4);
+        // SAFETY: the buffer is longer than the limit, and the place has more room than is used.
+        unsafe {
+            text.place().copy_from_nonoverlapping(c"hello".as_ptr(), 6);
+            text.give(&mut length);
+        }
+        assert_eq!((&buffer[..5], length), (&b"hel\0\x07".map(|b| b as c_char)[..], 3));
+    }
+}

@@ -1,0 +1,213 @@
+//! Functions of a Fortran program that the engine calls: reductions, error handlers, generalised
+//! requests. They get the addresses of integers.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::mem::{MaybeUninit, transmute};
+use core::ptr::null;
+
+use hpvm_abi::constants::*;
+use hpvm_abi::extra::{ErrorCall, Holder};
+use hpvm_foreign::entries;
+use hpvm_foreign::numbers::{error_in, error_out};
+use hpvm_foreign::status::{status_in, status_out};
+
+use crate::Fortran;
+use crate::handle::Handle;
+
+type User = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut c_int);
+
+/// Calls a reduction of the program, as often as its INTEGER needs.
+unsafe extern "C" fn reduce<F: Fortran>(
+    state: usize,
+    mut invec: *mut c_void,
+    mut inoutvec: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+) {
+    // SAFETY: `op_create` gave the address of such a function.
+    let function = unsafe { transmute::<usize, User>(state) };
+    let mut left = count;
+    while left > 0 {
+        let piece = left.min(MPI_Count::from(c_int::MAX));
+        let (mut len, mut own) = (piece as c_int, F::datatype_toint(F::datatype_out(datatype)));
+        // SAFETY: the buffers hold `count` elements.
+        unsafe { function(invec, inoutvec, &mut len, &mut own) };
+        left -= piece;
+        if left > 0 {
+            let (mut lb, mut extent) = (0, 0);
+            // SAFETY: the places are local variables; the elements are within the buffers.
+            unsafe {
+                (entries().standard.MPI_Type_get_extent)(datatype, &mut lb, &mut extent);
+                invec = invec.byte_offset(extent * piece as isize);
+                inoutvec = inoutvec.byte_offset(extent * piece as isize);
+            }
+        }
+    }
+}
+
+/// `MPI_OP_CREATE`.
+pub unsafe fn op_create<F: Fortran>(
+    function: *const c_void,
+    commute: *const c_int,
+    op: *mut c_int,
+    ierror: *mut c_int,
+) {
+    // SAFETY: the program's promises, here and below in this file.
+    unsafe {
+        let mut own = MPI_OP_NULL;
+        let create = entries().extra.op_create;
+        let code = create(reduce::<F>, function.addr(), *commute, &mut own);
+        if code == MPI_SUCCESS {
+            *op = F::op_toint(F::op_out(own));
+        }
+        *ierror = error_out::<F>(code);
+    }
+}
+
+macro_rules! error_handlers {
+    ($($create:ident $call:ident $holder:ident $type:ident $out:ident $toint:ident;)*) => {$(
+        unsafe extern "C" fn $call<F: Fortran>(state: usize, handle: *mut usize, code: *mut c_int) {
+            type Function = unsafe extern "C" fn(*mut c_int, *mut c_int);
+            // SAFETY: the state is the address of such a function; the engine's places are valid.
+            unsafe {
+                let mut own = F::$toint(F::$out($type(*handle)));
+                let mut number = error_out::<F>(*code);
+                transmute::<usize, Function>(state)(&mut own, &mut number);
+                *code = error_in::<F>(number);
+            }
+        }
+
+        #[doc = concat!("`MPI_", stringify!($create), "`.")]
+        pub unsafe fn $create<F: Fortran>(
+            function: *const c_void,
+            errhandler: *mut c_int,
+            ierror: *mut c_int,
+        ) {
+            // SAFETY: the program's promises.
+            unsafe { create::<F>(Holder::$holder, $call::<F>, function, errhandler, ierror) }
+        }
+    )*};
+}
+
+error_handlers! {
+    comm_create_errhandler error_on_comm Comm MPI_Comm comm_out comm_toint;
+    win_create_errhandler error_on_win Window MPI_Win win_out win_toint;
+    file_create_errhandler error_on_file File MPI_File file_out file_toint;
+    session_create_errhandler error_on_session Session MPI_Session session_out session_toint;
+}
+
+unsafe fn create<F: Fortran>(
+    holder: Holder,
+    call: ErrorCall,
+    function: *const c_void,
+    errhandler: *mut c_int,
+    ierror: *mut c_int,
+) {
+    // SAFETY: the program's promises.
+    unsafe {
+        let mut own = MPI_ERRHANDLER_NULL;
+        let code = (entries().extra.errhandler_create)(holder, call, function.addr(), &mut own);
+        if code == MPI_SUCCESS {
+            *errhandler = F::errhandler_toint(F::errhandler_out(own));
+        }
+        *ierror = error_out::<F>(code);
+    }
+}
+
+/// A generalised request of the program.
+struct Generalised {
+    query: usize,
+    free: usize,
+    cancel: usize,
+    extra: MPI_Aint,
+}
+
+unsafe extern "C" fn query<F: Fortran>(state: *mut c_void, status: *mut MPI_Status) -> c_int {
+    type Function = unsafe extern "C" fn(*const MPI_Aint, *mut c_int, *mut c_int);
+    let mut own = MaybeUninit::<F::Status>::zeroed();
+    // SAFETY: the state is the box of `grequest_start` and lives until `free`; the engine's status
+    // is valid; a status consists of numbers, for which zero is a value.
+    unsafe {
+        let functions = &*state.cast::<Generalised>();
+        status_out::<F>(&*status, own.as_mut_ptr());
+        let (function, mut code) = (transmute::<usize, Function>(functions.query), 0);
+        function(&functions.extra, own.as_mut_ptr().cast(), &mut code);
+        let error = (*status).MPI_ERROR;
+        *status = MPI_Status { MPI_ERROR: error, ..status_in::<F>(own.assume_init_ref()) };
+        error_in::<F>(code)
+    }
+}
+
+unsafe extern "C" fn free<F: Fortran>(state: *mut c_void) -> c_int {
+    type Function = unsafe extern "C" fn(*const MPI_Aint, *mut c_int);
+    // SAFETY: the engine frees a request once, and does not use the state after it.
+    let functions = unsafe { Box::from_raw(state.cast::<Generalised>()) };
+    let mut code = 0;
+    // SAFETY: the program gave the address of such a function.
+    unsafe { transmute::<usize, Function>(functions.free)(&functions.extra, &mut code) };
+    error_in::<F>(code)
+}
+
+unsafe extern "C" fn cancel<F: Fortran>(state: *mut c_void, complete: c_int) -> c_int {
+    type Function = unsafe extern "C" fn(*const MPI_Aint, *const c_int, *mut c_int);
+    let mut code = 0;
+    // SAFETY: as in `query`.
+    unsafe {
+        let functions = &*state.cast::<Generalised>();
+        let function = transmute::<usize, Function>(functions.cancel);
+        function(&functions.extra, &complete, &mut code);
+    }
+    error_in::<F>(code)
+}
+
+/// `MPI_GREQUEST_START`.
+pub unsafe fn grequest_start<F: Fortran>(
+    query_fn: *const c_void,
+    free_fn: *const c_void,
+    cancel_fn: *const c_void,
+    extra_state: *const MPI_Aint,
+    request: *mut c_int,
+    ierror: *mut c_int,
+) {
+    // SAFETY: the program's promises; the engine takes over the state unless it fails.
+    unsafe {
+        let state = Box::into_raw(Box::new(Generalised {
+            query: query_fn.addr(),
+            free: free_fn.addr(),
+            cancel: cancel_fn.addr(),
+            extra: extra_state.read_unaligned(),
+        }));
+        let mut own = MPI_REQUEST_NULL;
+        let start = entries().standard.MPI_Grequest_start;
+        let calls = (Some(query::<F> as _), Some(free::<F> as _), Some(cancel::<F> as _));
+        let code = start(calls.0, calls.1, calls.2, state.cast(), &mut own);
+        match code {
+            MPI_SUCCESS => {
+                let mut place = Handle::new(request, F::request_fromint, F::request_toint);
+                *place.place() = F::request_out(own);
+                place.give(F::request_toint);
+            }
+            _ => drop(Box::from_raw(state)),
+        }
+        *ierror = error_out::<F>(code);
+    }
+}
+
+/// `MPI_REGISTER_DATAREP`. This version has no files, so the functions are never called.
+pub unsafe fn register_datarep<F: Fortran>(
+    datarep: *const c_char,
+    _read: *const c_void,
+    _write: *const c_void,
+    _extent: *const c_void,
+    _extra_state: *const MPI_Aint,
+    ierror: *mut c_int,
+    len: usize,
+) {
+    let register = hpvm_foreign::by_hand::register_datarep::<F>;
+    // SAFETY: the program's promises.
+    unsafe {
+        let name = crate::text::text_in(datarep, len);
+        let nothing = core::ptr::null_mut();
+        *ierror = register(name.as_ptr(), null(), null(), null(), nothing);
+    }
+}

@@ -1,0 +1,95 @@
+//! What libraries for other ABIs need beyond the standard: callbacks with a word of state (see the
+//! crate hpvm-abi).
+
+use crate::body::check::{out, wrong};
+use crate::body::{attr, op};
+use crate::generated::constants::*;
+use crate::object::attributes::{Holder, on_copy, on_delete};
+use crate::object::datatype::handle_of;
+use crate::object::errhandler::{self, Foreign, Handler};
+use crate::raise::anywhere;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use hpvm_abi::Extra;
+use hpvm_abi::extra::{self as outer, ErrorCall, Reduction};
+use hpvm_mpi::Class;
+use hpvm_mpi::op::UserFunction;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The part of the table that is not generated.
+pub const EXTRA: Extra = Extra { op_create, errhandler_create, keyval_create, unsupported };
+
+unsafe extern "C" fn op_create(
+    call: Reduction,
+    state: usize,
+    commute: c_int,
+    op: *mut MPI_Op,
+) -> c_int {
+    let function: Arc<UserFunction> = Arc::new(move |input: *const u8, inout, count, ty| {
+        // SAFETY: the library registered this function for such calls; the buffers hold `count`
+        // elements.
+        unsafe { call(state, input.cast_mut().cast(), inout.cast(), count, handle_of(ty)) };
+    });
+    // SAFETY: the caller's promises.
+    unsafe { op::create("MPI_Op_create", Some(function), commute, op) }
+}
+
+unsafe extern "C" fn errhandler_create(
+    holder: outer::Holder,
+    call: ErrorCall,
+    state: usize,
+    place: *mut MPI_Errhandler,
+) -> c_int {
+    let name = match holder {
+        outer::Holder::Comm => "MPI_Comm_create_errhandler",
+        outer::Holder::Window => "MPI_Win_create_errhandler",
+        outer::Holder::File => "MPI_File_create_errhandler",
+        _ => "MPI_Session_create_errhandler",
+    };
+    anywhere(name, || {
+        out("errhandler", place)?;
+        let handler = Handler::Foreign(Foreign { holder, call, state });
+        // SAFETY: checked above.
+        unsafe { *place = errhandler::create(handler)? };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn keyval_create(
+    holder: outer::Holder,
+    copy: MPI_Comm_copy_attr_function,
+    delete: MPI_Comm_delete_attr_function,
+    release: unsafe extern "C" fn(*mut c_void),
+    keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> c_int {
+    let (holder, name) = match holder {
+        outer::Holder::Comm => (Holder::Comm, "MPI_Comm_create_keyval"),
+        outer::Holder::Datatype => (Holder::Datatype, "MPI_Type_create_keyval"),
+        _ => (Holder::Window, "MPI_Win_create_keyval"),
+    };
+    let copy = copy.map_or(0, |f| f as usize);
+    let delete = delete.map_or(0, |f| f as usize);
+    anywhere(name, || {
+        // SAFETY: the caller's promises: functions of these signatures, up to the handle.
+        let (copy, delete) = unsafe { (on_copy(copy), on_delete(delete)) };
+        // SAFETY: as above.
+        unsafe { attr::create_released(holder, (copy, delete), keyval, extra_state, Some(release)) }
+    })
+}
+
+unsafe extern "C" fn unsupported(name: *const c_char) -> c_int {
+    if name.is_null() {
+        return anywhere("an MPI function", || Err(wrong(Class::Arg, "no name was given")));
+    }
+    // SAFETY: the caller's promise: a C string.
+    crate::unsupported(lasting(unsafe { CStr::from_ptr(name) }))
+}
+
+/// The text of a name for good: errors keep it. There are as many as functions.
+fn lasting(name: &CStr) -> &'static str {
+    static NAMES: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let name = name.to_string_lossy().into_owned();
+    names.entry(name.clone()).or_insert_with(|| name.leak())
+}

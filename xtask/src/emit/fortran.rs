@@ -1,0 +1,504 @@
+//! crates/fortran/src/generated: one generic function for each Fortran procedure, and
+//! crates/fortran/src/entry.rs: the macro that defines the symbols.
+
+use crate::cdecl::Form;
+use crate::emit::foreign::{associated, foreign_returns, foreign_type, path, text_limit};
+use crate::emit::{NOTICE, wrap};
+use crate::spec::{Chapter, Function, Param, Spec};
+
+/// Procedures written by hand: name, generic function in hpvm-fortran, parameters.
+const BY_HAND: &[(&str, &str, &str)] = &[
+    ("MPI_INIT", "special::init", "ierror: *mut I"),
+    (
+        "MPI_INIT_THREAD",
+        "special::init_thread",
+        "required: *const I, provided: *mut I, ierror: *mut I",
+    ),
+    ("MPI_PCONTROL", "special::pcontrol", "level: *const I, ierror: *mut I"),
+    ("MPI_BUFFER_DETACH", "special::buffer_detach", "buffer: *mut V, size: *mut I, ierror: *mut I"),
+    (
+        "MPI_COMM_DETACH_BUFFER",
+        "special::comm_detach_buffer",
+        "comm: *const I, buffer: *mut V, size: *mut I, ierror: *mut I",
+    ),
+    (
+        "MPI_SESSION_DETACH_BUFFER",
+        "special::session_detach_buffer",
+        "session: *const I, buffer: *mut V, size: *mut I, ierror: *mut I",
+    ),
+    (
+        "MPI_INFO_GET",
+        "special::info_get",
+        "info: *const I, key: *const C, valuelen: *const I, value: *mut C, flag: *mut I, \
+      ierror: *mut I, key_len: usize, value_len: usize",
+    ),
+    (
+        "MPI_INFO_GET_STRING",
+        "special::info_get_string",
+        "info: *const I, key: *const C, buflen: *mut I, value: *mut C, flag: *mut I, \
+      ierror: *mut I, key_len: usize, value_len: usize",
+    ),
+    (
+        "MPI_SESSION_GET_NTH_PSET",
+        "special::session_get_nth_pset",
+        "session: *const I, info: *const I, n: *const I, pset_len: *mut I, name: *mut C, \
+      ierror: *mut I, name_len: usize",
+    ),
+    (
+        "MPI_COMM_SPAWN",
+        "special::comm_spawn",
+        "command: *const C, argv: *const C, maxprocs: *const I, info: *const I, root: *const I, \
+      comm: *const I, intercomm: *mut I, codes: *mut I, ierror: *mut I, command_len: usize, \
+      argv_len: usize",
+    ),
+    (
+        "MPI_COMM_SPAWN_MULTIPLE",
+        "special::comm_spawn_multiple",
+        "count: *const I, commands: *const C, argvs: *const C, maxprocs: *const I, infos: *const I, \
+      root: *const I, comm: *const I, intercomm: *mut I, codes: *mut I, ierror: *mut I, \
+      command_len: usize, argv_len: usize",
+    ),
+    ("MPI_CONVERSION_FN_NULL", "special::conversion_fn_null", ""),
+    (
+        "MPI_OP_CREATE",
+        "callback::op_create",
+        "function: *const V, commute: *const I, op: *mut I, ierror: *mut I",
+    ),
+    ("MPI_COMM_CREATE_ERRHANDLER", "callback::comm_create_errhandler", ERRHANDLER),
+    ("MPI_WIN_CREATE_ERRHANDLER", "callback::win_create_errhandler", ERRHANDLER),
+    ("MPI_FILE_CREATE_ERRHANDLER", "callback::file_create_errhandler", ERRHANDLER),
+    ("MPI_SESSION_CREATE_ERRHANDLER", "callback::session_create_errhandler", ERRHANDLER),
+    ("MPI_ERRHANDLER_CREATE", "callback::comm_create_errhandler", ERRHANDLER),
+    (
+        "MPI_GREQUEST_START",
+        "callback::grequest_start",
+        "query: *const V, free: *const V, cancel: *const V, extra: *const A, request: *mut I, \
+      ierror: *mut I",
+    ),
+    (
+        "MPI_REGISTER_DATAREP",
+        "callback::register_datarep",
+        "datarep: *const C, read: *const V, write: *const V, extent: *const V, extra: *const A, \
+      ierror: *mut I, len: usize",
+    ),
+    ("MPI_COMM_CREATE_KEYVAL", "attribute::comm_create_keyval::<A>", KEYVAL),
+    ("MPI_TYPE_CREATE_KEYVAL", "attribute::type_create_keyval::<A>", KEYVAL),
+    ("MPI_WIN_CREATE_KEYVAL", "attribute::win_create_keyval::<A>", KEYVAL),
+    (
+        "MPI_KEYVAL_CREATE",
+        "attribute::comm_create_keyval::<I>",
+        "copy: *const V, delete: *const V, keyval: *mut I, extra: *const I, ierror: *mut I",
+    ),
+    ("MPI_COMM_GET_ATTR", "attribute::comm_get_attr::<A>", GET),
+    ("MPI_TYPE_GET_ATTR", "attribute::type_get_attr::<A>", GET),
+    ("MPI_WIN_GET_ATTR", "attribute::win_get_attr::<A>", GET),
+    (
+        "MPI_ATTR_GET",
+        "attribute::comm_get_attr::<I>",
+        "object: *const I, keyval: *const I, value: *mut I, flag: *mut I, ierror: *mut I",
+    ),
+    ("MPI_COMM_SET_ATTR", "attribute::comm_set_attr::<A>", SET),
+    ("MPI_TYPE_SET_ATTR", "attribute::type_set_attr::<A>", SET),
+    ("MPI_WIN_SET_ATTR", "attribute::win_set_attr::<A>", SET),
+    (
+        "MPI_ATTR_PUT",
+        "attribute::comm_set_attr::<I>",
+        "object: *const I, keyval: *const I, value: *const I, ierror: *mut I",
+    ),
+    ("MPI_COMM_DUP_FN", "attribute::dup_fn::<A>!", COPY),
+    ("MPI_TYPE_DUP_FN", "attribute::dup_fn::<A>!", COPY),
+    ("MPI_WIN_DUP_FN", "attribute::dup_fn::<A>!", COPY),
+    ("MPI_DUP_FN", "attribute::dup_fn::<I>!", OLD_COPY),
+    ("MPI_COMM_NULL_COPY_FN", "attribute::null_copy_fn::<A>!", COPY),
+    ("MPI_TYPE_NULL_COPY_FN", "attribute::null_copy_fn::<A>!", COPY),
+    ("MPI_WIN_NULL_COPY_FN", "attribute::null_copy_fn::<A>!", COPY),
+    ("MPI_NULL_COPY_FN", "attribute::null_copy_fn::<I>!", OLD_COPY),
+    ("MPI_COMM_NULL_DELETE_FN", "attribute::null_delete_fn::<A>!", DELETE),
+    ("MPI_TYPE_NULL_DELETE_FN", "attribute::null_delete_fn::<A>!", DELETE),
+    ("MPI_WIN_NULL_DELETE_FN", "attribute::null_delete_fn::<A>!", DELETE),
+    ("MPI_NULL_DELETE_FN", "attribute::null_delete_fn::<I>!", OLD_DELETE),
+    ("MPI_ADDRESS", "removed::address", "location: *mut V, address: *mut I, ierror: *mut I"),
+    ("MPI_TYPE_EXTENT", "removed::type_extent", BOUND),
+    ("MPI_TYPE_LB", "removed::type_lb", BOUND),
+    ("MPI_TYPE_UB", "removed::type_ub", BOUND),
+    (
+        "MPI_TYPE_HVECTOR",
+        "removed::type_hvector",
+        "count: *const I, blocklength: *const I, stride: *const I, oldtype: *const I, \
+      newtype: *mut I, ierror: *mut I",
+    ),
+    (
+        "MPI_TYPE_HINDEXED",
+        "removed::type_hindexed",
+        "count: *const I, lengths: *const I, displacements: *const I, oldtype: *const I, \
+      newtype: *mut I, ierror: *mut I",
+    ),
+    (
+        "MPI_TYPE_STRUCT",
+        "removed::type_struct",
+        "count: *const I, lengths: *const I, displacements: *const I, types: *const I, \
+      newtype: *mut I, ierror: *mut I",
+    ),
+    (
+        "MPI_ERRHANDLER_GET",
+        "removed::errhandler_get",
+        "comm: *const I, errhandler: *mut I, ierror: *mut I",
+    ),
+    (
+        "MPI_ERRHANDLER_SET",
+        "removed::errhandler_set",
+        "comm: *const I, errhandler: *const I, ierror: *mut I",
+    ),
+];
+
+const ERRHANDLER: &str = "function: *const V, errhandler: *mut I, ierror: *mut I";
+const KEYVAL: &str =
+    "copy: *const V, delete: *const V, keyval: *mut I, extra: *const A, ierror: *mut I";
+const GET: &str = "object: *const I, keyval: *const I, value: *mut A, flag: *mut I, ierror: *mut I";
+const SET: &str = "object: *const I, keyval: *const I, value: *const A, ierror: *mut I";
+const COPY: &str = "object: *const I, keyval: *const I, extra: *const A, value: *const A, \
+                    new: *mut A, flag: *mut I, ierror: *mut I";
+const OLD_COPY: &str = "object: *const I, keyval: *const I, extra: *const I, value: *const I, \
+                        new: *mut I, flag: *mut I, ierror: *mut I";
+const DELETE: &str = "object: *const I, keyval: *const I, value: *const A, extra: *const A, \
+                      ierror: *mut I";
+const OLD_DELETE: &str = "object: *const I, keyval: *const I, value: *const I, extra: *const I, \
+                          ierror: *mut I";
+const BOUND: &str = "datatype: *const I, result: *mut I, ierror: *mut I";
+
+/// Functions that Fortran does not have.
+fn is_for_c_only(chapter: &Chapter, function: &Function) -> bool {
+    let name = function.name.as_str();
+    ["convert", "tool"].contains(&chapter.name.as_str())
+        || name.starts_with("MPI_Abi_")
+        || name == "MPI_Info_create_env"
+}
+
+/// The procedures of a chapter that are generated.
+fn procedures(chapter: &Chapter) -> impl Iterator<Item = &Function> {
+    let by_hand = |f: &Function| BY_HAND.iter().any(|(n, ..)| n.eq_ignore_ascii_case(&f.name));
+    let all = chapter.functions.iter();
+    all.filter(move |f| !is_for_c_only(chapter, f) && !by_hand(f) && !f.name.ends_with("_c"))
+}
+
+/// Chapters with procedures of their own.
+pub fn chapters(spec: &Spec) -> impl Iterator<Item = &Chapter> {
+    spec.chapters.iter().filter(|chapter| procedures(chapter).next().is_some())
+}
+
+/// The module of a chapter.
+pub fn chapter(chapter: &Chapter) -> Result<String, String> {
+    let mut text = format!(
+        "//! {}: Fortran.\n//!\n//! {NOTICE}\n#![allow(unused_imports)]\n\n\
+         use core::ffi::{{c_char, c_int, c_void}};\n\n\
+         use hpvm_abi::constants::{{MPI_Aint, MPI_Count, MPI_Offset, MPI_SUCCESS}};\n\
+         use hpvm_foreign::lengths::{{members, neighbours}};\nuse hpvm_foreign::several::length;\n\n\
+         use crate::handle::{{Handle, Handles}};\nuse crate::status::{{Status, Statuses}};\n\
+         use crate::text::{{TextOut, room, text_in, trimmed_in}};\n\
+         use crate::{{Fortran, buffer, buffer_mut, index_out, weights_in}};\n",
+        chapter.title
+    );
+    for function in procedures(chapter) {
+        text.push_str(&generic(chapter, function)?);
+    }
+    Ok(text)
+}
+
+/// What happens to one argument.
+#[derive(Default)]
+struct Piece {
+    /// Types of the parameters: of the argument and of its length.
+    kind: String,
+    has_length: bool,
+    before: String,
+    argument: String,
+    after: String,
+}
+
+fn generic(chapter: &Chapter, function: &Function) -> Result<String, String> {
+    let pieces: Result<Vec<(String, Piece)>, String> = function
+        .params
+        .iter()
+        .map(|param| Ok((param.decl.rust_name(), piece(function, param)?)))
+        .collect();
+    let pieces = pieces.map_err(|e| format!("{} in Fortran: {e}", function.name))?;
+    let arguments: Vec<String> = pieces.iter().map(|(_, p)| p.argument.clone()).collect();
+    let call = format!("{}::<F>(", path(chapter, function, &function.name));
+    let signature = wrap(
+        &format!("pub unsafe fn {}<F: Fortran>(", procedure(function)),
+        &parameters(function, &pieces),
+        &format!("){} {{", returns(function)),
+        "    ",
+    );
+    let lines = |text: fn(&Piece) -> &String| -> String {
+        let lines = pieces.iter().map(|(_, p)| text(p)).filter(|line| !line.is_empty());
+        lines.map(|line| format!("        {line}\n")).collect()
+    };
+    let (before, after) = (lines(|p| &p.before), lines(|p| &p.after));
+    let call = match function.returns.as_str() {
+        "int" => wrap(&format!("        *ierror = {call}"), &arguments, ");", "            "),
+        _ => wrap(&format!("        {call}"), &arguments, ")", "            "),
+    };
+    Ok(format!(
+        "\n/// `{}`.\n{signature}\n    // SAFETY: the program's promises; places of ours live \
+         through the call.\n    unsafe {{\n{before}{call}\n{after}    }}\n}}\n",
+        function.name.to_uppercase()
+    ))
+}
+
+fn procedure(function: &Function) -> String {
+    function.name.trim_start_matches("MPI_").to_lowercase()
+}
+
+fn returns(function: &Function) -> String {
+    match function.returns.as_str() {
+        "int" => String::new(),
+        other => format!(" -> {}", foreign_returns(other, "F::")),
+    }
+}
+
+fn parameters(function: &Function, pieces: &[(String, Piece)]) -> Vec<String> {
+    let mut all: Vec<String> =
+        pieces.iter().map(|(name, piece)| format!("{name}: {}", piece.kind)).collect();
+    if function.returns == "int" {
+        all.push("ierror: *mut c_int".to_owned());
+    }
+    let lengths = pieces.iter().filter(|(_, piece)| piece.has_length);
+    all.extend(lengths.map(|(name, _)| format!("{name}_len: usize")));
+    all
+}
+
+fn piece(function: &Function, param: &Param) -> Result<Piece, String> {
+    let name = param.decl.rust_name();
+    match associated(param.decl.base(Form::Narrow)) {
+        Some("Status") => Ok(status(function, param, &name)),
+        Some(short) => handle(function, param, &short.to_lowercase(), &name),
+        None if param.decl.is_pointer() => pointer(function, param, &name),
+        None => Ok(number(param, &name)),
+    }
+}
+
+fn number(param: &Param, name: &str) -> Piece {
+    let base = param.decl.rust_type(Form::Narrow);
+    let argument = match (param.kind.as_str(), base.as_str()) {
+        ("logical", _) => format!("c_int::from(*{name} != 0)"),
+        (_, "c_int") => format!("*{name}"),
+        // Eight bytes that a program need not have aligned.
+        _ => format!("{name}.read_unaligned()"),
+    };
+    Piece { kind: format!("*const {base}"), argument, ..Piece::default() }
+}
+
+fn status(function: &Function, param: &Param, name: &str) -> Piece {
+    let own = format!("own_{}", param.decl.name);
+    let input = param.direction == "in";
+    let many = param.decl.name == "array_of_statuses";
+    let before = if many {
+        let incount = function.params.iter().any(|p| p.decl.name == "incount");
+        let count = if incount { "incount" } else { "count" };
+        format!("let mut {own} = Statuses::<F>::new({name}, length(*{count}));")
+    } else {
+        format!("let mut {own} = Status::<F>::new({name});")
+    };
+    Piece {
+        kind: if input { "*const c_int" } else { "*mut c_int" }.to_owned(),
+        before,
+        argument: format!("{own}.place()"),
+        after: if input { String::new() } else { format!("{own}.give();") },
+        ..Piece::default()
+    }
+}
+
+fn handle(function: &Function, param: &Param, short: &str, name: &str) -> Result<Piece, String> {
+    let (from, to) = (format!("F::{short}_fromint"), format!("F::{short}_toint"));
+    if !param.decl.is_pointer() {
+        let (kind, argument) = ("*const c_int".to_owned(), format!("{from}(*{name})"));
+        return Ok(Piece { kind, argument, ..Piece::default() });
+    }
+    let own = format!("own_{}", param.decl.name);
+    let out = param.direction != "in";
+    let after = if out { format!("{own}.give({to});") } else { String::new() };
+    let before = if param.decl.array.is_empty() {
+        format!("let mut {own} = Handle::new({name}, {from}, {to});")
+    } else {
+        let user = if param.decl.constant { format!("{name}.cast_mut()") } else { name.to_owned() };
+        format!("let mut {own} = Handles::new({user}, {}, {from});", count(function, param)?)
+    };
+    let kind = if param.decl.constant { "*const c_int" } else { "*mut c_int" };
+    Ok(Piece {
+        kind: kind.to_owned(),
+        before,
+        argument: format!("{own}.place()"),
+        after,
+        ..Piece::default()
+    })
+}
+
+/// How many handles there are.
+fn count(function: &Function, param: &Param) -> Result<String, String> {
+    let named = |name: &&&str| function.params.iter().any(|p| p.decl.name == **name);
+    let counts = ["count", "incount", "n", "max_datatypes"];
+    let name = param.decl.name.as_str();
+    let comm = "F::comm_in(F::comm_fromint(*comm))";
+    Ok(match (name, function.name.contains("eighbor")) {
+        ("sendtypes", true) => format!("neighbours({comm}, true)"),
+        ("recvtypes", true) => format!("neighbours({comm}, false)"),
+        // With MPI_IN_PLACE the types to send are not looked at.
+        ("sendtypes", false) => {
+            format!("if sendbuf == F::sentinels().in_place {{ 0 }} else {{ members({comm}) }}")
+        }
+        ("recvtypes", false) => format!("members({comm})"),
+        _ => {
+            let count = counts.iter().find(named).ok_or_else(|| format!("how long is {name}?"))?;
+            format!("length(*{count})")
+        }
+    })
+}
+
+/// A pointer or an array that is neither of handles nor of statuses.
+fn pointer(function: &Function, param: &Param, name: &str) -> Result<Piece, String> {
+    let kind = foreign_type(param, Form::Narrow, "F::");
+    let plain = |argument: String| Piece { kind: kind.clone(), argument, ..Piece::default() };
+    let own = format!("own_{}", param.decl.name);
+    Ok(match (param.kind.as_str(), param.direction.as_str()) {
+        ("buffer", _) if param.decl.constant => plain(format!("buffer::<F>({name})")),
+        ("buffer", _) => plain(format!("buffer_mut::<F>({name})")),
+        ("weight", _) if param.decl.constant => plain(format!("weights_in::<F>({name})")),
+        ("weight", _) => plain(format!("weights_in::<F>({name}).cast_mut()")),
+        ("string", "in") => {
+            let trim = if function.name.starts_with("MPI_Info") { "trimmed_in" } else { "text_in" };
+            Piece {
+                kind: "*const c_char".to_owned(),
+                has_length: true,
+                before: format!("let {own} = {trim}({name}, {name}_len);"),
+                argument: format!("{own}.as_ptr()"),
+                ..Piece::default()
+            }
+        }
+        ("string", _) => {
+            let limit = text_limit(&function.name).ok_or("a text of unknown length")?;
+            Piece {
+                kind: kind.clone(),
+                has_length: true,
+                before: format!(
+                    "let mut {own} = TextOut::new({name}, {name}_len, room(F::{limit}));"
+                ),
+                argument: format!("{own}.place()"),
+                after: format!("if *ierror == MPI_SUCCESS {{ {own}.give(); }}"),
+            }
+        }
+        ("index", "out") if param.decl.name == "index" || param.decl.name == "indx" => Piece {
+            after: format!("if *ierror == MPI_SUCCESS {{ *{name} = index_out::<F>(*{name}); }}"),
+            ..plain(name.to_owned())
+        },
+        ("index", "out") if param.decl.name == "array_of_indices" => Piece {
+            after: format!(
+                "for i in 0..length(*outcount) {{ *{name}.add(i) = index_out::<F>(*{name}.add(i)); }}"
+            ),
+            ..plain(name.to_owned())
+        },
+        _ => plain(name.to_owned()),
+    })
+}
+
+/// The macro that defines all symbols for one ABI.
+pub fn entry(spec: &Spec) -> Result<String, String> {
+    let mut text = format!(
+        "//! The symbols of all procedures.\n//!\n//! {NOTICE}\n\n\
+         /// Defines the Fortran entry points of an ABI (a type that implements `Fortran`).\n\
+         #[macro_export]\nmacro_rules! entry_points {{\n    ($flavour:ty) => {{\n"
+    );
+    for (name, path, arguments) in BY_HAND {
+        let generics = match (path.strip_suffix('!'), path.ends_with('>')) {
+            (Some(path), _) => path.to_owned(),
+            (None, true) => path.replace('>', ", $flavour>"),
+            (None, false) => format!("{path}::<$flavour>"),
+        };
+        let generics = match *name {
+            "MPI_CONVERSION_FN_NULL" => (*path).to_owned(),
+            _ => generics.replace("<A", "<$crate::entry::A").replace("<I", "<$crate::entry::I"),
+        };
+        text.push_str(&spell(name, &generics, &in_macro(arguments), ""));
+    }
+    for chapter in chapters(spec) {
+        for function in procedures(chapter) {
+            let pieces: Result<Vec<(String, Piece)>, String> = function
+                .params
+                .iter()
+                .map(|param| Ok((param.decl.rust_name(), piece(function, param)?)))
+                .collect();
+            let arguments = parameters(function, &pieces?).join(", ");
+            let short = [
+                ("c_int", "I"),
+                ("c_char", "C"),
+                ("c_void", "V"),
+                ("MPI_Aint", "A"),
+                ("MPI_Offset", "O"),
+                ("MPI_Count", "N"),
+            ];
+            let arguments = short.iter().fold(arguments, |text, (long, short)| {
+                text.replace(&format!(" {long}"), &format!(" {short}"))
+                    .replace(&format!("[{long}"), &format!("[{short}"))
+            });
+            let generics =
+                format!("generated::{}::{}::<$flavour>", chapter.name, procedure(function));
+            let returns = match function.returns.as_str() {
+                "int" => String::new(),
+                "double" => "f64".to_owned(),
+                _ => "$crate::entry::A".to_owned(),
+            };
+            let name = function.name.to_uppercase();
+            text.push_str(&spell(&name, &generics, &in_macro(&arguments), &returns));
+        }
+    }
+    text.push_str("    };\n}\n");
+    text.push_str(
+        "\n/// Short names of types, for the macro.\n\
+         pub type I = core::ffi::c_int;\npub type C = core::ffi::c_char;\n\
+         pub type V = core::ffi::c_void;\npub type A = hpvm_abi::constants::MPI_Aint;\n\
+         pub type O = hpvm_abi::constants::MPI_Offset;\npub type N = hpvm_abi::constants::MPI_Count;\n",
+    );
+    Ok(text)
+}
+
+/// Types by their path from any crate.
+fn in_macro(arguments: &str) -> String {
+    let mut text = arguments.to_owned();
+    for short in ["I", "C", "V", "A", "O", "N"] {
+        for (before, after) in [(" ", ","), (" ", ""), ("[", ";"), (" ", "]")] {
+            let (from, to) = (
+                format!("{before}{short}{after}"),
+                format!("{before}$crate::entry::{short}{after}"),
+            );
+            text = match after {
+                "" => match text.strip_suffix(&from) {
+                    Some(start) => format!("{start}{to}"),
+                    None => text,
+                },
+                _ => text.replace(&from, &to),
+            };
+        }
+    }
+    text
+}
+
+fn spell(name: &str, generics: &str, arguments: &str, returns: &str) -> String {
+    let lower = name.to_lowercase();
+    let names: Vec<String> = ["", "P"]
+        .iter()
+        .flat_map(|p| {
+            let low = p.to_lowercase();
+            [
+                format!("{low}{lower}_"),
+                format!("{low}{lower}"),
+                format!("{low}{lower}__"),
+                format!("{p}{name}"),
+            ]
+        })
+        .collect();
+    format!(
+        "        $crate::spell! {{ [{}] ({arguments}) ({returns}) \
+         ($crate::{generics}) }}\n",
+        names.join(" ")
+    )
+}
