@@ -31,6 +31,8 @@ struct Peer {
     /// The highest number of a datagram that has come from it.
     highest: u64,
     search: Option<Box<Search>>,
+    /// When it last was doubted that our datagrams reach it.
+    doubted: u64,
     card: Option<Box<Card>>,
     /// Bodies that were sent to a guess or wait for one.
     parked: Vec<Box<[u8]>>,
@@ -130,6 +132,7 @@ impl Gate {
             proven: false,
             highest: 0,
             search: None,
+            doubted: 0,
             card: None,
             parked: Vec::new(),
         });
@@ -421,6 +424,18 @@ impl Gate {
         let place = self.place(rank);
         if self.peers[place].search.is_none() {
             self.search(now, place);
+        }
+    }
+
+    /// A peer has sent again what has come: our acknowledgements may not reach it, and nobody else
+    /// tells us, when we send nothing that it has to acknowledge.
+    #[cold]
+    pub fn repeated(&mut self, now: u64, rank: u32) {
+        let place = self.place(rank);
+        let peer = &mut self.peers[place];
+        if peer.proven && now.saturating_sub(peer.doubted) > NAMED / 2 {
+            peer.doubted = now;
+            self.doubt(now, rank);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::gate::{Admitted, Directory, Gate};
 use crate::interfaces::Interface;
 use crate::lifeline::Lifeline;
 use crate::socket::{LARGEST, Socket};
-use hpvm_reliable::{Config, Hub};
+use hpvm_reliable::{Config, Dropped, Hub};
 use hpvm_transport::{Broken, Head, Rank, Refused};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::envelope::{ENVELOPE, Envelope};
@@ -198,7 +198,11 @@ impl Net {
                     sink(src, head, data);
                 };
                 // What was dropped is counted by the hub.
-                packets += self.hub.on_datagram(now, src, body, &mut deliver).unwrap_or(0);
+                match self.hub.on_datagram(now, src, body, &mut deliver) {
+                    Ok(delivered) => packets += delivered,
+                    Err(Dropped::Duplicate) => self.gate.repeated(now, src),
+                    Err(_) => {}
+                }
             }
             // Whoever waits for this packet need not wait for a look whether more has come.
             if packets > 0 && bytes < LARGEST / 2 {
