@@ -20,7 +20,8 @@ setup:
 	@scripts/setup build
 
 build: setup
-	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich
+	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich -p hpvm-abi-ompi \
+		-p hpvm-abi-ompi-cxx
 	@scripts/stage $(RELEASE) $(STAGE)
 
 install: build ## copy the installation to PREFIX (default /usr/local)

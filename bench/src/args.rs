@@ -95,12 +95,13 @@ pub fn tune_command() -> Command {
     Command::new("tune")
         .about("Measure the algorithms of collectives on this machine and use the best from now on")
         .long_about(
-            "Measure the algorithms of collectives (allreduce, bcast, reduce, allgather, alltoall) \
-             on this machine, and write tables that make jobs use the best from now on. An \
-             algorithm replaces the built-in choice only where it is faster by 5 %. Jobs find the \
+            "Measure the algorithms of collectives on this machine (allreduce, bcast, \
+             reduce, gather, scatter, allgather, allgatherv, alltoall, reduce_scatter), and write \
+             tables that make jobs use the best from now on. An algorithm replaces the built-in \
+             choice only where it is faster in every round, and by 5 % in its best. Jobs find the \
              file by CPU, number of processors and kernel; HPVM_TABLES names another one, and \
-             HPVM_TABLES= asks for the built-in tables. Takes about a minute, with --quick some \
-             seconds; keep the machine quiet meanwhile.",
+             HPVM_TABLES= asks for the built-in tables. Takes about two minutes, with --quick \
+             half a minute; keep the machine quiet meanwhile.",
         )
         .arg(
             Arg::new("ranks")

@@ -19,6 +19,19 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// Launches of which a start-up time is the median.
 const STARTS: u32 = 5;
 
+/// Modes of the benchmark for collectives with data.
+const COLLECTIVES: [&str; 9] = [
+    "bcast",
+    "reduce",
+    "allreduce",
+    "gather",
+    "scatter",
+    "allgather",
+    "allgatherv",
+    "alltoall",
+    "reduce_scatter",
+];
+
 /// What `hpvm bench` was asked to do.
 #[derive(Debug)]
 pub struct Plan {
@@ -172,7 +185,7 @@ fn steps(plan: &Plan) -> Vec<Step> {
             }
             What::Barrier => counts.iter().for_each(|n| add(part, *n, format!("barrier {pace}"))),
             What::Allreduce | What::Collectives => {
-                let all = ["barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall"];
+                let all = [&["barrier"], &COLLECTIVES[..]].concat();
                 let modes = if part == What::Allreduce { &["allreduce"][..] } else { &all[..] };
                 for mode in modes {
                     for n in &counts {
@@ -284,7 +297,7 @@ fn print(report: &Report) {
     print_idle(report);
     print_curve(report, "barrier", "Time of MPI_Barrier");
     print_papers(report, "barrier", Quantity::Barrier);
-    for mode in ["bcast", "reduce", "allreduce", "allgather", "alltoall"] {
+    for mode in COLLECTIVES {
         let title = format!("Time of MPI_{}{}", mode[..1].to_uppercase(), &mode[1..]);
         print_curve(report, mode, &title);
     }

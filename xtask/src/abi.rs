@@ -43,6 +43,31 @@ pub struct Other {
     /// Functions of spec/ that the crate writes by hand.
     #[serde(default)]
     pub own: Vec<String>,
+    /// Names of functions before they became part of the standard, with today's.
+    #[serde(default)]
+    pub aliases: toml::Table,
+    /// Sizes of data symbols whose addresses are handles, by groups of constants.
+    #[serde(default)]
+    pub sizes: toml::Table,
+    /// Data symbols for which no constant of the standard ABI stands.
+    #[serde(default)]
+    pub symbols: Vec<Symbol>,
+    /// Fortran's integers of predefined handles, where they are not the handles themselves.
+    #[serde(default)]
+    pub fortran: toml::Table,
+}
+
+/// A data symbol whose address is a handle.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Symbol {
+    pub symbol: String,
+    pub group: String,
+    /// The constant of the standard that it is treated as; empty: none.
+    pub same_as: String,
+    /// What C calls it, if it has a name there.
+    pub name: Option<String>,
+    pub fortran: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -95,6 +120,11 @@ impl Other {
             }
         }
         Ok(other)
+    }
+
+    /// The macro that tells programs of the tests which ABI they are compiled for.
+    pub fn macro_name(&self) -> String {
+        self.implementor.to_uppercase()
     }
 
     /// The number of a constant in this ABI.

@@ -129,7 +129,11 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
         let folder = format!("{}/src/generated", other.folder);
         add(&mut files, &folder, module(&heading, &modules), modules);
         if let Some(path) = &other.header {
-            files.push((PathBuf::from(path), emit::other_header::header(&spec, &other)?));
+            let text = match other.sizes.is_empty() {
+                true => emit::other_header::header(&spec, &other)?,
+                false => emit::foreign_header::header(&spec, &other)?,
+            };
+            files.push((PathBuf::from(path), text));
         }
     }
     Ok(files)

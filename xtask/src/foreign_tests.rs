@@ -129,3 +129,54 @@ fn every_public_function_of_mpich_and_intel_mpi_is_exported() {
         assert_eq!(missing, Vec::<String>::new(), "{}", library.display());
     }
 }
+
+#[test]
+fn numbers_and_layout_are_those_of_open_mpi() {
+    let Some(include) = peer("openmpi/include") else { return };
+    let (_, other) = load("Open MPI");
+    let mut ours = BTreeMap::new();
+    let mut body = String::new();
+    // Handles and functions of attributes are addresses; this one is a stand-in for what is missing.
+    let numbers = other.constants.iter().filter_map(|(n, v)| Some((n.as_str(), v.as_integer()?)));
+    for (name, value) in numbers.filter(|(name, _)| *name != "MPI_BUFFER_AUTOMATIC") {
+        body.push_str(&format!(
+            "    printf(\"%s %lld\\n\", \"{name}\", (long long)(intptr_t)({name}));\n"
+        ));
+        ours.insert(name.to_owned(), value);
+    }
+    for (i, field) in other.status.iter().enumerate() {
+        let name = field.split(' ').next_back().expect("a name");
+        body.push_str(&format!("    printf(\"{name} %zu\\n\", offsetof(MPI_Status, {name}));\n"));
+        ours.insert(name.to_owned(), 4 * i as i64);
+    }
+    body.push_str("    printf(\"size %zu\\n\", sizeof(MPI_Status));\n");
+    ours.insert("size".to_owned(), 24);
+    let Some(theirs) = print_values(&include, &body) else { return };
+    assert!(ours.len() > 200);
+    assert_eq!(theirs, ours);
+}
+
+/// The data symbols that the header makes handles of, by the header's own text, which says for each
+/// constant whose address it is.
+#[test]
+fn handles_are_the_symbols_of_open_mpi() {
+    let Some(include) = peer("openmpi/include") else { return };
+    let (_, other) = load("Open MPI");
+    let header = std::fs::read_to_string(include.join("mpi.h")).expect("a header");
+    let mut seen = 0;
+    for line in header.lines() {
+        let Some((head, rest)) = line.split_once("OMPI_PREDEFINED_GLOBAL(") else { continue };
+        let name = head.trim_start_matches(['#', ' ']).split_whitespace().nth(1);
+        let symbol = rest.split([',', ')']).nth(1).map(str::trim);
+        let (Some(name), Some(symbol)) = (name, symbol) else { continue };
+        if !name.starts_with("MPI_") {
+            continue;
+        }
+        let ours = other.constants.get(name).and_then(|v| v.as_str());
+        let further = other.symbols.iter().find(|s| s.name.as_deref() == Some(name));
+        let alias = name == "MPI_CXX_COMPLEX";
+        assert!(alias || ours.or(further.map(|s| s.symbol.as_str())) == Some(symbol), "{name}");
+        seen += 1;
+    }
+    assert!(seen > 100, "{seen}");
+}

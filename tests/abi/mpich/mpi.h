@@ -442,7 +442,7 @@ typedef MPI_Session_errhandler_function MPI_Session_errhandler_fn;
 #define MPI_T_PVAR_CLASS_GENERIC (249)
 extern int *const MPI_UNWEIGHTED;
 extern int *const MPI_WEIGHTS_EMPTY;
-extern struct MPI_T_pvar_handle_s *const MPI_T_PVAR_ALL_HANDLES;
+extern MPI_T_pvar_handle const MPI_T_PVAR_ALL_HANDLES;
 int MPIR_Dup_fn(MPI_Comm, int, void *, void *, void *, int *);
 #define MPI_DUP_FN MPIR_Dup_fn
 #define MPI_COMM_DUP_FN ((MPI_Comm_copy_attr_function *)MPIR_Dup_fn)

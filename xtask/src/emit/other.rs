@@ -11,11 +11,14 @@ use crate::spec::{Chapter, Group, Param, Spec, Value};
 pub fn modules(spec: &Spec, other: &Other) -> Result<Vec<(String, String)>, String> {
     let mut modules = vec![
         ("numbers".to_owned(), numbers(spec, other)?),
-        ("handles".to_owned(), handles(spec, other)?),
-        ("entry_further".to_owned(), further(other)?),
+        ("entry_further".to_owned(), further(spec, other)?),
     ];
     for chapter in &spec.chapters {
         modules.push((format!("entry_{}", chapter.name), entries(other, chapter)));
+    }
+    match crate::emit::symbols::symbols(spec, other)? {
+        Some(text) => modules.push(("symbols".to_owned(), text)),
+        None => modules.push(("handles".to_owned(), handles(spec, other)?)),
     }
     Ok(modules)
 }
@@ -160,8 +163,17 @@ fn pair(
 }
 
 /// Functions that the standard has removed, and those that only say that they are not available.
-fn further(other: &Other) -> Result<String, String> {
+fn further(spec: &Spec, other: &Other) -> Result<String, String> {
     let mut text = heading(other, "Functions beyond the standard");
+    for (alias, of) in &other.aliases {
+        let found = of.as_str().and_then(|name| spec.find(name));
+        let (chapter, function, form) = found.ok_or_else(|| format!("{alias}: of what?"))?;
+        let generic = path(chapter, function, of.as_str().unwrap_or_default());
+        let params = parameters(function, form, "");
+        let names: Vec<String> = function.params.iter().map(|p| p.decl.rust_name()).collect();
+        let returns = foreign_returns(&function.returns, "");
+        text.push_str(&pair(other, alias, &generic, &params, &names, &returns));
+    }
     for removed in &other.removed {
         text.push_str(&removed_pair(other, removed).map_err(|e| format!("{}: {e}", removed.name))?);
     }
