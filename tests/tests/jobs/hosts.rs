@@ -40,7 +40,7 @@ fn what_is_no_network_is_named() {
     let outcome = run_within(mpirun(&hosts, 2, &["--net", "ib7"], &["1"]), LIMIT);
     assert_ne!(outcome.code, Some(0));
     let text = outcome.output;
-    assert!(text.contains("ib7") && text.contains("net0 10.77.0.1/24"), "{text}");
+    assert!(text.contains("ib7") && text.contains("net0 10.77.0."), "{text}");
 }
 
 #[test]
