@@ -103,7 +103,8 @@ impl Opened {
         Card { port: self.socket.port(), host: self.settings.host.clone(), places }
     }
 
-    /// Begins to talk to those who know the job's `key`. `directory` tells the cards of others when they are needed.
+    /// Begins to talk to those who know the job's `key`. `directory` tells the cards of others when
+    /// they are needed.
     ///
     /// # Errors
     /// Settings that make no sense.
