@@ -17,6 +17,7 @@ mod install;
 mod kill;
 mod load;
 mod mistakes;
+mod network;
 mod solo;
 mod stuck;
 mod tables;
