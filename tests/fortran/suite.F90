@@ -219,8 +219,9 @@ subroutine datatypes(rank, size)
   integer :: ints, addrs, kinds, combiner, contents(16), inner(4)
   integer :: status(MPI_STATUS_SIZE)
   integer(kind=MPI_ADDRESS_KIND) :: places(2), lb, extent, addresses(4)
-  integer :: grid(6, 4), part(2, 2), a, request
-  double precision :: b
+  integer :: grid(6, 4), part(2, 2), request
+  double precision, volatile :: b
+  integer, volatile :: a
   integer :: c
   double precision :: d
   character(len=100) :: packed
