@@ -8,7 +8,7 @@ RELEASE := $(TARGET)/release
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
-.PHONY: all build setup install uninstall demo test check unit conformance count instructions \
+.PHONY: all build setup install uninstall demo test check unit conformance foreign count instructions \
         mpi4py-tests bench bench-peers loom clean distclean help
 
 help: ## this list
@@ -20,7 +20,8 @@ setup:
 	@scripts/setup build
 
 build: setup
-	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi
+	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich -p hpvm-abi-ompi \
+		-p hpvm-abi-ompi-cxx
 	@scripts/stage $(RELEASE) $(STAGE)
 
 install: build ## copy the installation to PREFIX (default /usr/local)
@@ -32,7 +33,7 @@ uninstall: ## remove from PREFIX what install put there
 demo: build ## the main job: programs of others and of ours on 4 ranks
 	@scripts/demo $(STAGE)
 
-test: check loom unit conformance count ## all tests but those of mpi4py
+test: check loom unit conformance foreign count ## all tests but those of mpi4py
 
 check: setup ## formatting, lints, tidy rules
 	@$(CARGO) fmt --all --check
@@ -45,6 +46,9 @@ unit: build ## Rust tests, and multi-process tests of the launcher and the libra
 conformance: build ## C programs of tests/conformance on the built library
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- \
 	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
+
+foreign: build ## the same, compiled for the ABI of MPICH
+	@scripts/foreign $(STAGE) mpich
 
 COUNT = $(CARGO) run -q -p hpvm-tests --bin instructions -- \
     --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun

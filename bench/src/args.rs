@@ -3,6 +3,7 @@
 use crate::error::BenchError;
 use crate::evaluate::{self, What};
 use crate::peers;
+use crate::plot;
 use crate::target::Target;
 use crate::tune;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -34,6 +35,21 @@ pub fn command() -> Command {
         .arg(Arg::new("floor").long("floor").value_name("FILE").value_parser(value_parser!(PathBuf)).help(
             "The program that measures the machine's floor [default: PREFIX/libexec/hpvm/hpvmfloor]",
         ))
+        .arg(
+            Arg::new("plot")
+                .long("plot")
+                .value_name("FILE.svg")
+                .value_parser(value_parser!(PathBuf))
+                .help("Measure nothing: draw what 'hpvm bench peers --json' wrote"),
+        )
+        .arg(
+            Arg::new("from")
+                .long("from")
+                .value_name("RESULT.json")
+                .requires("plot")
+                .value_parser(value_parser!(PathBuf))
+                .help("The comparison to draw [default: standard input]"),
+        )
         .args(common_args())
 }
 
@@ -79,12 +95,13 @@ pub fn tune_command() -> Command {
     Command::new("tune")
         .about("Measure the algorithms of collectives on this machine and use the best from now on")
         .long_about(
-            "Measure the algorithms of collectives (allreduce, bcast, reduce, allgather, alltoall) \
-             on this machine, and write tables that make jobs use the best from now on. An \
-             algorithm replaces the built-in choice only where it is faster by 5 %. Jobs find the \
+            "Measure the algorithms of collectives on this machine (allreduce, bcast, \
+             reduce, gather, scatter, allgather, allgatherv, alltoall, reduce_scatter), and write \
+             tables that make jobs use the best from now on. An algorithm replaces the built-in \
+             choice only where it is faster in every round, and by 5 % in its best. Jobs find the \
              file by CPU, number of processors and kernel; HPVM_TABLES names another one, and \
-             HPVM_TABLES= asks for the built-in tables. Takes about a minute, with --quick some \
-             seconds; keep the machine quiet meanwhile.",
+             HPVM_TABLES= asks for the built-in tables. Takes about two minutes, with --quick \
+             half a minute; keep the machine quiet meanwhile.",
         )
         .arg(
             Arg::new("ranks")
@@ -186,6 +203,12 @@ pub fn evaluate(matches: &ArgMatches) -> Result<evaluate::Plan, BenchError> {
         quick: matches.get_flag("quick"),
         json: matches.get_flag("json"),
     })
+}
+
+/// What `hpvm bench --plot` shall do.
+pub fn plot(matches: &ArgMatches) -> plot::Plan {
+    let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
+    plot::Plan { output: path("plot").unwrap_or_default(), input: path("from") }
 }
 
 /// What `hpvm bench peers` shall do.

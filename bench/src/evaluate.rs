@@ -19,6 +19,19 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// Launches of which a start-up time is the median.
 const STARTS: u32 = 5;
 
+/// Modes of the benchmark for collectives with data.
+const COLLECTIVES: [&str; 9] = [
+    "bcast",
+    "reduce",
+    "allreduce",
+    "gather",
+    "scatter",
+    "allgather",
+    "allgatherv",
+    "alltoall",
+    "reduce_scatter",
+];
+
 /// What `hpvm bench` was asked to do.
 #[derive(Debug)]
 pub struct Plan {
@@ -45,13 +58,14 @@ pub enum What {
     Datatype,
     Wakeup,
     Startup,
+    Memory,
     Floor,
     All,
 }
 
 impl What {
     /// As they are written on the command line; the same order as the variants.
-    pub const NAMES: [&'static str; 12] = [
+    pub const NAMES: [&'static str; 13] = [
         "latency",
         "bandwidth",
         "rate",
@@ -62,10 +76,11 @@ impl What {
         "datatype",
         "wakeup",
         "startup",
+        "memory",
         "floor",
         "all",
     ];
-    const VARIANTS: [What; 12] = [
+    const VARIANTS: [What; 13] = [
         What::Latency,
         What::Bandwidth,
         What::Rate,
@@ -76,6 +91,7 @@ impl What {
         What::Datatype,
         What::Wakeup,
         What::Startup,
+        What::Memory,
         What::Floor,
         What::All,
     ];
@@ -162,14 +178,14 @@ fn steps(plan: &Plan) -> Vec<Step> {
                 add(part, plan.ranks.unwrap_or(2), format!("rate {pace} --sizes 0,8,64,256"));
             }
             What::Idle => {
-                let idle = plan.ranks.map_or(vec![0, 6, 14], |n| vec![0, n - 2]);
+                let idle = plan.ranks.map_or(vec![0, 14, 62], |n| vec![0, n - 2]);
                 for more in idle {
                     add(part, 2 + more, format!("bandwidth {pace} --sizes 1024,65536"));
                 }
             }
             What::Barrier => counts.iter().for_each(|n| add(part, *n, format!("barrier {pace}"))),
             What::Allreduce | What::Collectives => {
-                let all = ["barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall"];
+                let all = [&["barrier"], &COLLECTIVES[..]].concat();
                 let modes = if part == What::Allreduce { &["allreduce"][..] } else { &all[..] };
                 for mode in modes {
                     for n in &counts {
@@ -187,6 +203,12 @@ fn steps(plan: &Plan) -> Vec<Step> {
                 let starts = if plan.quick { 3 } else { STARTS };
                 for n in counts {
                     (0..starts).for_each(|_| add(part, n, "startup".into()));
+                }
+            }
+            What::Memory => {
+                let counts = plan.ranks.map_or(vec![2, 64, 256], |n| vec![n]);
+                for n in counts.into_iter().filter(|n| !plan.quick || *n <= 64) {
+                    add(part, n, "memory".into());
                 }
             }
             What::Floor | What::All => {}
@@ -275,13 +297,14 @@ fn print(report: &Report) {
     print_idle(report);
     print_curve(report, "barrier", "Time of MPI_Barrier");
     print_papers(report, "barrier", Quantity::Barrier);
-    for mode in ["bcast", "reduce", "allreduce", "allgather", "alltoall"] {
+    for mode in COLLECTIVES {
         let title = format!("Time of MPI_{}{}", mode[..1].to_uppercase(), &mode[1..]);
         print_curve(report, mode, &title);
     }
     datatype::print(&report.results);
     print_wakeup(report);
     print_startup(report);
+    print_memory(report);
     print_floor(report);
 }
 
@@ -398,6 +421,21 @@ fn print_startup(report: &Report) {
         let Some(s) = crate::stats::spread(times) else { continue };
         let [median, min, max] = [s.median, s.min, s.max].map(|v| format!("{v:.3}"));
         t.row(vec![ranks.to_string(), median, min, max, s.count.to_string()]);
+    }
+    print!("{t}");
+}
+
+fn print_memory(report: &Report) {
+    let mut points = of_mode(&report.results, "memory").peekable();
+    if points.peek().is_none() {
+        return;
+    }
+    println!("\nMemory of a rank after MPI_Init and a barrier, shared memory counted once");
+    let mut t = Table::new(&["ranks", "KiB", "least", "most", "together"]);
+    for r in points {
+        let [mean, min, max] = [r.median, r.min, r.max].map(table::number);
+        let all = table::number(r.median * f64::from(r.ranks));
+        t.row(vec![r.ranks.to_string(), mean, min, max, all]);
     }
     print!("{t}");
 }

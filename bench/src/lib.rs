@@ -13,6 +13,7 @@ pub mod interrupt;
 pub mod machine;
 pub mod papers;
 pub mod peers;
+pub mod plot;
 pub mod progress;
 pub mod record;
 pub mod stats;
@@ -31,6 +32,7 @@ pub fn run(matches: &clap::ArgMatches) -> i32 {
     interrupt::install();
     let outcome = match matches.subcommand() {
         Some(("peers", sub)) => args::peers(sub).and_then(|plan| peers::run(&plan)),
+        _ if matches.contains_id("plot") => plot::run(&args::plot(matches)),
         _ => args::evaluate(matches).and_then(|plan| evaluate::run(&plan)),
     };
     exit_code("hpvm bench", outcome)

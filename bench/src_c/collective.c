@@ -1,13 +1,33 @@
-/* Time of a collective operation, on the slowest rank. The roots of bcast and reduce go
- * round, so that an early root cannot run ahead of the others by the whole batch. */
+/* Time of a collective operation, on the slowest rank. Where there is a root it goes round, so that an early root cannot run ahead of the others by the whole batch. */
 #include "hpvmbench.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum kind { BARRIER, BCAST, REDUCE, ALLREDUCE, ALLGATHER, ALLTOALL };
+enum kind {
+    BARRIER,
+    BCAST,
+    REDUCE,
+    ALLREDUCE,
+    GATHER,
+    SCATTER,
+    ALLGATHER,
+    ALLGATHERV,
+    ALLTOALL,
+    REDUCE_SCATTER
+};
 
-static const char *const names[] = {"barrier", "bcast", "reduce", "allreduce", "allgather",
-                                    "alltoall"};
+/* The same for all ranks: `lengths` in elements, `starts` where each rank's block begins. */
+static int *lengths, *starts;
+
+static const char *const names[] = {"barrier", "bcast",     "reduce",     "allreduce", "gather",
+                                    "scatter", "allgather", "allgatherv", "alltoall",
+                                    "reduce_scatter"};
+
+static int sums_up(enum kind kind)
+{
+    return kind == REDUCE || kind == ALLREDUCE || kind == REDUCE_SCATTER;
+}
 
 static void call(enum kind kind, struct point *p, int root)
 {
@@ -26,6 +46,18 @@ static void call(enum kind kind, struct point *p, int root)
     case ALLREDUCE:
         MPI_Allreduce(p->send, p->recv, doubles, MPI_DOUBLE, MPI_SUM, world);
         break;
+    case GATHER:
+        MPI_Gather(p->send, bytes, MPI_BYTE, p->recv, bytes, MPI_BYTE, root, world);
+        break;
+    case SCATTER:
+        MPI_Scatter(p->send, bytes, MPI_BYTE, p->recv, bytes, MPI_BYTE, root, world);
+        break;
+    case ALLGATHERV:
+        MPI_Allgatherv(p->send, bytes, MPI_BYTE, p->recv, lengths, starts, MPI_BYTE, world);
+        break;
+    case REDUCE_SCATTER:
+        MPI_Reduce_scatter(p->send, p->recv, lengths, MPI_DOUBLE, MPI_SUM, world);
+        break;
     case ALLGATHER:
         MPI_Allgather(p->send, bytes, MPI_BYTE, p->recv, bytes, MPI_BYTE, world);
         break;
@@ -35,20 +67,21 @@ static void call(enum kind kind, struct point *p, int root)
     }
 }
 
-/* Small whole numbers: their sum is exact in any order of addition. */
-static void fill_sums(struct point *p)
+/* Small whole numbers: their sum is exact in any order of addition. `block` is 0 but in blocks that
+ * go to different ranks. */
+static void fill_sums(struct point *p, int block)
 {
-    double *values = (double *)p->send;
+    double *values = (double *)(p->send + block * p->size);
     long last = p->size / (long)sizeof(double) - 1;
-    values[0] = (double)(p->opt->rank + p->batch_no % 1000);
-    values[last] = (double)(p->opt->rank + p->batch_no % 1000 + 1);
+    values[0] = (double)(p->opt->rank + p->batch_no % 1000 + block);
+    values[last] = (double)(p->opt->rank + p->batch_no % 1000 + block + 1);
 }
 
-static void check_sums(const struct point *p)
+static void check_sums(const struct point *p, int block)
 {
     const double *values = (const double *)p->recv;
     long last = p->size / (long)sizeof(double) - 1;
-    double n = p->opt->ranks, base = n * (n - 1) / 2 + n * (double)(p->batch_no % 1000);
+    double n = p->opt->ranks, base = n * (n - 1) / 2 + n * (double)(p->batch_no % 1000 + block);
     double first = last == 0 ? base + n : base;
     if (values[0] != first || values[last] != base + n)
         die("wrong data: sum of %ld bytes is %g and %g, expected %g and %g, rank %d", p->size,
@@ -68,14 +101,22 @@ static void check(enum kind kind, const struct point *p, int last_root)
         break;
     case REDUCE:
         if (opt->rank == last_root)
-            check_sums(p);
+            check_sums(p, 0);
         break;
     case ALLREDUCE:
-        check_sums(p);
+        check_sums(p, 0);
         break;
+    case REDUCE_SCATTER:
+        check_sums(p, opt->rank);
+        break;
+    case SCATTER:
+        check_stamp(p, p->recv, p->batch_no + last_root + 7 * opt->rank, "block of a scatter");
+        break;
+    case GATHER:
+    case ALLGATHERV:
     case ALLGATHER:
-        for (int r = 0; r < opt->ranks; r++)
-            check_stamp(p, p->recv + r * p->size, p->batch_no + r, "block of an allgather");
+        for (int r = 0; r < opt->ranks && (kind != GATHER || opt->rank == last_root); r++)
+            check_stamp(p, p->recv + r * p->size, p->batch_no + r, "gathered block");
         break;
     case ALLTOALL:
         for (int r = 0; r < opt->ranks; r++)
@@ -88,9 +129,12 @@ static void check(enum kind kind, const struct point *p, int last_root)
 static void prepare(enum kind kind, struct point *p)
 {
     const struct options *opt = p->opt;
-    if (kind == REDUCE || kind == ALLREDUCE)
-        fill_sums(p);
-    else if (kind == ALLTOALL)
+    if (kind == REDUCE_SCATTER)
+        for (int r = 0; r < opt->ranks; r++)
+            fill_sums(p, r);
+    else if (sums_up(kind))
+        fill_sums(p, 0);
+    else if (kind == ALLTOALL || kind == SCATTER)
         for (int r = 0; r < opt->ranks; r++)
             stamp(p->send + r * p->size, p->size, p->batch_no + opt->rank + 7 * r);
     else
@@ -119,9 +163,13 @@ int run_collective(const struct options *opt)
     enum kind kind = BARRIER;
     while (strcmp(names[kind], opt->mode) != 0)
         kind++;
-    int sums = kind == REDUCE || kind == ALLREDUCE;
+    int sums = sums_up(kind);
     int count = kind == BARRIER ? 1 : list_sizes(opt, sums ? (long)sizeof(double) : 1, sizes);
-    size_t blocks = kind == ALLGATHER || kind == ALLTOALL ? (size_t)opt->ranks : 1;
+    size_t blocks = kind >= GATHER ? (size_t)opt->ranks : 1;
+    lengths = calloc((size_t)opt->ranks, sizeof *lengths);
+    starts = calloc((size_t)opt->ranks, sizeof *starts);
+    if (!lengths || !starts)
+        die("out of memory for the blocks of %d ranks", opt->ranks);
     for (int i = 0; i < count; i++) {
         struct point p = {.opt = opt, .scope = SCOPE_ALL, .run = repeat, .extra = &kind};
         struct summary s = {0};
@@ -129,11 +177,17 @@ int run_collective(const struct options *opt)
         p.send = bench_alloc(opt, blocks * (size_t)p.size);
         p.recv = bench_alloc(opt, blocks * (size_t)p.size);
         if (sums)
-            memset(p.send, 0, (size_t)p.size);
+            memset(p.send, 0, blocks * (size_t)p.size);
+        for (int r = 0; r < opt->ranks; r++) {
+            lengths[r] = (int)(sums ? p.size / (long)sizeof(double) : p.size);
+            starts[r] = r * lengths[r];
+        }
         measure(&p, &s);
         report(opt, "us", p.size, &s, 0, 1e6);
         bench_free(opt, p.send);
         bench_free(opt, p.recv);
     }
+    free(lengths);
+    free(starts);
     return 0;
 }

@@ -63,6 +63,7 @@ int run_rate(const struct options *opt);
 int run_collective(const struct options *opt);
 int run_datatype(const struct options *opt);
 int run_wakeup(const struct options *opt);
+int run_memory(const struct options *opt);
 int run_startup(const struct options *opt);
 
 /* Repeats p->run in batches within the time budget; `out` is filled on rank 0. */

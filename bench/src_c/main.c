@@ -15,10 +15,15 @@ static const struct mode modes[] = {
     {"bcast", run_collective, 1, "time of MPI_Bcast"},
     {"reduce", run_collective, 1, "time of MPI_Reduce"},
     {"allreduce", run_collective, 1, "time of MPI_Allreduce"},
+    {"gather", run_collective, 1, "time of MPI_Gather, size per rank"},
+    {"scatter", run_collective, 1, "time of MPI_Scatter, size per rank"},
     {"allgather", run_collective, 1, "time of MPI_Allgather, size per rank"},
+    {"allgatherv", run_collective, 1, "time of MPI_Allgatherv, size per rank"},
+    {"reduce_scatter", run_collective, 1, "time of MPI_Reduce_scatter, size per rank"},
     {"alltoall", run_collective, 1, "time of MPI_Alltoall, size per pair"},
     {"datatype", run_datatype, 2, "data with gaps: packing beside memcpy, one-way time"},
     {"wakeup", run_wakeup, 2, "time to reach a receiver that has waited"},
+    {"memory", run_memory, 1, "memory of a rank after MPI_Init and a barrier"},
     {"startup", run_startup, 1, "initialise and finalise only; to be timed from outside"},
 };
 
@@ -32,7 +37,7 @@ static void usage(FILE *to)
 {
     fputs("usage: hpvmbench MODE [options]\n\nmodes:\n", to);
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-        fprintf(to, "  %-10s %s\n", modes[i].name, modes[i].help);
+        fprintf(to, "  %-14s %s\n", modes[i].name, modes[i].help);
     fputs("\noptions:\n"
           "  --min BYTES --max BYTES   sizes, doubling (0 to 4194304)\n"
           "  --sizes A,B,...           these sizes instead\n"

@@ -96,8 +96,7 @@ fn tables() -> String {
     let machine = Machine::here();
     let source = TableSettings::of(|name| std::env::var_os(name)).source(&machine);
     let sound = |text: &str| match text.parse::<Tables>() {
-        Ok(tables) if tables == DEFAULT => Ok(", the same as the built-in ones"),
-        Ok(_) => Ok(""),
+        Ok(tables) => Ok(differences(&tables)),
         Err(wrong) => Err(wrong.to_string()),
     };
     match &source {
@@ -117,6 +116,26 @@ fn tables() -> String {
                 Err(wrong) => format!("built-in, because of a mistake in {path}: {wrong}"),
             }
         }
+    }
+}
+
+/// Which collectives choose otherwise than by the built-in tables.
+fn differences(tables: &Tables) -> String {
+    let pairs = [
+        ("bcast", tables.bcast == DEFAULT.bcast),
+        ("reduce", tables.reduce == DEFAULT.reduce),
+        ("allreduce", tables.allreduce == DEFAULT.allreduce),
+        ("gather", tables.gather == DEFAULT.gather),
+        ("scatter", tables.scatter == DEFAULT.scatter),
+        ("allgather", tables.allgather == DEFAULT.allgather),
+        ("allgatherv", tables.allgatherv == DEFAULT.allgatherv),
+        ("alltoall", tables.alltoall == DEFAULT.alltoall),
+        ("reduce_scatter", tables.reduce_scatter == DEFAULT.reduce_scatter),
+    ];
+    let other: Vec<&str> = pairs.iter().filter(|p| !p.1).map(|p| p.0).collect();
+    match other[..] {
+        [] => ", the same as the built-in ones".to_string(),
+        _ => format!(", other than built-in: {}", other.join(", ")),
     }
 }
 

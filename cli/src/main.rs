@@ -26,5 +26,9 @@ fn dispatch(args: &[OsString]) -> i32 {
     if args.get(1).is_some_and(|word| word == "run") {
         return hpvm_launch::main("hpvm run", &args[2..]);
     }
+    // For the launcher on another host only, so no help mentions it.
+    if args.get(1).is_some_and(|word| word == "agent") {
+        return hpvm_launch::remote::agent::main(&args[2..]);
+    }
     command::run(args)
 }

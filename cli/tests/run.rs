@@ -145,7 +145,9 @@ fn wrong_usage() {
         (&["-n", "0", "true"], "at least one rank"),
         (&["-n", "two", "true"], "'two' is not a number of ranks"),
         (&[], "no program given"),
-        (&["-host", "node7", "true"], "host 'node7' is not this machine"),
+        (&["-host", "node7:0", "true"], "'0' is not a number of slots"),
+        (&["-host", "n[1-", "true"], "'n[1-': '[' without ']'"),
+        (&["-ppn", "2", "-n", "3", "true"], "more ranks than -ppn 2 allows on one host"),
         (&["--hostfile", "/no/such", "true"], "hostfile '/no/such': No such file"),
     ] {
         let ended = mpirun(args).run();

@@ -16,6 +16,19 @@ pub struct Other {
     pub folder: String,
     /// The type that implements `Abi`, in the root of the crate.
     pub implementor: String,
+    /// Where the header for tests goes; none without it.
+    pub header: Option<String>,
+    /// C type of handles, for the header for tests, and of those that differ.
+    #[serde(default)]
+    pub handle: String,
+    #[serde(default)]
+    pub handles: toml::Table,
+    /// Fields of `MPI_Status`.
+    #[serde(default)]
+    pub status: Vec<String>,
+    /// Further lines of the header: data symbols, and what is made of them.
+    #[serde(default)]
+    pub declarations: Vec<String>,
     /// Values of the constants of spec/constants.toml; those that are absent do not exist there.
     /// Numbers, or for handles the name of a data symbol.
     pub constants: toml::Table,
@@ -30,6 +43,31 @@ pub struct Other {
     /// Functions of spec/ that the crate writes by hand.
     #[serde(default)]
     pub own: Vec<String>,
+    /// Names of functions before they became part of the standard, with today's.
+    #[serde(default)]
+    pub aliases: toml::Table,
+    /// Sizes of data symbols whose addresses are handles, by groups of constants.
+    #[serde(default)]
+    pub sizes: toml::Table,
+    /// Data symbols for which no constant of the standard ABI stands.
+    #[serde(default)]
+    pub symbols: Vec<Symbol>,
+    /// Fortran's integers of predefined handles, where they are not the handles themselves.
+    #[serde(default)]
+    pub fortran: toml::Table,
+}
+
+/// A data symbol whose address is a handle.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Symbol {
+    pub symbol: String,
+    pub group: String,
+    /// The constant of the standard that it is treated as; empty: none.
+    pub same_as: String,
+    /// What C calls it, if it has a name there.
+    pub name: Option<String>,
+    pub fortran: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -39,6 +77,9 @@ pub struct Further {
     pub value: i64,
     pub group: String,
     pub same_as: String,
+    /// On the way out it stands for `same_as`, in place of the constant of that name.
+    #[serde(default)]
+    pub preferred: bool,
 }
 
 /// A function that the MPI standard has removed.
@@ -79,6 +120,11 @@ impl Other {
             }
         }
         Ok(other)
+    }
+
+    /// The macro that tells programs of the tests which ABI they are compiled for.
+    pub fn macro_name(&self) -> String {
+        self.implementor.to_uppercase()
     }
 
     /// The number of a constant in this ABI.

@@ -128,6 +128,13 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
         let heading = format!("//! Entry points and numbers of {}, made from spec/.", other.title);
         let folder = format!("{}/src/generated", other.folder);
         add(&mut files, &folder, module(&heading, &modules), modules);
+        if let Some(path) = &other.header {
+            let text = match other.sizes.is_empty() {
+                true => emit::other_header::header(&spec, &other)?,
+                false => emit::foreign_header::header(&spec, &other)?,
+            };
+            files.push((PathBuf::from(path), text));
+        }
     }
     Ok(files)
 }

@@ -5,6 +5,8 @@ mod cdecl;
 mod codegen;
 mod emit;
 #[cfg(test)]
+mod foreign_tests;
+#[cfg(test)]
 mod header_tests;
 mod spec;
 mod tidy;

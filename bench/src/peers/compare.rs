@@ -77,7 +77,7 @@ pub fn steps(parts: &[String], quick: bool) -> Vec<Step> {
     };
     // More than a hundred points for each candidate: little time for one.
     let datatype = if quick { "--budget 0.02" } else { "--budget 0.05" };
-    let all: [(&'static str, u32, String); 13] = [
+    let all: [(&'static str, u32, String); 16] = [
         ("latency", 2, format!("latency {pace} --sizes {latency}")),
         ("bandwidth", 2, format!("bandwidth {pace} --sizes {bandwidth}")),
         ("barrier", 2, format!("barrier {pace}")),
@@ -88,6 +88,9 @@ pub fn steps(parts: &[String], quick: bool) -> Vec<Step> {
         ("startup", 2, "startup".into()),
         ("startup", 8, "startup".into()),
         ("startup", 32, "startup".into()),
+        ("startup", 64, "startup".into()),
+        ("memory", 2, "memory".into()),
+        ("memory", 64, "memory".into()),
         ("idle", 2, format!("bandwidth {pace} --sizes 1024,65536")),
         ("idle", 8, format!("bandwidth {pace} --sizes 1024,65536")),
         ("wakeup", 2, "wakeup".into()),

@@ -20,8 +20,17 @@ use std::path::{Path, PathBuf};
 pub const PEER_NAMES: [&str; 3] = ["mpich", "openmpi", "impi"];
 
 /// What can be compared.
-pub const PART_NAMES: [&str; 8] =
-    ["latency", "bandwidth", "barrier", "allreduce", "datatype", "startup", "idle", "wakeup"];
+pub const PART_NAMES: [&str; 9] = [
+    "latency",
+    "bandwidth",
+    "barrier",
+    "allreduce",
+    "datatype",
+    "startup",
+    "memory",
+    "idle",
+    "wakeup",
+];
 
 /// What `hpvm bench peers` was asked to do.
 #[derive(Debug)]

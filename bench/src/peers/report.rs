@@ -90,7 +90,7 @@ impl Point {
 
     fn cells(&self, candidates: &[Candidate]) -> Vec<String> {
         let size = match (self.part, self.mode.as_str()) {
-            ("startup", _) | (_, "barrier") => "-".into(),
+            ("startup" | "memory", _) | (_, "barrier") => "-".into(),
             ("wakeup", _) => table::pause(self.size),
             _ => table::bytes(self.size),
         };
@@ -202,6 +202,7 @@ impl Report {
             ("wakeup", "wakeup") => "wakeup: time to reach a receiver that has waited",
             ("wakeup", _) => "wakeup: processor used by the waiting rank",
             ("idle", _) => "idle: bandwidth beside ranks that only wait",
+            ("memory", _) => "memory: of a rank after MPI_Init and a barrier, libraries included",
             ("startup", _) => "startup: launch, init, finalize",
             ("datatype", "pack") => "datatype: MPI_Pack",
             ("datatype", "unpack") => "datatype: MPI_Unpack",

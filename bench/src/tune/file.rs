@@ -73,10 +73,10 @@ pub fn write(path: &Path, text: &str) -> Result<(), BenchError> {
 /// Prints what is different from the built-in tables, and where it was written.
 pub fn tell(changes: &[String], plan: &Plan) {
     if changes.is_empty() {
-        println!("The built-in tables hold: nothing was faster by the margin.");
+        println!("The built-in tables hold: nothing was faster in every round.");
     } else {
         println!(
-            "{:<10} {:>4} {:>9}  {:<26} {:>9}  {:<26} {:>9}",
+            "{:<14} {:>4} {:>9}  {:<26} {:>9}  {:<26} {:>9}",
             "collective", "n", "bytes", "built-in", "us", "now", "us"
         );
         changes.iter().for_each(|line| println!("{line}"));

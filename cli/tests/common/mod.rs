@@ -101,6 +101,18 @@ pub fn wait(child: Child) -> Ended {
     Ended { code, out: text(&output.stdout), err: text(&output.stderr) }
 }
 
+/// Waits for a launcher whose output does not matter; gives its exit code, if it has one.
+pub fn until_ended(child: &mut Child) -> Option<i32> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            return status.code();
+        }
+        assert!(Instant::now() < end, "the job hangs");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Reads a child's standard output until this text has come.
 pub fn read_until(child: &mut Child, text: &str) -> String {
     let out = child.stdout.as_mut().expect("piped");

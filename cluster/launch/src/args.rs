@@ -8,6 +8,8 @@ use std::time::Duration;
 use crate::error::LaunchError;
 use crate::flags::{self, Flag, Id};
 use crate::hosts::{self, Host};
+use crate::place::{self, MapBy, Room};
+use crate::slurm;
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub struct Request {
 #[derive(Clone, Debug)]
 pub struct Program {
     pub ranks: u32,
+    /// Where they run; none: on this machine.
+    pub room: Option<Room>,
     /// Program and arguments; never empty.
     pub argv: Vec<OsString>,
     /// Variables set for this program.
@@ -41,6 +45,8 @@ pub struct Program {
 /// Which variables of the launcher's environment the ranks get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pass {
+    /// All on this machine; on other hosts only hpvm's own.
+    Usual,
     All,
     Only(Vec<OsString>),
 }
@@ -60,6 +66,13 @@ pub struct Options {
     pub label: String,
     pub genv: Vec<(OsString, OsString)>,
     pub pass: Pass,
+    pub map_by: MapBy,
+    /// How other hosts are reached: a command and its first arguments.
+    pub launch_agent: Option<Vec<OsString>>,
+    pub launch_width: u32,
+    pub preload: bool,
+    /// How long a host may give no sign of life.
+    pub net_timeout: Option<Duration>,
     pub bind: Bind,
     pub report_bindings: bool,
     pub tag: bool,
@@ -79,7 +92,12 @@ impl Options {
         Self {
             label: label.to_string(),
             genv: Vec::new(),
-            pass: Pass::All,
+            pass: Pass::Usual,
+            map_by: MapBy::Slot,
+            launch_agent: None,
+            launch_width: crate::remote::tree::WIDTH as u32,
+            preload: false,
+            net_timeout: None,
             bind: Bind::None,
             report_bindings: false,
             tag: false,
@@ -98,7 +116,6 @@ impl Options {
 pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
     let mut parser = Parser {
         options: Options::new(label),
-        hosts: Vec::new(),
         programs: Vec::new(),
         args: args.iter(),
         stop: None,
@@ -107,12 +124,15 @@ pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
     if let Some(stop) = parser.stop {
         return Ok(stop);
     }
-    let (hosts, options) = (parser.hosts, parser.options);
-    let default = hosts::total_slots(&hosts);
+    let options = parser.options;
     let single = parser.programs.len() == 1;
+    let mut hosts = slurm::hosts(|name| std::env::var(name).ok())?;
     let mut programs = Vec::new();
     for draft in parser.programs {
-        programs.push(draft.settle(default, single)?);
+        if !draft.hosts.is_empty() {
+            hosts = draft.hosts.clone();
+        }
+        programs.push(draft.settle(&hosts, single)?);
     }
     Ok(Parsed::Run(Box::new(Request { programs, options })))
 }
@@ -122,6 +142,7 @@ pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
 struct Draft {
     ranks: Option<u32>,
     per_host: Option<u32>,
+    hosts: Vec<Host>,
     argv: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     pass: Option<Pass>,
@@ -129,26 +150,31 @@ struct Draft {
 }
 
 impl Draft {
-    fn settle(self, slots: Option<u32>, single: bool) -> Result<Program, LaunchError> {
-        let ranks = match (self.ranks, self.per_host) {
-            (Some(ranks), Some(per_host)) if ranks > per_host => {
-                return Err(LaunchError::usage(format!(
-                    "-ppn {per_host} allows {per_host} ranks per host, but -n {ranks} asks for \
-                     {ranks} on the one host there is; remote hosts are not supported yet"
-                )));
-            }
-            (Some(ranks), _) => ranks,
-            (None, Some(per_host)) => per_host,
-            (None, None) => slots.filter(|_| single).unwrap_or(1),
+    fn settle(self, hosts: &[Host], single: bool) -> Result<Program, LaunchError> {
+        let room = (!hosts.is_empty()).then(|| Room::new(hosts, self.per_host));
+        let count = room.as_ref().map_or(1, |room| room.hosts.len());
+        let default = match (&room, self.per_host) {
+            (Some(room), _) => room.default_ranks(),
+            (None, per_host) => per_host.unwrap_or(1),
         };
+        if let (Some(ranks), Some(per_host)) = (self.ranks, self.per_host)
+            && u64::from(ranks) > u64::from(per_host) * count as u64
+        {
+            let hosts = if count == 1 { "one host".to_string() } else { format!("{count} hosts") };
+            return Err(LaunchError::usage(format!(
+                "-n {ranks} asks for more ranks than -ppn {per_host} allows on {hosts}"
+            )));
+        }
+        // Without -n, slots say how many ranks a single program has; of several each has one.
+        let usual = if single || self.per_host.is_some() { default } else { 1 };
+        let ranks = self.ranks.unwrap_or(usual);
         let (argv, env, pass, wdir) = (self.argv, self.env, self.pass, self.wdir);
-        Ok(Program { ranks, argv, env, pass, wdir })
+        Ok(Program { ranks, room, argv, env, pass, wdir })
     }
 }
 
 struct Parser<'a> {
     options: Options,
-    hosts: Vec<Host>,
     programs: Vec<Draft>,
     args: std::slice::Iter<'a, OsString>,
     stop: Option<Parsed>,
@@ -257,8 +283,19 @@ impl Parser<'_> {
         match id {
             Id::Ranks => draft.ranks = Some(parse_count(shown, &first)?),
             Id::PerHost => draft.per_host = Some(parse_count(shown, &first)?),
-            Id::Host => self.hosts.extend(hosts::parse_list(&first.to_string_lossy())?),
-            Id::Hostfile => self.hosts.extend(hosts::read_file(&PathBuf::from(first))?),
+            Id::Host => draft.hosts.extend(hosts::parse_list(&first.to_string_lossy())?),
+            Id::Hostfile => draft.hosts.extend(hosts::read_file(&PathBuf::from(first))?),
+            Id::MapBy => options.map_by = place::parse(&first.to_string_lossy())?,
+            Id::LaunchAgent => options.launch_agent = Some(split_words(shown, &first)?),
+            Id::LaunchWidth => options.launch_width = parse_count(shown, &first)?,
+            Id::Preload => options.preload = true,
+            Id::Net => options.genv.push(("HPVM_NET".into(), first)),
+            Id::NetTimeout => {
+                let limit = parse_seconds(shown, &first)?;
+                options.net_timeout = Some(limit);
+                let seconds = limit.as_secs_f64().to_string();
+                options.genv.push((NET_TIMEOUT.into(), seconds.into()));
+            }
             Id::Export => export(options, first)?,
             Id::GlobalEnv => options.genv.push((variable(shown, first)?, second)),
             Id::ProgramEnv => draft.env.push((variable(shown, first)?, second)),
@@ -285,6 +322,22 @@ impl Parser<'_> {
     }
 }
 
+/// The variable with the time after which a silent host is given up.
+pub const NET_TIMEOUT: &str = "HPVM_NET_TIMEOUT";
+
+fn split_words(shown: &str, value: &OsStr) -> Result<Vec<OsString>, LaunchError> {
+    let words: Vec<OsString> = value
+        .as_bytes()
+        .split(|byte| byte.is_ascii_whitespace())
+        .filter(|word| !word.is_empty())
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect();
+    if words.is_empty() {
+        return Err(LaunchError::usage(format!("'{shown}': no command given")));
+    }
+    Ok(words)
+}
+
 /// The digits of `-n4` or `-np4`.
 fn attached_count(name: &str) -> Option<&str> {
     let digits = name.strip_prefix("np").or_else(|| name.strip_prefix('n'))?;
@@ -297,9 +350,7 @@ fn parse_count(shown: &str, value: &OsStr) -> Result<u32, LaunchError> {
     match text.parse::<u32>() {
         Ok(0) => Err(LaunchError::usage(format!("'{shown} 0': there must be at least one rank"))),
         Ok(count) if count <= MAX_RANKS => Ok(count),
-        Ok(_) => Err(LaunchError::usage(format!(
-            "'{shown} {text}': at most {MAX_RANKS} ranks on one host"
-        ))),
+        Ok(_) => Err(LaunchError::usage(format!("'{shown} {text}': at most {MAX_RANKS} ranks"))),
         Err(_) => Err(LaunchError::usage(format!(
             "'{shown} {text}': '{text}' is not a number of ranks; give a whole number from 1"
         ))),
@@ -436,6 +487,37 @@ mod tests {
     }
 
     #[test]
+    fn hosts_hold_until_others_are_named() {
+        let request = request("-n 1 a : -H x,y:2 b : -ppn 3 c : -H z d");
+        let rooms: Vec<_> = request
+            .programs
+            .iter()
+            .map(|program| program.room.as_ref().map(|room| room.hosts.clone()))
+            .collect();
+        let host = |name: &str, slots| (name.to_string(), slots);
+        assert_eq!(rooms[0], None);
+        assert_eq!(rooms[1], Some(vec![host("x", 1), host("y", 2)]));
+        assert_eq!(rooms[2], Some(vec![host("x", 3), host("y", 3)]));
+        assert_eq!(rooms[3], Some(vec![host("z", 1)]));
+        let ranks: Vec<_> = request.programs.iter().map(|program| program.ranks).collect();
+        assert_eq!(ranks, [1, 1, 6, 1]);
+    }
+
+    #[test]
+    fn slots_and_hosts_give_the_number_of_ranks() {
+        for (line, ranks) in [
+            ("-H a,b prog", 2),
+            ("-H a:2,b prog", 3),
+            ("-H a prog", 1),
+            ("-H a,b -ppn 3 prog", 6),
+            ("-H n[1-16]:2 prog", 32),
+            ("-H a,b -n 5 prog", 5),
+        ] {
+            assert_eq!(request(line).programs[0].ranks, ranks, "{line}");
+        }
+    }
+
+    #[test]
     fn refusals_name_the_token() {
         for (line, part) in [
             ("", "no program given; usage: mpirun"),
@@ -453,7 +535,12 @@ mod tests {
             ("--bind-to socket a", "'--bind-to socket'"),
             ("--timeout 0 a", "above 0"),
             ("--timeout x a", "'--timeout x'"),
-            ("-ppn 2 -n 4 a", "remote hosts are not supported yet"),
+            ("-ppn 2 -n 4 a", "more ranks than -ppn 2 allows on one host"),
+            ("-H a,b -ppn 2 -n 5 a", "more ranks than -ppn 2 allows on 2 hosts"),
+            ("-H a:0 a", "not a number of slots"),
+            ("--map-by socket a", "'--map-by socket'"),
+            ("--launch-agent= a", "no command given"),
+            ("--net-timeout 0 a", "above 0"),
             ("-genv A", "'-genv' needs a value: VALUE"),
             ("-x =3 a", "not the name of a variable"),
         ] {

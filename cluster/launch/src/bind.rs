@@ -18,6 +18,19 @@ pub fn places(bind: Bind) -> std::io::Result<Vec<Cpus>> {
     })
 }
 
+/// The place of a rank, by its number on this host.
+pub fn place_of(places: &[Cpus], local: u32) -> Option<&Cpus> {
+    places.get(local as usize % places.len().max(1))
+}
+
+/// For messages: what a rank is bound to.
+pub fn describe(places: &[Cpus], rank: u32, local: u32) -> String {
+    match place_of(places, local) {
+        None => format!("rank {rank} is not bound"),
+        Some(cpus) => format!("rank {rank} is bound to cpu {}", show(cpus)),
+    }
+}
+
 /// The cpus this process may use.
 pub fn allowed() -> std::io::Result<Cpus> {
     // SAFETY: a zeroed set is a valid, empty one.

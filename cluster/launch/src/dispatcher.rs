@@ -5,8 +5,15 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::error::TIMED_OUT;
-use crate::pmi::server::{ClientEvent, ClientState, Server};
+use crate::pmi::server::{ClientEvent, ClientState, JOB_KEY, Outcome, Server};
+use crate::remote::frame::Frame;
+use crate::remote::links::Links;
 use crate::text;
+pub use hosts::Layout;
+use leaving::{Found, Leaving};
+
+mod hosts;
+pub mod leaving;
 
 /// How long the other ranks may clean up after one has failed.
 pub const GRACE_FAILURE: Duration = Duration::from_millis(400);
@@ -70,6 +77,21 @@ pub enum Event<'a> {
         rank: u32,
         ended: Ended,
     },
+    /// A frame from an agent, but for those about output and input.
+    Frame {
+        link: usize,
+        frame: Frame,
+    },
+    /// Bytes have come from an agent.
+    Heard {
+        link: usize,
+    },
+    /// The connection to an agent has broken, or never came to be.
+    LinkLost {
+        link: usize,
+        text: String,
+        code: i32,
+    },
     /// The launcher received a signal.
     Signal(i32),
     /// Standard output cannot be written any more.
@@ -92,8 +114,12 @@ pub enum Event<'a> {
 pub enum Action {
     /// Send these bytes on a rank's PMI connection.
     Reply { rank: u32, text: String },
-    /// Send a signal to the process groups of all ranks.
+    /// Send a signal to the process groups of all ranks on this host.
     Signal(i32),
+    /// Send a frame to one agent, or to all whose connection is open.
+    Down { link: Option<usize>, frame: Frame },
+    /// Close the connection to an agent.
+    Cut(usize),
     /// Send a signal to every process that descends from the job.
     SignalLeftovers(i32),
     /// Find out whether any process or output of the job is left.
@@ -113,36 +139,39 @@ pub enum Action {
 pub struct RankInfo {
     pub program: String,
     pub appnum: u32,
+    /// Number of its host.
+    pub node: u32,
 }
 
 /// What is known of a rank at the end.
 #[derive(Clone, Debug)]
 pub struct RankState {
     pub program: String,
+    /// Number of its host.
+    pub node: u32,
     pub pid: Option<i32>,
     pub ended: Option<Ended>,
     /// It will not be started any more.
     absent: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Phase {
     Running,
     /// Told to end; killed at that time (`None`: killed already).
     Ending(Option<Duration>),
-    /// All ranks have ended, something else may be left. `step` counts the signals sent so far.
-    Leaving {
-        since: Duration,
-        step: u8,
-        survey: Duration,
-    },
+    /// All ranks have ended, something else may be left.
+    Leaving(Leaving),
     Done,
 }
 
 /// The state of one job.
 #[derive(Debug)]
 pub struct Dispatcher {
-    host: String,
+    hosts: Vec<String>,
+    links: Links,
+    /// When agents that do not confirm the end are cut off.
+    cut_at: Option<Duration>,
     ranks: Vec<RankState>,
     pmi: Server,
     phase: Phase,
@@ -155,16 +184,25 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// A job that has not begun. Times are counted from its start; `limit` is `--timeout`.
+    /// A job on one host that has not begun. Times are counted from its start; `limit` is
+    /// `--timeout`.
     pub fn new(job: &str, host: &str, ranks: Vec<RankInfo>, limit: Option<Duration>) -> Self {
         let appnums: Vec<u32> = ranks.iter().map(|rank| rank.appnum).collect();
         let unfinished = ranks.len();
         let ranks = ranks
             .into_iter()
-            .map(|rank| RankState { program: rank.program, pid: None, ended: None, absent: false })
+            .map(|rank| RankState {
+                program: rank.program,
+                node: rank.node,
+                pid: None,
+                ended: None,
+                absent: false,
+            })
             .collect();
         Self {
-            host: host.to_string(),
+            hosts: vec![host.to_string()],
+            links: Links::new(Vec::new(), Duration::MAX),
+            cut_at: None,
             ranks,
             pmi: Server::new(job, &appnums),
             phase: Phase::Running,
@@ -177,6 +215,11 @@ impl Dispatcher {
         }
     }
 
+    /// Tells the ranks the job's random key.
+    pub fn set_key(&mut self, key: &str) {
+        self.pmi.store(JOB_KEY, key);
+    }
+
     /// The next thing to do, in order.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
@@ -184,12 +227,18 @@ impl Dispatcher {
 
     /// When [`Event::Tick`] is due, if ever.
     pub fn poll_timeout(&self) -> Option<Duration> {
-        match self.phase {
+        let own = match &self.phase {
             Phase::Running => self.limit,
-            Phase::Ending(kill_at) => kill_at,
-            Phase::Leaving { survey, .. } => Some(survey),
-            Phase::Done => None,
-        }
+            Phase::Ending(kill_at) => *kill_at,
+            Phase::Leaving(leaving) => leaving.due(),
+            Phase::Done => return None,
+        };
+        [own, self.cut_at, self.links.next_due()].into_iter().flatten().min()
+    }
+
+    /// Names of the hosts.
+    pub fn hosts(&self) -> &[String] {
+        &self.hosts
     }
 
     /// All ranks with how they ended.
@@ -209,7 +258,7 @@ impl Dispatcher {
 
     /// Takes in one event.
     pub fn handle(&mut self, event: Event, now: Duration) {
-        if self.phase == Phase::Done {
+        if matches!(self.phase, Phase::Done) {
             return;
         }
         match event {
@@ -225,10 +274,13 @@ impl Dispatcher {
                 self.malformed(rank, &text, now);
             }
             Event::Exited { rank, ended } => self.exited(rank, ended, now),
+            Event::Frame { link, frame } => self.frame(link, frame, now),
+            Event::Heard { link } => self.links.heard(link, now),
+            Event::LinkLost { link, text, code } => self.lost(link, text, code, now),
             Event::Signal(number) => self.signal(number, now),
             Event::OutputBroken { errno } => self.output_broken(errno, now),
             Event::Survey { processes, outputs, blocked } => {
-                self.surveyed(processes, outputs, blocked, now);
+                self.surveyed(Found { processes, outputs, blocked }, now);
             }
             Event::Tick => self.tick(now),
         }
@@ -237,12 +289,13 @@ impl Dispatcher {
     fn who(&self, rank: u32) -> String {
         let state = &self.ranks[rank as usize];
         let pid = state.pid.unwrap_or(0);
-        format!("rank {rank} (pid {pid}, {}, on {})", state.program, self.host)
+        let host = &self.hosts[state.node as usize];
+        format!("rank {rank} (pid {pid}, {}, on {host})", state.program)
     }
 
     /// Ends the job because of a fault; only the first one counts and is shown.
     fn fail(&mut self, code: i32, text: String, grace: Duration, signal: i32, now: Duration) {
-        if self.phase != Phase::Running {
+        if !matches!(self.phase, Phase::Running) {
             return;
         }
         self.code.get_or_insert(code);
@@ -253,21 +306,29 @@ impl Dispatcher {
 
     fn end(&mut self, signal: i32, grace: Duration, now: Duration) {
         self.phase = Phase::Ending(Some(now + grace));
-        self.actions.push_back(Action::Signal(signal));
+        self.signal_all(signal);
         // A stopped rank sees the signal only when it goes on.
-        self.actions.push_back(Action::Signal(libc::SIGCONT));
+        self.signal_all(libc::SIGCONT);
         self.check_all_ended(now);
     }
 
     fn kill(&mut self, now: Duration) {
         self.phase = Phase::Ending(None);
-        self.actions.push_back(Action::Signal(libc::SIGKILL));
+        self.signal_all(libc::SIGKILL);
+        self.cut_soon(now);
         self.check_all_ended(now);
     }
 
+    /// Sends a signal to all ranks on all hosts.
+    fn signal_all(&mut self, number: i32) {
+        self.actions.push_back(Action::Signal(number));
+        self.down(None, Frame::Signal(number));
+    }
+
     fn not_started(&mut self, rank: u32, text: String, code: i32, now: Duration) {
+        let node = self.ranks[rank as usize].node;
         for state in &mut self.ranks[rank as usize..] {
-            if !state.absent && state.pid.is_none() {
+            if state.node == node && !state.absent && state.pid.is_none() {
                 state.absent = true;
                 self.unfinished -= 1;
             }
@@ -278,13 +339,24 @@ impl Dispatcher {
 
     fn client(&mut self, rank: u32, line: &[u8], now: Duration) {
         let outcome = self.pmi.handle(rank, line);
+        self.outcome(rank, outcome, now);
+    }
+
+    /// What follows from a rank's command, or from an arrival at a barrier.
+    fn outcome(&mut self, rank: u32, outcome: Outcome, now: Duration) {
         for (rank, text) in outcome.replies {
             self.actions.push_back(Action::Reply { rank, text });
         }
         match outcome.event {
             None => self.check_missing(now),
-            Some(ClientEvent::Malformed(fault)) => self.malformed(rank, &fault, now),
-            Some(ClientEvent::Abort { code, message }) => {
+            Some(event) => self.client_event(rank, event, now),
+        }
+    }
+
+    fn client_event(&mut self, rank: u32, event: ClientEvent, now: Duration) {
+        match event {
+            ClientEvent::Malformed(fault) => self.malformed(rank, &fault, now),
+            ClientEvent::Abort { code, message } => {
                 let exit = if code & 0xff == 0 { 1 } else { code & 0xff };
                 let message = message.map(|text| format!(": {text}")).unwrap_or_default();
                 let who = self.who(rank);
@@ -292,6 +364,12 @@ impl Dispatcher {
                     format!("{who} called MPI_Abort with code {code}{message}; ending the job");
                 self.fail(exit, text, GRACE_FAILURE, libc::SIGTERM, now);
             }
+            ClientEvent::Opened => self.opened(),
+            // These are for those above, and there is nobody.
+            ClientEvent::State(_)
+            | ClientEvent::Waits
+            | ClientEvent::Arrived
+            | ClientEvent::Ask => self.check_missing(now),
         }
     }
 
@@ -308,7 +386,7 @@ impl Dispatcher {
         }
         state.ended = Some(ended);
         self.unfinished -= 1;
-        if self.phase == Phase::Running {
+        if matches!(self.phase, Phase::Running) {
             self.judge(rank, ended, now);
             self.check_missing(now);
         }
@@ -344,7 +422,7 @@ impl Dispatcher {
     /// Ranks that wait for one that is gone would hang for ever: in a barrier, or in `MPI_Init`,
     /// which is for all ranks or none.
     fn check_missing(&mut self, now: Duration) {
-        if self.phase != Phase::Running {
+        if !matches!(self.phase, Phase::Running) {
             return;
         }
         let ended = |rank: &u32| self.ranks[*rank as usize].ended.is_some();
@@ -371,10 +449,10 @@ impl Dispatcher {
         match number {
             libc::SIGINT | libc::SIGTERM | libc::SIGHUP => self.end_by_user(number, now),
             libc::SIGTSTP => {
-                self.actions.push_back(Action::Signal(libc::SIGSTOP));
+                self.signal_all(libc::SIGSTOP);
                 self.actions.push_back(Action::StopSelf);
             }
-            _ => self.actions.push_back(Action::Signal(number)),
+            _ => self.signal_all(number),
         }
     }
 
@@ -392,12 +470,13 @@ impl Dispatcher {
             }
             Phase::Ending(_) => self.kill(now),
             // The rest of the output is not waited for any more.
-            Phase::Leaving { .. } => {
+            Phase::Leaving(_) => {
                 self.code.get_or_insert(128 + number);
                 self.abandoned = true;
                 self.actions.push_back(Action::SignalLeftovers(libc::SIGKILL));
                 self.actions.push_back(Action::Survey);
-                self.phase = Phase::Leaving { since: now, step: 2, survey: now + SURVEY_EVERY };
+                self.phase = Phase::Leaving(Leaving::new(true, now));
+                self.cut_all(now);
             }
             Phase::Done => {}
         }
@@ -405,7 +484,7 @@ impl Dispatcher {
 
     /// Nobody reads our output any more (`| head`): the job ends, without noise for a closed pipe.
     fn output_broken(&mut self, errno: i32, now: Duration) {
-        if self.phase != Phase::Running {
+        if !matches!(self.phase, Phase::Running) {
             return;
         }
         if errno == libc::EPIPE {
@@ -425,40 +504,39 @@ impl Dispatcher {
         if self.unfinished > 0 {
             return;
         }
-        let step = match self.phase {
-            Phase::Running => 0,
+        let killed = match self.phase {
+            Phase::Running => false,
             Phase::Ending(_) => {
                 self.actions.push_back(Action::SignalLeftovers(libc::SIGKILL));
-                2
+                self.cut_soon(now);
+                true
             }
-            Phase::Leaving { .. } | Phase::Done => return,
+            Phase::Leaving(_) | Phase::Done => return,
         };
-        self.phase = Phase::Leaving { since: now, step, survey: now + SURVEY_EVERY };
+        self.phase = Phase::Leaving(Leaving::new(killed, now));
+        self.down(None, Frame::Leave { kill: killed });
         self.actions.push_back(Action::Survey);
     }
 
-    fn surveyed(&mut self, processes: bool, outputs: bool, blocked: bool, now: Duration) {
-        let Phase::Leaving { mut since, mut step, .. } = self.phase else { return };
-        let waited = now.saturating_sub(since);
-        let blocked = blocked && !self.abandoned;
-        let outputs = outputs && !self.abandoned;
-        let over = step >= 2 && waited >= GRACE_KILLED && !blocked;
-        if !processes && !outputs || over {
-            return self.done();
+    fn surveyed(&mut self, mut found: Found, now: Duration) {
+        let Phase::Leaving(leaving) = &mut self.phase else { return };
+        if self.abandoned {
+            (found.blocked, found.outputs) = (false, false);
         }
-        if !processes && blocked {
-            // Only a slow reader holds us up (a pager, say); it gets all the time it needs.
-            since = now;
-        } else if step < 2 && waited >= GRACE_LEFTOVERS {
-            let signal = if step == 0 { libc::SIGTERM } else { libc::SIGKILL };
+        if let Some(signal) = leaving.surveyed(found, now) {
             self.actions.push_back(Action::SignalLeftovers(signal));
-            (since, step) = (now, step + 1);
-        } else if step >= 2 && processes {
-            // What a killed process had just started is found only now.
-            self.actions.push_back(Action::SignalLeftovers(libc::SIGKILL));
         }
-        let pause = if blocked { SURVEY_BLOCKED } else { SURVEY_EVERY };
-        self.phase = Phase::Leaving { since, step, survey: now + pause };
+        self.check_left();
+    }
+
+    /// The job is over when nothing is left, here and on the other hosts.
+    fn check_left(&mut self) {
+        if let Phase::Leaving(leaving) = &self.phase
+            && leaving.done()
+            && !self.links.any_open()
+        {
+            self.done();
+        }
     }
 
     fn done(&mut self) {
@@ -467,7 +545,8 @@ impl Dispatcher {
     }
 
     fn tick(&mut self, now: Duration) {
-        match self.phase {
+        self.tick_links(now);
+        match &self.phase {
             Phase::Running => {
                 if let Some(limit) = self.limit.filter(|limit| now >= *limit) {
                     let text = format!(
@@ -477,11 +556,11 @@ impl Dispatcher {
                     self.fail(TIMED_OUT, text, GRACE_USER, libc::SIGTERM, now);
                 }
             }
-            Phase::Ending(Some(kill_at)) if now >= kill_at => self.kill(now),
-            Phase::Leaving { survey, .. } if now >= survey => {
+            Phase::Ending(Some(kill_at)) if now >= *kill_at => self.kill(now),
+            Phase::Leaving(leaving) if leaving.due().is_some_and(|due| now >= due) => {
                 self.actions.push_back(Action::Survey);
             }
-            Phase::Ending(_) | Phase::Leaving { .. } | Phase::Done => {}
+            Phase::Ending(_) | Phase::Leaving(_) | Phase::Done => {}
         }
     }
 }

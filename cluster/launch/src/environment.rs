@@ -30,10 +30,13 @@ const FOREIGN: &[&str] = &[
     "MPI_LOCALRANKID",
     "MPI_LOCALNRANKS",
     JOB_ID,
+    NODE,
 ];
 
 /// The variable that names the job. A job inside a job is called `OUTER/INNER`.
 pub const JOB_ID: &str = "HPVM_JOB_ID";
+/// The variable with the number of the host in a job of several hosts.
+pub const NODE: &str = "HPVM_NODE";
 
 /// Variables set for the ranks of one program; those that differ by rank are not among them.
 pub type Environment = BTreeMap<OsString, OsString>;
@@ -48,7 +51,7 @@ pub fn build(
     let pass = program.pass.as_ref().unwrap_or(&options.pass);
     let mut environment: Environment = present
         .filter(|(name, _)| match pass {
-            Pass::All => !FOREIGN.iter().any(|foreign| name == foreign),
+            Pass::Usual | Pass::All => !FOREIGN.iter().any(|foreign| name == foreign),
             Pass::Only(names) => names.contains(name),
         })
         .collect();
@@ -56,11 +59,44 @@ pub fn build(
         environment.insert(name.clone(), value.clone());
     }
     if let Some(folder) = library {
-        let name = OsString::from("LD_LIBRARY_PATH");
-        let path = put_in_front(folder, environment.get(&name).map(OsString::as_os_str));
-        environment.insert(name, path);
+        put_first(&mut environment, "LD_LIBRARY_PATH", folder);
     }
     environment
+}
+
+/// What is set for a program's ranks on other hosts, on top of what their host gives them; and
+/// whether it gives them anything.
+pub fn for_others(
+    present: impl Iterator<Item = (OsString, OsString)>,
+    options: &Options,
+    program: &Program,
+) -> (Environment, bool) {
+    use std::os::unix::ffi::OsStrExt;
+    let pass = program.pass.as_ref().unwrap_or(&options.pass);
+    let mut environment: Environment = present
+        .filter(|(name, _)| !FOREIGN.iter().any(|foreign| name == foreign))
+        .filter(|(name, _)| match pass {
+            Pass::Usual => name.as_bytes().starts_with(b"HPVM_"),
+            Pass::All => true,
+            Pass::Only(names) => names.contains(name),
+        })
+        .collect();
+    for (name, value) in options.genv.iter().chain(&program.env) {
+        environment.insert(name.clone(), value.clone());
+    }
+    (environment, !matches!(pass, Pass::Only(_)))
+}
+
+/// The part of an environment that is not another process manager's.
+pub fn own(present: impl Iterator<Item = (OsString, OsString)>) -> Environment {
+    present.filter(|(name, _)| !FOREIGN.iter().any(|foreign| name == foreign)).collect()
+}
+
+/// Puts a folder in front of a path list in an environment.
+pub fn put_first(environment: &mut Environment, name: &str, folder: &Path) {
+    let name = OsString::from(name);
+    let path = put_in_front(folder, environment.get(&name).map(OsString::as_os_str));
+    environment.insert(name, path);
 }
 
 /// A path list with this folder first.
@@ -89,6 +125,11 @@ pub fn library_folder() -> Option<PathBuf> {
     folder.join("libmpi_abi.so.1").exists().then_some(folder)
 }
 
+/// The last part of a job's name, without the jobs around it.
+pub fn short_job_id(job: &str) -> &str {
+    job.rsplit('/').next().unwrap_or(job)
+}
+
 /// A name for a new job, unlike that of any other: host, process, time. `outer` is the value of
 /// [`JOB_ID`] around us.
 pub fn new_job_id(outer: Option<&OsStr>) -> String {
@@ -110,7 +151,7 @@ mod tests {
 
     fn program(env: &[(&str, &str)], pass: Option<Pass>) -> Program {
         let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Program { ranks: 1, argv: vec!["x".into()], env, pass, wdir: None }
+        Program { ranks: 1, room: None, argv: vec!["x".into()], env, pass, wdir: None }
     }
 
     fn present() -> impl Iterator<Item = (OsString, OsString)> {
@@ -137,6 +178,23 @@ mod tests {
         let only = Pass::Only(vec!["B".into(), "Z".into()]);
         let environment = build(present(), &options, &program(&[], Some(only)), None);
         assert_eq!(format!("{environment:?}"), r#"{"B": "2"}"#);
+    }
+
+    #[test]
+    fn what_goes_to_other_hosts() {
+        let mut options = Options::new("mpirun");
+        options.genv = vec![("C".into(), "3".into())];
+        let present = || present().chain([("HPVM_CHECK".into(), "1".into())]);
+        let (set, inherit) = for_others(present(), &options, &program(&[("D", "4")], None));
+        assert_eq!(format!("{set:?}"), r#"{"C": "3", "D": "4", "HPVM_CHECK": "1"}"#);
+        assert!(inherit);
+        options.pass = Pass::All;
+        let (set, _) = for_others(present(), &options, &program(&[], None));
+        assert_eq!(set.len(), 5);
+        let only = Pass::Only(vec!["A".into()]);
+        let (set, inherit) = for_others(present(), &options, &program(&[], Some(only)));
+        assert_eq!(format!("{set:?}"), r#"{"A": "1", "C": "3"}"#);
+        assert!(!inherit);
     }
 
     #[test]

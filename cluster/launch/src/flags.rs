@@ -7,6 +7,12 @@ pub enum Id {
     PerHost,
     Host,
     Hostfile,
+    MapBy,
+    LaunchAgent,
+    LaunchWidth,
+    Preload,
+    Net,
+    NetTimeout,
     Export,
     GlobalEnv,
     ProgramEnv,
@@ -37,6 +43,7 @@ pub enum Id {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     Ranks,
+    Hosts,
     Environment,
     Placement,
     Output,
@@ -45,13 +52,20 @@ pub enum Group {
 
 impl Group {
     /// All groups in the order in which help shows them.
-    pub const ALL: [Group; 5] =
-        [Group::Ranks, Group::Environment, Group::Placement, Group::Output, Group::Other];
+    pub const ALL: [Group; 6] = [
+        Group::Ranks,
+        Group::Hosts,
+        Group::Environment,
+        Group::Placement,
+        Group::Output,
+        Group::Other,
+    ];
 
     /// The heading's text.
     pub fn title(self) -> &'static str {
         match self {
             Group::Ranks => "Ranks and hosts",
+            Group::Hosts => "Several hosts",
             Group::Environment => "Environment",
             Group::Placement => "Placement",
             Group::Output => "Output",
@@ -91,23 +105,23 @@ pub const FLAGS: &[Flag] = &[
         &["n", "np", "c"],
         &["N"],
         "Number of ranks of this program. Default: what -ppn or the slots of the hosts say, else 1. \
-         There may be more ranks than cores.",
+         There may be more ranks than cores or slots.",
     ),
     flag(
         Id::PerHost,
         Group::Ranks,
         &["ppn", "N", "npernode", "perhost"],
         &["N"],
-        "Ranks per host. With one host it is the number of ranks when -n is not given, and must \
-         not be smaller than -n.",
+        "Ranks per host, whatever its slots. Without -n there are so many on each host; -n must \
+         not ask for more than that.",
     ),
     flag(
         Id::Host,
         Group::Ranks,
         &["host", "H", "hosts"],
         &["HOST[:SLOTS],..."],
-        "Hosts to run on. Only names of this machine so far: localhost, 127.0.0.1, ::1, its own \
-         name.",
+        "Hosts to run on; n[01-16] stands for sixteen of them. They hold for this program and \
+         those after it. Default: the allocation inside of a Slurm job, else this machine.",
     ),
     flag(
         Id::Hostfile,
@@ -116,6 +130,50 @@ pub const FLAGS: &[Flag] = &[
         &["FILE"],
         "Read the hosts from FILE: one a line, HOST, HOST:SLOTS or HOST slots=SLOTS; # starts a \
          comment.",
+    ),
+    flag(
+        Id::MapBy,
+        Group::Ranks,
+        &["map-by"],
+        &["slot|node"],
+        "slot (the default): neighbouring ranks share a host; node: hosts get one each in turn.",
+    ),
+    flag(
+        Id::LaunchAgent,
+        Group::Hosts,
+        &["launch-agent"],
+        &["CMD"],
+        "Start hpvm on other hosts with 'CMD HOST COMMAND...' instead of ssh. Like ssh it has to \
+         give COMMAND to a shell there, and its standard input and output to COMMAND.",
+    ),
+    flag(
+        Id::LaunchWidth,
+        Group::Hosts,
+        &["launch-width"],
+        &["N"],
+        "Hosts that one host starts, which start others in turn. Default: 16.",
+    ),
+    flag(
+        Id::Preload,
+        Group::Hosts,
+        &["preload"],
+        &[],
+        "Copy hpvm to a temporary folder of the other hosts instead of using what is installed \
+         there at the same place. It is removed at the end.",
+    ),
+    flag(
+        Id::Net,
+        Group::Hosts,
+        &["net"],
+        &["NAME|CIDR"],
+        "Use this network interface, or those in this network, between hosts (HPVM_NET).",
+    ),
+    flag(
+        Id::NetTimeout,
+        Group::Hosts,
+        &["net-timeout"],
+        &["SECONDS"],
+        "Give a host up after so long without any sign of life (HPVM_NET_TIMEOUT). Default: 60.",
     ),
     flag(
         Id::Export,
@@ -150,7 +208,8 @@ pub const FLAGS: &[Flag] = &[
         Group::Environment,
         &["genvall"],
         &[],
-        "Pass the whole present environment on (the default).",
+        "Pass the whole present environment on (the default on this machine; without it other \
+         hosts get what is named, and HPVM_*).",
     ),
     flag(
         Id::GlobalEnvList,
@@ -192,7 +251,7 @@ pub const FLAGS: &[Flag] = &[
         Group::Placement,
         &["bind-to"],
         &["core|hwthread|none"],
-        "Bind rank i to core (or hardware thread) i, starting again from the first when there are \
+        "Bind the i-th rank of a host to core (or hardware thread) i, starting again from the first when there are \
          more ranks. Default: none.",
     ),
     flag(

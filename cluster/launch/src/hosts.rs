@@ -1,8 +1,10 @@
-//! Lists of hosts. Today every host must be this machine.
+//! Lists of hosts: what the user writes, and which of them is this machine.
 
+use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 use std::path::Path;
 
 use crate::error::{LaunchError, plain};
+use crate::hostlist;
 
 /// A host with the number of slots the user gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,19 +25,11 @@ pub fn local_name() -> String {
     String::from_utf8_lossy(&buffer[..end]).into_owned()
 }
 
-/// Sum of the slots, when any host has some; a host without counts as one.
-pub fn total_slots(hosts: &[Host]) -> Option<u32> {
-    hosts
-        .iter()
-        .any(|host| host.slots.is_some())
-        .then(|| hosts.iter().fold(0_u32, |sum, host| sum.saturating_add(host.slots.unwrap_or(1))))
-}
-
-/// Reads `HOST[:SLOTS],...`.
+/// Reads `HOST[:SLOTS],...`, where HOST may stand for several (`n[01-16]`).
 pub fn parse_list(text: &str) -> Result<Vec<Host>, LaunchError> {
     let mut hosts = Vec::new();
-    for item in text.split(',').filter(|item| !item.is_empty()) {
-        hosts.push(parse_host(item, None)?);
+    for item in hostlist::items(text) {
+        hosts.extend(parse_host(item, None)?);
     }
     if hosts.is_empty() {
         return Err(LaunchError::usage("--host: the list of hosts is empty"));
@@ -50,10 +44,10 @@ pub fn read_file(path: &Path) -> Result<Vec<Host>, LaunchError> {
     })?;
     let mut hosts = Vec::new();
     for (number, line) in text.lines().enumerate() {
-        let host = parse_line(line).map_err(|error| {
+        let parsed = parse_line(line).map_err(|error| {
             LaunchError::usage(format!("{}:{}: {}", path.display(), number + 1, error.message))
         })?;
-        hosts.extend(host);
+        hosts.extend(parsed);
     }
     if hosts.is_empty() {
         return Err(LaunchError::usage(format!("hostfile '{}' names no host", path.display())));
@@ -61,33 +55,46 @@ pub fn read_file(path: &Path) -> Result<Vec<Host>, LaunchError> {
     Ok(hosts)
 }
 
-fn parse_line(line: &str) -> Result<Option<Host>, LaunchError> {
+fn parse_line(line: &str) -> Result<Vec<Host>, LaunchError> {
     let mut words = line.split('#').next().unwrap_or("").split_whitespace();
-    let Some(host) = words.next() else { return Ok(None) };
+    let Some(host) = words.next() else { return Ok(Vec::new()) };
     let mut slots = None;
     for word in words {
         match word.split_once('=') {
             Some(("slots", count)) => slots = Some(parse_slots(word, count)?),
-            Some(("max_slots" | "max-slots", _)) => {}
-            _ => return Err(LaunchError::usage(format!("'{word}' is not understood"))),
+            Some(("max_slots" | "max-slots", count)) => {
+                // There is no limit: more ranks than slots are always allowed.
+                parse_slots(word, count)?;
+            }
+            _ => {
+                return Err(LaunchError::usage(format!(
+                    "'{word}' is not understood; a line is HOST, HOST:SLOTS or HOST slots=SLOTS"
+                )));
+            }
         }
     }
-    parse_host(host, slots).map(Some)
+    let mut hosts = Vec::new();
+    for item in hostlist::items(host) {
+        hosts.extend(parse_host(item, slots)?);
+    }
+    Ok(hosts)
 }
 
-fn parse_host(item: &str, slots: Option<u32>) -> Result<Host, LaunchError> {
+fn parse_host(item: &str, slots: Option<u32>) -> Result<Vec<Host>, LaunchError> {
     // More than one colon is an IPv6 address, not a slot count.
-    let (name, count) = match item.split_once(':') {
-        Some((name, count)) if !count.contains(':') => (name, Some(parse_slots(item, count)?)),
+    let (name, count) = match item.rsplit_once(':') {
+        Some((name, count)) if !name.contains(':') => (name, Some(parse_slots(item, count)?)),
         _ => (item, None),
     };
-    if !is_local(name) {
-        return Err(LaunchError::usage(format!(
-            "host '{name}' is not this machine ({}); remote hosts are not supported yet",
-            local_name()
-        )));
+    let names = if name.contains(':') {
+        vec![name.trim_matches(['[', ']']).to_string()]
+    } else {
+        hostlist::expand(name)?
+    };
+    if names.iter().any(|name| name.is_empty() || name.starts_with('-')) {
+        return Err(LaunchError::usage(format!("'{item}' is not the name of a host")));
     }
-    Ok(Host { name: name.to_string(), slots: slots.or(count) })
+    Ok(names.into_iter().map(|name| Host { name, slots: slots.or(count) }).collect())
 }
 
 fn parse_slots(item: &str, count: &str) -> Result<u32, LaunchError> {
@@ -96,7 +103,8 @@ fn parse_slots(item: &str, count: &str) -> Result<u32, LaunchError> {
     })
 }
 
-fn is_local(name: &str) -> bool {
+/// Whether a name is this machine's, without asking anybody.
+pub fn is_own_name(name: &str) -> bool {
     let own = local_name();
     let short = own.split('.').next().unwrap_or(&own);
     matches!(name, "localhost" | "127.0.0.1" | "::1" | "localhost.localdomain")
@@ -104,32 +112,69 @@ fn is_local(name: &str) -> bool {
         || name.eq_ignore_ascii_case(short)
 }
 
+/// Whether a name is this machine's, or leads to one of its addresses. May block for the answer
+/// of a name server.
+pub fn is_local(name: &str) -> bool {
+    is_own_name(name)
+        || (name, 0_u16)
+            .to_socket_addrs()
+            .is_ok_and(|mut addresses| addresses.any(|address| is_own_address(address.ip())))
+}
+
+/// Only an address of this machine can be bound to.
+fn is_own_address(address: IpAddr) -> bool {
+    address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn local_names_with_slots() {
-        let hosts = parse_list(&format!("localhost:2,{},::1,127.0.0.1:3", local_name())).unwrap();
-        assert_eq!(hosts.len(), 4);
-        assert_eq!(total_slots(&hosts), Some(7));
-        assert_eq!(total_slots(&hosts[1..3]), None);
+    fn host(name: &str, slots: Option<u32>) -> Host {
+        Host { name: name.to_string(), slots }
     }
 
     #[test]
-    fn other_machines_are_refused() {
-        let error = parse_list("localhost,node17").unwrap_err();
-        assert!(error.message.contains("host 'node17' is not this machine"), "{error}");
-        assert!(parse_list("localhost:0").is_err());
-        assert!(parse_list(",").is_err());
+    fn lists_with_slots() {
+        let hosts = parse_list("a:2,b,::1,n[1-2]:3,fd77::2").unwrap();
+        let expected = [
+            host("a", Some(2)),
+            host("b", None),
+            host("::1", None),
+            host("n1", Some(3)),
+            host("n2", Some(3)),
+            host("fd77::2", None),
+        ];
+        assert_eq!(hosts, expected);
+        for (text, part) in [
+            ("localhost:0", "not a number of slots"),
+            ("a:x", "not a number of slots"),
+            (",", "list of hosts is empty"),
+            ("-oProxyCommand=x", "not the name of a host"),
+            ("a[1", "'[' without ']'"),
+        ] {
+            let error = parse_list(text).unwrap_err();
+            assert!(error.message.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn who_is_here() {
+        for name in ["localhost", &local_name(), "127.0.0.1", "::1", "127.0.0.2"] {
+            assert!(is_local(name), "{name}");
+        }
+        // An address for documentation is nobody's.
+        assert!(!is_local("192.0.2.1"));
+        assert!(!is_local("no-such-host.invalid"));
     }
 
     #[test]
     fn hostfile_lines() {
-        assert_eq!(parse_line("  # nothing").unwrap(), None);
-        let host = parse_line("localhost slots=4 max_slots=8 # mine").unwrap().unwrap();
-        assert_eq!(host.slots, Some(4));
-        assert_eq!(parse_line("localhost:3").unwrap().unwrap().slots, Some(3));
+        assert_eq!(parse_line("  # nothing").unwrap(), []);
+        let hosts = parse_line("localhost slots=4 max_slots=8 # mine").unwrap();
+        assert_eq!(hosts, [host("localhost", Some(4))]);
+        assert_eq!(parse_line("localhost:3").unwrap(), [host("localhost", Some(3))]);
+        assert_eq!(parse_line("n[1-2] slots=2").unwrap().len(), 2);
         assert!(parse_line("localhost cores=3").unwrap_err().message.contains("'cores=3'"));
         assert!(parse_line("localhost slots=x").is_err());
     }

@@ -19,12 +19,17 @@ pub mod error;
 pub mod executor;
 pub mod flags;
 pub mod help;
+pub mod hostlist;
 pub mod hosts;
 pub mod linkage;
 pub mod output;
+pub mod place;
 pub mod pmi;
 pub mod program;
+pub mod remote;
 pub mod run;
+pub mod slurm;
+pub mod spread;
 pub mod sys;
 pub mod text;
 

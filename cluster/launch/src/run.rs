@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use crate::args::{self, Parsed, Program, Request};
 use crate::bind;
-use crate::dispatcher::{Dispatcher, Ended, RankInfo};
-use crate::environment::{self, JOB_ID};
+use crate::dispatcher::{Dispatcher, Ended, Layout, RankInfo};
+use crate::environment::{self, JOB_ID, NODE};
 use crate::error::LaunchError;
 use crate::executor::spawn::Image;
 use crate::executor::{Outcome, Plan, execute};
 use crate::output::mux::Prefix;
+use crate::spread::{self, Spread};
 use crate::{help, hosts, linkage, program, sys, text};
 
 /// The variable with a time limit in seconds, for jobs without `--timeout`. MPICH's name.
@@ -55,7 +56,8 @@ pub fn run(request: &Request) -> Result<i32, LaunchError> {
     if !options.quiet {
         options.warnings.iter().for_each(|text| complain(&options.label, text));
     }
-    let (plan, infos) = prepare(request)?;
+    let spread = Spread::of(request);
+    let Prepared { plan, infos, layout, key } = prepare(request, &spread)?;
     let limit = match (options.timeout, std::env::var_os(TIMEOUT_VARIABLE)) {
         (Some(limit), _) => Some(limit),
         (None, Some(value)) => Some(args::parse_seconds(TIMEOUT_VARIABLE, &value)?),
@@ -66,11 +68,16 @@ pub fn run(request: &Request) -> Result<i32, LaunchError> {
     }
     if options.verbose {
         let (label, job) = (&options.label, &plan.job);
-        complain(label, &format!("job {job}: {} ranks on {}", infos.len(), hosts::local_name()));
+        let names: Vec<&str> = spread.nodes.iter().map(|node| node.host.as_str()).collect();
+        complain(label, &format!("job {job}: {} ranks on {}", infos.len(), names.join(", ")));
     }
     let job = plan.job.clone();
-    let name = job.rsplit('/').next().unwrap_or(&job);
-    let mut dispatcher = Dispatcher::new(name, &hosts::local_name(), infos, limit);
+    let mut dispatcher =
+        Dispatcher::new(environment::short_job_id(&job), &hosts::local_name(), infos, limit);
+    if let Some(layout) = layout {
+        dispatcher = dispatcher.spread(layout);
+    }
+    dispatcher.set_key(&key);
     let outcome = execute(plan, &mut dispatcher, |dispatcher, outcome| {
         if options.json {
             return Some(report(&job, dispatcher, outcome));
@@ -86,57 +93,113 @@ pub fn run(request: &Request) -> Result<i32, LaunchError> {
     Ok(outcome.code)
 }
 
+/// A job that is ready to be started.
+struct Prepared {
+    plan: Plan,
+    infos: Vec<RankInfo>,
+    /// For jobs of several hosts.
+    layout: Option<Layout>,
+    key: String,
+}
+
 /// Everything that can fail before the first process is started.
-fn prepare(request: &Request) -> Result<(Plan, Vec<RankInfo>), LaunchError> {
+fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> {
     let options = &request.options;
-    let total: u64 = request.programs.iter().map(|program| u64::from(program.ranks)).sum();
-    check_descriptors(total)?;
+    check_descriptors(spread)?;
     let job = environment::new_job_id(std::env::var_os(JOB_ID).as_deref());
-    let library = options.library_path.then(environment::library_folder).flatten();
-    let (mut images, mut ranks, mut infos) = (Vec::new(), Vec::new(), Vec::new());
-    for (appnum, program) in request.programs.iter().enumerate() {
-        let mut env = environment::build(std::env::vars_os(), options, program, library.as_deref());
-        for name in ["PMI_RANK", "PMI_FD", "MPI_LOCALRANKID"] {
-            env.remove(OsStr::new(name));
-        }
-        let total = OsString::from(total.to_string());
-        for (name, value) in [
-            (JOB_ID, OsString::from(&job)),
-            ("PMI_SIZE", total.clone()),
-            ("MPI_LOCALNRANKS", total),
-        ] {
-            env.insert(name.into(), value);
-        }
-        let image = image(program, &env)?;
-        if let Some(library) = library.as_deref().filter(|_| !options.quiet) {
-            let wdir = program.wdir.as_deref().unwrap_or(Path::new("."));
-            let warnings = linkage::warnings(&image.file, wdir, &env, library);
-            warnings.iter().for_each(|text| complain(&options.label, text));
-        }
-        images.push(image);
-        let info = RankInfo {
-            program: program.argv[0].to_string_lossy().into_owned(),
-            appnum: appnum as u32,
-        };
-        for _ in 0..program.ranks {
-            ranks.push(appnum);
-            infos.push(info.clone());
-        }
-    }
+    let key = random_key()?;
+    let remote = spread.is_remote().then(|| spread.orders(request, &job, &key)).transpose()?;
+    let (orders, layout) = remote.unzip();
+    let infos = spread
+        .ranks
+        .iter()
+        .map(|rank| RankInfo {
+            program: request.programs[rank.program].argv[0].to_string_lossy().into_owned(),
+            appnum: rank.program as u32,
+            node: rank.node,
+        })
+        .collect();
+    let (images, ranks) = local_images(request, spread, &job)?;
     let places = bind::places(options.bind)
         .map_err(|error| LaunchError::system("cannot find out the usable cpus", &error))?;
     let prefix = Prefix { rank: options.tag, time: options.timestamp };
-    let (label, quiet) = (options.label.clone(), options.quiet);
-    Ok((Plan { label, job, images, ranks, places, prefix, quiet }, infos))
+    let plan = Plan {
+        label: options.label.clone(),
+        job,
+        images,
+        ranks,
+        orders: orders.unwrap_or_default(),
+        node: if spread.is_remote() { spread.local_node() } else { None },
+        places,
+        prefix,
+        quiet: options.quiet,
+    };
+    Ok(Prepared { plan, infos, layout, key })
+}
+
+/// The programs that run on this machine, and which rank runs which of them.
+fn local_images(
+    request: &Request,
+    spread: &Spread,
+    job: &str,
+) -> Result<(Vec<Image>, Vec<Option<usize>>), LaunchError> {
+    let options = &request.options;
+    let library = options.library_path.then(environment::library_folder).flatten();
+    let here = |rank: &&spread::Rank| spread.nodes[rank.node as usize].local;
+    let count = spread.ranks.iter().filter(here).count();
+    let mut images = Vec::new();
+    let mut of_program = vec![None; request.programs.len()];
+    let mut ranks = Vec::new();
+    for rank in &spread.ranks {
+        if !here(&rank) {
+            ranks.push(None);
+            continue;
+        }
+        if of_program[rank.program].is_none() {
+            let program = &request.programs[rank.program];
+            let present = std::env::vars_os();
+            let mut env = environment::build(present, options, program, library.as_deref());
+            for name in ["PMI_RANK", "PMI_FD", "MPI_LOCALRANKID", NODE] {
+                env.remove(OsStr::new(name));
+            }
+            for (name, value) in [
+                (JOB_ID, job.to_string()),
+                ("PMI_SIZE", spread.ranks.len().to_string()),
+                ("MPI_LOCALNRANKS", count.to_string()),
+            ] {
+                env.insert(name.into(), value.into());
+            }
+            if spread.is_remote() {
+                env.insert(NODE.into(), rank.node.to_string().into());
+            }
+            of_program[rank.program] = Some(images.len());
+            let image = image(program, &env)?;
+            if let Some(library) = library.as_deref().filter(|_| !options.quiet) {
+                let wdir = program.wdir.as_deref().unwrap_or(Path::new("."));
+                let warnings = linkage::warnings(&image.file, wdir, &env, library);
+                warnings.iter().for_each(|text| complain(&options.label, text));
+            }
+            images.push(image);
+        }
+        ranks.push(of_program[rank.program]);
+    }
+    Ok((images, ranks))
+}
+
+/// Sixteen random bytes in hexadecimal, which only this job's ranks get to know.
+fn random_key() -> Result<String, LaunchError> {
+    let mut bytes = [0_u8; 16];
+    // SAFETY: the buffer is writable for its length.
+    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    if count != bytes.len() as isize {
+        let error = std::io::Error::last_os_error();
+        return Err(LaunchError::system("cannot get random bytes for the job's key", &error));
+    }
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn image(program: &Program, env: &environment::Environment) -> Result<Image, LaunchError> {
-    let here = std::env::current_dir()
-        .map_err(|error| LaunchError::system("the present working folder", &error))?;
-    let wdir = match &program.wdir {
-        Some(dir) => here.join(dir),
-        None => here,
-    };
+    let wdir = folder(program)?;
     if program.wdir.is_some() {
         program::check_folder(&wdir)?;
     }
@@ -145,12 +208,25 @@ fn image(program: &Program, env: &environment::Environment) -> Result<Image, Lau
     Image::new(file, &program.argv, env, &wdir)
 }
 
-/// Each rank costs the launcher four descriptors.
-fn check_descriptors(ranks: u64) -> Result<(), LaunchError> {
+/// The working folder of a program's ranks.
+pub(crate) fn folder(program: &Program) -> Result<PathBuf, LaunchError> {
+    let here = std::env::current_dir()
+        .map_err(|error| LaunchError::system("the present working folder", &error))?;
+    Ok(match &program.wdir {
+        Some(dir) => here.join(dir),
+        None => here,
+    })
+}
+
+/// Each rank on this machine costs the launcher four descriptors, each agent three.
+fn check_descriptors(spread: &Spread) -> Result<(), LaunchError> {
     const OWN: u64 = 32;
+    let here = |rank: &&spread::Rank| spread.nodes[rank.node as usize].local;
+    let ranks = spread.ranks.iter().filter(here).count() as u64;
     let limit = sys::descriptor_limit()
         .map_err(|error| LaunchError::system("the limit of open files", &error))?;
-    let need = ranks * 4 + OWN;
+    let agents = if spread.is_remote() { u64::from(spread.width) } else { 0 };
+    let need = ranks * 4 + agents * 3 + OWN;
     if need > limit.rlim_max {
         return Err(LaunchError::new(
             1,
@@ -165,14 +241,9 @@ fn check_descriptors(ranks: u64) -> Result<(), LaunchError> {
 }
 
 fn report_bindings(plan: &Plan) {
-    for rank in 0..plan.ranks.len() {
-        let text = match plan.places.len() {
-            0 => format!("rank {rank} is not bound"),
-            count => {
-                format!("rank {rank} is bound to cpu {}", bind::show(&plan.places[rank % count]))
-            }
-        };
-        complain(&plan.label, &text);
+    let here = (0..).zip(&plan.ranks).filter(|(_, image)| image.is_some());
+    for (local, (rank, _)) in (0..).zip(here) {
+        complain(&plan.label, &bind::describe(&plan.places, rank, local));
     }
 }
 
@@ -190,6 +261,7 @@ fn report(job: &str, dispatcher: &Dispatcher, outcome: &Outcome) -> String {
             };
             serde_json::json!({
                 "rank": rank,
+                "host": dispatcher.hosts()[state.node as usize],
                 "pid": state.pid,
                 "program": state.program,
                 "exit_code": code,

@@ -144,7 +144,11 @@ mod tests {
     fn predefined_handles_come_back_and_others_are_left_alone() {
         for (theirs, standard) in pairs::DATATYPE {
             assert_eq!(datatype::to_standard(*theirs as c_int), standard.0);
-            assert_eq!(datatype::to_foreign(standard.0), *theirs as c_int);
+            let back = datatype::to_foreign(standard.0);
+            assert_eq!(datatype::to_standard(back), standard.0);
+            // MPICH has two names for this one, of which the first counts.
+            let twice = *standard == hpvm_abi::constants::MPI_REAL2;
+            assert!(back == *theirs as c_int || twice);
         }
         for (theirs, standard) in pairs::OP {
             assert_eq!(op::to_standard(*theirs as c_int), standard.0);

@@ -304,7 +304,7 @@ unsafe fn predefined_out<A: Abi>(key: c_int, place: *mut *const c_int) {
     let own = || unsafe { **place };
     let value = match key {
         MPI_HOST | MPI_IO => rank_out::<A>(own()),
-        MPI_LASTUSEDCODE if own() == MPI_ERR_LASTCODE => to_foreign(A::ERROR_CLASS, own()),
+        MPI_LASTUSEDCODE => error_out::<A>(own()),
         MPI_WIN_CREATE_FLAVOR => to_foreign(A::WIN_FLAVOR, own()),
         MPI_WIN_MODEL => to_foreign(A::WIN_MODEL, own()),
         _ => return,

@@ -81,7 +81,7 @@ pub fn tag_out<A: Abi>(tag: c_int) -> c_int {
     if tag == MPI_ANY_TAG { A::MPI_ANY_TAG } else { tag }
 }
 
-/// An error code or class. Those that programs add are above all predefined ones in every ABI.
+/// An error code or class. Those that programs add come after `MPI_ERR_LASTCODE` in every ABI.
 #[inline(always)]
 pub fn error_in<A: Abi>(code: c_int) -> c_int {
     if code == MPI_SUCCESS { MPI_SUCCESS } else { cold_error_in(A::ERROR_CLASS, code) }
@@ -89,7 +89,9 @@ pub fn error_in<A: Abi>(code: c_int) -> c_int {
 
 #[cold]
 fn cold_error_in(pairs: Pairs, code: c_int) -> c_int {
-    pairs.iter().find(|pair| pair.0 == code).map_or(code, |pair| pair.1)
+    let last = to_foreign(pairs, MPI_ERR_LASTCODE);
+    let found = pairs.iter().find(|pair| pair.0 == code).map(|pair| pair.1);
+    found.unwrap_or_else(|| shift(code, last, MPI_ERR_LASTCODE))
 }
 
 /// The same on the way back. A class that the ABI lacks is `MPI_ERR_OTHER` there.
@@ -100,11 +102,20 @@ pub fn error_out<A: Abi>(code: c_int) -> c_int {
 
 #[cold]
 fn cold_error_out(pairs: Pairs, code: c_int) -> c_int {
-    match pairs.iter().find(|pair| pair.1 == code) {
-        Some(pair) => pair.0,
-        None if (0..MPI_ERR_LASTCODE).contains(&code) => to_foreign(pairs, MPI_ERR_OTHER),
-        None => code,
-    }
+    let theirs = |standard| pairs.iter().find(|pair| pair.1 == standard).map(|pair| pair.0);
+    theirs(code).unwrap_or_else(|| match code {
+        MPI_ERR_ERRHANDLER => to_foreign(pairs, MPI_ERR_ARG),
+        // Classes of the standard that the ABI lacks; other numbers are a program's own.
+        MPI_SUCCESS..=MPI_ERR_ABI | MPI_T_ERR_CANNOT_INIT..=MPI_T_ERR_PVAR_NO_ATOMIC => {
+            to_foreign(pairs, MPI_ERR_OTHER)
+        }
+        _ => shift(code, MPI_ERR_LASTCODE, to_foreign(pairs, MPI_ERR_LASTCODE)),
+    })
+}
+
+/// A code beyond `last` stays as far beyond the other ABI's last; others are left alone.
+fn shift(code: c_int, last: c_int, other: c_int) -> c_int {
+    if code > last { (code - last).saturating_add(other) } else { code }
 }
 
 /// The address of a buffer: `MPI_BOTTOM`, `MPI_IN_PLACE`, `MPI_BUFFER_AUTOMATIC` or memory.
@@ -172,4 +183,37 @@ pub fn keyval_in<A: Abi>(keyval: c_int) -> c_int {
 /// A way to split a communicator; `MPI_UNDEFINED` stays.
 pub fn split_type_in<A: Abi>(split: c_int) -> c_int {
     if split == A::MPI_UNDEFINED { MPI_UNDEFINED } else { to_standard(A::SPLIT_TYPE, split) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_mean_nothing_do_not_become_others() {
+        let pairs: Pairs = &[(1, 10), (2, 20)];
+        assert_eq!((to_standard(pairs, 2), to_standard(pairs, 20)), (20, NONSENSE));
+        assert_eq!((to_foreign(pairs, 10), to_foreign(pairs, 7)), (1, 7));
+        assert_eq!(not_a_sentinel(-4), -1004);
+    }
+
+    #[test]
+    fn flags_are_translated_one_by_one() {
+        let pairs: Pairs = &[(1, 4), (2, 8), (64, 1)];
+        assert_eq!(flags_to_standard(pairs, 65), 5);
+        assert_eq!(flags_to_foreign(pairs, 5), 65);
+        assert_eq!(flags_to_standard(pairs, 1 | 128), 4 | 1 << 30);
+    }
+
+    #[test]
+    fn errors_of_the_program_lie_beyond_the_last_code() {
+        let pairs: Pairs =
+            &[(15, MPI_ERR_OTHER), (0x3fff_ffff, MPI_ERR_LASTCODE), (15, MPI_ERR_ABI)];
+        let made = cold_error_out(pairs, MPI_ERR_LASTCODE + 3);
+        assert_eq!(made, 0x4000_0002);
+        assert_eq!(cold_error_in(pairs, made), MPI_ERR_LASTCODE + 3);
+        assert_eq!(cold_error_out(pairs, MPI_ERR_ABI), 15);
+        assert_eq!(cold_error_in(pairs, 15), MPI_ERR_OTHER);
+        assert_eq!(cold_error_in(pairs, 333), 333);
+    }
 }

@@ -138,10 +138,7 @@ impl Hub {
         let link = &mut self.links[i as usize];
         link.push(now, &mut self.shared, (head, len), fill)?;
         // No timer runs for what has not been sent.
-        if !link.queued && link.has_data() {
-            link.queued = true;
-            self.queue.push_back(i);
-        }
+        self.queue_data(i);
         Ok(())
     }
 
@@ -292,10 +289,12 @@ impl Hub {
     }
 
     /// The path to `peer` carries datagrams of at most `size` bytes, counted as
-    /// [`Config::datagram`] is. What was cut larger is sent again in parts.
+    /// [`Config::datagram`] is. What is on its way and larger counts as lost, and is sent again in
+    /// parts; no larger size is tried until another call permits it.
     pub fn set_datagram(&mut self, peer: Peer, size: usize) {
         let i = self.link(peer);
         self.links[i as usize].set_datagram(&self.shared, size);
+        self.queue_data(i);
     }
 
     /// Links made so far.
@@ -354,6 +353,16 @@ impl Hub {
         let due = link.deadline(&self.shared);
         if due < link.timer && due > now {
             self.set_timer(i, due);
+        }
+    }
+
+    /// Queues a link that has data to send.
+    #[inline(always)]
+    fn queue_data(&mut self, i: u32) {
+        let link = &mut self.links[i as usize];
+        if !link.queued && link.has_data() {
+            link.queued = true;
+            self.queue.push_back(i);
         }
     }
 

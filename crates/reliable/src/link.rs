@@ -361,7 +361,11 @@ impl Link {
     }
 
     pub fn set_datagram(&mut self, shared: &Shared, size: usize) {
+        let before = self.size.current();
         self.size.set(&shared.config, size);
+        if self.size.current() < before {
+            self.outgoing.too_large(self.size.current());
+        }
     }
 
     /// Gives back what an idle link does not need.

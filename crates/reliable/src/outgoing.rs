@@ -545,10 +545,7 @@ impl Outgoing {
                     slot.state = State::Lost;
                     newest = newest.max(slot.order);
                     self.flying -= 1;
-                    if self.lost == 0 || seq.wrapping_sub(self.lost_from) as i32 <= 0 {
-                        self.lost_from = seq;
-                    }
-                    self.lost += 1;
+                    self.mark_lost(seq);
                     shared.counters.lost += 1;
                 } else {
                     self.loss_at = self.loss_at.min(at);
@@ -563,6 +560,28 @@ impl Outgoing {
             self.grown = 0;
             shared.counters.slowdowns += 1;
         }
+    }
+
+    /// The path carries at most `size`: what was sent larger has not come.
+    #[cold]
+    pub fn too_large(&mut self, size: usize) {
+        let mut seq = self.first;
+        while seq != self.next {
+            let slot = self.ring.at(seq);
+            if slot.state == State::Flying && slot.end as usize > size {
+                slot.state = State::Lost;
+                self.flying -= 1;
+                self.mark_lost(seq);
+            }
+            seq = seq.wrapping_add(1);
+        }
+    }
+
+    fn mark_lost(&mut self, seq: u32) {
+        if self.lost == 0 || seq.wrapping_sub(self.lost_from) as i32 <= 0 {
+            self.lost_from = seq;
+        }
+        self.lost += 1;
     }
 
     /// Looks at the timers.

@@ -187,6 +187,25 @@ fn a_path_that_becomes_narrow_is_noticed_and_so_is_its_recovery() {
 }
 
 #[test]
+fn a_size_that_the_caller_learns_late_costs_no_timeout() {
+    let config = Config { datagram: 4000, most_datagram: 4000, packet: 8192, ..Config::default() };
+    let mut p = Pair::new(config);
+    p.stream(100, 8000);
+    p.fate = Box::new(|_, _, bytes| if bytes.len() <= 1400 { Fate::Pass } else { Fate::Lose });
+    let start = p.now;
+    assert!(p.push(0, 8000));
+    p.transmit(0);
+    p.hubs[0].set_datagram(1, 1400);
+    p.transmit(0);
+    while !p.hubs[0].all_acknowledged() {
+        assert!(p.step());
+    }
+    assert!(p.now - start < MS, "{}", p.now - start);
+    assert_eq!(p.hubs[0].counters().timeouts, 0);
+    assert_eq!(p.got[1].len(), 101);
+}
+
+#[test]
 fn one_receiver_of_many_keeps_to_its_pool() {
     let config = Config { share: 4, window: 64, receive_pool: 100, ..Config::default() };
     let senders = 200_u32;

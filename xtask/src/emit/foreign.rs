@@ -277,6 +277,8 @@ fn pointer(function: &Function, param: &Param, name: &str) -> Piece {
     let (kind, direction) = (param.kind.as_str(), param.direction.as_str());
     let own = format!("own_{}", param.decl.name);
     match kind {
+        // Asks for the number of any address, sentinels included.
+        "buffer" if function.name == "MPI_Get_address" => plain(name.to_owned()),
         "buffer" if param.decl.constant => plain(format!("address_in::<A>({name})")),
         "buffer" => plain(format!("address_mut_in::<A>({name})")),
         "c_buffer2" => {
@@ -361,6 +363,8 @@ fn number(function: &Function, param: &Param, name: &str) -> Piece {
         return plain(format!("view_displacement_in::<A>({name})"));
     }
     match number_there(&param.kind) {
+        // The exit status of the job rather than a code of MPI.
+        Some(_) if function.name == "MPI_Abort" => plain(name.to_owned()),
         Some(there) => plain(there.replace("{}", name)),
         None => plain(name.to_owned()),
     }

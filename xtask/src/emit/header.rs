@@ -184,7 +184,8 @@ fn deprecation(group: &Group, name: &str) -> String {
     }
 }
 
-fn callback_type(callback: &Callback) -> String {
+/// The typedef of a function type.
+pub fn callback_type(callback: &Callback) -> String {
     let note = note(&callback.deprecated);
     let head = format!("typedef {} ({})(", callback.returns, callback.name);
     wrap(&head, &callback.params, &format!(");{note}\n"), "    ")

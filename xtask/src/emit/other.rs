@@ -1,7 +1,7 @@
 //! src/generated of a library for another ABI: its numbers, its predefined handles, and its entry
 //! points, each of which calls the generic function of the crate hpvm-foreign.
 
-use crate::abi::{Other, Removed};
+use crate::abi::{Further, Other, Removed};
 use crate::cdecl::Form;
 use crate::emit::foreign::{SINGLE, foreign_returns, foreign_type, paired, parameters, path};
 use crate::emit::{NOTICE, wrap};
@@ -11,11 +11,14 @@ use crate::spec::{Chapter, Group, Param, Spec, Value};
 pub fn modules(spec: &Spec, other: &Other) -> Result<Vec<(String, String)>, String> {
     let mut modules = vec![
         ("numbers".to_owned(), numbers(spec, other)?),
-        ("handles".to_owned(), handles(spec, other)?),
-        ("entry_further".to_owned(), further(other)?),
+        ("entry_further".to_owned(), further(spec, other)?),
     ];
     for chapter in &spec.chapters {
         modules.push((format!("entry_{}", chapter.name), entries(other, chapter)));
+    }
+    match crate::emit::symbols::symbols(spec, other)? {
+        Some(text) => modules.push(("symbols".to_owned(), text)),
+        None => modules.push(("handles".to_owned(), handles(spec, other)?)),
     }
     Ok(modules)
 }
@@ -47,6 +50,14 @@ fn numbers(spec: &Spec, other: &Other) -> Result<String, String> {
         text.push_str(&format!("    const {}: Pairs = &[\n", group.name.to_uppercase()));
         for (name, theirs, _) in pairs(spec, other, group)? {
             text.push_str(&format!("        ({theirs}, standard::{name}),\n"));
+        }
+        if group.name == "error_class" {
+            // Classes that the ABI lacks come last, so that they are only found on the way out.
+            let lacks = group.numbers().filter(|(name, _)| other.number(name).is_none());
+            let stand_in = other.number("MPI_ERR_OTHER").unwrap_or_default();
+            for (name, _) in lacks {
+                text.push_str(&format!("        ({stand_in}, standard::{name}),\n"));
+            }
         }
         text.push_str("    ];\n");
     }
@@ -83,13 +94,15 @@ fn handles(spec: &Spec, other: &Other) -> Result<String, String> {
     for group in spec.groups.iter().filter(is_handle) {
         let head = format!("pub const {}: &[(i64, {})]", group.name.to_uppercase(), group.c_type);
         text.push_str(&format!("\n/// {}.\n{head} = &[\n", group.doc));
-        for (name, theirs, _) in pairs(spec, other, group)? {
-            text.push_str(&format!("    ({theirs:#x}, {name}),\n"));
-        }
-        let further = other.further.iter().filter(|f| f.group == group.name);
-        for one in further.filter(|f| !f.same_as.is_empty()) {
-            text.push_str(&format!("    ({:#x}, {}), // {}\n", one.value, one.same_as, one.name));
-        }
+        let own = pairs(spec, other, group)?;
+        let own = own.iter().map(|(name, theirs, _)| format!("    ({theirs:#x}, {name}),\n"));
+        // Of several rows with the same standard handle the first counts on the way out.
+        let further = |preferred: bool| {
+            let known = move |f: &&Further| f.preferred == preferred && !f.same_as.is_empty();
+            let rows = other.further.iter().filter(|f| f.group == group.name).filter(known);
+            rows.map(|f| format!("    ({:#x}, {}), // {}\n", f.value, f.same_as, f.name))
+        };
+        text.extend(further(true).chain(own).chain(further(false)));
         text.push_str("];\n");
     }
     Ok(text)
@@ -150,8 +163,17 @@ fn pair(
 }
 
 /// Functions that the standard has removed, and those that only say that they are not available.
-fn further(other: &Other) -> Result<String, String> {
+fn further(spec: &Spec, other: &Other) -> Result<String, String> {
     let mut text = heading(other, "Functions beyond the standard");
+    for (alias, of) in &other.aliases {
+        let found = of.as_str().and_then(|name| spec.find(name));
+        let (chapter, function, form) = found.ok_or_else(|| format!("{alias}: of what?"))?;
+        let generic = path(chapter, function, of.as_str().unwrap_or_default());
+        let params = parameters(function, form, "");
+        let names: Vec<String> = function.params.iter().map(|p| p.decl.rust_name()).collect();
+        let returns = foreign_returns(&function.returns, "");
+        text.push_str(&pair(other, alias, &generic, &params, &names, &returns));
+    }
     for removed in &other.removed {
         text.push_str(&removed_pair(other, removed).map_err(|e| format!("{}: {e}", removed.name))?);
     }

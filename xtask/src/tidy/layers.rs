@@ -27,6 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-fortran", &["abi", "foreign"]),
     ("hpvm-abi-mpich", &["abi", "foreign", "fortran"]),
     ("hpvm-abi-ompi", &["abi", "foreign", "fortran"]),
+    ("hpvm-abi-ompi-cxx", &[]),
     ("hpvm-fm-abi", &["sync", "wire", "transport", "fm"]),
     (
         "hpvm-mpi-abi",

@@ -7,7 +7,7 @@ use super::*;
 const T0: Duration = Duration::ZERO;
 
 fn job(ranks: usize) -> Dispatcher {
-    let info = RankInfo { program: "prog".to_string(), appnum: 0 };
+    let info = RankInfo { program: "prog".to_string(), appnum: 0, node: 0 };
     let mut job = Dispatcher::new("job", "here", vec![info; ranks], None);
     for rank in 0..ranks {
         job.handle(Event::Started { rank: rank as u32, pid: 100 + rank as i32 }, T0);
@@ -233,7 +233,7 @@ fn a_slow_reader_is_waited_for_until_the_user_gives_up() {
 
 #[test]
 fn starting_fails_in_the_middle() {
-    let info = RankInfo { program: "prog".to_string(), appnum: 0 };
+    let info = RankInfo { program: "prog".to_string(), appnum: 0, node: 0 };
     let mut job = Dispatcher::new("job", "here", vec![info; 3], None);
     job.handle(Event::Started { rank: 0, pid: 100 }, T0);
     job.handle(Event::NotStarted { rank: 1, text: "no".to_string(), code: 1 }, T0);
@@ -255,7 +255,7 @@ fn a_closed_reader_ends_the_job_silently() {
 
 #[test]
 fn a_time_limit() {
-    let info = RankInfo { program: "prog".to_string(), appnum: 0 };
+    let info = RankInfo { program: "prog".to_string(), appnum: 0, node: 0 };
     let limit = Duration::from_secs(5);
     let mut job = Dispatcher::new("job", "here", vec![info], Some(limit));
     job.handle(Event::Started { rank: 0, pid: 100 }, T0);

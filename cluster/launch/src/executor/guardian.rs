@@ -3,13 +3,14 @@
 //! It holds the read end of a pipe. The launcher writes the process group of every rank it
 //! starts, and a zero when the job has ended well. When the pipe closes without the zero, the
 //! launcher was killed: the guardian kills the groups, then every process in whose environment
-//! the job's id stands, until none is found.
+//! the job's marks stand, until none is found.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::Path;
 use std::time::Duration;
 
-use crate::environment::JOB_ID;
+use crate::environment::{JOB_ID, NODE};
 use crate::sys;
 
 /// Scans without a find after which nothing is left. A process in the middle of `execve` may hide
@@ -27,16 +28,22 @@ pub struct Guardian {
 }
 
 impl Guardian {
-    /// Forks the guardian of a job. To be called before anything else is opened or started, and
-    /// while the process has one thread.
-    pub fn start(job: &str) -> io::Result<Self> {
+    /// Forks the guardian of a job, whose processes have all these `marks` in their environment;
+    /// `folder` is removed when the job was killed. To be called before anything else is opened or
+    /// started, and while the process has one thread.
+    pub fn start(marks: &[Mark], folder: Option<&Path>) -> io::Result<Self> {
         let (read, write) = sys::pipe()?;
         // SAFETY: the process has one thread (see above), so the child finds all locks free.
         let pid = sys::check(unsafe { libc::fork() })?;
         if pid == 0 {
             drop(write);
             isolate(read.as_raw_fd());
-            watch(read.as_raw_fd(), job);
+            if watch(read.as_raw_fd(), marks)
+                && let Some(folder) = folder
+            {
+                // What cannot be removed stays: there is nobody to tell.
+                let _ = std::fs::remove_dir_all(folder);
+            }
             // SAFETY: ends this process, without running the launcher's exit handlers.
             unsafe { libc::_exit(0) };
         }
@@ -51,6 +58,16 @@ impl Guardian {
     /// The job has ended and nothing of it is left.
     pub fn dismiss(self) {
         let _ = sys::write(self.pipe.as_raw_fd(), &0_i32.to_ne_bytes());
+        let Guardian { pid, pipe } = self;
+        drop(pipe);
+        // SAFETY: waits for our own child; the status is not wanted.
+        unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+    }
+}
+
+impl Guardian {
+    /// Lets the guardian end the job as if we had been killed. Blocks until it has.
+    pub fn avenge(self) {
         let Guardian { pid, pipe } = self;
         drop(pipe);
         // SAFETY: waits for our own child; the status is not wanted.
@@ -83,7 +100,8 @@ fn isolate(keep: RawFd) {
     }
 }
 
-fn watch(pipe: RawFd, job: &str) {
+/// Waits for the end of the job; true when it had to be killed.
+fn watch(pipe: RawFd, marks: &[Mark]) -> bool {
     let mut groups = Vec::new();
     let mut bytes = [0_u8; 4096];
     loop {
@@ -92,7 +110,7 @@ fn watch(pipe: RawFd, job: &str) {
             Ok(count) => {
                 for word in bytes[..count].chunks_exact(4) {
                     match i32::from_ne_bytes([word[0], word[1], word[2], word[3]]) {
-                        0 => return,
+                        0 => return false,
                         group => groups.push(group),
                     }
                 }
@@ -101,16 +119,17 @@ fn watch(pipe: RawFd, job: &str) {
             Err(_) => break,
         }
     }
-    kill_job(&groups, job);
+    kill_job(&groups, marks);
+    true
 }
 
-fn kill_job(groups: &[i32], job: &str) {
+fn kill_job(groups: &[i32], marks: &[Mark]) {
     for group in groups.iter().filter(|group| **group > 1) {
         sys::kill(-group, libc::SIGKILL);
     }
     let mut empty = 0;
     for _ in 0..MAX_SCANS {
-        let found = processes_of(job);
+        let found = processes_of(marks);
         empty = if found.is_empty() { empty + 1 } else { 0 };
         if empty == EMPTY_SCANS {
             return;
@@ -120,23 +139,40 @@ fn kill_job(groups: &[i32], job: &str) {
     }
 }
 
-/// All processes but this one whose environment says that they belong to the job, or to a job
-/// started inside it.
-pub fn processes_of(job: &str) -> Vec<i32> {
+/// A variable that all processes of a job have on one host.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    text: Vec<u8>,
+    /// Whether the value may go on after a slash: a job started inside this one.
+    nested: bool,
+}
+
+/// The marks of a job's processes on one host; `node` is the host's number in a job of several.
+/// (Two hosts may share one process table, as containers do.)
+pub fn marks(job: &str, node: Option<u32>) -> Vec<Mark> {
+    let mark = |text: String, nested| Mark { text: text.into_bytes(), nested };
+    let mut marks = vec![mark(format!("{JOB_ID}={job}"), true)];
+    marks.extend(node.map(|node| mark(format!("{NODE}={node}"), false)));
+    marks
+}
+
+/// All processes but this one whose environment has all marks.
+pub fn processes_of(marks: &[Mark]) -> Vec<i32> {
     let own = std::process::id() as i32;
-    let mark = format!("{JOB_ID}={job}").into_bytes();
     super::leftovers::all_pids()
         .filter(|pid| *pid != own)
         .filter(|pid| {
             std::fs::read(format!("/proc/{pid}/environ"))
-                .is_ok_and(|environment| belongs(&environment, &mark))
+                .is_ok_and(|environment| marks.iter().all(|mark| belongs(&environment, mark)))
         })
         .collect()
 }
 
-fn belongs(environment: &[u8], mark: &[u8]) -> bool {
+fn belongs(environment: &[u8], mark: &Mark) -> bool {
     environment.split(|byte| *byte == 0).any(|variable| {
-        variable.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+        variable
+            .strip_prefix(&mark.text[..])
+            .is_some_and(|rest| rest.is_empty() || mark.nested && rest[0] == b'/')
     })
 }
 
@@ -145,8 +181,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks() {
-        let mark = b"HPVM_JOB_ID=a-1";
+    fn what_belongs_to_a_job() {
+        let [mark, node] = &marks("a-1", Some(3))[..] else { panic!() };
+        assert!(belongs(b"HPVM_NODE=3\0", node));
+        assert!(!belongs(b"HPVM_NODE=3/1\0HPVM_NODE=31\0", node));
         assert!(belongs(b"X=1\0HPVM_JOB_ID=a-1\0Y=2\0", mark));
         assert!(belongs(b"HPVM_JOB_ID=a-1/b-2", mark));
         assert!(!belongs(b"HPVM_JOB_ID=a-12\0", mark));

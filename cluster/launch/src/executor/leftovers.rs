@@ -21,6 +21,11 @@ impl Leftovers {
         Self { foreign: children() }
     }
 
+    /// A child that is not the job's: it connects us to another host.
+    pub fn ignore(&mut self, pid: i32) {
+        self.foreign.insert(pid);
+    }
+
     /// Collects the exit status of every child that has ended and is not in `keep`. Says whether
     /// a child of the job is still alive.
     pub fn reap(&self, keep: impl Fn(i32) -> bool) -> bool {

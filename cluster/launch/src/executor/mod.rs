@@ -1,11 +1,15 @@
 //! Performs what the [dispatcher](crate::dispatcher) decides: one thread, one epoll loop.
 
+pub mod feed;
 pub mod guardian;
 pub mod leftovers;
+pub mod link;
 pub mod rank;
 pub mod signals;
 pub mod spawn;
 pub mod stdin;
+
+mod links;
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -16,13 +20,15 @@ use crate::dispatcher::{Action, Dispatcher, Event};
 use crate::error::LaunchError;
 use crate::output::mux::{Mux, Prefix};
 use crate::output::sink::Sink;
-use crate::program;
+use crate::remote::order::Order;
 use crate::sys::{self, Epoll};
+use feed::Feed;
 use guardian::Guardian;
 use leftovers::Leftovers;
+use link::LinkIo;
 use rank::RankIo;
 use signals::Signals;
-use spawn::{Image, Nursery, Stage};
+use spawn::{Image, Nursery};
 use stdin::Typing;
 
 /// A job ready to be started.
@@ -30,9 +36,14 @@ use stdin::Typing;
 pub struct Plan {
     pub label: String,
     pub job: String,
+    /// The programs that ranks on this host run.
     pub images: Vec<Image>,
-    /// For each rank the index of its image.
-    pub ranks: Vec<usize>,
+    /// For each rank the index of its image; none for ranks on other hosts.
+    pub ranks: Vec<Option<usize>>,
+    /// What is to be started on other hosts: one order for each agent of ours.
+    pub orders: Vec<Order>,
+    /// Number of this host in a job of several.
+    pub node: Option<u32>,
     /// Places to bind ranks to, in turn; empty for none.
     pub places: Vec<Cpus>,
     pub prefix: Prefix,
@@ -58,6 +69,10 @@ pub(crate) enum Source {
     Failure = 6,
     Terminal = 7,
     TypingPipe = 8,
+    LinkIn = 9,
+    LinkRoom = 10,
+    LinkError = 11,
+    Feed = 12,
 }
 
 impl Source {
@@ -65,7 +80,7 @@ impl Source {
         (self as u64) << 32 | u64::from(rank)
     }
 
-    fn of(token: u64) -> (Self, u32) {
+    pub(crate) fn of(token: u64) -> (Self, u32) {
         let source = match token >> 32 {
             0 => Source::Exit,
             1 => Source::Pmi,
@@ -75,7 +90,11 @@ impl Source {
             5 => Source::Sink,
             6 => Source::Failure,
             7 => Source::Terminal,
-            _ => Source::TypingPipe,
+            8 => Source::TypingPipe,
+            9 => Source::LinkIn,
+            10 => Source::LinkRoom,
+            11 => Source::LinkError,
+            _ => Source::Feed,
         };
         (source, token as u32)
     }
@@ -92,7 +111,7 @@ pub fn execute(
     dispatcher: &mut Dispatcher,
     report: impl Fn(&Dispatcher, &Outcome) -> Option<String>,
 ) -> Result<Outcome, LaunchError> {
-    let guardian = Guardian::start(&plan.job)
+    let guardian = Guardian::start(&guardian::marks(&plan.job, plan.node), None)
         .map_err(|error| LaunchError::system("cannot start the guardian process", &error))?;
     let job = Executor::new(plan, dispatcher, &guardian)
         .map_err(|error| LaunchError::system("cannot prepare the job", &error));
@@ -107,6 +126,7 @@ pub fn execute(
             if !job.dispatcher.abandoned() {
                 job.drain();
             }
+            job.dispose_links();
             outcome
         }
         Err(error) => Err(error),
@@ -130,6 +150,10 @@ struct Executor<'a> {
     sink_watched: [bool; 2],
     typing: Option<Typing>,
     typing_watched: [bool; 2],
+    /// Connections to agents, and whether they were told to read no outputs.
+    links: Vec<LinkIo>,
+    paused: bool,
+    feed: Option<Feed>,
     start: Instant,
     reap_at: Option<Duration>,
     output_broken: bool,
@@ -157,6 +181,9 @@ impl<'a> Executor<'a> {
             sink_watched: [false; 2],
             typing: None,
             typing_watched: [false; 2],
+            links: Vec::new(),
+            paused: false,
+            feed: None,
             ranks: Vec::with_capacity(count),
             start: Instant::now(),
             reap_at: None,
@@ -177,6 +204,7 @@ impl<'a> Executor<'a> {
     }
 
     fn run(&mut self) -> Result<Outcome, LaunchError> {
+        self.start_links();
         self.start_ranks();
         let mut tokens = Vec::new();
         let code = loop {
@@ -185,6 +213,7 @@ impl<'a> Executor<'a> {
             }
             self.write_outputs();
             self.watch();
+            self.tend_links();
             let timeout = self.timeout();
             self.epoll
                 .wait(timeout, &mut tokens)
@@ -229,26 +258,24 @@ impl<'a> Executor<'a> {
     }
 
     fn start_ranks(&mut self) {
-        for rank in 0..self.plan.ranks.len() as u32 {
-            match self.start_rank(rank) {
+        let count = self.plan.ranks.len() as u32;
+        let mut local = 0;
+        for rank in 0..count {
+            if self.plan.ranks[rank as usize].is_none() {
+                self.ranks.push(RankIo::absent());
+                continue;
+            }
+            match self.start_rank(rank, local) {
                 Ok(pid) => {
+                    local += 1;
                     let now = self.now();
                     self.dispatcher.handle(Event::Started { rank, pid }, now);
                 }
                 Err(error) => {
-                    let count = self.plan.ranks.len();
-                    let hint = match error.raw_os_error() {
-                        Some(libc::EAGAIN) => " (limit of processes? see ulimit -u)",
-                        Some(libc::EMFILE) => " (limit of open files: see ulimit -Hn)",
-                        Some(libc::ENFILE) => " (the system's limit of open files)",
-                        Some(libc::ENOMEM) => " (memory)",
-                        _ => "",
-                    };
-                    let error = crate::error::plain(&error);
-                    let text = format!("cannot start rank {rank} of {count}: {error}{hint}");
+                    let text = spawn::not_started(rank, count, &error);
                     let now = self.now();
                     self.dispatcher.handle(Event::NotStarted { rank, text, code: 1 }, now);
-                    for absent in rank..count as u32 {
+                    for absent in rank..count {
                         self.ranks.push(RankIo::absent());
                         for side in 0..2 {
                             self.muxes[side].close(absent, self.sinks[side].buffer());
@@ -260,7 +287,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    fn start_rank(&mut self, rank: u32) -> io::Result<libc::pid_t> {
+    fn start_rank(&mut self, rank: u32, local: u32) -> io::Result<libc::pid_t> {
         let mut typed = None;
         if rank == 0
             && let Some((typing, pipe)) = Typing::new()?
@@ -273,11 +300,11 @@ impl<'a> Executor<'a> {
             (None, 0) => 0,
             (None, _) => self.nursery.null(),
         };
-        let image = &self.plan.images[self.plan.ranks[rank as usize]];
-        let places = &self.plan.places;
-        let cpus = (!places.is_empty()).then(|| &places[rank as usize % places.len()]);
-        let cpus = cpus.map(crate::bind::kernel_set);
-        let io = RankIo::start(rank, image, &self.nursery, &self.epoll, stdin, cpus)?;
+        let image = self.plan.ranks[rank as usize].ok_or(io::ErrorKind::NotFound)?;
+        let image = &self.plan.images[image];
+        let cpus = crate::bind::place_of(&self.plan.places, local).map(crate::bind::kernel_set);
+        let numbers = (rank, local);
+        let io = RankIo::start(numbers, image, &self.nursery, &self.epoll, stdin, cpus)?;
         let pid = io.pid;
         self.guardian.add(pid);
         self.ranks.push(io);
@@ -291,6 +318,8 @@ impl<'a> Executor<'a> {
                 Action::Reply { rank, text } => {
                     self.ranks[rank as usize].send(&text, rank, &self.epoll);
                 }
+                Action::Down { link, frame } => self.send_down(link, &frame),
+                Action::Cut(link) => self.links[link].close(&self.epoll),
                 Action::Signal(number) => {
                     // Group by group: unlike the processes, the groups are known for certain, as
                     // their leaders are not reaped before the end.
@@ -318,8 +347,8 @@ impl<'a> Executor<'a> {
     fn survey(&mut self) {
         self.ranks.iter_mut().for_each(|rank| rank.reaped = true);
         let processes = self.leftovers.reap(|_| false);
-        let outputs = self.muxes.iter().any(|mux| mux.open() > 0);
-        let blocked = (0..2).any(|side| self.muxes[side].open() > 0 && self.sinks[side].full());
+        let outputs = self.ranks.iter().any(RankIo::has_output);
+        let blocked = outputs && self.sinks.iter().any(Sink::full);
         let now = self.now();
         self.dispatcher.handle(Event::Survey { processes, outputs, blocked }, now);
     }
@@ -343,6 +372,10 @@ impl<'a> Executor<'a> {
                 self.typing.iter_mut().for_each(|typing| typing.terminal_ready(now));
             }
             Source::TypingPipe => self.typing.iter_mut().for_each(Typing::pipe_ready),
+            Source::LinkIn => self.read_link(rank as usize),
+            Source::LinkRoom => self.links[rank as usize].flush(&self.epoll, rank),
+            Source::LinkError => self.links[rank as usize].read_errors(&self.epoll),
+            Source::Feed => self.read_feed(),
         }
     }
 
@@ -409,20 +442,8 @@ impl<'a> Executor<'a> {
 
     fn read_failures(&mut self) {
         while let Some((rank, stage, errno)) = self.nursery.next_failure() {
-            let Some(index) = self.plan.ranks.get(rank as usize) else { continue };
-            let file = &self.plan.images[*index].file;
-            let error = match stage {
-                Stage::Exec => program::refused(file, errno),
-                _ => {
-                    let what = match stage {
-                        Stage::Descriptors => "connect the streams of",
-                        Stage::Folder => "enter the working folder of",
-                        _ => "bind",
-                    };
-                    let text = crate::error::errno_text(errno);
-                    LaunchError::new(1, format!("cannot {what} rank {rank}: {text}"))
-                }
-            };
+            let Some(Some(index)) = self.plan.ranks.get(rank as usize) else { continue };
+            let error = stage.failure(rank, &self.plan.images[*index].file, errno);
             let (text, code) = (error.message, error.code);
             let now = self.now();
             self.dispatcher.handle(Event::NotExecuted { rank, text, code }, now);
@@ -435,6 +456,7 @@ impl<'a> Executor<'a> {
             self.muxes[side].tick(now, self.sinks[side].buffer());
         }
         self.typing.iter_mut().for_each(|typing| typing.tick(now));
+        self.feed.iter_mut().for_each(|feed| feed.tick(now));
         if self.reap_at.is_some_and(|at| now >= at) {
             self.reap_at = None;
             let ranks: std::collections::BTreeSet<i32> =
@@ -505,6 +527,7 @@ impl<'a> Executor<'a> {
             self.muxes[0].next_timeout().filter(|_| !self.sinks[0].full()),
             self.muxes[1].next_timeout().filter(|_| !self.sinks[1].full()),
             self.typing.as_ref().and_then(Typing::next_timeout),
+            self.feed.as_ref().and_then(Feed::next_timeout),
             self.reap_at,
         ];
         match due.into_iter().flatten().min() {

@@ -48,9 +48,9 @@ impl RankIo {
         }
     }
 
-    /// Starts a rank's process and watches it.
+    /// Starts a rank's process and watches it. `local` is its number on this host.
     pub fn start(
-        rank: u32,
+        (rank, local): (u32, u32),
         image: &Image,
         nursery: &Nursery,
         epoll: &Epoll,
@@ -65,6 +65,7 @@ impl RankIo {
         }
         epoll.add(pmi.as_raw_fd(), libc::EPOLLIN, Source::Pmi.token(rank))?;
         let fds = ChildFds {
+            local,
             stdin,
             stdout: out_child.as_raw_fd(),
             stderr: err_child.as_raw_fd(),
@@ -85,6 +86,11 @@ impl RankIo {
             outputs: [Some(out), Some(err)],
             ..Self::absent()
         })
+    }
+
+    /// Whether it may still write something.
+    pub fn has_output(&self) -> bool {
+        self.outputs.iter().any(Option::is_some)
     }
 
     /// Whether its end is learned from `SIGCHLD` only.

@@ -91,7 +91,7 @@ impl Nursery {
     pub fn spawn(&self, image: &Image, rank: u32, fds: &ChildFds) -> io::Result<libc::pid_t> {
         let own_env = [
             format!("PMI_RANK={rank}"),
-            format!("MPI_LOCALRANKID={rank}"),
+            format!("MPI_LOCALRANKID={}", fds.local),
             format!("PMI_FD={}", self.pmi_fd()),
         ];
         let own_env = own_env.map(|text| CString::new(text).unwrap_or_default());
@@ -199,8 +199,36 @@ pub enum Stage {
     Exec = 3,
 }
 
+impl Stage {
+    /// Says why a rank's process could not become the program `file`.
+    pub fn failure(self, rank: u32, file: &Path, errno: i32) -> LaunchError {
+        let what = match self {
+            Stage::Exec => return crate::program::refused(file, errno),
+            Stage::Descriptors => "connect the streams of",
+            Stage::Folder => "enter the working folder of",
+            Stage::Binding => "bind",
+        };
+        let text = crate::error::errno_text(errno);
+        LaunchError::new(1, format!("cannot {what} rank {rank}: {text}"))
+    }
+}
+
+/// Says why no process could be made for a rank.
+pub fn not_started(rank: u32, count: u32, error: &io::Error) -> String {
+    let hint = match error.raw_os_error() {
+        Some(libc::EAGAIN) => " (limit of processes? see ulimit -u)",
+        Some(libc::EMFILE) => " (limit of open files: see ulimit -Hn)",
+        Some(libc::ENFILE) => " (the system's limit of open files)",
+        Some(libc::ENOMEM) => " (memory)",
+        _ => "",
+    };
+    format!("cannot start rank {rank} of {count}: {}{hint}", crate::error::plain(error))
+}
+
 /// What one child gets.
 pub struct ChildFds {
+    /// Its number among the ranks of this host.
+    pub local: u32,
     pub stdin: RawFd,
     pub stdout: RawFd,
     pub stderr: RawFd,

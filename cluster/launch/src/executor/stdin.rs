@@ -107,7 +107,8 @@ impl Typing {
     }
 }
 
-fn foreground() -> bool {
+/// Whether the terminal is ours to read.
+pub fn foreground() -> bool {
     // SAFETY: both calls only ask.
     unsafe { libc::tcgetpgrp(0) == libc::getpgrp() }
 }

@@ -1,8 +1,10 @@
 //! The process manager's side of the PMI-1 wire protocol, without any input or output:
-//! [`line`] cuts a byte stream into commands, [`server`] answers them.
+//! [`line`] cuts a byte stream into commands, [`server`] answers them, [`tree`] joins the servers of
+//! several hosts.
 
 pub mod line;
 pub mod server;
+pub mod tree;
 
 /// Longest name of a key-value space, with its final zero as clients count it.
 pub const NAME_MAX: usize = 256;

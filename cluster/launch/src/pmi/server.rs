@@ -1,11 +1,18 @@
 //! Answers the commands of the ranks: who they are, the key-value space, the barrier.
 //!
-//! A pure state machine: [`Server::handle`] takes one line of one rank and says what to send.
+//! A pure state machine: [`Server::handle`] takes one line of one rank and says what to send. In a
+//! job of several hosts each host has a server for its own ranks; [`tree`](super::tree) joins them.
 
 use std::collections::HashMap;
 
 use super::line::{Command, clip};
+use super::tree::Place;
 use super::{KEY_MAX, NAME_MAX, VALUE_MAX};
+
+/// The key under which ranks find who shares a host.
+pub const MAPPING_KEY: &str = "PMI_process_mapping";
+/// The key under which ranks find the job's random key, in hexadecimal.
+pub const JOB_KEY: &str = "hpvm-job-key";
 
 /// Bytes of keys and values that one job may store. A full 1024-byte value for each of a hundred
 /// thousand ranks fits.
@@ -35,13 +42,25 @@ pub enum ClientEvent {
     Abort { code: i32, message: Option<String> },
     /// The rank broke the protocol; the text says how.
     Malformed(String),
+    /// Told by a server below others only: how far the rank has come.
+    State(ClientState),
+    /// Told in a tree of servers only: the rank is the first here to wait in the barrier.
+    Waits,
+    /// Told by a server below others only: everybody here and below waits in the barrier.
+    Arrived,
+    /// Told by the topmost server of a tree: the barrier is open here, and has to be opened below.
+    Opened,
+    /// A command that only the topmost server can answer.
+    Ask,
 }
 
 #[derive(Debug)]
-struct Client {
-    state: ClientState,
+pub(super) struct Client {
+    pub(super) state: ClientState,
     appnum: u32,
-    in_barrier: bool,
+    pub(super) in_barrier: bool,
+    /// Whether it runs on this host, so that its commands come to this server.
+    pub(super) local: bool,
     /// The pairs of an unfinished `mcmd`: only what the answer depends on.
     multi: Option<Multi>,
 }
@@ -56,13 +75,15 @@ struct Multi {
 #[derive(Debug)]
 pub struct Server {
     name: String,
-    clients: Vec<Client>,
-    values: HashMap<String, String>,
+    pub(super) clients: Vec<Client>,
+    pub(super) values: HashMap<String, String>,
     /// Keys in the order of their first put, for `getbyidx`.
     keys: Vec<String>,
     stored: usize,
     services: HashMap<String, String>,
-    waiting: u32,
+    /// Ranks of this host that wait in the barrier.
+    pub(super) waiting: u32,
+    pub(super) place: Place,
 }
 
 impl Server {
@@ -72,6 +93,7 @@ impl Server {
             state: ClientState::Silent,
             appnum: *appnum,
             in_barrier: false,
+            local: true,
             multi: None,
         };
         let mut name = format!("kvs_{job}");
@@ -84,9 +106,10 @@ impl Server {
             stored: 0,
             services: HashMap::new(),
             waiting: 0,
+            place: Place::alone(appnums.len() as u32),
         };
         let mapping = format!("(vector,(0,1,{}))", appnums.len());
-        server.store("PMI_process_mapping", &mapping);
+        server.store(MAPPING_KEY, &mapping);
         server
     }
 
@@ -98,12 +121,12 @@ impl Server {
     /// A rank that waits in the barrier, if any does.
     pub fn barrier_waiter(&self) -> Option<u32> {
         if self.waiting == 0 {
-            return None;
+            return self.place.waiter;
         }
         self.clients.iter().position(|client| client.in_barrier).map(|rank| rank as u32)
     }
 
-    /// Handles one line of a rank.
+    /// Handles one line of a rank of this host.
     pub fn handle(&mut self, rank: u32, line: &[u8]) -> Outcome {
         let result = match self.clients[rank as usize].multi {
             Some(multi) => self.multi_line(rank, multi, line),
@@ -130,10 +153,8 @@ impl Server {
             return Err(format!("'cmd={}' came {when} 'cmd={which}'", clip(command.name)));
         }
         let reply = match command.name {
-            "init" => self.init(rank, command)?,
-            "get_maxes" => format!(
-                "cmd=maxes kvsname_max={NAME_MAX} keylen_max={KEY_MAX} vallen_max={VALUE_MAX} rc=0"
-            ),
+            "init" => return self.init(rank, command),
+            "get_maxes" => self.maxes(),
             "get_appnum" => {
                 format!("cmd=appnum appnum={} rc=0", self.clients[rank as usize].appnum)
             }
@@ -145,12 +166,14 @@ impl Server {
             "get" => self.get(command)?,
             "getbyidx" => self.get_by_index(command)?,
             "barrier_in" => return self.barrier_in(rank),
+            "publish_name" | "lookup_name" | "unpublish_name" if self.place.below => {
+                return Ok(event(ClientEvent::Ask));
+            }
             "publish_name" => self.publish(command)?,
             "lookup_name" => self.lookup(command)?,
             "unpublish_name" => self.unpublish(command)?,
             "finalize" => {
-                self.clients[rank as usize].state = ClientState::Finalised;
-                "cmd=finalize_ack rc=0".to_string()
+                return Ok(self.enter(rank, ClientState::Finalised, "cmd=finalize_ack rc=0"));
             }
             "abort" => return abort(command),
             "spawn" => refuse_spawn(),
@@ -159,18 +182,44 @@ impl Server {
         Ok(answer(rank, reply))
     }
 
-    fn init(&mut self, rank: u32, command: &Command) -> Result<String, String> {
+    /// The name service is one for the whole job: the topmost server answers for the others.
+    pub fn answer_for_below(&mut self, line: &[u8]) -> Option<String> {
+        let command = Command::parse(line).ok()?;
+        let reply = match command.name {
+            "publish_name" => self.publish(&command),
+            "lookup_name" => self.lookup(&command),
+            "unpublish_name" => self.unpublish(&command),
+            _ => return None,
+        };
+        reply.ok().map(|reply| reply + "\n")
+    }
+
+    fn maxes(&self) -> String {
+        // A process mapping of many hosts may be longer than what a rank may put.
+        let value = self.values.get(MAPPING_KEY).map_or(0, String::len).max(VALUE_MAX);
+        format!("cmd=maxes kvsname_max={NAME_MAX} keylen_max={KEY_MAX} vallen_max={value} rc=0")
+    }
+
+    /// Answers a command that changes how far the rank has come.
+    fn enter(&mut self, rank: u32, state: ClientState, reply: &str) -> Outcome {
+        self.clients[rank as usize].state = state;
+        let mut outcome = answer(rank, reply.to_string());
+        outcome.event = self.place.below.then_some(ClientEvent::State(state));
+        outcome
+    }
+
+    fn init(&mut self, rank: u32, command: &Command) -> Result<Outcome, String> {
         // A shell script may run one MPI program after another, so a finalised rank may come back.
         if self.state(rank) == ClientState::Initialised {
             return Err("'cmd=init' came twice".to_string());
         }
         let version = command.number("pmi_version")?;
         let subversion = command.number("pmi_subversion")?;
-        let rc = if version == 1 && (0..=1).contains(&subversion) { 0 } else { -1 };
-        if rc == 0 {
-            self.clients[rank as usize].state = ClientState::Initialised;
-        }
-        Ok(format!("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc={rc}"))
+        let reply = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=";
+        Ok(match (version, subversion) {
+            (1, 0 | 1) => self.enter(rank, ClientState::Initialised, &format!("{reply}0")),
+            _ => answer(rank, format!("{reply}-1")),
+        })
     }
 
     fn check_name(&self, command: &Command) -> Result<(), String> {
@@ -192,12 +241,14 @@ impl Server {
         } else if !self.store(key, value) {
             "key_value_space_is_full"
         } else {
+            self.place.note(key);
             return Ok("cmd=put_result rc=0 msg=success".to_string());
         };
         Ok(format!("cmd=put_result rc=-1 msg={fault}"))
     }
 
-    fn store(&mut self, key: &str, value: &str) -> bool {
+    /// Keeps a value; false when there is no room.
+    pub fn store(&mut self, key: &str, value: &str) -> bool {
         let old = self.values.get(key).map_or(0, |old| key.len() + old.len());
         let stored = self.stored - old + key.len() + value.len();
         if stored > STORE_MAX {
@@ -243,15 +294,7 @@ impl Server {
         }
         client.in_barrier = true;
         self.waiting += 1;
-        let mut outcome = Outcome::default();
-        if self.waiting as usize == self.clients.len() {
-            self.waiting = 0;
-            for (rank, client) in self.clients.iter_mut().enumerate() {
-                client.in_barrier = false;
-                outcome.replies.push((rank as u32, "cmd=barrier_out rc=0\n".to_string()));
-            }
-        }
-        Ok(outcome)
+        Ok(self.arrival(Some(rank)))
     }
 
     fn publish(&mut self, command: &Command) -> Result<String, String> {
@@ -308,6 +351,10 @@ impl Server {
         *state = Some(multi);
         Ok(Outcome::default())
     }
+}
+
+fn event(event: ClientEvent) -> Outcome {
+    Outcome { replies: Vec::new(), event: Some(event) }
 }
 
 fn answer(rank: u32, mut reply: String) -> Outcome {

@@ -79,6 +79,7 @@ pub const REQUEST: &[(i64, MPI_Request)] = &[
 
 /// Predefined datatypes.
 pub const DATATYPE: &[(i64, MPI_Datatype)] = &[
+    (0x4c000246, MPI_REAL2), // MPIX_C_FLOAT16
     (0xc000000, MPI_DATATYPE_NULL),
     (0x4c000843, MPI_AINT),
     (0x4c000845, MPI_COUNT),

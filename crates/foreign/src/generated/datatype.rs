@@ -23,7 +23,7 @@ use hpvm_abi::constants::*;
 pub unsafe fn get_address<A: Abi>(location: *const c_void, address: *mut MPI_Aint) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let code = (entries().standard.MPI_Get_address)(address_in::<A>(location), address);
+        let code = (entries().standard.MPI_Get_address)(location, address);
         error_out::<A>(code)
     }
 }

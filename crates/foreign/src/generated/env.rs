@@ -91,7 +91,7 @@ pub unsafe fn abi_set_fortran_info<A: Abi>(info: A::Info) -> c_int {
 pub unsafe fn abort<A: Abi>(comm: A::Comm, errorcode: c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let code = (entries().standard.MPI_Abort)(A::comm_in(comm), error_in::<A>(errorcode));
+        let code = (entries().standard.MPI_Abort)(A::comm_in(comm), errorcode);
         error_out::<A>(code)
     }
 }

@@ -1,0 +1,66 @@
+//! After all ranks of a host have ended: what they left running gets some time, then signals.
+
+use std::time::Duration;
+
+use super::{GRACE_KILLED, GRACE_LEFTOVERS, SURVEY_BLOCKED, SURVEY_EVERY};
+
+/// The state of one host's end. Surveys go in, signals for what is left come out.
+#[derive(Debug)]
+pub struct Leaving {
+    since: Duration,
+    /// Signals sent so far: 1 is SIGTERM, 2 is SIGKILL.
+    step: u8,
+    next: Duration,
+    done: bool,
+}
+
+/// What a survey has found: whether processes of the job are left, whether outputs are open, and
+/// whether those cannot be read because our own reader is slow.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub processes: bool,
+    pub outputs: bool,
+    pub blocked: bool,
+}
+
+impl Leaving {
+    /// Begins. `killed`: what is left has got SIGKILL already.
+    pub fn new(killed: bool, now: Duration) -> Self {
+        let step = if killed { 2 } else { 0 };
+        Self { since: now, step, next: now + SURVEY_EVERY, done: false }
+    }
+
+    /// Whether nothing is left, or nothing more can be done.
+    pub fn done(&self) -> bool {
+        self.done
+    }
+
+    /// When the next survey is due.
+    pub fn due(&self) -> Option<Duration> {
+        (!self.done).then_some(self.next)
+    }
+
+    /// Takes in a survey; gives the signal that is to be sent to what is left.
+    pub fn surveyed(&mut self, found: Found, now: Duration) -> Option<i32> {
+        let Found { processes, outputs, blocked } = found;
+        let waited = now.saturating_sub(self.since);
+        let over = self.step >= 2 && waited >= GRACE_KILLED && !blocked;
+        if !processes && !outputs || over {
+            self.done = true;
+            return None;
+        }
+        self.next = now + if blocked { SURVEY_BLOCKED } else { SURVEY_EVERY };
+        if !processes && blocked {
+            // Only a slow reader holds us up (a pager, say); it gets all the time it needs.
+            self.since = now;
+        } else if self.step < 2 && waited >= GRACE_LEFTOVERS {
+            let signal = if self.step == 0 { libc::SIGTERM } else { libc::SIGKILL };
+            (self.since, self.step) = (now, self.step + 1);
+            return Some(signal);
+        } else if self.step >= 2 && processes {
+            // What a killed process had just started is found only now.
+            return Some(libc::SIGKILL);
+        }
+        None
+    }
+}

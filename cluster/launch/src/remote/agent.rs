@@ -1,0 +1,637 @@
+//! `hpvm agent`: starts the ranks of one host, and further agents. It performs what its
+//! [brain](super::brain) decides: one thread, one epoll loop.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::brain::{Action, Brain};
+use super::codec::Fault;
+use super::frame::{Frame, FrameBuffer, HELLO};
+use super::order::{Order, Program};
+use super::start;
+use crate::bind::{self, Cpus};
+use crate::dispatcher::Event;
+use crate::environment::{self, Environment, JOB_ID, NODE};
+use crate::error::{LaunchError, plain};
+use crate::executor::Source;
+use crate::executor::guardian::{Guardian, marks};
+use crate::executor::leftovers::Leftovers;
+use crate::executor::link::{Got, LinkIo, cannot_start};
+use crate::executor::rank::{RankIo, Read};
+use crate::executor::signals::Signals;
+use crate::executor::spawn::{self, Image, Nursery};
+use crate::program;
+use crate::sys::{self, Epoll};
+
+/// The number in the events of the connection upward.
+const UP: u32 = u32::MAX;
+/// How often orphans that have ended are collected.
+const REAP_EVERY: Duration = Duration::from_millis(500);
+/// How long the last words may take to go out.
+const FINISH_WAIT: Duration = Duration::from_secs(5);
+
+/// Runs an agent on this process's standard streams. Gives the exit code. The process must have
+/// one thread. The only argument there can be is a folder that is removed at the end.
+pub fn main(args: &[OsString]) -> i32 {
+    let folder = args.first().map(Path::new);
+    let result = connect().and_then(|(from, to, frames)| run(from, to, frames, folder));
+    if let Some(folder) = folder {
+        // What cannot be removed stays: there is nobody to tell.
+        let _ = std::fs::remove_dir_all(folder);
+    }
+    match result {
+        Ok(()) => 0,
+        Err(text) => {
+            // Whoever started us shows it, if the connection still stands.
+            let _ = sys::write(2, format!("hpvm agent: {text}\n").as_bytes());
+            1
+        }
+    }
+}
+
+/// Takes the standard streams for the connection, greets, and waits for the order.
+fn connect() -> Result<(OwnedFd, OwnedFd, FrameBuffer), String> {
+    let text = |error: io::Error| plain(&error);
+    // SAFETY: asks about a descriptor number.
+    if unsafe { libc::isatty(0) } == 1 {
+        return Err("this command is for mpirun, which starts it on other hosts".to_string());
+    }
+    let (from, to) = (sys::duplicate(0).map_err(text)?, sys::duplicate(1).map_err(text)?);
+    let null = sys::dev_null().map_err(text)?;
+    for fd in 0..2 {
+        // SAFETY: both are open descriptors of ours; the connection has copies.
+        sys::check(unsafe { libc::dup2(null.as_raw_fd(), fd) }).map_err(text)?;
+    }
+    let hello = format!("{HELLO}{}\n", env!("CARGO_PKG_VERSION"));
+    sys::write(to.as_raw_fd(), hello.as_bytes()).map_err(text)?;
+    Ok((from, to, FrameBuffer::greeted()))
+}
+
+fn run(
+    from: OwnedFd,
+    to: OwnedFd,
+    mut frames: FrameBuffer,
+    folder: Option<&Path>,
+) -> Result<(), String> {
+    let order = match first_frame(&from, &mut frames)? {
+        Some(Frame::Order(bytes)) => {
+            Order::decode(&bytes).map_err(|fault| format!("the order: {fault}"))?
+        }
+        Some(other) => return Err(format!("{other:?} came instead of an order")),
+        None => return Ok(()),
+    };
+    let marks = marks(&order.job, Some(order.nodes[0].number));
+    let guardian = Guardian::start(&marks, folder).map_err(|error| plain(&error))?;
+    let mut agent =
+        Agent::new(order, from, to, frames, &guardian).map_err(|error| plain(&error))?;
+    if let Some(why) = agent.run()? {
+        // The guardian, which is not dismissed, ends what we have started.
+        drop(agent);
+        guardian.avenge();
+        return Err(why);
+    }
+    guardian.dismiss();
+    Ok(())
+}
+
+/// Blocks until a whole frame has come; none if the connection ended.
+fn first_frame(from: &OwnedFd, frames: &mut FrameBuffer) -> Result<Option<Frame>, String> {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        if let Some(frame) = frames.next_frame()? {
+            return Ok(Some(frame));
+        }
+        match sys::read(from.as_raw_fd(), &mut buffer) {
+            Ok(0) => return Ok(None),
+            Ok(count) => frames.push(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(plain(&error)),
+        }
+    }
+}
+
+/// Standard input of rank 0, when it runs here.
+#[derive(Debug, Default)]
+struct Typed {
+    pipe: Option<OwnedFd>,
+    bytes: Vec<u8>,
+    ended: bool,
+    watched: bool,
+}
+
+struct Agent<'a> {
+    order: Order,
+    brain: Brain,
+    guardian: &'a Guardian,
+    leftovers: Leftovers,
+    signals: Signals,
+    nursery: Nursery,
+    epoll: Epoll,
+    up: LinkIo,
+    links: Vec<LinkIo>,
+    /// Ranks of this host in ascending order, with their images.
+    numbers: Vec<(u32, u32)>,
+    ranks: Vec<RankIo>,
+    images: Vec<Option<Image>>,
+    places: Vec<Cpus>,
+    typed: Typed,
+    paused: bool,
+    start: Instant,
+    reap_at: Option<Duration>,
+    buffer: Vec<u8>,
+    end: Option<End>,
+}
+
+/// How the agent's work ends.
+enum End {
+    Finish,
+    Die(String),
+}
+
+impl<'a> Agent<'a> {
+    fn new(
+        order: Order,
+        from: OwnedFd,
+        to: OwnedFd,
+        frames: FrameBuffer,
+        guardian: &'a Guardian,
+    ) -> io::Result<Self> {
+        let leftovers = Leftovers::adopt();
+        let signals = Signals::new()?;
+        let limit = sys::descriptor_limit()?;
+        let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
+        // If it cannot be raised, opening too many says so.
+        let _ = sys::set_descriptor_limit(&raised);
+        let nursery = Nursery::new(signals.old_mask, limit)?;
+        let epoll = Epoll::new()?;
+        epoll.add(signals.fd.as_raw_fd(), libc::EPOLLIN, Source::Signal.token(0))?;
+        let failures = nursery.failure_read.as_raw_fd();
+        epoll.add(failures, libc::EPOLLIN, Source::Failure.token(0))?;
+        let up = LinkIo::upward(from, to, frames, &epoll, UP)?;
+        Ok(Self {
+            brain: Brain::new(&order),
+            numbers: order.nodes[0].ranks().collect(),
+            places: bind::places(order.bind)?,
+            order,
+            guardian,
+            leftovers,
+            signals,
+            nursery,
+            epoll,
+            up,
+            links: Vec::new(),
+            ranks: Vec::new(),
+            images: Vec::new(),
+            typed: Typed::default(),
+            paused: false,
+            start: Instant::now(),
+            reap_at: None,
+            buffer: vec![0; 64 << 10],
+            end: None,
+        })
+    }
+
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn handle(&mut self, event: Event) {
+        let now = self.now();
+        self.brain.handle(event, now);
+    }
+
+    /// Runs to the end of the job; gives the reason if it is no good one.
+    fn run(&mut self) -> Result<Option<String>, String> {
+        self.start_links();
+        self.start_ranks();
+        // The order may have been followed by more.
+        self.read_up();
+        let mut tokens = Vec::new();
+        loop {
+            self.act();
+            self.tend();
+            match self.end.take() {
+                Some(End::Die(why)) => return Ok(Some(why)),
+                Some(End::Finish) => {
+                    self.finish();
+                    return Ok(None);
+                }
+                None => {}
+            }
+            let timeout = self.timeout();
+            self.epoll.wait(timeout, &mut tokens).map_err(|error| plain(&error))?;
+            for token in &tokens {
+                self.happened(*token);
+            }
+            self.tick();
+        }
+    }
+
+    // --- starting ---------------------------------------------------------------------------
+
+    fn start_links(&mut self) {
+        for (index, order) in self.brain.orders(&self.order).iter().enumerate() {
+            match start::agent(order, &self.epoll, index as u32) {
+                Ok(link) => {
+                    link.pid().into_iter().for_each(|pid| self.leftovers.ignore(pid));
+                    self.links.push(link);
+                }
+                Err(error) => {
+                    let text = cannot_start(&order.shell.words, &order.nodes[0].host, &error);
+                    self.links.push(LinkIo::nowhere());
+                    self.handle(Event::LinkLost { link: index, text, code: 1 });
+                }
+            }
+        }
+    }
+
+    fn start_ranks(&mut self) {
+        let here = self.order.nodes[0].host.clone();
+        for index in 0..self.numbers.len() {
+            let (rank, program) = self.numbers[index];
+            let result = self.image(program).and_then(|()| self.start_rank(index));
+            match result {
+                Ok(pid) => {
+                    self.handle(Event::Started { rank, pid });
+                    self.report_binding(index);
+                }
+                Err(error) => {
+                    let text = format!("host '{here}': {}", error.message);
+                    self.ranks.extend((index..self.numbers.len()).map(|_| RankIo::absent()));
+                    return self.handle(Event::NotStarted { rank, text, code: error.code });
+                }
+            }
+        }
+    }
+
+    fn report_binding(&mut self, index: usize) {
+        if self.order.report_bindings {
+            let rank = self.numbers[index].0;
+            let what = bind::describe(&self.places, rank, index as u32);
+            let text = format!("{what} of host '{}'", self.order.nodes[0].host);
+            self.up.queue(&Frame::Note(text));
+        }
+    }
+
+    /// Finds a program and makes its environment, once.
+    fn image(&mut self, program: u32) -> Result<(), LaunchError> {
+        let index = program as usize;
+        if self.images.len() <= index {
+            self.images.resize_with(index + 1, || None);
+        }
+        if self.images[index].is_none() {
+            let program = &self.order.programs[index];
+            self.images[index] = Some(image(program, &self.order, self.numbers.len())?);
+        }
+        Ok(())
+    }
+
+    fn start_rank(&mut self, index: usize) -> Result<i32, LaunchError> {
+        let (rank, program) = self.numbers[index];
+        let Some(Some(image)) = self.images.get(program as usize) else {
+            return Err(LaunchError::new(1, format!("program {program} of rank {rank}")));
+        };
+        let failed = |error: io::Error| {
+            LaunchError::new(1, spawn::not_started(rank, self.order.size, &error))
+        };
+        let mut typed = None;
+        if rank == 0 {
+            let (read, write) = sys::pipe().map_err(failed)?;
+            sys::set_nonblocking(write.as_raw_fd()).map_err(failed)?;
+            self.typed.pipe = Some(write);
+            typed = Some(read);
+        }
+        let stdin = typed.as_ref().map_or(self.nursery.null(), AsRawFd::as_raw_fd);
+        let local = index as u32;
+        let cpus = bind::place_of(&self.places, local).map(bind::kernel_set);
+        let numbers = (rank, local);
+        let io = RankIo::start(numbers, image, &self.nursery, &self.epoll, stdin, cpus)
+            .map_err(failed)?;
+        let pid = io.pid;
+        self.guardian.add(pid);
+        self.ranks.push(io);
+        Ok(pid)
+    }
+
+    // --- acting -----------------------------------------------------------------------------
+
+    fn act(&mut self) {
+        while let Some(action) = self.brain.poll_action() {
+            match action {
+                Action::Up(frame) => self.up.queue(&frame),
+                Action::Down { link: Some(link), frame } => self.links[link].queue(&frame),
+                Action::Down { link: None, frame } => {
+                    self.links.iter_mut().for_each(|link| link.queue(&frame));
+                }
+                Action::Reply { rank, text } => {
+                    if let Some(index) = self.index_of(rank) {
+                        self.ranks[index].send(&text, rank, &self.epoll);
+                    }
+                }
+                Action::Signal(number) => {
+                    for rank in self.ranks.iter().filter(|rank| rank.pid > 1 && !rank.reaped) {
+                        sys::kill(-rank.pid, number);
+                    }
+                }
+                Action::SignalLeftovers(number) => self.leftovers.signal(number),
+                Action::Survey => self.survey(),
+                Action::Cut(link) => self.links[link].close(&self.epoll),
+                Action::Stdin(bytes) => self.type_in(&bytes),
+                Action::Pause(paused) => self.paused = paused,
+                Action::Finish => self.end = Some(End::Finish),
+                Action::Die(why) => self.end = Some(End::Die(why)),
+            }
+        }
+    }
+
+    fn survey(&mut self) {
+        self.ranks.iter_mut().for_each(|rank| rank.reaped = true);
+        let processes = self.leftovers.reap(|_| false);
+        let outputs = self.ranks.iter().any(RankIo::has_output);
+        let blocked = outputs && !self.may_read_outputs();
+        self.handle(Event::Survey { processes, outputs, blocked });
+    }
+
+    fn may_read_outputs(&self) -> bool {
+        !self.paused && !self.up.is_full()
+    }
+
+    /// Sends what waits, and watches what can be handled now.
+    fn tend(&mut self) {
+        let readable = self.may_read_outputs();
+        for (index, rank) in self.ranks.iter_mut().enumerate() {
+            for side in 0..2 {
+                rank.watch_output(side, readable, self.numbers[index].0, &self.epoll);
+            }
+        }
+        let rest = self.up.is_full();
+        for (index, link) in self.links.iter_mut().enumerate() {
+            link.rest(rest, &self.epoll, index as u32);
+            link.flush(&self.epoll, index as u32);
+        }
+        self.up.flush(&self.epoll, UP);
+    }
+
+    /// Everything is done: the last words go out, and the agents below end.
+    fn finish(&mut self) {
+        let end = self.now() + FINISH_WAIT;
+        let mut tokens = Vec::new();
+        while !self.up.is_flushed() && self.now() < end {
+            self.up.flush(&self.epoll, UP);
+            if self.epoll.wait(50, &mut tokens).is_err() {
+                break;
+            }
+        }
+        for link in &mut self.links {
+            link.close(&self.epoll);
+        }
+        for link in &mut self.links {
+            link.dispose(&self.epoll, Duration::from_millis(300));
+        }
+    }
+
+    fn type_in(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            self.typed.ended = true;
+        }
+        self.typed.bytes.extend_from_slice(bytes);
+        self.pipe_ready();
+    }
+
+    fn pipe_ready(&mut self) {
+        let typed = &mut self.typed;
+        let Some(pipe) = typed.pipe.as_ref().map(AsRawFd::as_raw_fd) else { return };
+        let mut close = false;
+        if !typed.bytes.is_empty() {
+            match sys::write(pipe, &typed.bytes) {
+                Ok(count) => {
+                    typed.bytes.drain(..count);
+                    self.up.queue(&Frame::StdinTaken(count as u32));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => {
+                    self.up.queue(&Frame::StdinClosed);
+                    close = true;
+                }
+            }
+        }
+        close |= typed.ended && typed.bytes.is_empty();
+        let wanted = !close && !typed.bytes.is_empty();
+        if wanted != typed.watched {
+            if wanted {
+                let token = Source::TypingPipe.token(0);
+                typed.watched = self.epoll.add(pipe, libc::EPOLLOUT, token).is_ok();
+            } else {
+                self.epoll.remove(pipe);
+                typed.watched = false;
+            }
+        }
+        if close {
+            typed.pipe = None;
+            typed.bytes.clear();
+        }
+    }
+
+    // --- events -----------------------------------------------------------------------------
+
+    fn index_of(&self, rank: u32) -> Option<usize> {
+        self.numbers
+            .binary_search_by_key(&rank, |(number, _)| *number)
+            .ok()
+            .filter(|index| *index < self.ranks.len())
+    }
+
+    fn happened(&mut self, token: u64) {
+        let (source, number) = Source::of(token);
+        match source {
+            Source::Signal => self.read_signals(),
+            Source::Failure => self.read_failures(),
+            Source::TypingPipe => self.pipe_ready(),
+            Source::LinkIn if number == UP => self.read_up(),
+            Source::LinkIn => self.read_link(number as usize),
+            Source::LinkRoom if number == UP => self.up.flush(&self.epoll, UP),
+            Source::LinkRoom => self.links[number as usize].flush(&self.epoll, number),
+            Source::LinkError => self.links[number as usize].read_errors(&self.epoll),
+            Source::Exit | Source::Pmi | Source::Output | Source::Error => {
+                let Some(index) = self.index_of(number) else { return };
+                match source {
+                    Source::Exit => self.rank_exited(index),
+                    Source::Pmi => self.read_pmi(index),
+                    Source::Output => drop(self.read_output(index, 0)),
+                    _ => drop(self.read_output(index, 1)),
+                }
+            }
+            Source::Sink | Source::Terminal | Source::Feed => {}
+        }
+    }
+
+    fn rank_exited(&mut self, index: usize) {
+        // What it did before it ended comes first.
+        self.read_failures();
+        self.read_pmi(index);
+        let Some(ended) = self.ranks[index].take_exit(&self.epoll) else { return };
+        for side in 0..2 {
+            while self.may_read_outputs() && self.read_output(index, side) {}
+        }
+        self.handle(Event::Exited { rank: self.numbers[index].0, ended });
+    }
+
+    fn read_pmi(&mut self, index: usize) {
+        let (now, rank) = (self.now(), self.numbers[index].0);
+        let brain = &mut self.brain;
+        self.ranks[index].read_pmi(rank, &self.epoll, &mut self.buffer, |event| {
+            brain.handle(event, now);
+        });
+    }
+
+    /// One read of a rank's output; true when it brought something.
+    fn read_output(&mut self, index: usize, side: usize) -> bool {
+        let rank = self.numbers[index].0;
+        let (read, side) =
+            (self.ranks[index].read_output(side, &self.epoll, &mut self.buffer), side as u8);
+        match read {
+            Read::Nothing => false,
+            Read::Bytes(count) => {
+                let bytes = self.buffer[..count].to_vec();
+                self.up.queue(&Frame::Output { rank, side, bytes });
+                true
+            }
+            Read::End => {
+                self.up.queue(&Frame::OutputEnd { rank, side });
+                false
+            }
+        }
+    }
+
+    fn read_signals(&mut self) {
+        while let Some(number) = self.signals.next() {
+            match number {
+                libc::SIGCHLD => {
+                    let now = self.now();
+                    self.reap_at.get_or_insert(now + REAP_EVERY);
+                    for index in 0..self.ranks.len() {
+                        if self.ranks[index].waits_for_sigchld() {
+                            self.rank_exited(index);
+                        }
+                    }
+                }
+                libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT => {
+                    self.handle(Event::Signal(number));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn read_failures(&mut self) {
+        while let Some((rank, stage, errno)) = self.nursery.next_failure() {
+            let Some(index) = self.index_of(rank) else { continue };
+            let program = self.numbers[index].1 as usize;
+            let Some(Some(image)) = self.images.get(program) else { continue };
+            let error = stage.failure(rank, &image.file, errno);
+            let text = format!("host '{}': {}", self.order.nodes[0].host, error.message);
+            self.handle(Event::NotExecuted { rank, text, code: error.code });
+        }
+    }
+
+    fn read_up(&mut self) {
+        let got = self.up.read(&mut self.buffer);
+        let now = self.now();
+        if got == Got::Bytes {
+            self.brain.heard_above(now);
+        }
+        loop {
+            match self.up.next_frame() {
+                Ok(Some(frame)) => self.brain.instruct(frame, now),
+                Ok(None) => break,
+                Err(fault) => {
+                    self.end = Some(End::Die(format!("the launcher: {fault}")));
+                    return;
+                }
+            }
+        }
+        if got == Got::End {
+            self.end.get_or_insert(End::Die("the connection to the launcher is gone".to_string()));
+        }
+    }
+
+    fn read_link(&mut self, link: usize) {
+        let got = self.links[link].read(&mut self.buffer);
+        if got == Got::Bytes {
+            self.handle(Event::Heard { link });
+        }
+        loop {
+            match self.links[link].next_frame() {
+                Ok(Some(frame)) => self.handle(Event::Frame { link, frame }),
+                Ok(None) => break,
+                Err(fault) => return self.link_lost(link, Some(fault)),
+            }
+        }
+        if got == Got::End {
+            match self.brain.expects(link) {
+                true => self.link_lost(link, None),
+                false => self.links[link].close(&self.epoll),
+            }
+        }
+    }
+
+    fn link_lost(&mut self, link: usize, fault: Option<Fault>) {
+        let command = start::command(&self.order.shell).first().cloned().unwrap_or_default();
+        let text = self.links[link].epitaph(fault, &command, &self.epoll);
+        self.handle(Event::LinkLost { link, text, code: 1 });
+    }
+
+    fn tick(&mut self) {
+        let now = self.now();
+        if self.reap_at.is_some_and(|at| now >= at) {
+            self.reap_at = None;
+            let ranks: BTreeSet<i32> = self.ranks.iter().map(|rank| rank.pid).collect();
+            self.leftovers.reap(|pid| ranks.contains(&pid));
+        }
+        self.handle(Event::Tick);
+    }
+
+    /// Milliseconds until something is due, rounded up.
+    fn timeout(&self) -> libc::c_int {
+        let due = [self.brain.poll_timeout(), self.reap_at].into_iter().flatten().min();
+        let wait = due.unwrap_or_default().saturating_sub(self.now()).as_micros().div_ceil(1000);
+        wait.min(60_000) as libc::c_int
+    }
+}
+
+/// Finds the program on this host and makes the environment of its ranks.
+fn image(program: &Program, order: &Order, ranks: usize) -> Result<Image, LaunchError> {
+    let mut env = Environment::new();
+    if program.inherit {
+        env = environment::own(std::env::vars_os());
+        if let Ok(prefix) = environment::prefix() {
+            environment::put_first(&mut env, "PATH", &prefix.join("bin"));
+        }
+    }
+    env.extend(program.set.iter().cloned());
+    if program.library_path
+        && let Some(folder) = environment::library_folder()
+    {
+        environment::put_first(&mut env, "LD_LIBRARY_PATH", &folder);
+    }
+    for (name, value) in [
+        (JOB_ID, order.job.clone()),
+        (NODE, order.nodes[0].number.to_string()),
+        ("PMI_SIZE", order.size.to_string()),
+        ("MPI_LOCALNRANKS", ranks.to_string()),
+    ] {
+        env.insert(name.into(), OsString::from(value));
+    }
+    let wdir = PathBuf::from(&program.wdir);
+    program::check_folder(&wdir).map_err(|error| {
+        let text = error.message.replacen("--wdir", "the working folder", 1);
+        LaunchError::new(error.code, format!("{text}; name another with --wdir"))
+    })?;
+    let path = env.get(OsStr::new("PATH")).cloned();
+    let file = program::find(&program.argv[0], &wdir, path.as_deref())?;
+    Image::new(file, &program.argv, &env, &wdir)
+}
