@@ -24,6 +24,11 @@ pub struct Bell {
 }
 
 impl Bell {
+    /// Where it waits: other descriptors may be added.
+    pub fn epoll(&self) -> RawFd {
+        self.epoll.as_raw_fd()
+    }
+
     /// The bell of the rank at place `local` of `mapping`, rung by any of `descriptors`.
     ///
     /// # Errors

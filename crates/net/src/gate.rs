@@ -409,6 +409,30 @@ impl Gate {
         all
     }
 
+    /// One address of `rank` for each pair of interfaces that may join us, the one in use first.
+    /// The others are those in a network of an interface that no earlier one needs.
+    pub fn ways(&mut self, rank: u32) -> Vec<Address> {
+        let all = self.addresses(rank);
+        let mut taken: Vec<&str> = Vec::new();
+        let mut ways = Vec::new();
+        for way in all {
+            let Some(ip) = way.socket_address().map(|a| a.ip()) else { continue };
+            if self.own.iter().any(|own| own.place.address == ip && !own.loopback) {
+                // Ours as well, as that of docker0 is: not the way to anybody else.
+                continue;
+            }
+            let near = self.own.iter().find(|own| own.place.shares_network(ip));
+            match near {
+                Some(own) if taken.contains(&own.name.as_str()) => continue,
+                Some(own) => taken.push(&own.name),
+                None if ways.is_empty() => {}
+                None => continue,
+            }
+            ways.push(way);
+        }
+        ways
+    }
+
     /// The peer as people know it: its host, and the address in use.
     pub fn describe(&self, rank: u32) -> String {
         let place = self.index.get(rank as usize).copied().unwrap_or(0) as usize;

@@ -4,10 +4,13 @@
 //! socket costs a system call, so it is not looked at in every turn: see [`Pace`].
 
 use crate::bell::Bell;
-use crate::net::Net;
+use crate::bulk::LEAST;
+use crate::net::{Net, now};
 use crate::pace::Pace;
 use hpvm_shm::{Mapping, Shm};
-use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
+use hpvm_transport::{
+    Broken, Doorbell, Head, Landing, Limits, Memory, PullRefused, Rank, Refused, Transport,
+};
 use hpvm_wire::counters::Counters;
 use std::io;
 use std::os::fd::RawFd;
@@ -46,7 +49,7 @@ impl Joint {
     ///
     /// # Errors
     /// The system has no descriptors left.
-    pub fn across(mut shm: Shm, ranks: Vec<Rank>, size: u32, net: Net) -> io::Result<Joint> {
+    pub fn across(mut shm: Shm, ranks: Vec<Rank>, size: u32, mut net: Net) -> io::Result<Joint> {
         let local = shm.rank();
         let rank = ranks[local as usize];
         let mut places = vec![ELSEWHERE; size as usize];
@@ -54,6 +57,7 @@ impl Joint {
             places[*rank as usize] = place;
         }
         let bell = Bell::new(shm.mapping().clone(), local, &net.descriptors())?;
+        net.streams.wake_at(bell.epoll());
         shm.sleep_on(bell.pipe());
         shm.show_rank(rank);
         let hosts = Hosts {
@@ -115,6 +119,9 @@ impl Hosts {
     ) -> Result<usize, Broken> {
         let packets = self.net.poll(budget, sink)?;
         self.pace.looked(packets);
+        if self.net.streams.busy() {
+            self.pace.expect();
+        }
         Ok(packets)
     }
 }
@@ -230,6 +237,44 @@ impl Transport for Joint {
         }
         // SAFETY: the caller's promise.
         unsafe { self.shm.pull(place, remote, local, len) }
+    }
+
+    fn can_stream(&self, peer: Rank, len: u64) -> bool {
+        let Some(hosts) = &self.hosts else { return false };
+        len >= LEAST && hosts.places.get(peer as usize) == Some(&ELSEWHERE)
+    }
+
+    fn can_stream_early(&self, dst: Rank, len: u64) -> bool {
+        let Some(hosts) = &self.hosts else { return false };
+        self.can_stream(dst, len) && hosts.net.streams.may_early(dst, len)
+    }
+
+    unsafe fn stream_out(&mut self, dst: Rank, number: u64, from: Memory, len: u64, early: bool) {
+        let Some(hosts) = &mut self.hosts else { return };
+        hosts.pace.expect();
+        // SAFETY: the caller's promise.
+        unsafe { hosts.net.streams.send(now(), (dst, number), from, len, early) };
+    }
+
+    fn stream_end(&mut self, dst: Rank, number: u64) -> Result<(), Broken> {
+        let Some(hosts) = &mut self.hosts else { return Ok(()) };
+        let ended = hosts.net.streams.end(now(), dst, number);
+        ended.map_err(|lost| hosts.net.stream_lost(lost))
+    }
+
+    unsafe fn stream_in(&mut self, src: Rank, number: u64, to: Landing) {
+        let Some(hosts) = &mut self.hosts else { return };
+        hosts.pace.expect();
+        // SAFETY: the caller's promise.
+        unsafe { hosts.net.streams.receive(now(), src, number, to) };
+    }
+
+    #[inline(always)]
+    fn streamed(&mut self) -> Option<u64> {
+        match &mut self.hosts {
+            None => None,
+            Some(hosts) => hosts.net.streams.done(),
+        }
     }
 
     fn counters(&self) -> Option<&Counters> {

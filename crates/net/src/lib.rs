@@ -9,6 +9,7 @@
 mod address;
 mod auth;
 mod bell;
+mod bulk;
 mod card;
 mod gate;
 pub mod interfaces;

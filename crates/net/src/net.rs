@@ -2,6 +2,7 @@
 
 use crate::address::Address;
 use crate::auth::JobKey;
+use crate::bulk::{self, Streams};
 use crate::card::Card;
 use crate::gate::{Admitted, Directory, Gate};
 use crate::interfaces::Interface;
@@ -13,7 +14,7 @@ use hpvm_wire::counters::Counters;
 use hpvm_wire::envelope::ENVELOPE;
 use std::io;
 use std::net::TcpListener;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 
 const SECOND: u64 = 1_000_000_000;
 /// Bytes of IP and UDP headers in the smallest and the largest case.
@@ -52,7 +53,7 @@ pub struct Opened {
 pub struct Net {
     pub(crate) hub: Hub,
     pub(crate) gate: Gate,
-    listener: TcpListener,
+    pub(crate) streams: Streams,
     buffer: Box<[u8]>,
     host: String,
     timeout: u64,
@@ -117,11 +118,14 @@ impl Opened {
         };
         let hub = Hub::new(config, settings.size)?;
         let own = settings.interfaces;
+        let bulk = bulk::Settings { timeout: settings.timeout, ..bulk::Settings::default() };
+        let who = (settings.rank, settings.size);
+        let streams = Streams::new(who, &key.derive(b"hpvm bulk streams"), listener, bulk);
         let gate = Gate::new((settings.rank, settings.size), key, socket, own, directory);
         Ok(Net {
             hub,
             gate,
-            listener,
+            streams,
             buffer: vec![0; LARGEST].into(),
             host: settings.host,
             timeout: settings.timeout,
@@ -134,7 +138,7 @@ impl Opened {
 impl Net {
     /// Descriptors whose readability means that something has come.
     pub fn descriptors(&self) -> [RawFd; 2] {
-        [self.gate.socket.fd(), self.listener.as_raw_fd()]
+        [self.gate.socket.fd(), self.streams.descriptor()]
     }
 
     /// See [`hpvm_transport::Transport::grant`].
@@ -200,7 +204,42 @@ impl Net {
             }
         }
         self.settle(now)?;
+        if self.streams.busy() {
+            packets += self.stream(now)?;
+        }
         Ok(packets)
+    }
+
+    /// Moves bytes of large messages. Returns 1 when some moved: whoever waits has reason to.
+    #[inline(never)]
+    fn stream(&mut self, now: u64) -> Result<usize, Broken> {
+        let gate = &mut self.gate;
+        match self.streams.turn(now, &mut |rank| gate.ways(rank)) {
+            Ok(moved) => Ok(usize::from(moved || self.streams.has_done())),
+            Err(lost) => Err(self.stream_lost(lost)),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn stream_lost(&self, lost: hpvm_bulk::Lost) -> Broken {
+        match lost {
+            hpvm_bulk::Lost::Nonsense { peer, what } => {
+                Broken::Corrupt(format!("{}: {what}", self.gate.describe(peer)))
+            }
+            hpvm_bulk::Lost::Unreachable { peer, nanoseconds } => {
+                let why = format!(
+                    "{} takes no connection from host {} for {} s, though large messages are to be \
+                     streamed ({}). The network between the two hosts is cut, or a firewall drops \
+                     TCP; the limit is --net-timeout (now {} s)",
+                    self.gate.describe(peer),
+                    self.host,
+                    nanoseconds / SECOND,
+                    self.streams.describe(),
+                    self.timeout / SECOND,
+                );
+                Broken::PeerLost { rank: peer, why }
+            }
+        }
     }
 
     /// Sends what is due.
@@ -231,7 +270,7 @@ impl Net {
     #[cold]
     fn look_around(&mut self, now: u64) -> Result<(), Broken> {
         self.next_round = now + ROUNDS;
-        self.accept();
+        self.streams.look(now);
         if let Some((rank, why)) = self.gate.trouble.take() {
             return Err(Broken::PeerLost { rank, why });
         }
@@ -289,12 +328,6 @@ impl Net {
         Broken::PeerLost { rank, why }
     }
 
-    /// Takes connections that wait. Nobody needs them: that they could be made tells who made them
-    /// that we live.
-    fn accept(&mut self) {
-        while self.listener.accept().is_ok() {}
-    }
-
     /// Prepares to sleep: sends everything that can be sent, acknowledgements included. False:
     /// something has come.
     pub fn arm(&mut self) -> bool {
@@ -305,7 +338,25 @@ impl Net {
             self.next_round = 0;
             return false;
         }
-        !self.gate.socket.readable() && self.deadline() > now
+        !self.gate.socket.readable() && self.streams_rest(now) && self.deadline() > now
+    }
+
+    /// Whether nothing can be moved of large messages, so that the kernel wakes us when something
+    /// can. What goes wrong comes out of the next poll.
+    fn streams_rest(&mut self, now: u64) -> bool {
+        self.streams.look(now);
+        if !self.streams.busy() {
+            return true;
+        }
+        let gate = &mut self.gate;
+        let moved = self.streams.turn(now, &mut |rank| gate.ways(rank));
+        match moved {
+            Ok(moved) => !moved && !self.streams.has_done(),
+            Err(lost) => {
+                self.streams.fail(lost);
+                false
+            }
+        }
     }
 
     /// Until when the process may sleep.
@@ -314,18 +365,20 @@ impl Net {
         let gate = self.gate.deadline().unwrap_or(u64::MAX);
         let stuck = if self.gate.is_flushed() { u64::MAX } else { now() + 1_000_000 };
         let round = if self.hub.all_acknowledged() { u64::MAX } else { self.next_round };
-        hub.min(gate).min(stuck).min(round)
+        let streams = self.streams.deadline().unwrap_or(u64::MAX);
+        hub.min(gate).min(stuck).min(round).min(streams)
     }
 
     /// Everything that was sent has been acknowledged.
     pub fn is_quiet(&self) -> bool {
-        self.hub.all_acknowledged() && self.gate.is_flushed()
+        self.hub.all_acknowledged() && self.gate.is_flushed() && self.streams.pending().is_empty()
     }
 
     /// Shows what the lane has counted.
     pub fn count(&self, counters: &Counters) {
         let hub = self.hub.counters();
         let tally = &self.gate.tally;
+        let bulk = self.streams.counters();
         let dropped = hub.duplicates
             + hub.replayed
             + hub.outside
@@ -337,7 +390,11 @@ impl Net {
             (&counters.datagrams_received, tally.received),
             (&counters.datagrams_resent, hub.retransmitted),
             (&counters.datagrams_dropped, dropped),
-            (&counters.strangers, tally.strangers),
+            (&counters.strangers, tally.strangers + bulk.strangers + bulk.forged),
+            (&counters.chunks_sent, bulk.chunks_sent),
+            (&counters.chunks_received, bulk.chunks_received),
+            (&counters.chunks_resent, bulk.resent + bulk.moved),
+            (&counters.connections_broken, bulk.broken),
         ] {
             hpvm_wire::counters::set(counter, value);
         }

@@ -192,7 +192,7 @@ pub trait Transport {
     }
 
     /// Says where stream `number` of `src` belongs. When its last byte has come, `poll` counts one
-    /// packet more and [`Transport::streamed`] returns the cookie.
+    /// packet more (as it may whenever bytes of streams move) and [`Transport::streamed`] returns the cookie.
     ///
     /// To be called once for each stream, early ones included, and before the sender is asked for
     /// those that are not.

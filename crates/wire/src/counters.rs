@@ -56,6 +56,14 @@ counters! {
     datagrams_resent,
     /// Datagrams of the job that were dropped: had come before, out of place, or no room.
     datagrams_dropped,
+    /// Pieces of large messages sent to other hosts over connections.
+    chunks_sent,
+    /// Pieces of large messages received from other hosts.
+    chunks_received,
+    /// Pieces sent again because a connection broke.
+    chunks_resent,
+    /// Connections for large messages that broke.
+    connections_broken,
     /// Datagrams and connections that proved no knowledge of the job's key.
     strangers,
 }

@@ -46,7 +46,7 @@ fn traffic_over_bad_connections() {
         sum += counters;
     }
     eprintln!("{streams} streams, {early} early, {breaks} breaks, {sum:?}");
-    if std::env::var_os("HPVM_SEED").is_none() {
+    if ["HPVM_SEED", "HPVM_SEEDS"].iter().all(|name| std::env::var_os(name).is_none()) {
         // What these networks are for does happen.
         assert!(streams > 1000 && early > 50 && breaks > 500);
         assert!(sum.resent > 100 && sum.moved > 100 && sum.strangers > 100);

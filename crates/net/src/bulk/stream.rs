@@ -1,0 +1,208 @@
+//! One TCP connection, never blocking.
+
+use crate::address::Address;
+use crate::socket::errno;
+use hpvm_transport::Memory;
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Segments that were sent again in vain, or probes without an answer, after which the connection
+/// is given up: some 1.5 s at ordinary round trips. A new one finds the way sooner than the
+/// kernel's timers, which double each time.
+const IN_VAIN: u8 = 3;
+
+/// What a call came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Io {
+    Moved(usize),
+    Blocked,
+    Broken,
+}
+
+/// A connection.
+pub struct Stream {
+    fd: OwnedFd,
+}
+
+impl Stream {
+    /// Begins to connect.
+    ///
+    /// # Errors
+    /// There is no way to the address, or no descriptor left.
+    pub fn connect(to: &Address) -> io::Result<Stream> {
+        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: integers only; the result is checked.
+        let fd = unsafe { libc::socket(to.family(), kind, 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: `fd` was just made and belongs to nobody else.
+        let stream = Stream { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
+        stream.prepare();
+        // SAFETY: a valid address with its length.
+        let result = unsafe { libc::connect(fd, to.as_ptr(), to.len()) };
+        match result {
+            0 => Ok(stream),
+            _ if errno() == libc::EINPROGRESS => Ok(stream),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Takes a connection that waits at `listener`.
+    pub fn accept(listener: &TcpListener) -> Option<Stream> {
+        let (stream, _) = listener.accept().ok()?;
+        stream.set_nonblocking(true).ok()?;
+        let stream = Stream { fd: TcpStream::into(stream) };
+        stream.prepare();
+        Some(stream)
+    }
+
+    /// Settings whose failure is no harm: no waiting for more bytes, and a kernel that notices
+    /// within some seconds that the other host is gone although nothing is to be sent.
+    fn prepare(&self) {
+        for (level, name, value) in [
+            (libc::IPPROTO_TCP, libc::TCP_NODELAY, 1),
+            (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
+            (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 1),
+            (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 1),
+            (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 4),
+        ] {
+            let size = size_of_val(&value) as libc::socklen_t;
+            // SAFETY: an integer option that lives during the call.
+            unsafe { libc::setsockopt(self.fd(), level, name, (&raw const value).cast(), size) };
+        }
+    }
+
+    pub fn fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// Whether a connection that was begun is there. `None`: it failed.
+    pub fn connected(&self) -> Option<bool> {
+        let mut poll = libc::pollfd { fd: self.fd(), events: libc::POLLOUT, revents: 0 };
+        // SAFETY: one valid pollfd; returns at once.
+        if unsafe { libc::poll(&mut poll, 1, 0) } <= 0 {
+            return Some(false);
+        }
+        let mut error: libc::c_int = 0;
+        let mut len = size_of_val(&error) as libc::socklen_t;
+        let place = (&raw mut error).cast();
+        // SAFETY: a place for an integer.
+        let result = unsafe {
+            libc::getsockopt(self.fd(), libc::SOL_SOCKET, libc::SO_ERROR, place, &mut len)
+        };
+        (result == 0 && error == 0).then_some(true)
+    }
+
+    /// Writes `head` and then `body`, as far as the kernel takes them.
+    pub fn write(&self, head: &[u8], body: &[u8]) -> Io {
+        // SAFETY: both are slices.
+        unsafe { self.write_raw(head, body.as_ptr(), body.len()) }
+    }
+
+    /// The same with a body in memory of the program, which may change it meanwhile.
+    ///
+    /// # Safety
+    /// `body` is valid for reads of `len` bytes.
+    pub unsafe fn write_raw(&self, head: &[u8], body: *const u8, len: usize) -> Io {
+        let mut pieces = [
+            libc::iovec { iov_base: head.as_ptr().cast_mut().cast(), iov_len: head.len() },
+            libc::iovec { iov_base: body.cast_mut().cast(), iov_len: len },
+        ];
+        // SAFETY: zeros are a value of the structure.
+        let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
+        message.msg_iov = pieces.as_mut_ptr();
+        message.msg_iovlen = pieces.len() as _;
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: every pointer in `message` is to a live place of the length beside it; the kernel
+        // only reads.
+        outcome(unsafe { libc::sendmsg(self.fd(), &message, flags) }, head.len() + len)
+    }
+
+    /// Reads into `to`.
+    pub fn read(&self, to: &mut [u8]) -> Io {
+        // SAFETY: a slice.
+        unsafe { self.read_raw(to.as_mut_ptr(), to.len()) }
+    }
+
+    /// Reads up to `len` bytes to `to`, in memory of the program.
+    ///
+    /// # Safety
+    /// `to` is valid for writes of `len` bytes.
+    pub unsafe fn read_raw(&self, to: *mut u8, len: usize) -> Io {
+        // SAFETY: the caller's promise.
+        outcome(unsafe { libc::recv(self.fd(), to.cast(), len, libc::MSG_DONTWAIT) }, len)
+    }
+
+    /// Whether the kernel has tried in vain for too long.
+    pub fn stalled(&self) -> bool {
+        // SAFETY: zeros are a value of the structure.
+        let mut info: libc::tcp_info = unsafe { core::mem::zeroed() };
+        let mut len = size_of_val(&info) as libc::socklen_t;
+        let place = (&raw mut info).cast();
+        // SAFETY: a place for `len` bytes.
+        let result = unsafe {
+            libc::getsockopt(self.fd(), libc::IPPROTO_TCP, libc::TCP_INFO, place, &mut len)
+        };
+        result == 0 && (info.tcpi_retransmits >= IN_VAIN || info.tcpi_probes >= IN_VAIN)
+    }
+}
+
+fn outcome(result: isize, asked: usize) -> Io {
+    match usize::try_from(result) {
+        Ok(0) if asked > 0 => Io::Broken,
+        Ok(n) => Io::Moved(n),
+        Err(_) => match errno() {
+            libc::EAGAIN | libc::EINTR | libc::ENOBUFS | libc::ENOMEM => Io::Blocked,
+            _ => Io::Broken,
+        },
+    }
+}
+
+/// Reads up to `len` bytes of a stream that belong at `offset` of `to`; `scratch` is used where they
+/// can't go there straight.
+///
+/// # Safety
+/// `to` is valid for writes of `offset + len` bytes.
+pub unsafe fn read_memory(
+    stream: &Stream,
+    to: &Memory,
+    offset: u64,
+    len: usize,
+    scratch: &mut [u8],
+) -> Io {
+    if let Some(address) = to.run(offset) {
+        // SAFETY: the caller's promise.
+        return unsafe { stream.read_raw(address, len) };
+    }
+    let most = len.min(scratch.len());
+    let io = stream.read(&mut scratch[..most]);
+    if let Io::Moved(n) = io {
+        // SAFETY: the caller's promise; `n` is at most `len`.
+        unsafe { to.scatter(offset, &scratch[..n]) };
+    }
+    io
+}
+
+/// Writes `head`, then up to `len` bytes that lie at `offset` of `from`.
+///
+/// # Safety
+/// `from` is valid for reads of `offset + len` bytes.
+pub unsafe fn write_memory(
+    stream: &Stream,
+    head: &[u8],
+    from: &Memory,
+    offset: u64,
+    len: usize,
+    scratch: &mut [u8],
+) -> Io {
+    if let Some(address) = from.run(offset) {
+        // SAFETY: the caller's promise.
+        return unsafe { stream.write_raw(head, address, len) };
+    }
+    let most = len.min(scratch.len());
+    // SAFETY: the caller's promise; `most` is at most `len`.
+    unsafe { from.gather(offset, &mut scratch[..most]) };
+    stream.write(head, &scratch[..most])
+}
