@@ -73,7 +73,9 @@ fn from_fortran(flavour: &Flavour, package: &str) {
         let mut gfortran = Command::new("gfortran");
         gfortran.args(["-cpp", "-w", "-fallow-argument-mismatch", "-ffree-line-length-none"]);
         gfortran.current_dir(scratch()).args(flags);
-        headers.iter().for_each(|folder| drop(gfortran.arg("-I").arg(folder)));
+        for folder in &headers {
+            gfortran.arg("-I").arg(folder);
+        }
         gfortran.arg(source("suite.F90"));
         let binary = scratch().join(format!("suite{}-{name}", flavour.define));
         works(gfortran, flavour, &binary);
