@@ -44,6 +44,7 @@ fn bootstrap() -> Result<()> {
         audit: crate::audit::wanted()?,
         quiet: Default::default(),
         shares: false,
+        yields: 0,
         leader: false,
         followers: 0,
     });
