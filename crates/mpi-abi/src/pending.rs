@@ -114,6 +114,11 @@ fn records(world: &World) -> (Vec<Record>, usize) {
         total += 1;
         records.push(Record { kind: Kind::Probe, ..of_pattern(world, comm, *pattern) });
     }
+    if let Some((call, context)) = world.objects.meeting {
+        total += 1;
+        let call = call.to_owned();
+        records.push(Record { kind: Kind::Collective, call, ..on(world, context) });
+    }
     if requests.live() > 0 {
         let pending = requests.iter().filter(|(_, r)| !r.done);
         for (_, request) in pending {

@@ -8,11 +8,14 @@
 //! With several threads one of the waiting ones, the leader, polls for all; the others sleep until
 //! the leader has completed something or leaves.
 
+use crate::object::comm::CommObject;
 use crate::runtime::{Entered, World};
 use hpvm_mpi::build::Host;
+use hpvm_mpi::collective::board;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error, Outcome, Process, ReqId};
 use hpvm_net::Joint;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Polls before the first yield where every rank has a processor: some microseconds.
@@ -23,6 +26,15 @@ pub const CROWDED_POLLS: u32 = 20;
 pub const YIELDS: u32 = 50;
 /// Polls from one yield to the next where every rank has a processor.
 const BETWEEN: u32 = 32;
+/// Polls for a note from one look at the network to the next.
+const NOTE_POLLS: u32 = 8;
+/// Polls for a note of a rank on another processor from one yield to the next where ranks share
+/// processors.
+const NOTE_SPINS: u32 = 40;
+/// Yields from one look at how ranks are spread over the processors to the next.
+const SPREAD: u32 = 64;
+/// Yields for a note before sleeping.
+const NOTE_YIELDS: u32 = 400;
 /// Longest sleep: then look whether the launcher still lives.
 pub const LONG: Duration = Duration::from_millis(500);
 /// Longest sleep while packets wait for credits, whose return rings no bell.
@@ -95,17 +107,37 @@ impl Entered {
         let beyond = idle.saturating_sub(polls);
         if beyond == 1 && !self.crowded {
             self.shares = self.process.fm().transport().shares_processor();
+            if self.shares {
+                self.part();
+            }
         }
         if beyond > 0 && self.shares {
             self.sleep();
         } else if beyond == 0 || !beyond.is_multiple_of(between) {
             hpvm_sync::spin_hint();
         } else if beyond <= YIELDS * between {
-            // SAFETY: a system call without arguments.
-            self.outside(|| unsafe { libc::sched_yield() });
+            self.give_way();
         } else {
             self.sleep();
         }
+    }
+
+    /// Goes elsewhere now and then, where there is a better place. Two ranks that wake each other on
+    /// one processor look to the kernel as if one processor was enough for both.
+    fn part(&mut self) {
+        self.yields = self.yields.wrapping_add(1);
+        if self.yields.is_multiple_of(SPREAD) {
+            self.process.fm().transport().spread();
+        }
+    }
+
+    /// Lets another process have our processor.
+    fn give_way(&mut self) {
+        if self.crowded {
+            self.part();
+        }
+        // SAFETY: a system call without arguments.
+        self.outside(|| unsafe { libc::sched_yield() });
     }
 
     /// Something ended by other means than the leader's polling: it may sleep on the network.
@@ -126,10 +158,76 @@ impl Entered {
         self.nap(LONG);
     }
 
+    /// Blocks until a collective over notice boards is done.
+    ///
+    /// Nobody who waits for a note can have it before the others were on a processor, so ranks that
+    /// share processors yield at once, and for longer: a sleep and its wake-up cost as much as
+    /// dozens of yields.
+    pub fn wait_for_notes(
+        &mut self,
+        call: &mut board::Call<'_>,
+        name: &'static str,
+        object: &Arc<CommObject>,
+    ) -> Result<()> {
+        let (mut polls, mut spins, mut yields) = (0u32, 0, 0);
+        while !call.poll(&mut self.process)? {
+            polls += 1;
+            if polls % NOTE_POLLS == 0 || self.crowded {
+                self.turn()?;
+            }
+            let elsewhere = !self.crowded || self.awaits_other_processors(call);
+            let patience = if self.crowded { NOTE_SPINS } else { POLLS };
+            if elsewhere && spins < patience {
+                spins += 1;
+                hpvm_sync::spin_hint();
+            } else if yields < NOTE_YIELDS {
+                yields += 1;
+                spins = if self.crowded { 0 } else { spins };
+                self.give_way();
+            } else {
+                self.objects.meeting = Some((name, object.comm.base_context()));
+                self.nap_for_notes(call);
+                self.objects.meeting = None;
+            }
+        }
+        if self.followers > 0 {
+            self.turn_over();
+        }
+        Ok(())
+    }
+
+    /// Everybody whose note `call` waits for was last seen on another processor than ours: to give
+    /// ours away would not bring the note.
+    fn awaits_other_processors(&self, call: &board::Call<'_>) -> bool {
+        let transport = self.process.fm().transport();
+        let here = transport.show_processor();
+        !call.awaits(&self.process, |rank| transport.processor(rank) == here)
+    }
+
+    #[cold]
+    fn nap_for_notes(&mut self, call: &mut board::Call<'_>) {
+        let limit = match (call.lacks_room(), self.shared()) {
+            (true, _) => SHORT,
+            // Another thread may use the bell, too.
+            (false, true) => Duration::from_millis(1),
+            (false, false) => LONG,
+        };
+        self.nap_unless(limit, |w| call.is_ready(&w.process));
+    }
+
     /// Sleeps until a packet comes, at most `limit`.
     pub fn nap(&mut self, limit: Duration) {
+        self.nap_unless(limit, |_| false);
+    }
+
+    /// As `nap`, unless `ready` says, when everybody rings the bell already, that there is no need.
+    fn nap_unless(&mut self, limit: Duration, ready: impl FnOnce(&World) -> bool) {
         let limit = if self.process.has_backlog() { SHORT.min(limit) } else { limit };
         if !self.process.fm_mut().arm() {
+            return;
+        }
+        if ready(self) {
+            self.process.fm_mut().disarm();
             return;
         }
         let limit = self.fall_asleep(limit);

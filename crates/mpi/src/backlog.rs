@@ -5,7 +5,7 @@
 //! wait behind it. Control packets answer requests of the peer and need no order.
 
 use crate::process::Process;
-use crate::protocol::{self, DATA};
+use crate::protocol::{self, DATA, PIECE};
 use crate::pt2pt::{Outgoing, pack_part};
 use crate::request::{Operation, ReqId};
 use hpvm_fm::{Head, Rank, Stall, Transport};
@@ -22,7 +22,11 @@ pub(crate) struct Backlog {
 
 struct Stream {
     request: ReqId,
-    /// The receiver's request.
+    /// `DATA`, or `PIECE` of a message whose first piece has gone out.
+    handler: u8,
+    /// Bytes of a packet.
+    most: u64,
+    /// What the receiver knows it by: its request, or the number of a message in pieces.
     receiver: u64,
     /// Packed bytes sent.
     position: u64,
@@ -47,8 +51,15 @@ impl Backlog {
         }
     }
 
-    pub fn add_stream(&mut self, request: ReqId, receiver: u64) {
-        self.streams.push(Stream { request, receiver, position: 0 });
+    pub fn add_stream(&mut self, request: ReqId, receiver: u64, packet: usize) {
+        let most = packet as u64;
+        self.streams.push(Stream { request, handler: DATA, most, receiver, position: 0 });
+    }
+
+    /// What is left, from `position` on, of message `number` in pieces of `piece` bytes.
+    pub fn add_rest(&mut self, request: ReqId, number: u64, position: u64, piece: usize) {
+        let most = piece as u64;
+        self.streams.push(Stream { request, handler: PIECE, most, receiver: number, position });
     }
 }
 
@@ -124,12 +135,12 @@ impl<T: Transport> Process<T> {
             return true;
         };
         let total = op.packed_size();
-        let most = self.fm.limits().packet as u64;
+        let (handler, most) = (stream.handler, stream.most);
         while stream.position < total {
             let n = most.min(total - stream.position);
             let last = stream.position + n == total;
             let flags = if last { Head::LAST } else { 0 };
-            let head = Head { handler: DATA, flags, aux: 0, imm: stream.receiver };
+            let head = Head { handler, flags, aux: 0, imm: stream.receiver };
             let sent = self.fm.send(op.dst, head, n as usize, |out| {
                 // SAFETY: the program keeps its buffer of `count` elements until the request
                 // completes; `position + n` is at most their packed size.

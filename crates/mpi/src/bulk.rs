@@ -53,7 +53,9 @@ impl<T: Transport> Process<T> {
     /// Acts on a receiver's answer.
     pub(crate) fn take_step(&mut self, step: Step) {
         match step {
-            Step::Packets(id, receiver) => self.backlog.add_stream(id, receiver),
+            Step::Packets(id, receiver) => {
+                self.backlog.add_stream(id, receiver, self.fm.limits().packet);
+            }
             Step::Stream(id) => self.stream_out(id, false),
             Step::Ended(id) => self.stream_ended(id),
         }

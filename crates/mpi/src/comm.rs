@@ -1,5 +1,6 @@
 //! Communicators: a group and a context (MPI 5.0, chapter 7.4).
 
+use crate::collective::board;
 use crate::group::{Group, Likeness};
 use hpvm_coll::Schedule;
 use hpvm_fm::Rank;
@@ -49,6 +50,7 @@ pub struct Comm {
     started: [AtomicI32; 3],
     /// The schedule of a barrier, which is always the same.
     barrier: OnceLock<Arc<Schedule>>,
+    boards: board::Use,
 }
 
 impl Comm {
@@ -76,7 +78,8 @@ impl Comm {
         rank: u32,
     ) -> Arc<Comm> {
         let (started, barrier) = (Default::default(), OnceLock::new());
-        Arc::new(Comm { context, group, remote, rank, started, barrier })
+        let boards = board::Use::default();
+        Arc::new(Comm { context, group, remote, rank, started, barrier, boards })
     }
 
     /// First of this communicator's context ids.
@@ -138,6 +141,12 @@ impl Comm {
     /// The schedule of a barrier; `make` is called once.
     pub(crate) fn barrier(&self, make: impl FnOnce() -> Schedule) -> Arc<Schedule> {
         self.barrier.get_or_init(|| Arc::new(make())).clone()
+    }
+
+    /// What it knows of its notice boards.
+    #[inline(always)]
+    pub(crate) fn boards(&self) -> &board::Use {
+        &self.boards
     }
 
     /// A fresh tag for a collective operation.

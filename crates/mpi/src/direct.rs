@@ -12,7 +12,7 @@ use crate::error::{Class, Error};
 use crate::matching::{Content, Pattern, Unexpected};
 use crate::process::Process;
 use crate::pt2pt::{Incoming, packed_size, unpack_all};
-use crate::request::ReqId;
+use crate::request::{RecvOp, ReqId};
 use crate::status::Status;
 use hpvm_fm::{Broken, Rank, Transport};
 use std::sync::Arc;
@@ -38,11 +38,15 @@ pub(crate) struct Direct {
     count: i64,
     /// The type in the hands of the waiting call, which outlives this.
     ty: *const Datatype,
+    /// The same as the call holds it, and the communicator.
+    owners: (*const Arc<Datatype>, *const Arc<Comm>),
     /// Envelope and packed bytes of the message that came.
     src: Rank,
     tag: i32,
     len: u64,
     announced: Option<Box<Unexpected>>,
+    /// The request that it has become.
+    request: Option<ReqId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +56,8 @@ enum State {
     /// A whole message came; of its `len` bytes as many as fit are in the buffer.
     Whole,
     Announced,
+    /// It has become a request, because its message comes in pieces.
+    Request,
 }
 
 impl Default for Direct {
@@ -63,10 +69,12 @@ impl Default for Direct {
             buf: core::ptr::null_mut(),
             count: 0,
             ty: core::ptr::null(),
+            owners: (core::ptr::null(), core::ptr::null()),
             src: 0,
             tag: 0,
             len: 0,
             announced: None,
+            request: None,
         }
     }
 }
@@ -92,6 +100,23 @@ impl Direct {
         }
         (self.src, self.tag, self.len) = (src, tag, data.len() as u64);
         self.state = State::Whole;
+    }
+
+    /// The receive that waits as an ordinary operation; `became` tells its request.
+    ///
+    /// # Safety
+    /// As for `land`.
+    pub unsafe fn as_op(&self) -> RecvOp {
+        // SAFETY: the waiting call holds both.
+        let (ty, comm) = unsafe { ((*self.owners.0).clone(), (*self.owners.1).clone()) };
+        let (buf, count, context, pattern) = (self.buf, self.count, self.context, self.pattern);
+        RecvOp { buf, count, ty, comm, context, pattern, transfer: None }
+    }
+
+    /// The receive that waits has become a request.
+    pub fn became(&mut self, request: ReqId) {
+        self.request = Some(request);
+        self.state = State::Request;
     }
 
     /// The message of the receive that waits has to be fetched.
@@ -124,12 +149,16 @@ impl<T: Transport> Process<T> {
         let d = &mut self.inbox.direct;
         (d.context, d.pattern, d.buf, d.count, d.ty) =
             (context, pattern, m.buf, m.count, &raw const **m.ty);
+        d.owners = (m.ty, comm);
         d.state = State::Waiting;
         let polled = self.poll_direct(polls);
         let d = &mut self.inbox.direct;
         let state = core::mem::replace(&mut d.state, State::Idle);
         if state == State::Whole {
             return Ok(finish(comm, d.src, d.tag, d.len, packed_size(m.ty, m.count)));
+        }
+        if let Some(id) = d.request.take() {
+            return Ok(Received::Pending(id));
         }
         polled?;
         // SAFETY: the caller's promise.

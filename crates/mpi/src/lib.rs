@@ -21,13 +21,13 @@ pub mod error;
 pub mod group;
 pub mod matching;
 pub mod op;
+mod pieces;
 pub mod process;
 pub mod protocol;
 pub mod pt2pt;
 pub mod request;
 pub mod several;
 pub mod status;
-mod streaming;
 pub mod topology;
 
 pub use comm::{Channel, Comm};

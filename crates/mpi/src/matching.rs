@@ -43,6 +43,8 @@ pub struct Unexpected {
 pub enum Content {
     /// All of it, packed.
     Eager(Box<[u8]>),
+    /// A message in pieces, by its sender's number; [`crate::pieces`] has what came of it.
+    Pieces { len: u64, number: u64 },
     /// The announcement of a rendezvous.
     Announced(Announcement),
 }
@@ -67,6 +69,7 @@ impl Unexpected {
     pub fn bytes(&self) -> u64 {
         match &self.content {
             Content::Eager(data) => data.len() as u64,
+            Content::Pieces { len, .. } => *len,
             Content::Announced(a) => a.len,
         }
     }

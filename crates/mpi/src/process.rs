@@ -13,7 +13,8 @@ use crate::comm::{CONTEXTS, Comm};
 use crate::error::{Class, Error};
 use crate::group::Group;
 use crate::matching::{Announcement, Content, Table, Unexpected};
-use crate::protocol::{self, CTS, DATA, EAGER, FIN, RTS, Rts};
+use crate::pieces::Incomplete;
+use crate::protocol::{self, CTS, DATA, EAGER, FIN, LONG, PIECE, RTS, Rts};
 use crate::pt2pt::packed_size;
 use crate::request::{Operation, Outcome, RecvOp, ReqId, Requests, Transfer};
 use crate::status::Status;
@@ -37,8 +38,12 @@ pub struct Process<T> {
     /// Chooses the algorithms of collectives.
     pub(crate) select: hpvm_coll::select::Tables,
     bounce: Vec<u8>,
+    /// Messages sent in pieces so far.
+    pub(crate) numbers: u64,
     /// Reductions by functions of the program, to be run by the caller of `progress`.
     pub(crate) computes: VecDeque<crate::collective::Compute>,
+    /// What its notice boards were used for, by their index.
+    pub(crate) boards: Vec<crate::collective::board::Past>,
 }
 
 /// Everything that a packet's arrival may touch. Apart from `Fm`, so that both can be borrowed.
@@ -47,6 +52,8 @@ pub(crate) struct Inbox {
     tables: Vec<Table>,
     /// Receives that matched an announcement: their transfer is to be started.
     pub transfers: VecDeque<ReqId>,
+    /// Messages in pieces of which some are missing, or nobody has received them.
+    pub incomplete: Vec<Incomplete>,
     /// Sends whose receiver has answered, and how.
     pub steps: VecDeque<Step>,
     /// Collectives all of whose messages of a round are complete.
@@ -83,13 +90,16 @@ impl<T: Transport> Process<T> {
             contexts: crate::context::Contexts::new(),
             select: hpvm_coll::select::DEFAULT.clone(),
             bounce: Vec::new(),
+            numbers: 0,
             computes: VecDeque::new(),
+            boards: Vec::new(),
             inbox: Inbox {
                 requests: Requests::default(),
                 tables: Vec::new(),
                 transfers: VecDeque::new(),
                 steps: VecDeque::new(),
                 ready: VecDeque::new(),
+                incomplete: Vec::new(),
                 violation: None,
                 unexpected: 0,
                 completions: 0,
@@ -324,7 +334,8 @@ impl<T: Transport> Process<T> {
     pub(crate) fn clear_tables(&mut self, base: u32) {
         for context in base..base + CONTEXTS {
             if let Some(table) = self.inbox.tables.get_mut(context as usize) {
-                *table = Table::default();
+                let left = std::mem::take(table);
+                self.inbox.forget_pieces(&left);
             }
         }
     }
@@ -350,6 +361,8 @@ impl Inbox {
             RTS => self.on_rts(src, head, data),
             CTS => self.on_cts(src, head, data),
             DATA => self.on_data(src, head, data),
+            LONG => self.on_long(src, head.imm, data),
+            PIECE => self.on_piece(src, head.imm, data),
             FIN => self.on_fin(src, head.imm),
             other if self.fast.wants(head) => {
                 debug_assert!(!hpvm_fm::handler_id::MPI.contains(&other));
@@ -374,7 +387,7 @@ impl Inbox {
     }
 
     #[inline(always)]
-    fn checked_context(&mut self, src: Rank, imm: u64) -> Option<(u32, i32)> {
+    pub(crate) fn checked_context(&mut self, src: Rank, imm: u64) -> Option<(u32, i32)> {
         let (context, tag) = protocol::open_envelope(imm);
         if context < MAX_COMMS * CONTEXTS {
             return Some((context, tag));
@@ -400,7 +413,7 @@ impl Inbox {
         }
     }
 
-    fn keep(&mut self, context: u32, message: Unexpected) {
+    pub(crate) fn keep(&mut self, context: u32, message: Unexpected) {
         self.unexpected += 1;
         self.table(context).keep(message);
     }

@@ -3,12 +3,15 @@
 //! | handler | `imm` | payload | meaning |
 //! |---|---|---|---|
 //! | `EAGER` | envelope | the message | a whole message |
+//! | `LONG` | envelope | [`Long`], then the first piece | a whole message, in pieces |
+//! | `PIECE` | number of a `LONG` | the next piece | |
 //! | `RTS` | envelope | [`Rts`], then the message if `aux` is `WITH_DATA` | a message is ready |
 //! | `CTS` | sender's request | receiver's request | send it in `DATA` packets, or as a stream if `aux` is `STREAM` |
 //! | `DATA` | receiver's request | the next bytes | `LAST` ends it |
 //! | `FIN` | sender's request | | the receiver has it all |
 //!
-//! Eager messages go out at once and wait at the receiver. Larger ones are announced (RTS); on
+//! Eager messages go out at once and wait at the receiver; those of some KiB in pieces, where the
+//! transport is faster so. Larger ones are announced (RTS); on
 //! match the receiver reads them out of the sender's memory in one copy and says FIN, or, where
 //! that is not possible, asks for them with CTS. Synchronous sends are always announced, because
 //! FIN tells that the receive has begun; small ones carry their data along.
@@ -25,6 +28,12 @@ pub const RTS: u8 = handler_id::MPI.start + 1;
 pub const CTS: u8 = handler_id::MPI.start + 2;
 pub const DATA: u8 = handler_id::MPI.start + 3;
 pub const FIN: u8 = handler_id::MPI.start + 4;
+
+pub const LONG: u8 = handler_id::MPI.start + 5;
+pub const PIECE: u8 = handler_id::MPI.start + 6;
+
+/// Longest message that goes out in pieces without being asked for, bytes.
+pub const MOST_EAGER: u64 = 64 * 1024;
 
 /// `aux` of an RTS that carries the message itself.
 pub const WITH_DATA: u16 = 1;
@@ -74,6 +83,31 @@ impl Rts {
     }
 }
 
+/// The fixed part of a `LONG`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Long {
+    /// Bytes of the message.
+    pub len: u64,
+    /// What the sender calls it in its pieces.
+    pub number: u64,
+}
+
+impl Long {
+    pub const BYTES: usize = 16;
+
+    pub fn write(&self, out: &mut [u8]) {
+        out[0..8].copy_from_slice(&self.len.to_le_bytes());
+        out[8..16].copy_from_slice(&self.number.to_le_bytes());
+    }
+
+    /// `None` when a peer sent less.
+    pub fn read(data: &[u8]) -> Option<Long> {
+        let (words, _) = data.get(..Self::BYTES)?.as_chunks::<8>();
+        let [len, number] = *words else { return None };
+        Some(Long { len: u64::from_le_bytes(len), number: u64::from_le_bytes(number) })
+    }
+}
+
 /// The word in a CTS.
 pub fn read_word(data: &[u8]) -> Option<u64> {
     data.first_chunk::<8>().map(|w| u64::from_le_bytes(*w))
@@ -90,6 +124,10 @@ mod tests {
         rts.write(&mut bytes);
         assert_eq!(Rts::read(&bytes), Some(rts));
         assert_eq!(Rts::read(&bytes[1..]), None);
+        let long = Long { len: 5, number: u64::MAX - 1 };
+        long.write(&mut bytes);
+        assert_eq!(Long::read(&bytes), Some(long));
+        assert_eq!(Long::read(&bytes[..Long::BYTES - 1]), None);
         assert_eq!(open_envelope(envelope(7, -5)), (7, -5));
     }
 }

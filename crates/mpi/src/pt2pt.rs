@@ -7,10 +7,9 @@ use crate::comm::{Channel, Comm};
 use crate::datatype::Datatype;
 use crate::matching::{Content, Pattern, Unexpected};
 use crate::process::Process;
-use crate::protocol::{self, EAGER, EARLY, RTS, Rts, WITH_DATA};
+use crate::protocol::{self, EAGER, EARLY, MOST_EAGER, RTS, Rts, WITH_DATA};
 use crate::request::{Operation, RecvOp, ReqId, SendOp};
 use crate::status::Status;
-use crate::streaming;
 use hpvm_fm::{Head, Rank, Stall, Transport};
 use hpvm_wire::counters::add;
 use std::sync::Arc;
@@ -23,6 +22,9 @@ pub enum Mode {
     /// The library copies the message; space was reserved by the caller.
     Buffered,
 }
+
+/// Messages up to this many bytes are nowhere worth cutting into pieces.
+const SHORT: u64 = 8192;
 
 /// What to send.
 #[derive(Clone, Copy)]
@@ -91,7 +93,7 @@ pub(crate) unsafe fn pack_part(m: Outgoing<'_>, at: u64, out: &mut [u8]) {
         Some((first, _)) => {
             let from = m.buf.wrapping_offset(first as isize).wrapping_add(at as usize);
             // SAFETY: the elements form one run from `first` on.
-            unsafe { streaming::copy(from, out.as_mut_ptr(), out.len()) };
+            unsafe { core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len()) };
         }
         None => {
             // SAFETY: the caller's promise.
@@ -136,10 +138,14 @@ impl<T: Transport> Process<T> {
     ) -> Started {
         let envelope = protocol::envelope(context, tag);
         let bytes = m.packed_size();
-        if mode != Mode::Synchronous
-            && bytes <= self.fm.limits().packet as u64
-            && !self.backlog.blocks(dst)
-        {
+        let eager = mode != Mode::Synchronous && !self.backlog.blocks(dst);
+        if eager && bytes > SHORT && bytes <= MOST_EAGER {
+            // SAFETY: the caller's promise.
+            if let Some(started) = unsafe { self.send_pieces(m, dst, envelope, mode, parent) } {
+                return started;
+            }
+        }
+        if eager && bytes <= self.fm.limits().packet as u64 {
             let head = Head::single(EAGER, envelope);
             // SAFETY: the caller's promise; `out` has the packed size of the message.
             let sent = self.fm.send(dst, head, bytes as usize, |out| unsafe { pack_all(m, out) });
@@ -164,6 +170,34 @@ impl<T: Transport> Process<T> {
         mode: Mode,
         parent: Option<ReqId>,
     ) -> Started {
+        // SAFETY: the caller's promise.
+        let op = unsafe { self.send_op(m, dst, envelope, mode) };
+        let id = self.inbox.requests.insert(Operation::Send(op), parent);
+        if self.backlog.blocks(dst) || self.launch(id).is_err() {
+            self.backlog.add_send(dst, id);
+        }
+        match self.inbox.requests.get(id) {
+            // Done already: only an eager send that found its credit at the second try.
+            Some(r) if r.done && parent.is_none() => {
+                self.inbox.requests.remove(id);
+                Started::Done
+            }
+            Some(_) => Started::Pending(id),
+            None => Started::Done,
+        }
+    }
+
+    /// What is kept of a send that has to wait.
+    ///
+    /// # Safety
+    /// `m.buf` is valid for reads of `m.count` elements.
+    pub(crate) unsafe fn send_op(
+        &self,
+        m: Outgoing<'_>,
+        dst: Rank,
+        envelope: u64,
+        mode: Mode,
+    ) -> SendOp {
         let synchronous = mode == Mode::Synchronous;
         let mut op = SendOp {
             buf: m.buf,
@@ -184,19 +218,7 @@ impl<T: Transport> Process<T> {
             op.ty = Datatype::byte().clone();
             op.copy = Some(copy);
         }
-        let id = self.inbox.requests.insert(Operation::Send(op), parent);
-        if self.backlog.blocks(dst) || self.launch(id).is_err() {
-            self.backlog.add_send(dst, id);
-        }
-        match self.inbox.requests.get(id) {
-            // Done already: only an eager send that found its credit at the second try.
-            Some(r) if r.done && parent.is_none() => {
-                self.inbox.requests.remove(id);
-                Started::Done
-            }
-            Some(_) => Started::Pending(id),
-            None => Started::Done,
-        }
+        op
     }
 
     /// Sends the first packet of send `id`. Completes it if that is all.
@@ -297,6 +319,9 @@ impl<T: Transport> Process<T> {
         let Unexpected { src, tag, content } = message;
         match content {
             Content::Eager(data) => self.inbox.receive_eager(id, src, tag, &data),
+            Content::Pieces { len, number } => {
+                self.inbox.receive_pieces(id, src, tag, len, number);
+            }
             Content::Announced(a) => self.inbox.receive_announced(id, src, tag, a),
         }
     }

@@ -11,6 +11,7 @@ use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::{
     Broken, Doorbell, Head, Landing, Limits, Memory, PullRefused, Rank, Refused, Transport,
 };
+use hpvm_wire::board::Board;
 use hpvm_wire::counters::Counters;
 use std::io;
 use std::os::fd::RawFd;
@@ -83,6 +84,30 @@ impl Joint {
     /// See [`Shm::shares_processor`].
     pub fn shares_processor(&self) -> bool {
         self.shm.shares_processor()
+    }
+
+    /// See [`Shm::spread`].
+    pub fn spread(&self) {
+        self.shm.spread();
+    }
+
+    /// See [`Shm::show_processor`].
+    #[inline]
+    pub fn show_processor(&self) -> u32 {
+        self.shm.show_processor()
+    }
+
+    /// See [`Shm::processor`]; 0 for a rank of another host.
+    #[inline]
+    pub fn processor(&self, rank: Rank) -> u32 {
+        self.local(rank).map_or(0, |place| self.shm.processor(place))
+    }
+
+    /// The place of a rank on this host.
+    #[inline(always)]
+    fn local(&self, rank: Rank) -> Option<u32> {
+        let Some(hosts) = &self.hosts else { return Some(rank) };
+        hosts.places.get(rank as usize).copied().filter(|place| *place != ELSEWHERE)
     }
 
     /// Every packet that was sent to other hosts has been acknowledged.
@@ -279,5 +304,22 @@ impl Transport for Joint {
 
     fn counters(&self) -> Option<&Counters> {
         self.shm.counters()
+    }
+
+    #[inline(always)]
+    fn piece(&self, dst: Rank) -> Option<usize> {
+        self.shm.piece(self.local(dst)?)
+    }
+
+    #[inline(always)]
+    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
+        self.shm.board(self.local(rank)?, index)
+    }
+
+    #[inline(always)]
+    fn knock(&self, dst: Rank) {
+        if let Some(place) = self.local(dst) {
+            self.shm.knock(place);
+        }
     }
 }

@@ -8,6 +8,7 @@ use core::cell::OnceCell;
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::{compiler_fence, fence};
 use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
+use hpvm_wire::board::{BOARDS, Board};
 use hpvm_wire::cell::{FRAME, INLINE, RawHead};
 use hpvm_wire::counters::{Counters, add};
 use hpvm_wire::segment::{FRAME_BYTES, FRAMES, SLEEPS_ON_PIPE, SLEEPS_ON_WORD, SLOTS};
@@ -16,6 +17,10 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use crate::segment::{Mapping, SegmentError};
+
+/// Bytes of a piece of a longer message: a page is copied in about the time that the rest of a
+/// packet's way takes.
+const PIECE: usize = 4096;
 
 /// One rank's endpoint.
 pub struct Shm {
@@ -58,7 +63,7 @@ impl Shm {
         Ok(Shm {
             batch: ring::batch(SLOTS, ranks),
             receiver: Receiver::new(SLOTS),
-            frames: FramePool::new(),
+            frames: FramePool::new(frames::shared_cache(), ranks),
             fences: true,
             pull_permitted: true,
             pull_pays: OnceCell::new(),
@@ -85,27 +90,6 @@ impl Shm {
         self.pull_pays = OnceCell::from(true);
     }
 
-    /// True when another rank that is awake was last seen waiting on the processor that runs us:
-    /// polling would keep that rank from answering. Tells the others where we are. Costs a cache
-    /// line per rank, so jobs of many ranks do not ask.
-    pub fn shares_processor(&self) -> bool {
-        const MOST: u32 = 16;
-        if self.size() > MOST {
-            return false;
-        }
-        // SAFETY: no arguments; a failure is -1, which becomes 0: nowhere.
-        let here = (unsafe { libc::sched_getcpu() } + 1) as u32;
-        // Relaxed: hints, which order nothing.
-        self.mapping.control(self.rank).processor.store(here, Ordering::Relaxed);
-        (0..self.size()).filter(|r| *r != self.rank).any(|r| {
-            let c = self.mapping.control(r);
-            // Relaxed: as above.
-            here != 0
-                && c.processor.load(Ordering::Relaxed) == here
-                && c.doorbell.load(Ordering::Relaxed) == 0
-        })
-    }
-
     /// Forbids single-copy transfers (for tests, and for users whose system forbids them late).
     pub fn forbid_pull(&mut self) {
         self.pull_permitted = false;
@@ -118,7 +102,7 @@ impl Shm {
 
     /// After a publish: wakes `dst` if it sleeps.
     #[inline(always)]
-    fn knock(&self, dst: Rank) {
+    fn wake_if_asleep(&self, dst: Rank) {
         if self.fences {
             // SeqCst pairs with the one in `arm`: of our publish and the sleeper's flag, one side
             // sees the other's.
@@ -246,7 +230,7 @@ impl Transport for Shm {
             }
             claim.publish();
         } else {
-            let Some(index) = self.frames.take(self.mapping.control(self.rank)) else {
+            let Some(index) = self.frames.take(self.mapping.control(self.rank), len) else {
                 add(&self.counters_ref().frame_stalls, 1);
                 return Err(Refused::NoBuffer);
             };
@@ -263,7 +247,7 @@ impl Transport for Shm {
             }
             claim.publish();
         }
-        self.knock(dst);
+        self.wake_if_asleep(dst);
         let c = self.counters_ref();
         add(&c.packets_sent, 1);
         add(&c.bytes_sent, len as u64);
@@ -321,7 +305,7 @@ impl Transport for Shm {
         // Relaxed: the barrier below orders it before the look at the ring.
         control.doorbell.store(self.asleep, Ordering::Relaxed);
         if self.fences || !doorbell::barrier() {
-            // SeqCst pairs with the fence in `knock`.
+            // SeqCst pairs with the fence in `wake_if_asleep`.
             fence(Ordering::SeqCst);
         }
         if self.receiver.pending(&control.tail) {
@@ -369,5 +353,20 @@ impl Transport for Shm {
 
     fn counters(&self) -> Option<&Counters> {
         Some(self.counters_ref())
+    }
+
+    #[inline(always)]
+    fn piece(&self, _: Rank) -> Option<usize> {
+        Some(PIECE)
+    }
+
+    #[inline(always)]
+    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
+        (rank < self.mapping.ranks() && index < BOARDS).then(|| self.mapping.board(rank, index))
+    }
+
+    #[inline(always)]
+    fn knock(&self, dst: Rank) {
+        self.wake_if_asleep(dst);
     }
 }

@@ -1,60 +1,98 @@
 //! A sender's frames: where packets too large for a slot travel.
 //!
 //! The sender owns its frames, so taking one is a private matter; the receiver that has read one
-//! stores 0 in the frame's state byte. The states of all frames share one line, which the sender
-//! reads only when it knows of no free frame.
+//! stores 0 in the frame's state byte. The states of 64 frames share one line, which the sender
+//! reads when its turn comes.
+//!
+//! Frames are used in turn, over more memory than a core's own cache holds. A frame that the
+//! receiver has read lately lies in the receiver's cache, and to write to it the sender has to
+//! fetch every line from there; one that has dropped out of that cache, into the one that both
+//! share, is written four times as fast (`bench/NOTES.md`). How much memory is right depends on the
+//! shared cache and on how many ranks share it ([`turn`]).
 
 use core::sync::atomic::Ordering;
-use hpvm_wire::segment::{Control, FRAMES};
+use hpvm_wire::segment::{Control, FRAME_BYTES, FRAMES};
 
-/// Frames that are used first, so that a stream of packets stays within the second-level cache:
-/// 8 of 16 KiB. The others serve bursts.
-const HOT: u64 = 0xff;
+/// Frames whose states share a line.
+const GROUP: usize = 64;
+const GROUPS: usize = FRAMES / GROUP;
+/// Packets longer than this take turns in half as many frames.
+const LONG: usize = FRAME_BYTES / 2;
+
+const _: () = assert!(FRAMES.is_multiple_of(2 * GROUP), "whole groups, and halves of them");
 
 /// The frames that the owner knows to be free.
 pub struct FramePool {
-    free: u64,
+    free: [u64; GROUPS],
+    /// The group in use.
+    group: usize,
+    /// Groups that take turns.
+    turn: usize,
 }
 
-const _: () = assert!(FRAMES == 64, "one bit of a u64 per frame");
+/// Groups of frames that shall take turns where `ranks` ranks share a cache of `cache` bytes: the
+/// long packets of all of them together take up half of it at most.
+fn turn(cache: usize, ranks: u32) -> usize {
+    let group = GROUP * FRAME_BYTES;
+    let long = cache / 2 / group / (ranks.max(1) as usize);
+    (2 * long).clamp(2, GROUPS)
+}
 
 impl FramePool {
-    pub fn new() -> Self {
-        FramePool { free: u64::MAX }
+    /// The pool of one of `ranks` ranks that share a last-level cache of `cache` bytes.
+    pub fn new(cache: usize, ranks: u32) -> Self {
+        FramePool { free: [u64::MAX; GROUPS], group: 0, turn: turn(cache, ranks) }
     }
 
-    /// Takes a free frame and marks it filled; `None` when all are on their way.
+    /// Takes a free frame for `len` bytes and marks it filled; `None` when all are on their way.
     #[inline]
-    pub fn take(&mut self, control: &Control) -> Option<usize> {
-        if self.free & HOT == 0 {
-            self.refresh(control);
-            if self.free == 0 {
-                return None;
-            }
+    pub fn take(&mut self, control: &Control, len: usize) -> Option<usize> {
+        if self.free[self.group] == 0 && !self.next_group(control, len) {
+            return None;
         }
-        let index = self.free.trailing_zeros() as usize;
-        self.free &= self.free - 1;
+        let free = &mut self.free[self.group];
+        let index = self.group * GROUP + free.trailing_zeros() as usize;
+        *free &= *free - 1;
         // Relaxed: only we read it before the receiver, who learns of the frame through a slot.
         control.frames[index].store(1, Ordering::Relaxed);
         Some(index)
     }
 
-    /// Looks which frames have come back.
+    /// Goes on to the next group that has a free frame: first among those whose turn it is.
     #[cold]
-    fn refresh(&mut self, control: &Control) {
-        for (index, state) in control.frames.iter().enumerate() {
+    fn next_group(&mut self, control: &Control, len: usize) -> bool {
+        let turn = if len > LONG { self.turn / 2 } else { self.turn };
+        let group = self.group;
+        let in_turn = (1..=turn).map(|i| (group + i) % turn);
+        let others = turn..GROUPS;
+        for group in in_turn.chain(others) {
+            self.refresh(control, group);
+            if self.free[group] != 0 {
+                self.group = group;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Looks which frames of a group have come back.
+    fn refresh(&mut self, control: &Control, group: usize) {
+        let states = &control.frames[group * GROUP..][..GROUP];
+        for (index, state) in states.iter().enumerate() {
             // Acquire pairs with the release in `give_back`: the receiver's reads come first.
             if state.load(Ordering::Acquire) == 0 {
-                self.free |= 1 << index;
+                self.free[group] |= 1 << index;
             }
         }
     }
 }
 
-impl Default for FramePool {
-    fn default() -> Self {
-        Self::new()
-    }
+/// Bytes of the largest cache that processors share; 0 when the system does not say.
+pub fn shared_cache() -> usize {
+    // SAFETY: takes and returns integers.
+    let [l3, l2] = [libc::_SC_LEVEL3_CACHE_SIZE, libc::_SC_LEVEL2_CACHE_SIZE]
+        .map(|name| unsafe { libc::sysconf(name) });
+    usize::try_from(l3.max(l2)).unwrap_or(0)
 }
 
 /// The receiver has read frame `index` of the rank that owns `control`.
@@ -67,15 +105,38 @@ pub fn give_back(control: &Control, index: usize) {
 #[cfg(all(test, not(hpvm_loom)))]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn frames_run_out_and_come_back() {
-        let control = Control::new();
-        let mut pool = FramePool::new();
-        let taken: Vec<_> = (0..FRAMES).map(|_| pool.take(&control).unwrap()).collect();
-        assert_eq!(pool.take(&control), None);
-        give_back(&control, taken[17]);
-        assert_eq!(pool.take(&control), Some(17));
-        assert_eq!(pool.take(&control), None);
+        for len in [100, FRAME_BYTES] {
+            let control = Control::new();
+            let mut pool = FramePool::new(1 << 25, 8);
+            let taken: Vec<_> = (0..FRAMES).map(|_| pool.take(&control, len).unwrap()).collect();
+            assert_eq!(taken.iter().collect::<HashSet<_>>().len(), FRAMES);
+            assert_eq!(pool.take(&control, len), None);
+            give_back(&control, taken[17]);
+            assert_eq!(pool.take(&control, len), Some(taken[17]));
+            assert_eq!(pool.take(&control, len), None);
+        }
+    }
+
+    #[test]
+    fn frames_take_turns_in_as_much_as_the_cache_holds() {
+        let used = |cache, ranks, len| {
+            let control = Control::new();
+            let mut pool = FramePool::new(cache, ranks);
+            let mut seen = HashSet::new();
+            for _ in 0..10 * FRAMES {
+                let index = pool.take(&control, len).unwrap();
+                seen.insert(index);
+                give_back(&control, index);
+            }
+            seen.len()
+        };
+        assert_eq!(used(32 << 20, 2, FRAME_BYTES), FRAMES / 2);
+        assert_eq!(used(32 << 20, 2, 4096), FRAMES);
+        assert_eq!(used(32 << 20, 64, FRAME_BYTES), GROUP);
+        assert_eq!(used(0, 2, FRAME_BYTES), GROUP);
     }
 }

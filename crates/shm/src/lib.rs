@@ -2,7 +2,7 @@
 //!
 //! Each rank has a receive ring that all others share ([`ring`]), frames for packets that do not
 //! fit in a slot (`frames`), a futex to sleep on (`doorbell`), and may read a peer's memory
-//! directly (`pull`). The memory itself is one nameless segment (`segment`); `endpoint` puts all
+//! directly (`pull`); those that share processors spread over them (`spread`). The memory itself is one nameless segment (`segment`); `endpoint` puts all
 //! of it together behind the `Transport` trait.
 
 pub mod ring;
@@ -20,6 +20,8 @@ pub mod observe;
 pub mod pull;
 #[cfg(not(hpvm_loom))]
 pub mod segment;
+#[cfg(not(hpvm_loom))]
+mod spread;
 
 #[cfg(not(hpvm_loom))]
 pub use endpoint::Shm;

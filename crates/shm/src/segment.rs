@@ -4,6 +4,7 @@
 
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::AtomicU32;
+use hpvm_wire::board::{BOARDS, Board};
 use hpvm_wire::cell::Cell;
 use hpvm_wire::pending::Pending;
 use hpvm_wire::segment::{
@@ -210,6 +211,14 @@ impl Mapping {
             let first = self.base.as_ptr().add(self.geometry.ring(rank)).cast();
             core::slice::from_raw_parts(first, SLOTS as usize)
         }
+    }
+
+    /// Board `index` (below `BOARDS`) of `rank`, which is below `ranks()`.
+    #[inline(always)]
+    pub fn board(&self, rank: u32, index: usize) -> &Board {
+        debug_assert!(rank < self.geometry.ranks && index < BOARDS);
+        // SAFETY: inside the mapping by the geometry, aligned to 128; every bit pattern is valid.
+        unsafe { &*self.base.as_ptr().add(self.geometry.boards(rank)).cast::<Board>().add(index) }
     }
 
     /// `FRAME_BYTES` bytes of frame `index` (below `FRAMES`) of `rank`.

@@ -51,7 +51,7 @@ fn headers_that_lie() {
         (RawHead { src: u32::MAX, ..GOOD }, 0, "source rank"),
         (RawHead { len: INLINE as u32 + 1, ..GOOD }, 0, "bytes in a slot 105"),
         (RawHead { len: u32::MAX, ..GOOD }, 0, "bytes in a slot"),
-        (RawHead { flags: FRAME, ..GOOD }, FRAMES as u32, "frame 64"),
+        (RawHead { flags: FRAME, ..GOOD }, FRAMES as u32, "frame 512"),
         (RawHead { flags: FRAME, len: FRAME_BYTES as u32 + 1, ..GOOD }, 0, "bytes in a frame"),
     ];
     for (head, payload, expected) in lies {

@@ -45,6 +45,8 @@ pub struct Config {
     /// Grants and buffers in a hundred that are refused although there are some, and packets
     /// after which a poll stops although more wait. Below 100.
     pub refused_percent: u8,
+    /// What `Transport::piece` says.
+    pub piece: Option<usize>,
     /// Whether single-copy transfers work.
     pub pull: Pull,
     /// By how much each poll moves time on. With 0 only `step`, `advance` and `settle` do.
@@ -72,6 +74,7 @@ impl Config {
             buffers: 4,
             limits: Limits { inline: 40, packet: 512 },
             refused_percent: 10,
+            piece: Some(512),
             pull: Pull::Sometimes { refused_percent: 50 },
             poll_ticks: 1,
             weather: None,
@@ -91,6 +94,7 @@ impl Config {
             buffers: 64,
             limits: Limits { inline: 104, packet: 8192 },
             refused_percent: 0,
+            piece: None,
             pull: Pull::Always,
             poll_ticks: 0,
             ..Config::new(size)
@@ -116,6 +120,7 @@ impl Config {
             buffers: r.usize(1..=8),
             limits: Limits { inline, packet: inline + r.usize(64..=1024) },
             refused_percent: r.u8(0..=40),
+            piece: r.bool().then(|| inline + r.usize(20..=64)),
             pull: match r.u8(0..3) {
                 0 => Pull::Never,
                 1 => Pull::Always,

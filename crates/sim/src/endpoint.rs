@@ -1,11 +1,13 @@
 //! One process's end of a virtual network.
 
+use crate::boards::Boards;
 use crate::config::Pull;
 use crate::pull;
 use crate::state::State;
 use core::cell::RefCell;
 use core::time::Duration;
 use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
+use hpvm_wire::board::Board;
 use hpvm_wire::counters::{self, Counters};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,6 +22,7 @@ pub struct SimTransport {
     size: u32,
     limits: Limits,
     counters: Counters,
+    boards: Rc<Boards>,
 }
 
 impl SimTransport {
@@ -28,8 +31,9 @@ impl SimTransport {
         rank: Rank,
         size: u32,
         limits: Limits,
+        boards: Rc<Boards>,
     ) -> SimTransport {
-        SimTransport { state, rank, size, limits, counters: Counters::default() }
+        SimTransport { state, rank, size, limits, counters: Counters::default(), boards }
     }
 }
 
@@ -178,6 +182,18 @@ impl Transport for SimTransport {
         state.statistics.pulled_bytes += len as u64;
         counters::add(&self.counters.bytes_pulled, len as u64);
         Ok(())
+    }
+
+    fn piece(&self, _: Rank) -> Option<usize> {
+        self.state.borrow().config.piece
+    }
+
+    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
+        self.boards.get(rank, index)
+    }
+
+    fn knock(&self, _: Rank) {
+        self.state.borrow_mut().activity += 1;
     }
 
     fn counters(&self) -> Option<&Counters> {

@@ -81,7 +81,7 @@ impl Network {
         assert!(!process.taken, "rank {rank} has its endpoint already");
         process.taken = true;
         let limits = state.config.limits;
-        SimTransport::new(Rc::clone(&self.state), rank, size, limits)
+        SimTransport::new(Rc::clone(&self.state), rank, size, limits, Rc::clone(&state.boards))
     }
 
     /// The ends of all processes, in the order of their ranks.

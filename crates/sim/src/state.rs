@@ -1,5 +1,6 @@
 //! The state of a virtual network and the events that change it.
 
+use crate::boards::Boards;
 use crate::config::Config;
 use crate::lossy::Lossy;
 use crate::network::Statistics;
@@ -8,6 +9,7 @@ use core::ops::RangeInclusive;
 use hpvm_reliable::{Full, Hub};
 use hpvm_transport::{Broken, Head, Rank, Refused};
 use std::collections::{BinaryHeap, VecDeque};
+use std::rc::Rc;
 
 /// One packet, on its way or waiting to be polled.
 pub(crate) struct Packet {
@@ -95,6 +97,7 @@ pub(crate) struct State {
     pub activity: u64,
     pub statistics: Statistics,
     pub processes: Vec<Process>,
+    pub boards: Rc<Boards>,
     pairs: Vec<Pair>,
     events: BinaryHeap<Scheduled>,
     order: u64,
@@ -125,6 +128,7 @@ impl State {
             activity: 0,
             statistics: Statistics::default(),
             processes: (0..size).map(process).collect(),
+            boards: Rc::new(Boards::new(config.size)),
             pairs: (0..size * size).map(|_| Pair::default()).collect(),
             events: BinaryHeap::new(),
             order: 0,

@@ -216,4 +216,23 @@ pub trait Transport {
     fn counters(&self) -> Option<&hpvm_wire::counters::Counters> {
         None
     }
+
+    /// Longest payload of a packet to `dst` when a message goes out in several at once: the receiver
+    /// copies one while the sender writes the next. `None`: one long packet does as well.
+    fn piece(&self, dst: Rank) -> Option<usize> {
+        let _ = dst;
+        None
+    }
+
+    /// Board `index` of `rank`, where `rank` shares memory with this process and has such a board.
+    fn board(&self, rank: Rank, index: usize) -> Option<&hpvm_wire::board::Board> {
+        let _ = (rank, index);
+        None
+    }
+
+    /// Wakes `dst` if it sleeps: something that it may wait for has been posted on a board.
+    /// [`Transport::arm`] does not look at boards; whoever waits for a note looks after arming.
+    fn knock(&self, dst: Rank) {
+        let _ = dst;
+    }
 }

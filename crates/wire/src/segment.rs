@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! header page | control block of rank 0, 1, ... | pending operations of rank 0, 1, ...
-//!             | ring of rank 0, 1, ... | frames of rank 0, 1, ...
+//!             | ring of rank 0, 1, ... | boards of rank 0, 1, ... | frames of rank 0, 1, ...
 //! ```
 //! The memory is zeroed by the kernel and pages come into being when touched, so an idle rank
 //! costs its control block only. Size per rank:
-//! `CONTROL + PENDING + slots * 128 + FRAMES * FRAME_STRIDE`, and `slots` does not depend on the
-//! number of ranks: see `Geometry`.
+//! `CONTROL + PENDING + slots * 128 + BOARDS * board + FRAMES * FRAME_STRIDE`, and `slots` does not
+//! depend on the number of ranks: see `Geometry`.
 
+use crate::board::{BOARDS, Board};
 use crate::cell::Cell;
 use crate::counters::Counters;
 use crate::pending::PENDING;
@@ -16,7 +17,7 @@ use hpvm_sync::Padded;
 use hpvm_sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Frames that a rank owns for its outgoing packets.
-pub const FRAMES: usize = 64;
+pub const FRAMES: usize = 512;
 /// Payload bytes of a frame.
 pub const FRAME_BYTES: usize = 16 * 1024;
 /// Distance of two frames: the odd number of lines keeps equal offsets of neighbouring frames
@@ -50,7 +51,7 @@ pub struct Header {
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// State of a doorbell: its owner sleeps on the word itself (a futex).
 pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.
@@ -122,8 +123,11 @@ impl Geometry {
     pub const fn ring(&self, rank: u32) -> usize {
         self.pending(self.ranks) + rank as usize * SLOTS as usize * size_of::<Cell>()
     }
+    pub const fn boards(&self, rank: u32) -> usize {
+        self.ring(self.ranks) + rank as usize * BOARDS * size_of::<Board>()
+    }
     pub const fn frames(&self, rank: u32) -> usize {
-        self.ring(self.ranks) + rank as usize * FRAMES * FRAME_STRIDE
+        self.boards(self.ranks) + rank as usize * FRAMES * FRAME_STRIDE
     }
     /// Bytes of the whole segment.
     pub const fn bytes(&self) -> usize {
@@ -143,6 +147,7 @@ mod tests {
         assert_eq!(g.pending(0), HEADER + 3 * CONTROL);
         assert_eq!(g.ring(0), HEADER + 3 * (CONTROL + PENDING));
         assert_eq!(g.ring(0) % 128, 0);
+        assert_eq!(g.boards(0) % 128, 0);
         assert_eq!(g.frames(0) % 64, 0);
         assert_eq!(g.bytes(), g.frames(2) + FRAMES * FRAME_STRIDE);
     }

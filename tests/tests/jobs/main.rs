@@ -13,6 +13,7 @@ mod common;
 mod fm;
 mod forbidden;
 mod fortran;
+mod hosts;
 mod install;
 mod kill;
 mod load;

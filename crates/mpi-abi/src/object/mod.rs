@@ -54,6 +54,8 @@ pub struct Objects {
     pub partition_tag: i32,
     /// What a blocking probe waits for.
     pub probe: Option<(Arc<Comm>, Pattern)>,
+    /// The collective whose notes a thread sleeps for, and the context of its communicator.
+    pub meeting: Option<(&'static str, u32)>,
     bell: Option<Arc<dyn Doorbell>>,
 }
 
@@ -75,6 +77,7 @@ impl Default for Objects {
             watched: Vec::new(),
             partition_tag: i32::MIN,
             probe: None,
+            meeting: None,
             bell: None,
         }
     }

@@ -33,6 +33,8 @@ pub struct World {
     pub(crate) quiet: crate::pending::Quiet,
     /// Another rank was last seen waiting for the processor that runs us.
     pub(crate) shares: bool,
+    /// Times that a waiting thread has given way.
+    pub(crate) yields: u32,
     /// A thread polls the network on behalf of all that wait.
     pub(crate) leader: bool,
     /// Threads that wait for the leader.

@@ -28,8 +28,7 @@ pub fn start() -> Result<()> {
 }
 
 fn bootstrap() -> Result<()> {
-    let env = |name| std::env::var(name).ok();
-    let settings = Settings { fd: env("PMI_FD"), rank: env("PMI_RANK"), size: env("PMI_SIZE") };
+    let settings = Settings::of(|name| std::env::var(name).ok());
     let mut job = Job::join(&settings).map_err(manager)?;
     let ranks = job.neighbours().len();
     let chosen = tables::find(job.rank == 0, ranks != job.size as usize)?;
@@ -44,6 +43,7 @@ fn bootstrap() -> Result<()> {
         audit: crate::audit::wanted()?,
         quiet: Default::default(),
         shares: false,
+        yields: 0,
         leader: false,
         followers: 0,
     });

@@ -5,6 +5,7 @@
 //! round. Local steps run in between, except reductions by a function of the program: those are
 //! handed out as [`Compute`], because such a function may call MPI.
 
+pub mod board;
 mod memory;
 mod plan;
 

@@ -3,6 +3,7 @@
 //!
 //! The runs in datagrams that get lost take HPVM_SEED=n (seed n alone) and HPVM_SEEDS=n (n seeds).
 
+mod boards;
 mod calls;
 mod collectives;
 mod data;
@@ -13,6 +14,7 @@ mod spaces;
 mod streams;
 mod traffic;
 
+use boards::Boards;
 use collectives::Collectives;
 use harness::{Part, Shared, run};
 use hpvm_sim::{Config, Pull};
@@ -80,6 +82,18 @@ fn many_processes_traffic() {
     for (seed, size) in [(5, 64), (6, 200)] {
         let config = Config { seed, ..Config::new(size) };
         run(config, |shared| traffic(shared, 30));
+    }
+}
+
+#[test]
+fn collectives_over_boards() {
+    for seed in 4000..4400 {
+        let size = 2 + (seed % 11) as u32;
+        run(Config::random(size, seed), |shared| {
+            let mut parts: Vec<Box<dyn Part>> = vec![Box::new(Boards::new(shared, 6, 25))];
+            parts.extend(traffic(shared, 6));
+            parts
+        });
     }
 }
 

@@ -1,25 +1,27 @@
 //! Barrier, allgather and alltoall (sections 6.3, 6.7 and 6.8).
 
 use super::arg::{Blocks, In, InV, InW, Out, OutV, OutW, apart, blocks_apart};
+use super::small::{self, Small};
 use super::{Call, forms};
 use crate::args::{Counts, Displs};
 use crate::generated::constants::*;
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::collective::Plan;
+use hpvm_mpi::collective::board::What;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::pt2pt::Outgoing;
+use hpvm_mpi::pt2pt::{Incoming, Outgoing};
 
 forms! {
     () as ();
-    barrier_plan: "Barrier", barrier, ibarrier, barrier_init;
+    barrier_plan or barrier_small: "Barrier", barrier, ibarrier, barrier_init;
 }
 
 forms! {
     (sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype,
         recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype)
     as ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
-    allgather_plan: "Allgather", allgather, iallgather, allgather_init;
-    alltoall_plan: "Alltoall", alltoall, ialltoall, alltoall_init;
+    allgather_plan or allgather_small: "Allgather", allgather, iallgather, allgather_init;
+    alltoall_plan or alltoall_small: "Alltoall", alltoall, ialltoall, alltoall_init;
 }
 
 forms! {
@@ -43,6 +45,22 @@ forms! {
     alltoallw_plan: "Alltoallw", alltoallw, ialltoallw, alltoallw_init;
 }
 
+unsafe fn barrier_small(_: Call<'_>) -> Result<Small> {
+    Ok(Some((0, What::Barrier)))
+}
+
+unsafe fn allgather_small(c: Call<'_>, send: Out, recv: In) -> Result<Small> {
+    let (send, recv) = allgather_sides(c, send, recv)?;
+    let (bytes, sides) = small::sides(send, recv);
+    Ok(Some((bytes, What::Allgather(sides))))
+}
+
+unsafe fn alltoall_small(c: Call<'_>, send: Out, recv: In) -> Result<Small> {
+    let (send, recv) = alltoall_sides(c, send, recv)?;
+    let (bytes, sides) = small::sides(send, recv);
+    Ok(Some((bytes.saturating_mul(u64::from(c.comm().size())), What::Alltoall(sides))))
+}
+
 unsafe fn barrier_plan(c: Call<'_>) -> Result<Plan> {
     Ok(c.plan().barrier())
 }
@@ -52,7 +70,10 @@ fn sent(c: Call<'_>, send: Out) -> Result<Option<Outgoing<'_>>> {
     if c.in_place(send.0)? { Ok(None) } else { c.send(send).map(Some) }
 }
 
-unsafe fn allgather_plan(c: Call<'_>, send: Out, recv: In) -> Result<Plan> {
+/// The buffers of an exchange; no send buffer for `MPI_IN_PLACE`.
+type Buffers<'a> = (Option<Outgoing<'a>>, Incoming<'a>);
+
+fn allgather_sides(c: Call<'_>, send: Out, recv: In) -> Result<Buffers<'_>> {
     let recv = c.recv(recv)?;
     let send = sent(c, send)?;
     if let Some(send) = send {
@@ -60,6 +81,11 @@ unsafe fn allgather_plan(c: Call<'_>, send: Out, recv: In) -> Result<Plan> {
         let bytes = if c.comm().is_inter() { 0 } else { send.packed_size() as i64 };
         apart(send.buf, recv.buf.wrapping_offset(own as isize), bytes)?;
     }
+    Ok((send, recv))
+}
+
+unsafe fn allgather_plan(c: Call<'_>, send: Out, recv: In) -> Result<Plan> {
+    let (send, recv) = allgather_sides(c, send, recv)?;
     Ok(c.plan().allgather(send, recv))
 }
 
@@ -74,12 +100,17 @@ unsafe fn allgatherv_plan(c: Call<'_>, send: Out, recv: InV) -> Result<Plan> {
     Ok(c.plan().allgatherv(send, recv.varied()))
 }
 
-unsafe fn alltoall_plan(c: Call<'_>, send: Out, recv: In) -> Result<Plan> {
+fn alltoall_sides(c: Call<'_>, send: Out, recv: In) -> Result<Buffers<'_>> {
     let recv = c.recv(recv)?;
     let send = sent(c, send)?;
     if let Some(send) = send {
         apart(send.buf, recv.buf, send.packed_size() as i64)?;
     }
+    Ok((send, recv))
+}
+
+unsafe fn alltoall_plan(c: Call<'_>, send: Out, recv: In) -> Result<Plan> {
+    let (send, recv) = alltoall_sides(c, send, recv)?;
     Ok(c.plan().alltoall(send, recv))
 }
 

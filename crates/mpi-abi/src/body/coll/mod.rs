@@ -9,6 +9,7 @@ mod exchange;
 mod neighbour;
 mod reduction;
 mod rooted;
+mod small;
 
 pub(super) use arg::{apart, for_reductions};
 pub use exchange::*;
@@ -24,12 +25,13 @@ use crate::object::comm::CommObject;
 use crate::object::info;
 use crate::object::request::{CollectivePlan, Template, handle};
 use crate::raise::on_comm;
-use crate::runtime::World;
+use crate::runtime::{Entered, World};
 use core::ffi::c_int;
 use hpvm_mpi::Comm;
 use hpvm_mpi::collective::{Plan, Planner};
 use hpvm_mpi::comm::Form;
 use hpvm_mpi::error::Result;
+use small::{Small, try_boards};
 use std::sync::Arc;
 
 /// A collective call on a valid communicator.
@@ -63,16 +65,50 @@ unsafe fn blocking(
 ) -> c_int {
     on_comm(function, comm, |w| {
         let object = w.objects.comm(comm)?.clone();
-        let notes = if w.audit { Some(Notes::new()) } else { None };
-        let mut plan = plan(Call { world: w, object: &object, notes: notes.as_ref() })?;
-        plan.name = function;
-        if let Some(notes) = notes {
-            audit::compare(w, &object.comm, function, &notes)?;
-        }
-        // SAFETY: the program keeps its buffers during the call, and we wait below.
-        let id = unsafe { w.process.start_collective(&object.comm, plan) };
-        w.complete(id).map(drop)
+        // SAFETY: the caller's promise.
+        unsafe { by_messages(w, &object, function, plan) }
     })
+}
+
+/// As `blocking`, for an operation that goes over notice boards where it is small.
+///
+/// # Safety
+/// The buffers in what `small` makes and in the plan are those of the call.
+#[inline]
+unsafe fn blocking_small(
+    function: &'static str,
+    comm: MPI_Comm,
+    small: impl FnOnce(Call<'_>) -> Result<Small>,
+    plan: impl FnOnce(Call<'_>) -> Result<Plan>,
+) -> c_int {
+    on_comm(function, comm, |w| {
+        let object = w.objects.comm(comm)?.clone();
+        // SAFETY: the caller's promise, here and below.
+        match unsafe { try_boards(w, &object, function, small)? } {
+            true => Ok(()),
+            // SAFETY: as above.
+            false => unsafe { by_messages(w, &object, function, plan) },
+        }
+    })
+}
+
+/// # Safety
+/// As for `blocking`.
+unsafe fn by_messages(
+    w: &mut Entered,
+    object: &Arc<CommObject>,
+    function: &'static str,
+    plan: impl FnOnce(Call<'_>) -> Result<Plan>,
+) -> Result<()> {
+    let notes = if w.audit { Some(Notes::new()) } else { None };
+    let mut plan = plan(Call { world: w, object, notes: notes.as_ref() })?;
+    plan.name = function;
+    if let Some(notes) = notes {
+        audit::compare(w, &object.comm, function, &notes)?;
+    }
+    // SAFETY: the program keeps its buffers during the call, and we wait below.
+    let id = unsafe { w.process.start_collective(&object.comm, plan) };
+    w.complete(id).map(drop)
 }
 
 /// Makes a plan, starts it, and hands out the request.
@@ -127,20 +163,37 @@ unsafe fn persistent(
 
 /// The three forms of operations that take the same arguments: their parameters before the
 /// communicator, how these are handed to the plan, and for each operation the function that makes
-/// its plan, its name in the standard, and the names of the three bodies.
+/// its plan, its name in the standard, and the names of the three bodies. `or` names the function
+/// that makes what notice boards can do instead.
 macro_rules! forms {
     ($parameters:tt as $arguments:tt;
-        $($plan:ident: $name:literal, $blocking:ident, $start:ident, $init:ident;)*) => {$(
-        forms!(@one $parameters $arguments $plan $name $blocking $start $init);
+        $($plan:ident $(or $small:ident)?: $name:literal, $blocking:ident, $start:ident,
+            $init:ident;)*) => {$(
+        forms!(@blocking $parameters $arguments $plan ($($small)?) $name $blocking);
+        forms!(@others $parameters $arguments $plan $name $blocking $start $init);
     )*};
-    (@one ($($parameter:ident: $ty:ty),*) ($($argument:expr),*)
-        $plan:ident $name:literal $blocking:ident $start:ident $init:ident) => {
+    (@blocking ($($parameter:ident: $ty:ty),*) ($($argument:expr),*)
+        $plan:ident () $name:literal $blocking:ident) => {
         pub unsafe fn $blocking($($parameter: $ty,)* comm: MPI_Comm) -> c_int {
             // SAFETY: the caller's promises.
             let plan = |call: Call<'_>| unsafe { $plan(call $(, $argument)*) };
             // SAFETY: as above.
             unsafe { super::blocking(concat!("MPI_", $name), comm, plan) }
         }
+    };
+    (@blocking ($($parameter:ident: $ty:ty),*) ($($argument:expr),*)
+        $plan:ident ($small:ident) $name:literal $blocking:ident) => {
+        pub unsafe fn $blocking($($parameter: $ty,)* comm: MPI_Comm) -> c_int {
+            // SAFETY: the caller's promises.
+            let small = |call: Call<'_>| unsafe { $small(call $(, $argument)*) };
+            // SAFETY: as above.
+            let plan = |call: Call<'_>| unsafe { $plan(call $(, $argument)*) };
+            // SAFETY: as above.
+            unsafe { super::blocking_small(concat!("MPI_", $name), comm, small, plan) }
+        }
+    };
+    (@others ($($parameter:ident: $ty:ty),*) ($($argument:expr),*)
+        $plan:ident $name:literal $blocking:ident $start:ident $init:ident) => {
 
         pub unsafe fn $start(
             $($parameter: $ty,)* comm: MPI_Comm, request: *mut MPI_Request) -> c_int {

@@ -1,5 +1,6 @@
 //! Reductions (sections 6.9 to 6.11).
 
+use super::small::{self, Small};
 use super::{Call, forms};
 use crate::args::Counts;
 use crate::body::check::wrong;
@@ -7,7 +8,7 @@ use crate::generated::constants::*;
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use hpvm_mpi::Class;
-use hpvm_mpi::collective::Plan;
+use hpvm_mpi::collective::{Plan, Root};
 use hpvm_mpi::error::Result;
 
 /// Count, datatype and operation.
@@ -17,7 +18,7 @@ forms! {
     (sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
         op: MPI_Op)
     as (sendbuf, recvbuf, (count, datatype, op));
-    allreduce_plan: "Allreduce", allreduce, iallreduce, allreduce_init;
+    allreduce_plan or allreduce_small: "Allreduce", allreduce, iallreduce, allreduce_init;
     scan_plan: "Scan", scan, iscan, scan_init;
     exscan_plan: "Exscan", exscan, iexscan, exscan_init;
     reduce_scatter_block_plan: "Reduce_scatter_block", reduce_scatter_block, ireduce_scatter_block,
@@ -28,7 +29,7 @@ forms! {
     (sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
         op: MPI_Op, root: c_int)
     as (sendbuf, recvbuf, (count, datatype, op), root);
-    reduce_plan: "Reduce", reduce, ireduce, reduce_init;
+    reduce_plan or reduce_small: "Reduce", reduce, ireduce, reduce_init;
 }
 
 forms! {
@@ -43,6 +44,17 @@ type Buffers = (Option<*const u8>, *mut u8);
 /// Checks the operands of an operation that gives each rank as much as it takes.
 fn same_length(c: Call<'_>, send: *const c_void, recv: *mut c_void, what: What) -> Result<Buffers> {
     c.operands((send, what.0), (recv, what.0), what.1)
+}
+
+unsafe fn allreduce_small(
+    c: Call<'_>,
+    send: *const c_void,
+    recv: *mut c_void,
+    what: What,
+) -> Result<Small> {
+    let combine = c.combine(what.0, what.1, what.2)?;
+    let (send, recv) = same_length(c, send, recv, what)?;
+    Ok(small::reduce(None, send, recv, combine))
 }
 
 unsafe fn allreduce_plan(
@@ -86,6 +98,23 @@ unsafe fn exscan_plan(
     let combine = c.combine(what.0, what.1, what.2)?;
     let (send, recv) = same_length(c, send, recv, what)?;
     Ok(c.plan().exscan(send, recv, combine))
+}
+
+unsafe fn reduce_small(
+    c: Call<'_>,
+    send: *const c_void,
+    recv: *mut c_void,
+    what: What,
+    root: c_int,
+) -> Result<Small> {
+    let part = c.root(root)?;
+    let combine = c.combine(what.0, what.1, what.2)?;
+    let Root::Rank(root) = part.root else { return Ok(None) };
+    let (send, recv) = match part.is_root {
+        true => same_length(c, send, recv, what)?,
+        false => (Some(c.send((send, what.0, what.1))?.buf), null_mut()),
+    };
+    Ok(small::reduce(Some(root), send, recv, combine))
 }
 
 unsafe fn reduce_plan(

@@ -1,18 +1,19 @@
 //! Broadcast, gather and scatter (sections 6.4 to 6.6).
 
 use super::arg::{Blocks, In, InV, Out, OutV, apart};
+use super::small::{self, Small};
 use super::{Call, forms};
 use crate::args::{Counts, Displs};
 use crate::generated::constants::*;
 use core::ffi::{c_int, c_void};
-use hpvm_mpi::collective::Plan;
+use hpvm_mpi::collective::{Plan, Root};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::pt2pt::Outgoing;
 
 forms! {
     (buffer: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, root: c_int)
     as ((buffer, count, datatype), root);
-    bcast_plan: "Bcast", bcast, ibcast, bcast_init;
+    bcast_plan or bcast_small: "Bcast", bcast, ibcast, bcast_init;
 }
 
 forms! {
@@ -36,6 +37,13 @@ forms! {
         recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype, root: c_int)
     as ((sendbuf, sendcounts, displs, sendtype), (recvbuf, recvcount, recvtype), root);
     scatterv_plan: "Scatterv", scatterv, iscatterv, scatterv_init;
+}
+
+unsafe fn bcast_small(c: Call<'_>, buffer: In, root: c_int) -> Result<Small> {
+    match c.root(root)?.root {
+        Root::Rank(root) => Ok(small::bcast(root, c.recv(buffer)?)),
+        _ => Ok(None),
+    }
 }
 
 unsafe fn bcast_plan(c: Call<'_>, buffer: In, root: c_int) -> Result<Plan> {

@@ -1,0 +1,102 @@
+//! Small blocking collectives over notice boards (`hpvm_mpi::collective::board`).
+
+use super::Call;
+use crate::generated::constants::*;
+use crate::object::comm::CommObject;
+use crate::runtime::Entered;
+use hpvm_mpi::collective::Combine;
+use hpvm_mpi::collective::board::{self, Sides, Way, What};
+use hpvm_mpi::datatype::Datatype;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::op::Op;
+use hpvm_mpi::pt2pt::{Incoming, Outgoing, packed_size};
+use hpvm_mpi::{Class, Error};
+use std::sync::Arc;
+
+/// A collective that boards can do, and the bytes of its longest note.
+pub type Small = Option<(u64, What)>;
+
+/// Does the collective that `small` makes of its arguments over boards, if they are to be used.
+/// Blocks; false when it is to be done by messages.
+///
+/// # Safety
+/// The buffers in it are those of the call.
+#[inline]
+pub unsafe fn try_boards(
+    w: &mut Entered,
+    object: &Arc<CommObject>,
+    function: &'static str,
+    small: impl FnOnce(Call<'_>) -> Result<Small>,
+) -> Result<bool> {
+    if w.audit || !w.process.may_use_boards(&object.comm) {
+        return Ok(false);
+    }
+    let Some((bytes, what)) = small(Call { world: w, object, notes: None })? else {
+        return Ok(false);
+    };
+    match w.process.way(&object.comm, bytes) {
+        Way::Messages => return Ok(false),
+        Way::Boards => {}
+        Way::Introduce => {
+            introduce(w, object)?;
+            if w.process.way(&object.comm, bytes) != Way::Boards {
+                return Ok(false);
+            }
+        }
+    }
+    // SAFETY: the caller's promise; we wait for the end below.
+    let call = unsafe { board::Call::begin(&object.comm, what) };
+    let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
+    if call.poll(&mut w.process)? {
+        return Ok(true);
+    }
+    w.wait_for_notes(&mut call, function, object).map(|()| true)
+}
+
+/// The members agree to use boards, or not to.
+#[cold]
+fn introduce(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
+    let comm = &object.comm;
+    let mut words = w.process.introduction(comm);
+    let missing = || Error::from(Class::Intern);
+    let combine = Combine {
+        count: words.len() as i64,
+        ty: Datatype::predefined(MPI_UINT64_T.0).ok_or_else(missing)?,
+        op: &w.objects.op(MPI_MAX)?.clone(),
+    };
+    let plan = w.process.plan(comm).allreduce(None, words.as_mut_ptr().cast(), combine);
+    // SAFETY: `words` outlives the wait below.
+    let id = unsafe { w.process.start_collective(comm, plan) };
+    w.complete(id)?;
+    w.process.introduced(comm, words);
+    Ok(())
+}
+
+/// A broadcast of `m`.
+pub fn bcast(root: u32, m: Incoming<'_>) -> Small {
+    let bytes = packed_size(m.ty, m.count);
+    Some((bytes, What::Bcast { root, buf: m.buf, count: m.count, ty: m.ty.clone() }))
+}
+
+/// A reduction, if its operation is predefined and its elements have no gaps. `send` is `None` for
+/// `MPI_IN_PLACE`; without `root` everybody gets the result.
+pub fn reduce(root: Option<u32>, send: Option<*const u8>, recv: *mut u8, c: Combine<'_>) -> Small {
+    let (Op::Predefined(op), Some(ty)) = (&**c.op, c.ty.as_predefined()) else { return None };
+    let (first, bytes) = c.ty.as_run(c.count)?;
+    let (count, send) = (usize::try_from(c.count).ok()?, send.unwrap_or(core::ptr::null()));
+    let what = What::Reduce { root, send, recv, count, bytes: bytes as usize, ty, op: *op };
+    (first == 0).then_some((bytes, what))
+}
+
+/// The buffers of an exchange of equal blocks, and the bytes of a block.
+pub fn sides(send: Option<Outgoing<'_>>, recv: Incoming<'_>) -> (u64, Sides) {
+    let sides = Sides {
+        send: send.map_or(core::ptr::null(), |m| m.buf),
+        send_count: send.map_or(0, |m| m.count),
+        send_ty: send.map_or(recv.ty, |m| m.ty).clone(),
+        recv: recv.buf,
+        recv_count: recv.count,
+        recv_ty: recv.ty.clone(),
+    };
+    (packed_size(recv.ty, recv.count), sides)
+}

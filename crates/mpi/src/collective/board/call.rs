@@ -1,0 +1,386 @@
+//! One collective over boards, as a state machine.
+
+use super::{Use, index};
+use crate::comm::Comm;
+use crate::datatype::{Datatype, Predefined};
+use crate::error::{Class, Error, Result};
+use crate::op::Predef;
+use crate::process::Process;
+use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
+use hpvm_fm::{Rank, Transport};
+use hpvm_wire::board::{Board, NOTES};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Which operation, and its buffers. All members agree on the bytes of a note (`Process::way`).
+#[derive(Clone, Debug)]
+pub enum What {
+    Barrier,
+    Bcast {
+        root: u32,
+        buf: *mut u8,
+        count: i64,
+        ty: Arc<Datatype>,
+    },
+    /// `MPI_Reduce`, or without a root `MPI_Allreduce`. `recv` is looked at where the result goes.
+    /// The elements lie next to each other, `bytes` of them.
+    Reduce {
+        root: Option<u32>,
+        send: *const u8,
+        recv: *mut u8,
+        count: usize,
+        bytes: usize,
+        ty: &'static Predefined,
+        op: Predef,
+    },
+    /// `send` is null for `MPI_IN_PLACE`.
+    Allgather(Sides),
+    Alltoall(Sides),
+}
+
+/// The buffers of an exchange of equal blocks; a null `send` is `MPI_IN_PLACE`.
+#[derive(Clone, Debug)]
+pub struct Sides {
+    pub send: *const u8,
+    pub send_count: i64,
+    pub send_ty: Arc<Datatype>,
+    pub recv: *mut u8,
+    pub recv_count: i64,
+    pub recv_ty: Arc<Datatype>,
+}
+
+/// A collective under way. To be polled until it is done.
+#[derive(Debug)]
+pub struct Call<'a> {
+    comm: &'a Comm,
+    index: usize,
+    number: u64,
+    what: What,
+    posted: bool,
+    /// The first member whose note has not been seen yet.
+    next: u32,
+}
+
+impl Use {
+    /// The number of the next operation.
+    fn begin(&self) -> u64 {
+        // Relaxed: see `Use`.
+        let number = self.number.load(Ordering::Relaxed) + 1;
+        self.number.store(number, Ordering::Relaxed); // relaxed: see `Use`
+        number
+    }
+}
+
+impl<'a> Call<'a> {
+    /// Begins `what` on `comm`, for which [`Process::way`] has said `Boards`. `None` can't happen
+    /// then.
+    ///
+    /// # Safety
+    /// The buffers stay valid, for as many elements as the call of MPI says, until `poll` says
+    /// that the collective is done.
+    #[inline]
+    pub unsafe fn begin(comm: &'a Comm, what: What) -> Option<Call<'a>> {
+        let index = index(comm)?;
+        Some(Call { comm, index, number: comm.boards().begin(), what, posted: false, next: 0 })
+    }
+
+    /// Whether a note is missing of a process of which `which` is true.
+    pub fn awaits<T: Transport>(&self, p: &Process<T>, which: impl Fn(Rank) -> bool) -> bool {
+        (self.next..self.needs().end).any(|member| {
+            self.board(p, member).is_ok_and(|board| !board.has(self.number))
+                && self.comm.group().process(member).is_some_and(&which)
+        })
+    }
+
+    /// Whether it waits for others to finish an earlier operation, of which no bell tells.
+    pub fn lacks_room(&self) -> bool {
+        !self.posted
+    }
+
+    /// Whether `poll` would go on.
+    pub fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool {
+        match self.posted {
+            false => self.has_room(p),
+            true => self.board(p, self.next).is_ok_and(|b| b.has(self.number)),
+        }
+    }
+
+    /// Goes on as far as possible; true when the collective is done.
+    #[inline]
+    pub fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
+        if !self.posted {
+            if self.posts() {
+                if !self.has_room(p) {
+                    return Ok(false);
+                }
+                self.post(p)?;
+            }
+            self.posted = true;
+        }
+        if !self.all_there(p)? {
+            return Ok(false);
+        }
+        let result = self.read(p);
+        self.finish(p)?;
+        result.map(|()| true)
+    }
+
+    fn rank(&self) -> u32 {
+        self.comm.rank()
+    }
+
+    #[inline(always)]
+    fn board<'p, T: Transport>(&self, p: &'p Process<T>, member: u32) -> Result<&'p Board> {
+        let board = self.comm.group().process(member).and_then(|m| p.board_of(m, self.index));
+        // The introduction found all of them.
+        board.ok_or_else(|| Class::Intern.into())
+    }
+
+    /// Whether this member has anything to tell.
+    #[inline(always)]
+    fn posts(&self) -> bool {
+        match self.what {
+            What::Bcast { root, .. } => root == self.rank(),
+            What::Reduce { root: Some(root), .. } => root != self.rank(),
+            _ => true,
+        }
+    }
+
+    /// The members whose notes this one needs, itself left out.
+    #[inline(always)]
+    fn needs(&self) -> core::ops::Range<u32> {
+        match self.what {
+            What::Bcast { root, .. } if root == self.rank() => 0..0,
+            What::Bcast { root, .. } => root..root + 1,
+            What::Reduce { root: Some(root), .. } if root != self.rank() => 0..0,
+            _ => 0..self.comm.size(),
+        }
+    }
+
+    /// Whether all members have finished with the note that this one is about to overwrite.
+    #[inline(always)]
+    fn has_room<T: Transport>(&self, p: &Process<T>) -> bool {
+        let used = self.comm.boards();
+        // Relaxed: see `Use`.
+        used.safe.load(Ordering::Relaxed) + NOTES as u64 >= self.number || self.look_for_room(p)
+    }
+
+    #[cold]
+    fn look_for_room<T: Transport>(&self, p: &Process<T>) -> bool {
+        let others = (0..self.comm.size()).filter(|m| *m != self.rank());
+        let slowest = others.map(|m| self.board(p, m).map_or(u64::MAX, |b| b.finished())).min();
+        let safe = slowest.unwrap_or(u64::MAX).min(self.number - 1);
+        let used = self.comm.boards();
+        // Relaxed: see `Use`. Members that have not begun yet show an older communicator's number.
+        used.safe.fetch_max(safe, Ordering::Relaxed);
+        used.safe.load(Ordering::Relaxed) + NOTES as u64 >= self.number
+    }
+
+    #[inline(always)]
+    fn post<T: Transport>(&self, p: &Process<T>) -> Result<()> {
+        let board = self.board(p, self.rank())?;
+        // SAFETY: it is ours, there is room; the buffers are valid as `begin` was promised.
+        unsafe {
+            match &self.what {
+                What::Barrier => board.post(self.number, 0, |_| {}),
+                What::Bcast { buf, count, ty, .. } => {
+                    let m = Outgoing { buf: buf.cast_const(), count: *count, ty };
+                    board.post(self.number, m.packed_size() as usize, |out| pack_all(m, out));
+                }
+                What::Reduce { send, recv, bytes, .. } => {
+                    let from = if send.is_null() { recv.cast_const() } else { *send };
+                    board.post(self.number, *bytes, |out| {
+                        core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len());
+                    });
+                }
+                What::Allgather(sides) => {
+                    let m = sides.own_part(self.rank());
+                    board.post(self.number, m.packed_size() as usize, |out| pack_all(m, out));
+                }
+                What::Alltoall(sides) => {
+                    let m = sides.all_parts(self.comm.size());
+                    board.post(self.number, m.packed_size() as usize, |out| pack_all(m, out));
+                }
+            }
+        }
+        self.knock(p);
+        Ok(())
+    }
+
+    /// Wakes those who may sleep for want of our note.
+    #[inline(always)]
+    fn knock<T: Transport>(&self, p: &Process<T>) {
+        let readers = match self.what {
+            What::Reduce { root: Some(root), .. } => root..root + 1,
+            _ => 0..self.comm.size(),
+        };
+        for member in readers {
+            if member != self.rank()
+                && let Some(process) = self.comm.group().process(member)
+            {
+                p.fm().transport().knock(process);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn all_there<T: Transport>(&mut self, p: &Process<T>) -> Result<bool> {
+        let needs = self.needs();
+        self.next = self.next.max(needs.start);
+        while self.next < needs.end {
+            if self.next != self.rank() && !self.board(p, self.next)?.has(self.number) {
+                return Ok(false);
+            }
+            self.next += 1;
+        }
+        Ok(true)
+    }
+
+    /// Reads the notes that this member needs.
+    #[inline(always)]
+    fn read<T: Transport>(&self, p: &Process<T>) -> Result<()> {
+        match &self.what {
+            What::Barrier => Ok(()),
+            What::Bcast { root, buf, count, ty } => match *root == self.rank() {
+                true => Ok(()),
+                // SAFETY: the note is there; the buffer is valid as `begin` was promised.
+                false => unsafe {
+                    let note = self.board(p, *root)?.read(self.number);
+                    unpack(note, Incoming { buf: *buf, count: *count, ty })
+                },
+            },
+            What::Reduce { root: Some(root), .. } if *root != self.rank() => Ok(()),
+            What::Reduce { .. } => self.combine(p),
+            What::Allgather(sides) => self.gather(p, sides),
+            What::Alltoall(sides) => self.exchange(p, sides),
+        }
+    }
+
+    fn combine<T: Transport>(&self, p: &Process<T>) -> Result<()> {
+        let What::Reduce { root, send, recv, count, bytes, ty, op } = self.what else {
+            return Err(Class::Intern.into());
+        };
+        // A root has posted nothing: its input is in its buffers.
+        let own = if send.is_null() { recv.cast_const() } else { send };
+        let mut kept = Vec::new();
+        for member in 0..self.comm.size() {
+            let input = match member == self.rank() && root.is_some() {
+                true if own == recv.cast_const() && member > 0 => kept.as_ptr(),
+                true => own,
+                // SAFETY: the note is there.
+                false => unsafe { whole(self.board(p, member)?.read(self.number), bytes)? },
+            };
+            if member == 0 {
+                if own == recv.cast_const() && root.is_some_and(|root| root > 0) {
+                    // SAFETY: in place, our input would be overwritten before its turn.
+                    kept = unsafe { core::slice::from_raw_parts(own, bytes) }.to_vec();
+                }
+                // SAFETY: both hold `bytes`; in place, the same bytes.
+                unsafe { core::ptr::copy(input, recv, bytes) };
+            } else {
+                // SAFETY: both hold `count` elements of `ty` next to each other.
+                unsafe { op.apply(ty, input, recv, count)? };
+            }
+        }
+        Ok(())
+    }
+
+    fn gather<T: Transport>(&self, p: &Process<T>, sides: &Sides) -> Result<()> {
+        for member in 0..self.comm.size() {
+            if member == self.rank() && sides.send.is_null() {
+                continue;
+            }
+            // SAFETY: the note is there, also our own; the buffer has a block for every member.
+            unsafe { unpack(self.board(p, member)?.read(self.number), sides.block(member))? };
+        }
+        Ok(())
+    }
+
+    fn exchange<T: Transport>(&self, p: &Process<T>, sides: &Sides) -> Result<()> {
+        let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
+        let start = self.rank() as usize * bytes;
+        for member in 0..self.comm.size() {
+            // SAFETY: the note is there, also our own.
+            let note = unsafe { self.board(p, member)?.read(self.number) };
+            let part = note.get(start..start + bytes).ok_or_else(|| short(note.len(), bytes))?;
+            // SAFETY: the buffer has a block for every member.
+            unsafe { unpack(part, sides.block(member))? };
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn finish<T: Transport>(&self, p: &mut Process<T>) -> Result<()> {
+        self.board(p, self.rank())?.finish(self.number);
+        if let Some(past) = p.boards.get_mut(self.index) {
+            past.last = self.number;
+        }
+        if self.needs() == (0..self.comm.size()) {
+            // All have posted this operation, so they are through with the one before.
+            // Relaxed: see `Use`.
+            self.comm.boards().safe.store(self.number - 1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+impl Sides {
+    /// What member `rank` contributes to an allgather.
+    fn own_part(&self, rank: u32) -> Outgoing<'_> {
+        match self.send.is_null() {
+            false => Outgoing { buf: self.send, count: self.send_count, ty: &self.send_ty },
+            true => {
+                let Incoming { buf, count, ty } = self.block(rank);
+                Outgoing { buf: buf.cast_const(), count, ty }
+            }
+        }
+    }
+
+    /// What a member of `n` contributes to an alltoall: a block for everybody.
+    fn all_parts(&self, n: u32) -> Outgoing<'_> {
+        let n = i64::from(n);
+        match self.send.is_null() {
+            false => Outgoing { buf: self.send, count: self.send_count * n, ty: &self.send_ty },
+            true => {
+                let buf = self.recv.cast_const();
+                Outgoing { buf, count: self.recv_count * n, ty: &self.recv_ty }
+            }
+        }
+    }
+
+    /// Where the block of `member` goes.
+    fn block(&self, member: u32) -> Incoming<'_> {
+        let away = self.recv_ty.extent().wrapping_mul(self.recv_count) * i64::from(member);
+        let buf = self.recv.wrapping_offset(away as isize);
+        Incoming { buf, count: self.recv_count, ty: &self.recv_ty }
+    }
+}
+
+/// Writes a note to a buffer.
+///
+/// # Safety
+/// The buffer is valid for writes of its elements.
+#[inline(always)]
+unsafe fn unpack(note: &[u8], m: Incoming<'_>) -> Result<()> {
+    let room = packed_size(m.ty, m.count) as usize;
+    // SAFETY: the caller's promise; no more than fits.
+    unsafe { unpack_all(m.buf, m.count, m.ty, &note[..note.len().min(room)]) };
+    if note.len() > room { Err(long(note.len(), room)) } else { Ok(()) }
+}
+
+/// The operand in a note.
+fn whole(note: &[u8], bytes: usize) -> Result<*const u8> {
+    if note.len() < bytes { Err(short(note.len(), bytes)) } else { Ok(note.as_ptr()) }
+}
+
+#[cold]
+fn long(found: usize, room: usize) -> Error {
+    let text = format!("a member gave {found} bytes where this one has room for {room}");
+    Error::new(Class::Truncate, text)
+}
+
+#[cold]
+fn short(found: usize, expected: usize) -> Error {
+    let text = format!("a member gave {found} bytes where this one expects {expected}");
+    Error::new(Class::Other, text)
+}

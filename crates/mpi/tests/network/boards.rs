@@ -1,0 +1,216 @@
+//! Collectives over notice boards, on communicators that follow each other on one context.
+
+use crate::harness::{P, Part, Shared, ended, hash};
+use hpvm_mpi::collective::Combine;
+use hpvm_mpi::collective::board::{Call, Sides, What};
+use hpvm_mpi::datatype::Datatype;
+use hpvm_mpi::op::{Op, Predef};
+use hpvm_mpi::{Comm, Group, ReqId};
+use hpvm_sim::Turn;
+use std::sync::Arc;
+
+/// A context whose board nothing else in a run uses.
+const CONTEXT: u32 = 4 * 13;
+
+/// What happens on one communicator: members introduce themselves, then come the operations.
+struct Stay {
+    comm: Arc<Comm>,
+    words: Box<[u64; 2]>,
+    introduction: Option<ReqId>,
+    introduced: bool,
+    done: u32,
+    running: Option<Running>,
+}
+
+/// An operation under way: send and receive buffer, and what the latter shall begin with.
+type Running = (Call<'static>, Box<[u64]>, Box<[u64]>, Vec<u64>);
+
+/// The collectives of one process.
+pub struct Boards {
+    shared: Shared,
+    stays: u32,
+    operations: u32,
+    stay: u32,
+    now: Option<Stay>,
+    max: Arc<Op>,
+    turns: u64,
+}
+
+fn u64s() -> &'static Arc<Datatype> {
+    Datatype::predefined(0x259).expect("MPI_UINT64_T")
+}
+
+impl Boards {
+    pub fn new(shared: &Shared, stays: u32, operations: u32) -> Boards {
+        let (shared, max) = (shared.clone(), Arc::new(Op::Predefined(Predef::Max)));
+        Boards { shared, stays, operations, stay: 0, now: None, max, turns: 0 }
+    }
+
+    /// The members of communicator `stay`: all, or those of whom a coin says so.
+    fn members(&self, stay: u32) -> Vec<u32> {
+        let all = 0..self.shared.size;
+        match stay % 3 {
+            0 => all.collect(),
+            _ => all
+                .filter(|r| hash(&[self.shared.seed, stay.into(), (*r).into()]) & 1 == 0)
+                .collect(),
+        }
+    }
+
+    /// Enters the next communicator that this process is a member of.
+    fn enter(&mut self) -> bool {
+        while self.now.is_none() && self.stay < self.stays {
+            let members = self.members(self.stay);
+            self.stay += 1;
+            if members.len() < 2 {
+                continue;
+            }
+            let comm = Comm::intra(CONTEXT, Group::list(members), self.shared.rank);
+            self.now = comm.map(|comm| Stay {
+                comm,
+                words: Box::new([0; 2]),
+                introduction: None,
+                introduced: false,
+                done: 0,
+                running: None,
+            });
+        }
+        self.now.is_some()
+    }
+
+    fn step(&mut self, p: &mut P) -> bool {
+        let seed = self.shared.seed;
+        let Some(stay) = &mut self.now else { return false };
+        if !stay.introduced {
+            return introduce(stay, p, &self.max);
+        }
+        if stay.running.is_none() {
+            if stay.done == self.operations {
+                self.now = None;
+                return true;
+            }
+            let number = u64::from(self.stay) << 32 | u64::from(stay.done);
+            stay.running = Some(begin(&stay.comm, &[seed, number]));
+        }
+        let Some((call, sent, recv, expected)) = &mut stay.running else { return false };
+        let done = call.poll(p).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        if done {
+            let n = expected.len();
+            assert_eq!(recv[..n], expected[..], "seed {seed}: {call:?}, sent {sent:?}");
+            stay.done += 1;
+            stay.running = None;
+        }
+        done
+    }
+}
+
+/// Members tell each other what they know of the board.
+fn introduce(stay: &mut Stay, p: &mut P, max: &Arc<Op>) -> bool {
+    let Some(id) = stay.introduction else {
+        *stay.words = p.introduction(&stay.comm);
+        let combine = Combine { count: 2, ty: u64s(), op: max };
+        let plan = p.plan(&stay.comm).allreduce(None, stay.words.as_mut_ptr().cast(), combine);
+        // SAFETY: the words live in a box that stays until the request has ended.
+        stay.introduction = Some(unsafe { p.start_collective(&stay.comm, plan) });
+        return true;
+    };
+    if ended(p, id, &"introduction").is_none() {
+        return false;
+    }
+    p.introduced(&stay.comm, *stay.words);
+    // A late reader of the communicator before: these members go without boards.
+    stay.introduced = true;
+    if stay.words[1] != 0 {
+        stay.done = u32::MAX;
+    }
+    true
+}
+
+/// Begins a random operation, the same on all members, and says what comes of it.
+fn begin(comm: &Arc<Comm>, what: &[u64; 2]) -> Running {
+    let h = |i: u64| hash(&[what[0], what[1], i]);
+    let (n, me) = (u64::from(comm.size()), u64::from(comm.rank()));
+    let count = [0, 1, 2, 5, 6, 7, 40, 80][h(1) as usize % 8];
+    let root = (h(2) % n) as u32;
+    let value = |member: u64, i: u64| h(100 + member * 1000 + i) >> 8;
+    let in_place = h(3) % 4 == 0;
+    let mut sent: Box<[u64]> = (0..count * n).map(|i| value(me, i)).collect();
+    let mut recv: Box<[u64]> = vec![7; (count * n) as usize].into();
+    let ty = u64s();
+    let sides = |recv: &mut [u64]| Sides {
+        send: if in_place { core::ptr::null() } else { sent.as_ptr().cast() },
+        send_count: count as i64,
+        send_ty: ty.clone(),
+        recv: recv.as_mut_ptr().cast(),
+        recv_count: count as i64,
+        recv_ty: ty.clone(),
+    };
+    let sums = || (0..count).map(|i| (0..n).map(|m| value(m, i)).sum()).collect::<Vec<u64>>();
+    let reduce = |root: Option<u32>, sent: &mut [u64], recv: &mut [u64]| What::Reduce {
+        root,
+        send: if in_place && root.is_none_or(|r| u64::from(r) == me) {
+            recv[..count as usize].copy_from_slice(&sent[..count as usize]);
+            core::ptr::null()
+        } else {
+            sent.as_ptr().cast()
+        },
+        recv: recv.as_mut_ptr().cast(),
+        count: count as usize,
+        bytes: 8 * count as usize,
+        ty: ty.as_predefined().expect("predefined"),
+        op: Predef::Sum,
+    };
+    let (what, expected) = match h(4) % 6 {
+        0 => (What::Barrier, Vec::new()),
+        1 => {
+            if u64::from(root) == me {
+                recv.copy_from_slice(&sent);
+            }
+            let buf = recv.as_mut_ptr().cast();
+            let what = What::Bcast { root, buf, count: count as i64, ty: ty.clone() };
+            (what, (0..count).map(|i| value(root.into(), i)).collect())
+        }
+        2 => {
+            let expected = if u64::from(root) == me { sums() } else { Vec::new() };
+            (reduce(Some(root), &mut sent, &mut recv), expected)
+        }
+        3 => (reduce(None, &mut sent, &mut recv), sums()),
+        4 => {
+            let own = (me * count) as usize;
+            recv[own..own + count as usize].copy_from_slice(&sent[..count as usize]);
+            let all = (0..n).flat_map(|m| (0..count).map(move |i| (m, i)));
+            (What::Allgather(sides(&mut recv)), all.map(|(m, i)| value(m, i)).collect())
+        }
+        _ => {
+            recv.copy_from_slice(&sent);
+            let all = (0..n).flat_map(|m| (0..count).map(move |i| (m, me * count + i)));
+            (What::Alltoall(sides(&mut recv)), all.map(|(m, i)| value(m, i)).collect())
+        }
+    };
+    // SAFETY: the buffers are boxed and kept beside the call; so is the communicator, whose
+    // address in its `Arc` does not move.
+    unsafe {
+        let comm: &'static Comm = &*Arc::as_ptr(comm);
+        let call = Call::begin(comm, what).expect("members have introduced themselves");
+        (call, sent, recv, expected)
+    }
+}
+
+impl Part for Boards {
+    fn turn(&mut self, p: &mut P) -> Turn {
+        self.turns += 1;
+        if !self.enter() {
+            return Turn::Done;
+        }
+        if hash(&[self.shared.seed, self.shared.rank.into(), self.turns]) % 100 < 30 {
+            return Turn::Worked;
+        }
+        if let Some(stay) = &self.now
+            && stay.done == u32::MAX
+        {
+            self.now = None;
+            return Turn::Worked;
+        }
+        if self.step(p) { Turn::Worked } else { Turn::Idle }
+    }
+}

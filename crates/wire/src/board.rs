@@ -1,0 +1,197 @@
+//! Notice boards: where ranks of one host show each other their part of a small collective.
+//!
+//! A rank owns [`BOARDS`] boards, one for each of as many communicators. A collective operation has
+//! a number, the same on all members. A member posts what the others need as the note of that
+//! number on its own board and reads theirs; nothing is addressed, and nothing is written to memory
+//! of another rank. When it is through it marks the number as finished on its board: from then on
+//! it reads no note of that number or an earlier one.
+//!
+//! Numbers only grow, also when a board passes from one communicator to the next, so a reader that
+//! is late never mistakes a newer note for an older one, or the other way round.
+
+use core::cell::UnsafeCell;
+use hpvm_sync::Padded;
+use hpvm_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Boards of a rank.
+pub const BOARDS: usize = 16;
+/// Notes of a board: so many operations a member may be ahead of the slowest one.
+pub const NOTES: usize = 4;
+/// Bytes that one note holds.
+pub const NOTE_BYTES: usize = 8192;
+
+/// The board of one rank for one communicator.
+///
+/// Access rules: the owner alone writes. It writes the note of a number after every member has
+/// finished the number [`NOTES`] before it, so nobody reads while it does.
+#[repr(C)]
+pub struct Board {
+    /// The last operation that the owner is through with.
+    finished: Padded<AtomicU64>,
+    notes: [Note; NOTES],
+}
+
+/// One note: up to 48 bytes share a cache line with the number that publishes them.
+#[repr(C, align(128))]
+pub struct Note {
+    /// Number of the operation whose note this is, once it is complete.
+    number: AtomicU64,
+    len: AtomicU32,
+    reserved: u32,
+    body: UnsafeCell<[u8; NOTE_BYTES]>,
+}
+
+// SAFETY: the access rules of `Board`: `body` is written by the owner only, before the release
+// store of `number`, and read by others only after an acquire load has seen it.
+unsafe impl Sync for Board {}
+
+impl Board {
+    /// An empty board, for models and tests; in a segment a board is zeroed memory.
+    pub fn new() -> Box<Board> {
+        let note = || Note {
+            number: AtomicU64::new(0),
+            len: AtomicU32::new(0),
+            reserved: 0,
+            body: UnsafeCell::new([0; NOTE_BYTES]),
+        };
+        Box::new(Board {
+            finished: Padded(AtomicU64::new(0)),
+            notes: core::array::from_fn(|_| note()),
+        })
+    }
+
+    #[inline(always)]
+    fn note(&self, number: u64) -> &Note {
+        &self.notes[number as usize % NOTES]
+    }
+
+    /// Posts the note of operation `number`: `len` bytes, at most [`NOTE_BYTES`], that `fill`
+    /// writes, all of them.
+    ///
+    /// # Safety
+    /// The caller is the board's owner, and every member has finished `number - NOTES`.
+    #[inline(always)]
+    pub unsafe fn post(&self, number: u64, len: usize, fill: impl FnOnce(&mut [u8])) {
+        debug_assert!(len <= NOTE_BYTES);
+        let note = self.note(number);
+        // SAFETY: by the access rules nobody else touches the body now.
+        fill(unsafe { core::slice::from_raw_parts_mut(note.body.get().cast(), len) });
+        // Relaxed: published by the next store.
+        note.len.store(len as u32, Ordering::Relaxed);
+        // Release pairs with the acquire in `has`.
+        note.number.store(number, Ordering::Release);
+    }
+
+    /// Whether the note of operation `number` has been posted.
+    #[inline(always)]
+    pub fn has(&self, number: u64) -> bool {
+        // Acquire pairs with the release in `post`. A later number says that this one has been
+        // and gone, which only a barrier's reader may find.
+        self.note(number).number.load(Ordering::Acquire) >= number
+    }
+
+    /// The note of operation `number`. Its length is what its owner says, cut to what there is.
+    ///
+    /// # Safety
+    /// `has` has said yes, and the caller has not finished `number` yet.
+    #[inline(always)]
+    pub unsafe fn read(&self, number: u64) -> &[u8] {
+        let note = self.note(number);
+        // Relaxed: ordered by the load in `has`.
+        let len = (note.len.load(Ordering::Relaxed) as usize).min(NOTE_BYTES);
+        // SAFETY: the owner leaves the note alone until we have finished (the access rules).
+        unsafe { core::slice::from_raw_parts(note.body.get().cast(), len) }
+    }
+
+    /// The owner is through with operation `number`.
+    #[inline(always)]
+    pub fn finish(&self, number: u64) {
+        // Release pairs with the acquire in `finished`: our reads come before others' writes.
+        self.finished.store(number, Ordering::Release);
+    }
+
+    /// The last operation that the owner is through with.
+    #[inline(always)]
+    pub fn finished(&self) -> u64 {
+        // Acquire pairs with the release in `finish`.
+        self.finished.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(all(test, not(hpvm_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_is_pinned() {
+        assert_eq!(size_of::<Note>(), 65 * 128);
+        assert_eq!(size_of::<Board>(), 128 + NOTES * 65 * 128);
+        assert_eq!(align_of::<Board>(), 128);
+        assert_eq!(core::mem::offset_of!(Note, body), 16);
+    }
+
+    #[test]
+    fn notes_follow_each_other() {
+        let board = Board::new();
+        for number in 1..=3 * NOTES as u64 {
+            assert!(!board.has(number));
+            // SAFETY: we are the only member.
+            unsafe { board.post(number, 8, |out| out.copy_from_slice(&number.to_le_bytes())) };
+            assert!(board.has(number) && !board.has(number + 1));
+            // SAFETY: posted, and not finished.
+            assert_eq!(unsafe { board.read(number) }, number.to_le_bytes());
+            board.finish(number);
+        }
+        assert!(board.has(1), "long gone is posted, too");
+    }
+
+    #[test]
+    fn a_length_is_an_allegation() {
+        let board = Board::new();
+        // SAFETY: we are the only member.
+        unsafe { board.post(1, 0, |_| {}) };
+        board.note(1).len.store(u32::MAX, Ordering::Relaxed);
+        // SAFETY: posted, and not finished.
+        assert_eq!(unsafe { board.read(1) }.len(), NOTE_BYTES);
+    }
+}
+
+#[cfg(all(test, hpvm_loom))]
+mod loom_tests {
+    use super::*;
+    use hpvm_sync::loom;
+    use std::sync::Arc;
+
+    /// A member that posts as fast as the rule allows, and one that reads: every note arrives
+    /// whole, in every interleaving.
+    #[test]
+    fn a_reader_sees_every_note() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(2);
+        builder.check(|| {
+            let boards = Arc::new([Board::new(), Board::new()]);
+            let last = NOTES as u64 + 1;
+            let writer = {
+                let boards = boards.clone();
+                loom::thread::spawn(move || {
+                    for number in 1..=last {
+                        while boards[1].finished() + (NOTES as u64) < number {
+                            loom::thread::yield_now();
+                        }
+                        // SAFETY: the owner, and the reader has finished what it must.
+                        unsafe { boards[0].post(number, 1, |out| out[0] = number as u8) };
+                    }
+                })
+            };
+            for number in 1..=last {
+                while !boards[0].has(number) {
+                    loom::thread::yield_now();
+                }
+                // SAFETY: posted, and not finished.
+                assert_eq!(unsafe { boards[0].read(number) }, [number as u8]);
+                boards[1].finish(number);
+            }
+            writer.join().unwrap();
+        });
+    }
+}
