@@ -73,6 +73,7 @@ static void objects(void) {
 static void mistakes(void) {
     int class = 0;
     MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Error_class(MPI_Send(NULL, 0, MPI_INT, size + 1, 0, world), &class);
     CHECK(class == MPI_ERR_RANK);
     MPI_Error_class(MPI_Send(NULL, 0, MPI_DATATYPE_NULL, 0, 0, world), &class);
