@@ -12,6 +12,7 @@ mod check;
 mod common;
 mod fm;
 mod forbidden;
+mod foreign;
 mod fortran;
 mod hosts;
 mod install;
