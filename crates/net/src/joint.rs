@@ -87,7 +87,7 @@ impl Joint {
     }
 
     /// See [`Shm::spread`].
-    pub fn spread(&self) {
+    pub fn spread(&mut self) {
         self.shm.spread();
     }
 

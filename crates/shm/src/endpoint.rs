@@ -29,6 +29,8 @@ pub struct Shm {
     batch: u16,
     receiver: Receiver,
     frames: FramePool,
+    /// Times in a row that a better processor was seen.
+    pub(crate) displaced: u32,
     /// Some rank can't use membarrier: fence after each publish.
     fences: bool,
     /// Cleared for good when the kernel says no.
@@ -64,6 +66,7 @@ impl Shm {
             batch: ring::batch(SLOTS, ranks),
             receiver: Receiver::new(SLOTS),
             frames: FramePool::new(frames::shared_cache(), ranks),
+            displaced: 0,
             fences: true,
             pull_permitted: true,
             pull_pays: OnceCell::new(),
