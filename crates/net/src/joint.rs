@@ -312,6 +312,11 @@ impl Transport for Joint {
     }
 
     #[inline(always)]
+    fn writes_slowly(&self) -> bool {
+        self.shm.writes_slowly()
+    }
+
+    #[inline(always)]
     fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
         self.shm.board(self.local(rank)?, index)
     }
