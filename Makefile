@@ -9,7 +9,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
 .PHONY: all build setup install uninstall demo test check unit conformance foreign count instructions \
-        mpi4py-tests bench bench-peers loom clean distclean help
+        mpi4py-tests mpi4py-wheel bench bench-peers loom clean distclean help
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -47,8 +47,9 @@ conformance: build ## C programs of tests/conformance on the built library
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- \
 	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
 
-foreign: build ## the same, compiled for the ABI of MPICH
+foreign: build ## the same, compiled for the ABIs of MPICH and of Open MPI
 	@scripts/foreign $(STAGE) mpich
+	@scripts/foreign $(STAGE) ompi
 
 COUNT = $(CARGO) run -q -p hpvm-tests --bin instructions -- \
     --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
@@ -61,6 +62,10 @@ count: build ## the same, compared with that file (needs valgrind)
 
 mpi4py-tests: build ## the tests of mpi4py itself, on 1, 2, 3 and 5 ranks (6 minutes)
 	@scripts/mpi4py tests $(STAGE)
+
+mpi4py-wheel: build ## the same on 1 and 2 ranks with mpi4py's wheel, for MPICH's and Open MPI's ABI
+	@RANKS="$${RANKS-1 2}" scripts/mpi4py tests $(STAGE) mpich
+	@RANKS="$${RANKS-1 2}" scripts/mpi4py tests $(STAGE) openmpi
 
 loom: setup ## model checks of the lock-free code
 	@RUSTFLAGS="--cfg hpvm_loom" CARGO_TARGET_DIR=$(TARGET)/loom \

@@ -141,7 +141,7 @@ fn libraries(closure: &Closure, folder: Option<&Path>) -> Vec<Library> {
                 library.needed_by.push(by);
                 continue;
             }
-            let loaded = closure.objects.iter().find(|object| object.name == *name);
+            let loaded = closure.named(OsStr::new(&name));
             let file = loaded.map(|object| object.elf.path.clone());
             let ours = file.as_deref().is_some_and(|file| is_in(file, folder));
             found.push(Library { name, family, role, needed_by: vec![by], found: file, ours });

@@ -409,15 +409,79 @@ fn real_ssh_and_a_cable_that_is_pulled() {
     assert_eq!(ended.code, 1);
     nothing_left(&hosts);
 
-    let args = ["-H", &hosts.list(), "--net-timeout", "1", "sleep", "99"];
+    let args = ["-H", &hosts.list(), "--net-timeout", "3", "sleep", "99"];
     let mut job = on_hosts(&hosts, &args);
     let child = running(&hosts, &mut job);
     hosts.link(2, "net0", false);
     let ended = wait(child);
-    let text = format!("no sign of life from host '{}' for 1 s", hosts.name(2));
+    let text = format!("no sign of life from host '{}' for 3 s", hosts.name(2));
     assert!(ended.err.contains(&text), "{ended:?}");
     assert_eq!(ended.code, 1);
     // The agent there gives up, too, without hearing of it.
     let gone = || !hosts.processes(2).iter().any(|(_, line)| line.starts_with("sleep"));
     assert!(until(gone), "{:?}", hosts.processes(2));
+}
+
+#[test]
+fn hpvm_is_sent_along() {
+    let Some(hosts) = Hosts::up(3, &[]) else { return };
+    // An installation that only the first host has, and folders for temporary files.
+    let dir = tempfile::tempdir().unwrap();
+    let bin = dir.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::fs::create_dir(dir.path().join("lib")).unwrap();
+    std::fs::write(dir.path().join("lib/libmpi_abi.so.1"), "").unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_hpvm"), bin.join("hpvm")).unwrap();
+    for host in 2..=3 {
+        let hide = ["-t", "tmpfs", "tmpfs", dir.path().to_str().unwrap()];
+        assert!(hosts.command(host, "mount").args(hide).status().unwrap().success());
+        assert!(
+            hosts
+                .command(host, "mount")
+                .args(["-t", "tmpfs", "tmpfs", "/var/tmp"])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+    let start = |flags: &[&str], program: &[&str]| {
+        let agent = dir.path().join("agent");
+        let text = format!(
+            "#!/bin/sh\nhost=$1; shift; exec {} $host \"export TMPDIR=/var/tmp; $*\"\n",
+            Hosts::agent().display()
+        );
+        let agent = common::script(agent.parent().unwrap(), "agent", &text);
+        // Agents start further ones with it, so it is where they can see it.
+        let agent_copy = format!("/run/hpvm-hosts/{}/agent", hosts.prefix());
+        std::fs::copy(agent, &agent_copy).unwrap();
+        let mut job = on_hosts(&hosts, &[]);
+        let mut command = hosts.command(1, bin.join("hpvm"));
+        command.arg("run").args(["--launch-agent", &agent_copy, "--launch-width", "1"]);
+        command.args(["-H", &hosts.list(), "--wdir", "/"]).args(flags).args(program);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        job.command = command;
+        job.start()
+    };
+    let ended = wait(start(&[], &["true"]));
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(ended.err.contains("has no hpvm at") && ended.err.contains("--preload"), "{ended:?}");
+
+    let program = ["sh", "-c", "ls ${LD_LIBRARY_PATH%%:*}; true"];
+    let ended = wait(start(&["--preload"], &program));
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert_eq!(ended.out.matches("libmpi_abi.so.1").count(), 3, "{ended:?}");
+    nothing_left(&hosts);
+    let temporary = |host: u32| {
+        let output = hosts.command(host, "ls").arg("/var/tmp").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!((temporary(2), temporary(3)), (String::new(), String::new()));
+
+    // Also when the launcher is killed.
+    let mut child = start(&["--preload"], &["sleep", "99"]);
+    assert!(until(|| hosts.processes(3).iter().any(|(_, line)| line.starts_with("sleep 99"))));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    nothing_left(&hosts);
+    assert!(until(|| temporary(2).is_empty() && temporary(3).is_empty()));
 }

@@ -11,4 +11,5 @@ pub mod hosts;
 pub mod instructions;
 pub mod list;
 pub mod process;
+pub mod slurm;
 pub mod suite;

@@ -65,6 +65,9 @@ pub struct Symbol {
     pub group: String,
     /// The constant of the standard that it is treated as; empty: none.
     pub same_as: String,
+    /// Handles that stand for `same_as` go back to this symbol, not to that of the constant.
+    #[serde(default)]
+    pub back: bool,
     /// What C calls it, if it has a name there.
     pub name: Option<String>,
     pub fortran: Option<i64>,

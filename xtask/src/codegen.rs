@@ -129,11 +129,7 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
         let folder = format!("{}/src/generated", other.folder);
         add(&mut files, &folder, module(&heading, &modules), modules);
         if let Some(path) = &other.header {
-            let text = match other.sizes.is_empty() {
-                true => emit::other_header::header(&spec, &other)?,
-                false => emit::foreign_header::header(&spec, &other)?,
-            };
-            files.push((PathBuf::from(path), text));
+            files.push((PathBuf::from(path), emit::other_header::header(&spec, &other)?));
         }
     }
     Ok(files)

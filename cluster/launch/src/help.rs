@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::flags::{FLAGS, Flag, Group, spelled};
 use crate::run::TIMEOUT_VARIABLE;
 
-const ABOUT: &str = "Start a parallel program: N copies (ranks) of it on this machine.";
+const ABOUT: &str = "Start a parallel program: N copies (ranks) of it, on this machine or others.";
 
 const RULES: &[&str] = &[
     "Options end at the first word that is not one, or at '--'; everything after the program is \
@@ -14,6 +14,10 @@ const RULES: &[&str] = &[
      -wdir, and gets its position as MPI's application number.",
     "Standard input goes to rank 0. Output is joined line by line; standard output and standard \
      error stay apart. Each rank runs in a process group of its own.",
+    "On other hosts the same hpvm has to be installed at the same place, and ssh must not ask for \
+     anything. Ranks there get the environment of a login there, hpvm's variables (HPVM_*) and \
+     what -x, -genv, -env and -genvlist name; everything with -genvall. When a host is lost, \
+     everything ends everywhere.",
     "The job ends when all ranks have ended. When a rank is killed, calls MPI_Abort, exits without \
      MPI_Finalize, or (not being an MPI program) exits with a code other than 0, the others get \
      SIGTERM and 0.4 s later SIGKILL. SIGINT, SIGTERM and SIGHUP are passed on and followed by \
@@ -32,6 +36,11 @@ const CODES: &[(&str, &str)] = &[
 ];
 
 const VARIABLES_READ: &[(&str, &str)] = &[
+    (
+        "SLURM_JOB_ID, SLURM_JOB_NODELIST, SLURM_TASKS_PER_NODE",
+        "the hosts of a Slurm allocation, used where none are named; agents are then started by srun",
+    ),
+    ("HPVM_NET_TIMEOUT", "as --net-timeout; also read by the ranks"),
     ("PATH", "where programs without a slash in their name are searched"),
     (TIMEOUT_VARIABLE, "time limit in seconds, where --timeout is not given"),
     (
@@ -61,6 +70,7 @@ const VARIABLES_READ: &[(&str, &str)] = &[
 const VARIABLES_SET: &[(&str, &str)] = &[
     ("PMI_RANK, PMI_SIZE, PMI_FD", "rank, number of ranks, connection to the launcher (PMI-1)"),
     ("MPI_LOCALRANKID, MPI_LOCALNRANKS", "rank on this host, number of ranks on this host"),
+    ("HPVM_NODE", "number of the host, in jobs of several hosts"),
     ("HPVM_JOB_ID", "a name of the job, unique; OUTER/INNER for a job started in a job"),
     ("LD_LIBRARY_PATH", "hpvm's library folder is put in front, unless --no-library-path"),
 ];

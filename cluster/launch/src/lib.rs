@@ -7,6 +7,9 @@
 //! manager's protocol in [`pmi`], the joining of lines in [`output::mux`]) and tested with made-up
 //! events; system calls are in the executor and [`sys`].
 //!
+//! A job of several hosts is [`spread`] over them ([`hosts`], [`place`], [`slurm`]); [`remote`] has
+//! the agents that start ranks there.
+//!
 //! Processes of a job: the launcher; its guardian, which ends the job should the launcher be
 //! killed; each rank, in a process group of its own.
 

@@ -11,6 +11,8 @@ use crate::error::LaunchError;
 use crate::executor::spawn::Image;
 use crate::executor::{Outcome, Plan, execute};
 use crate::output::mux::Prefix;
+use crate::remote::order::Order;
+use crate::remote::start::Starter;
 use crate::spread::{self, Spread};
 use crate::{help, hosts, linkage, program, sys, text};
 
@@ -110,6 +112,10 @@ fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> 
     let key = random_key()?;
     let remote = spread.is_remote().then(|| spread.orders(request, &job, &key)).transpose()?;
     let (orders, layout) = remote.unzip();
+    let orders: Vec<Order> = orders.unwrap_or_default();
+    let starter = orders.first().map(|order| Starter::new(&order.shell)).transpose();
+    let starter =
+        starter.map_err(|error| LaunchError::system("this program's own file", &error))?;
     let infos = spread
         .ranks
         .iter()
@@ -128,7 +134,8 @@ fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> 
         job,
         images,
         ranks,
-        orders: orders.unwrap_or_default(),
+        orders,
+        starter,
         node: if spread.is_remote() { spread.local_node() } else { None },
         places,
         prefix,

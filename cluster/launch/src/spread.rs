@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use crate::args::{self, NET_TIMEOUT, Request};
+use crate::args::{self, NET_TIMEOUT, Options, Request};
 use crate::dispatcher::Layout;
 use crate::error::LaunchError;
 use crate::place;
@@ -109,7 +109,8 @@ impl Spread {
         let remote: Vec<Node> =
             all.into_iter().filter(|node| !self.nodes[node.number as usize].local).collect();
         let shell = Shell {
-            words: self.words(request),
+            raw: options.launch_agent.is_none() && in_slurm(),
+            words: words(options),
             preload: options.preload,
             width: options.launch_width,
             patience,
@@ -143,16 +144,6 @@ impl Spread {
         Ok((orders, layout))
     }
 
-    /// The command that reaches other hosts.
-    fn words(&self, request: &Request) -> Vec<OsString> {
-        let in_slurm = std::env::var_os("SLURM_JOB_ID").is_some();
-        match &request.options.launch_agent {
-            Some(words) => words.clone(),
-            None if in_slurm => slurm::SRUN.iter().map(OsString::from).collect(),
-            None => start::SSH.iter().map(OsString::from).collect(),
-        }
-    }
-
     /// All hosts with their ranks.
     fn described(&self) -> Vec<Node> {
         let mut nodes: Vec<Node> = (0..)
@@ -171,6 +162,19 @@ impl Spread {
         }
         nodes
     }
+}
+
+/// The command that reaches other hosts.
+fn words(options: &Options) -> Vec<OsString> {
+    match &options.launch_agent {
+        Some(words) => words.clone(),
+        None if in_slurm() => slurm::SRUN.iter().map(OsString::from).collect(),
+        None => start::SSH.iter().map(OsString::from).collect(),
+    }
+}
+
+fn in_slurm() -> bool {
+    std::env::var_os("SLURM_JOB_ID").is_some()
 }
 
 /// A program as agents are told of it.

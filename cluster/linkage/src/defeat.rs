@@ -79,7 +79,7 @@ mod tests {
             Object { elf: elf(Path::new("/p")), name: "".into(), loader: 0, reason: None };
         let library =
             Object { elf: elf(library), name: name.into(), loader: 0, reason: Some(reason) };
-        Closure { objects: vec![program, library], absent: Vec::new() }
+        Closure { objects: vec![program, library], aliases: Vec::new(), absent: Vec::new() }
     }
 
     #[test]

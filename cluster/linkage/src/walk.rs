@@ -25,6 +25,8 @@ pub struct Object {
 #[derive(Debug)]
 pub struct Closure {
     pub objects: Vec<Object>,
+    /// Further names by which objects were needed (links to one file), and their numbers.
+    pub aliases: Vec<(OsString, usize)>,
     /// Names that no file was found for or whose file cannot be loaded, and the number of the
     /// object that needs it.
     pub absent: Vec<(OsString, usize)>,
@@ -35,7 +37,7 @@ impl Closure {
     /// MPI are left out, and so is what MPI libraries themselves need.
     pub fn new(program: Elf, search: &Search, deep: bool) -> Self {
         let first = Object { elf: program, name: OsString::new(), loader: 0, reason: None };
-        let mut closure = Self { objects: vec![first], absent: Vec::new() };
+        let mut closure = Self { objects: vec![first], aliases: Vec::new(), absent: Vec::new() };
         let mut at = 0;
         while at < closure.objects.len() && closure.objects.len() < MOST {
             if deep || at == 0 || !closure.objects[at].is_mpi() {
@@ -60,10 +62,16 @@ impl Closure {
         chain
     }
 
+    /// The object that stands for a needed name.
+    pub fn named(&self, name: &OsStr) -> Option<&Object> {
+        let known = |object: &&Object| object.name == *name || object.elf.soname() == Some(name);
+        let alias = self.aliases.iter().find(|(alias, _)| alias == name);
+        self.objects.iter().find(known).or_else(|| self.objects.get(alias?.1))
+    }
+
     fn load(&mut self, name: &OsStr, needer: usize, search: &Search, deep: bool) {
         let text = name.to_string_lossy();
-        let known = |object: &Object| object.name == *name || object.elf.soname() == Some(name);
-        if !deep && names::is_plain(&text) || self.objects.iter().any(known) {
+        if !deep && names::is_plain(&text) || self.named(name).is_some() {
             return;
         }
         let found = search.find(name, &self.chain(needer));
@@ -71,15 +79,16 @@ impl Closure {
             Ok(File::Elf(elf)) => Some((*elf, reason)),
             _ => None,
         });
+        let same = |elf: &Elf| self.objects.iter().position(|o| o.elf.identity == elf.identity);
         match opened {
-            // Another name of a file that is there already adds nothing.
-            Some((elf, _)) if self.objects.iter().any(|o| o.elf.identity == elf.identity) => {}
-            Some((elf, reason)) => self.objects.push(Object {
-                elf,
-                name: name.to_os_string(),
-                loader: needer,
-                reason: Some(reason),
-            }),
+            // Another name of a file that is there already adds no object.
+            Some((elf, reason)) => match same(&elf) {
+                Some(object) => self.aliases.push((name.to_os_string(), object)),
+                None => {
+                    let (name, reason) = (name.to_os_string(), Some(reason));
+                    self.objects.push(Object { elf, name, loader: needer, reason });
+                }
+            },
             None if self.absent.iter().any(|(absent, _)| absent == name) => {}
             None => self.absent.push((name.to_os_string(), needer)),
         }

@@ -7,6 +7,7 @@
 mod attribute;
 mod convert;
 mod extensions;
+mod fortran;
 mod generated;
 mod object;
 mod op;

@@ -159,6 +159,14 @@ impl<M> Bulk<M> {
         !self.pending.is_empty() || !self.greeting.is_empty() || !self.actions.is_empty()
     }
 
+    /// A peer that makes the connections between us is to make one.
+    pub fn expects_caller(&self) -> bool {
+        let waits = |rank: &Rank| {
+            *rank < self.me && self.peers.get(rank).is_some_and(|p| p.lanes_up() < p.lanes.len())
+        };
+        self.pending.iter().any(waits)
+    }
+
     /// Peers from or to which something is to be streamed.
     pub fn pending(&self) -> &[Rank] {
         &self.pending

@@ -104,7 +104,6 @@ pub fn error_out<A: Abi>(code: c_int) -> c_int {
 fn cold_error_out(pairs: Pairs, code: c_int) -> c_int {
     let theirs = |standard| pairs.iter().find(|pair| pair.1 == standard).map(|pair| pair.0);
     theirs(code).unwrap_or_else(|| match code {
-        MPI_ERR_ERRHANDLER => to_foreign(pairs, MPI_ERR_ARG),
         // Classes of the standard that the ABI lacks; other numbers are a program's own.
         MPI_SUCCESS..=MPI_ERR_ABI | MPI_T_ERR_CANNOT_INIT..=MPI_T_ERR_PVAR_NO_ATOMIC => {
             to_foreign(pairs, MPI_ERR_OTHER)

@@ -1,7 +1,10 @@
 //! Texts that the engine writes to buffers whose length the ABI prescribes.
 
-use core::ffi::{c_char, c_int};
+use crate::numbers::error_out;
+use crate::{Abi, entries};
+use core::ffi::{CStr, c_char, c_int};
 use core::ptr::null_mut;
+use hpvm_abi::constants::{MPI_COMM_SELF, MPI_ERR_INFO_KEY};
 
 /// Room for the longest text of the standard ABI (`MPI_MAX_LIBRARY_VERSION_STRING`).
 const LONGEST: usize = 8192;
@@ -54,6 +57,22 @@ fn cut(text: &[u8], limit: usize) -> usize {
         return text.len();
     }
     (0..=limit).rev().find(|i| text[*i] & 0xc0 != 0x80).unwrap_or(0)
+}
+
+/// Refuses a key of an info object that the ABI has no room for, although the engine has: the program
+/// could not read it back. The error that the call returns, after the error handler; `None`: it fits.
+///
+/// # Safety
+/// `key` is null or a string.
+pub unsafe fn too_long<A: Abi>(key: *const c_char) -> Option<c_int> {
+    let most = usize::try_from(A::MPI_MAX_INFO_KEY).unwrap_or(usize::MAX);
+    // SAFETY: not null, and the caller vouches for it.
+    if key.is_null() || unsafe { CStr::from_ptr(key) }.count_bytes() < most {
+        return None;
+    }
+    // SAFETY: a predefined communicator and a predefined class.
+    unsafe { (entries().standard.MPI_Comm_call_errhandler)(MPI_COMM_SELF, MPI_ERR_INFO_KEY) };
+    Some(error_out::<A>(MPI_ERR_INFO_KEY))
 }
 
 #[cfg(test)]

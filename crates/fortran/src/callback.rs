@@ -12,7 +12,6 @@ use hpvm_foreign::numbers::{error_in, error_out};
 use hpvm_foreign::status::{status_in, status_out};
 
 use crate::Fortran;
-use crate::handle::Handle;
 
 type User = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut c_int);
 
@@ -183,9 +182,7 @@ pub unsafe fn grequest_start<F: Fortran>(
         let code = start(calls.0, calls.1, calls.2, state.cast(), &mut own);
         match code {
             MPI_SUCCESS => {
-                let mut place = Handle::new(request, F::request_fromint, F::request_toint);
-                *place.place() = F::request_out(own);
-                place.give(F::request_toint);
+                *request = F::request_toint(F::request_out(own));
             }
             _ => drop(Box::from_raw(state)),
         }

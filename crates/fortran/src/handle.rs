@@ -12,8 +12,25 @@ pub struct Handle<C> {
 }
 
 impl<C: Copy> Handle<C> {
-    /// For a handle that is read, written or both: what stands in the place of a result is harmless
-    /// to translate.
+    /// For a result. What stands in its place is not looked at: it may be no handle.
+    #[inline(always)]
+    pub fn fresh(user: *mut c_int, fromint: impl Fn(c_int) -> C) -> Self {
+        Self { user, before: 0, own: fromint(0) }
+    }
+
+    /// Hands over a result, if there is one.
+    ///
+    /// # Safety
+    /// `user` is the address of an integer.
+    #[inline(always)]
+    pub unsafe fn give_if(self, success: bool, toint: impl Fn(C) -> c_int) {
+        if success {
+            // SAFETY: the caller's promise.
+            unsafe { *self.user = toint(self.own) };
+        }
+    }
+
+    /// For a handle that is read and perhaps written.
     ///
     /// # Safety
     /// `user` is the address of an integer.
@@ -79,6 +96,29 @@ impl<C: Copy> Handles<C> {
         handles
     }
 
+    /// `len` places for results. What stands in the program's is not looked at.
+    pub fn fresh(user: *mut c_int, len: usize, fromint: impl Fn(c_int) -> C) -> Self {
+        let few = [MaybeUninit::new(fromint(0)); FEW];
+        let many = if len > FEW { vec![fromint(0); len] } else { Vec::new() };
+        Self { user, len, few, many }
+    }
+
+    /// Hands over the results; the integer 0 is none.
+    ///
+    /// # Safety
+    /// As `new`.
+    pub unsafe fn give_if(mut self, success: bool, toint: impl Fn(C) -> c_int) {
+        let own = self.place();
+        for i in 0..if success { self.len } else { 0 } {
+            // SAFETY: both arrays have `len` elements, all of ours initialised.
+            match toint(unsafe { *own.add(i) }) {
+                0 => {}
+                // SAFETY: as above.
+                number => unsafe { *self.user.add(i) = number },
+            }
+        }
+    }
+
     /// The array for C. One without elements has an address, too: C's null means something else.
     #[inline(always)]
     pub fn place(&mut self) -> *mut C {
@@ -116,6 +156,10 @@ mod tests {
             assert_eq!(*handle.place(), 10);
             *handle.place() = 14;
             handle.give(|c| (c / 2) as c_int);
+            assert_eq!(user, 7);
+            let mut result = Handle::fresh(&mut user, i64::from);
+            *result.place() = 9;
+            result.give_if(false, |c| c as c_int);
             assert_eq!(user, 7);
             // What does not survive the way there and back stays if C writes nothing.
             let handle = Handle::new(&mut user, |_| 0_i64, |_| 0);

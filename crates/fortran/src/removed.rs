@@ -69,12 +69,12 @@ pub unsafe fn type_hvector<F: Fortran>(
 ) {
     // SAFETY: as above.
     unsafe {
-        let mut own = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own = Handle::fresh(newtype, F::datatype_fromint);
         let old = F::datatype_fromint(*oldtype);
         let stride = *stride as MPI_Aint;
         let make = datatype::type_create_hvector::<F>;
         *ierror = make(*count, *blocklength, stride, old, own.place());
-        own.give(F::datatype_toint);
+        own.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -95,11 +95,11 @@ pub unsafe fn type_hindexed<F: Fortran>(
     // SAFETY: as above.
     unsafe {
         let displacements = widened(displacements, *count);
-        let mut own = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own = Handle::fresh(newtype, F::datatype_fromint);
         let old = F::datatype_fromint(*oldtype);
         let make = datatype::type_create_hindexed::<F>;
         *ierror = make(*count, lengths, displacements.as_ptr(), old, own.place());
-        own.give(F::datatype_toint);
+        own.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -116,10 +116,10 @@ pub unsafe fn type_struct<F: Fortran>(
     unsafe {
         let displacements = widened(displacements, *count);
         let mut types = Handles::new(types.cast_mut(), length(*count), F::datatype_fromint);
-        let mut own = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own = Handle::fresh(newtype, F::datatype_fromint);
         let make = datatype::type_create_struct::<F>;
         *ierror = make(*count, lengths, displacements.as_ptr(), types.place(), own.place());
-        own.give(F::datatype_toint);
+        own.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -131,9 +131,9 @@ pub unsafe fn errhandler_get<F: Fortran>(
 ) {
     // SAFETY: as above.
     unsafe {
-        let mut own = Handle::new(errhandler, F::errhandler_fromint, F::errhandler_toint);
+        let mut own = Handle::fresh(errhandler, F::errhandler_fromint);
         *ierror = errh::comm_get_errhandler::<F>(F::comm_fromint(*comm), own.place());
-        own.give(F::errhandler_toint);
+        own.give_if(*ierror == MPI_SUCCESS, F::errhandler_toint);
     }
 }
 

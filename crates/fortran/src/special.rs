@@ -167,7 +167,7 @@ pub unsafe fn comm_spawn<F: Fortran>(
     unsafe {
         let command = text_in(command, command_len);
         let mut argv = arguments::<F>(argv, argv_len, argv_len);
-        let mut own = Handle::new(intercomm, F::comm_fromint, F::comm_toint);
+        let mut own = Handle::fresh(intercomm, F::comm_fromint);
         *ierror = spawn::comm_spawn::<F>(
             command.as_ptr(),
             argv.place(),
@@ -178,7 +178,7 @@ pub unsafe fn comm_spawn<F: Fortran>(
             own.place(),
             error_codes::<F>(codes),
         );
-        own.give(F::comm_toint);
+        own.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -214,7 +214,7 @@ pub unsafe fn comm_spawn_multiple<F: Fortran>(
             .collect();
         let mut argvs: Vec<_> = argvs.iter_mut().map(|list| list.place()).collect();
         let infos: Vec<_> = (0..programs).map(|i| F::info_fromint(*infos.add(i))).collect();
-        let mut own = Handle::new(intercomm, F::comm_fromint, F::comm_toint);
+        let mut own = Handle::fresh(intercomm, F::comm_fromint);
         *ierror = spawn::comm_spawn_multiple::<F>(
             *count,
             commands.as_mut_ptr(),
@@ -226,7 +226,7 @@ pub unsafe fn comm_spawn_multiple<F: Fortran>(
             own.place(),
             error_codes::<F>(codes),
         );
-        own.give(F::comm_toint);
+        own.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 

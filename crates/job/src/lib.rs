@@ -1,21 +1,62 @@
 //! Who is in the job: ranks, hosts, key exchange (PMI), liveness.
 //!
-//! A process learns its place from the process manager that started it, over the PMI-1 wire
-//! protocol; a process that nobody started is a job of one. What the environment says is read by
-//! the caller ([`Settings`]): this crate reads none.
+//! A process learns its place from the process manager that started it, over the PMI-1 or PMI-2
+//! wire protocol; a process that nobody started is a job of one. What the environment says is read
+//! by the caller ([`Settings`]): this crate reads none.
 
+pub mod client;
 pub mod machine;
 pub mod mapping;
 pub mod pmi1;
+pub mod pmi2;
 
-pub use pmi1::{Client, PmiError};
+pub use client::Client;
+pub use pmi1::PmiError;
 
-/// What the process manager put into the environment (`PMI_FD`, `PMI_RANK`, `PMI_SIZE`).
+/// What the process manager put into the environment.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
+    /// `PMI_FD`
     pub fd: Option<String>,
+    /// `PMI_RANK`
     pub rank: Option<String>,
+    /// `PMI_SIZE`
     pub size: Option<String>,
+    /// `PMI_JOBID`: the job's name for PMI-2.
+    pub job: Option<String>,
+    /// `SLURM_MPI_TYPE`: what `srun` offers.
+    pub offered: Option<String>,
+    /// `SLURM_STEP_NUM_TASKS`: how many processes `srun` has started.
+    pub tasks: Option<String>,
+}
+
+impl Settings {
+    /// Asks `variable` for each of them.
+    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Settings {
+        Settings {
+            fd: variable("PMI_FD"),
+            rank: variable("PMI_RANK"),
+            size: variable("PMI_SIZE"),
+            job: variable("PMI_JOBID"),
+            offered: variable("SLURM_MPI_TYPE"),
+            tasks: variable("SLURM_STEP_NUM_TASKS"),
+        }
+    }
+
+    /// Nobody offers to join the processes of one `srun`: each would be alone.
+    fn check_alone(&self) -> Result<(), PmiError> {
+        let tasks = self.tasks.as_deref().and_then(|tasks| tasks.parse::<u32>().ok());
+        match tasks {
+            Some(tasks) if tasks > 1 => {
+                let offered = self.offered.as_deref().unwrap_or("none");
+                Err(PmiError::Settings(format!(
+                    "srun has started {tasks} processes with --mpi={offered}, by which hpvm \
+                     cannot join them to one job; use srun --mpi=pmi2, or mpirun"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A process's place in its job.
@@ -42,6 +83,7 @@ impl Job {
     /// Joins the job that `settings` describe. Blocks for the manager's answers.
     pub fn join(settings: &Settings) -> Result<Job, PmiError> {
         let Some(fd) = &settings.fd else {
+            settings.check_alone()?;
             return Ok(Job::singleton());
         };
         let fd = number("PMI_FD", fd)?;
@@ -52,11 +94,12 @@ impl Job {
                 "PMI_RANK={rank} and PMI_SIZE={size}; expected a rank from 0 to size - 1"
             )));
         }
-        let mut client = Client::connect(fd as i32)?;
-        client.init()?;
+        // Another manager inside of srun leaves Slurm's variables, but not the job's name.
+        let two = settings.offered.as_deref() == Some("pmi2");
+        let mut client = Client::connect(fd as i32, rank, settings.job.as_deref().filter(|_| two))?;
         let appnum = client.appnum()?;
         let universe = client.universe_size()?;
-        let nodes = match client.get("PMI_process_mapping")? {
+        let nodes = match client.mapping()? {
             Some(text) => mapping::parse(&text, size).map_err(PmiError::Protocol)?,
             None => vec![0; size as usize],
         };
@@ -88,8 +131,24 @@ mod tests {
     }
 
     #[test]
+    fn srun_without_pmi_is_told() {
+        let srun = |tasks: &str, offered: Option<&str>| Settings {
+            tasks: Some(tasks.into()),
+            offered: offered.map(str::to_owned),
+            ..Settings::default()
+        };
+        assert_eq!(Job::join(&srun("1", None)).unwrap().size, 1);
+        let text = Job::join(&srun("4", None)).unwrap_err().to_string();
+        assert!(text.contains("4 processes with --mpi=none"), "{text}");
+        let text = Job::join(&srun("4", Some("pmix"))).unwrap_err().to_string();
+        assert!(text.contains("--mpi=pmix") && text.contains("use srun --mpi=pmi2"), "{text}");
+    }
+
+    #[test]
     fn bad_settings_are_named() {
-        let s = Settings { fd: Some("9".into()), rank: Some("4".into()), size: Some("4".into()) };
+        let s = Settings::default();
+        let rank = Some("4".to_owned());
+        let s = Settings { fd: Some("9".into()), rank: rank.clone(), size: rank, ..s };
         let text = Job::join(&s).unwrap_err().to_string();
         assert!(text.contains("PMI_RANK=4"), "{text}");
         let s = Settings { fd: Some("nine".into()), ..s };

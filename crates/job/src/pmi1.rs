@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -46,20 +46,9 @@ pub struct Client {
 }
 
 impl Client {
-    /// Takes over the descriptor that the manager left us.
-    pub fn connect(fd: RawFd) -> Result<Client, PmiError> {
-        // SAFETY: fcntl on an integer; a wrong number gives an error, checked here.
-        if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
-            return Err(PmiError::Settings(format!(
-                "PMI_FD={fd}: {}; expected an open socket",
-                std::io::Error::last_os_error()
-            )));
-        }
-        // SAFETY: the manager opened this descriptor for us alone, and nobody else in this process
-        // uses the number (checked open just above).
-        let stream = unsafe { UnixStream::from_raw_fd(fd) };
-        let stream = Arc::new(Mutex::new(BufReader::new(stream)));
-        Ok(Client { stream, kvs: String::new() })
+    /// A connection that has not been greeted yet.
+    pub(crate) fn new(stream: UnixStream) -> Client {
+        Client { stream: Arc::new(Mutex::new(BufReader::new(stream))), kvs: String::new() }
     }
 
     /// The descriptor, to watch for the manager's end.
@@ -203,7 +192,6 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::IntoRawFd;
 
     /// A manager that answers `script` line by line.
     fn scripted(script: &'static [(&'static str, &'static str)]) -> Client {
@@ -217,7 +205,7 @@ mod tests {
                 theirs.get_mut().write_all(format!("{answer}\n").as_bytes()).unwrap();
             }
         });
-        Client::connect(ours.into_raw_fd()).unwrap()
+        Client::new(ours)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Business cards: where a process may be reached, as text in the process manager's key space.
 //!
-//! `PORT;HOST;ADDRESS/PREFIX;ADDRESS/PREFIX;...`, one word without spaces. Which of the addresses
+//! `PORT,HOST,ADDRESS/PREFIX,ADDRESS/PREFIX,...`, one word without spaces. Which of the addresses
 //! really reaches the process is found out by trying.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -50,11 +50,11 @@ pub struct Card {
 
 impl Card {
     pub fn text(&self) -> String {
-        let fits = |c: &char| c.is_ascii_graphic() && !matches!(c, ';' | '=');
+        let fits = |c: &char| c.is_ascii_graphic() && !matches!(c, ',' | ';' | '=');
         let host: String = self.host.chars().filter(fits).take(HOST).collect();
-        let mut text = format!("{};{host}", self.port);
+        let mut text = format!("{},{host}", self.port);
         for place in self.places.iter().take(MOST) {
-            let next = format!(";{}/{}", place.address, place.prefix);
+            let next = format!(",{}/{}", place.address, place.prefix);
             if text.len() + next.len() > LONGEST {
                 break;
             }
@@ -69,7 +69,7 @@ impl Card {
     /// What is wrong with it, for people.
     pub fn parse(text: &str) -> Result<Card, String> {
         let bad = |what: &str| format!("{what} in the address card {text:?}");
-        let mut parts = text.split(';');
+        let mut parts = text.split(',');
         let port = parts.next().and_then(|p| p.parse().ok()).filter(|p| *p != 0);
         let port = port.ok_or_else(|| bad("no port from 1 to 65535"))?;
         let host = parts.next().unwrap_or("").to_owned();
@@ -123,7 +123,7 @@ mod tests {
     fn text_round_trip() {
         let places = vec![place("10.0.0.1/24"), place("fd00::1/64")];
         let card = Card { port: 40000, host: "a.b".into(), places };
-        assert_eq!(card.text(), "40000;a.b;10.0.0.1/24;fd00::1/64");
+        assert_eq!(card.text(), "40000,a.b,10.0.0.1/24,fd00::1/64");
         assert_eq!(Card::parse(&card.text()), Ok(card));
     }
 
@@ -139,14 +139,14 @@ mod tests {
     fn garbage_is_named() {
         for (text, says) in [
             ("", "port"),
-            ("0;h;10.0.0.1/24", "port"),
-            ("70000;h;10.0.0.1/24", "port"),
+            ("0,h,10.0.0.1/24", "port"),
+            ("70000,h,10.0.0.1/24", "port"),
             ("1", "no address"),
-            ("1;h;", "ADDRESS/PREFIX"),
-            ("1;h;10.0.0.1", "ADDRESS/PREFIX"),
-            ("1;h;10.0.0.1/33", "ADDRESS/PREFIX"),
-            ("1;h;fd00::1/129", "ADDRESS/PREFIX"),
-            (&("1;h".to_owned() + &";10.0.0.1/8".repeat(MOST + 1)), "too many"),
+            ("1,h,", "ADDRESS/PREFIX"),
+            ("1,h,10.0.0.1", "ADDRESS/PREFIX"),
+            ("1,h,10.0.0.1/33", "ADDRESS/PREFIX"),
+            ("1,h,fd00::1/129", "ADDRESS/PREFIX"),
+            (&("1,h".to_owned() + &",10.0.0.1/8".repeat(MOST + 1)), "too many"),
         ] {
             let error = Card::parse(text).unwrap_err();
             assert!(error.contains(says) && error.contains(text), "{error}");
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn networks_of_ours_first() {
-        let text = "1;h;172.17.0.1/16;10.1.2.3/24;fd00::9/64;192.168.7.7/24";
+        let text = "1,h,172.17.0.1/16,10.1.2.3/24,fd00::9/64,192.168.7.7/24";
         let card = Card::parse(text).unwrap();
         let own = [place("192.168.7.1/24"), place("fd00::1/64")];
         let order: Vec<String> = card.ordered(&own).iter().map(IpAddr::to_string).collect();

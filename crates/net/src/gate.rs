@@ -13,6 +13,8 @@ use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, Sealed};
 
 /// Datagrams that wait for the way to a peer to be found, each. More are lost, as on a network.
 const PARKED: usize = 16;
+/// Time after a probe during which senders' addresses are asked for.
+const NAMED: u64 = 2_000_000_000;
 
 /// How to learn another process's business card.
 pub type Directory = Box<dyn FnMut(u32) -> Result<Card, String> + Send>;
@@ -29,6 +31,8 @@ struct Peer {
     /// The highest number of a datagram that has come from it.
     highest: u64,
     search: Option<Box<Search>>,
+    /// When it last was doubted that our datagrams reach it.
+    doubted: u64,
     card: Option<Box<Card>>,
     /// Bodies that were sent to a guess or wait for one.
     parked: Vec<Box<[u8]>>,
@@ -68,6 +72,8 @@ pub struct Gate {
     searching: u32,
     directory: Directory,
     own: Vec<Interface>,
+    /// Until when senders' addresses are asked for.
+    named_until: u64,
     /// Number of the last datagram sent.
     number: u64,
     /// Seed of the numbers in probes.
@@ -100,6 +106,7 @@ impl Gate {
             searching: 0,
             directory,
             own,
+            named_until: 0,
             number: 0,
             nonce: u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| nonce[i])),
             tally: Tally::default(),
@@ -125,6 +132,7 @@ impl Gate {
             proven: false,
             highest: 0,
             search: None,
+            doubted: 0,
             card: None,
             parked: Vec::new(),
         });
@@ -146,7 +154,8 @@ impl Gate {
         }
         self.number += 1;
         let (job, src, number) = (self.job, self.rank, self.number);
-        let signed = Envelope { job, kind: Kind::Data, src, dst: rank, number }.bytes();
+        let (kind, len) = (Kind::Data, body.len() as u16);
+        let signed = Envelope { job, kind, src, dst: rank, number, len }.bytes();
         let seal = self.peers[place].outward.seal(&signed, body);
         self.outbox.add(rank, &path, &signed, &seal, body);
         self.tally.sent += 1;
@@ -198,11 +207,14 @@ impl Gate {
 
     /// Checks a datagram that has come.
     #[inline]
-    pub fn admit<'a>(&mut self, now: u64, datagram: &'a [u8], from: &Address) -> Admitted<'a> {
-        let Some(Sealed { envelope, signed, seal, body }) = Envelope::open(datagram) else {
-            return self.stranger();
-        };
-        let Envelope { job, kind, src, dst, number } = envelope;
+    pub fn admit<'a>(
+        &mut self,
+        now: u64,
+        datagram: &Sealed<'a>,
+        from: Option<&Address>,
+    ) -> Admitted<'a> {
+        let Sealed { envelope, signed, seal, body } = *datagram;
+        let Envelope { job, kind, src, dst, number, .. } = envelope;
         if job != self.job || dst != self.rank || src as usize >= self.index.len() || src == dst {
             return self.stranger();
         }
@@ -227,7 +239,7 @@ impl Gate {
         }
         match kind {
             Kind::Data => return Admitted::Data(src, body),
-            Kind::Probe if fresh => self.answer(place, body, from),
+            Kind::Probe if fresh => self.answer(now, place, body, from),
             Kind::Probe => {}
             Kind::Answer => self.answered(place, body),
         }
@@ -235,7 +247,7 @@ impl Gate {
     }
 
     #[cold]
-    fn stranger<'a>(&mut self) -> Admitted<'a> {
+    pub fn stranger<'a>(&mut self) -> Admitted<'a> {
         self.tally.strangers += 1;
         Admitted::Stranger
     }
@@ -243,7 +255,13 @@ impl Gate {
     /// A peer that has not answered yet has written: where from is the best guess, until it has
     /// answered there.
     #[cold]
-    fn heard_from(&mut self, now: u64, place: usize, from: &Address) {
+    fn heard_from(&mut self, now: u64, place: usize, from: Option<&Address>) {
+        let Some(from) = from else {
+            if self.peers[place].search.is_none() {
+                self.search(now, place);
+            }
+            return;
+        };
         let peer = &mut self.peers[place];
         let changed = peer.path.replace(*from) != Some(*from);
         if peer.search.is_none() {
@@ -259,8 +277,19 @@ impl Gate {
     }
 
     #[cold]
-    fn answer(&mut self, place: usize, body: &[u8], to: &Address) {
-        self.send_plain(place, Kind::Answer, body, to);
+    fn answer(&mut self, now: u64, place: usize, body: &[u8], from: Option<&Address>) {
+        // Whoever probes has a reason: the next probe is received with its sender's address.
+        self.named_until = now + NAMED;
+        let to = from.copied().or(self.peers[place].path);
+        if let Some(to) = to {
+            self.send_plain(place, Kind::Answer, body, &to);
+        }
+    }
+
+    /// Whether the senders' addresses are wanted: while somebody searches a way.
+    #[inline(always)]
+    pub fn wants_names(&self, now: u64) -> bool {
+        self.searching > 0 || now < self.named_until
     }
 
     #[cold]
@@ -292,7 +321,8 @@ impl Gate {
         self.number += 1;
         let peer = &self.peers[place];
         let (job, src, dst, number) = (self.job, self.rank, peer.rank, self.number);
-        let signed = Envelope { job, kind, src, dst, number }.bytes();
+        let len = body.len() as u16;
+        let signed = Envelope { job, kind, src, dst, number, len }.bytes();
         let seal = peer.outward.seal(&signed, body);
         let _ = self.socket.send(to, &[&signed[..], &seal, body].concat());
         self.tally.sent += 1;
@@ -394,6 +424,18 @@ impl Gate {
         let place = self.place(rank);
         if self.peers[place].search.is_none() {
             self.search(now, place);
+        }
+    }
+
+    /// A peer has sent again what has come: our acknowledgements may not reach it, and nobody else
+    /// tells us, when we send nothing that it has to acknowledge.
+    #[cold]
+    pub fn repeated(&mut self, now: u64, rank: u32) {
+        let place = self.place(rank);
+        let peer = &mut self.peers[place];
+        if peer.proven && now.saturating_sub(peer.doubted) > NAMED / 2 {
+            peer.doubted = now;
+            self.doubt(now, rank);
         }
     }
 

@@ -129,6 +129,45 @@ impl Joint {
     }
 }
 
+// Kept out of the callers: a job on one host must not pay for code that it does not run.
+impl Joint {
+    #[inline(never)]
+    fn send_across<F: FnOnce(&mut [u8])>(
+        &mut self,
+        dst: Rank,
+        head: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        let Some(hosts) = &mut self.hosts else { return Err(Refused::NoBuffer) };
+        match hosts.places[dst as usize] {
+            ELSEWHERE => {
+                hosts.pace.expect();
+                hosts.net.send(dst, head, len, fill)
+            }
+            place => self.shm.send(place, head, len, fill),
+        }
+    }
+
+    #[inline(never)]
+    fn poll_across<F: FnMut(Rank, Head, &[u8])>(
+        &mut self,
+        budget: usize,
+        mut sink: F,
+    ) -> Result<usize, Broken> {
+        let Some(hosts) = &mut self.hosts else { return Ok(0) };
+        let ranks = &hosts.ranks;
+        // A place that the segment's owner has checked is below the number of ranks there.
+        let packets = self.shm.poll(budget, |src, head, data| {
+            sink(ranks[src as usize], head, data);
+        })?;
+        if hosts.pace.passes(packets) {
+            return Ok(packets);
+        }
+        Ok(packets + hosts.poll_net(budget, &mut sink)?)
+    }
+}
+
 impl Hosts {
     #[cold]
     #[inline(never)]
@@ -184,33 +223,22 @@ impl Transport for Joint {
         len: usize,
         fill: F,
     ) -> Result<(), Refused> {
-        let mut place = dst;
-        if let Some(hosts) = &mut self.hosts {
-            place = hosts.places[dst as usize];
-            if place == ELSEWHERE {
-                hosts.pace.expect();
-                return hosts.net.send(dst, head, len, fill);
-            }
+        if self.hosts.is_some() {
+            return self.send_across(dst, head, len, fill);
         }
-        self.shm.send(place, head, len, fill)
+        self.shm.send(dst, head, len, fill)
     }
 
     #[inline(always)]
     fn poll<F: FnMut(Rank, Head, &[u8])>(
         &mut self,
         budget: usize,
-        mut sink: F,
+        sink: F,
     ) -> Result<usize, Broken> {
-        let Some(hosts) = &mut self.hosts else { return self.shm.poll(budget, sink) };
-        let ranks = &hosts.ranks;
-        // A place that the segment's owner has checked is below the number of ranks there.
-        let packets = self.shm.poll(budget, |src, head, data| {
-            sink(ranks[src as usize], head, data);
-        })?;
-        if hosts.pace.passes(packets) {
-            return Ok(packets);
+        if self.hosts.is_some() {
+            return self.poll_across(budget, sink);
         }
-        Ok(packets + hosts.poll_net(budget, &mut sink)?)
+        self.shm.poll(budget, sink)
     }
 
     fn arm(&mut self) -> bool {

@@ -8,10 +8,10 @@ use crate::gate::{Admitted, Directory, Gate};
 use crate::interfaces::Interface;
 use crate::lifeline::Lifeline;
 use crate::socket::{LARGEST, Socket};
-use hpvm_reliable::{Config, Hub};
+use hpvm_reliable::{Config, Dropped, Hub};
 use hpvm_transport::{Broken, Head, Rank, Refused};
 use hpvm_wire::counters::Counters;
-use hpvm_wire::envelope::ENVELOPE;
+use hpvm_wire::envelope::{ENVELOPE, Envelope};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::RawFd;
@@ -103,7 +103,8 @@ impl Opened {
         Card { port: self.socket.port(), host: self.settings.host.clone(), places }
     }
 
-    /// Begins to talk to those who know the job's `key`. `directory` tells the cards of others when they are needed.
+    /// Begins to talk to those who know the job's `key`. `directory` tells the cards of others when
+    /// they are needed.
     ///
     /// # Errors
     /// Settings that make no sense.
@@ -180,15 +181,21 @@ impl Net {
         let mut packets = 0;
         let mut bytes = 0;
         while bytes < budget {
-            let received = match self.gate.socket.receive(&mut self.buffer) {
+            let named = self.gate.wants_names(now);
+            let received = match self.gate.socket.receive(&mut self.buffer, named) {
                 Ok(Some(received)) => received,
                 Ok(None) => break,
                 Err(e) => return Err(socket_failed(&e)),
             };
-            let came = &self.buffer[..received.len];
-            for datagram in came.chunks(received.segment.max(1)) {
-                let Admitted::Data(src, body) = self.gate.admit(now, datagram, &received.from)
-                else {
+            let mut rest = &self.buffer[..received.len];
+            while !rest.is_empty() {
+                let Some((datagram, later)) = Envelope::open(rest) else {
+                    self.gate.stranger();
+                    break;
+                };
+                rest = later;
+                let from = received.from.as_ref();
+                let Admitted::Data(src, body) = self.gate.admit(now, &datagram, from) else {
                     continue;
                 };
                 let mut deliver = |head: Head, data: &[u8]| {
@@ -196,7 +203,11 @@ impl Net {
                     sink(src, head, data);
                 };
                 // What was dropped is counted by the hub.
-                packets += self.hub.on_datagram(now, src, body, &mut deliver).unwrap_or(0);
+                match self.hub.on_datagram(now, src, body, &mut deliver) {
+                    Ok(delivered) => packets += delivered,
+                    Err(Dropped::Duplicate) => self.gate.repeated(now, src),
+                    Err(_) => {}
+                }
             }
             // Whoever waits for this packet need not wait for a look whether more has come.
             if packets > 0 && bytes < LARGEST / 2 {

@@ -189,17 +189,16 @@ mod tests {
             assert_eq!(outbox.flush(&a), Left::Gone);
             assert!(outbox.is_empty() && outbox.takes(4, 900));
             let mut buffer = vec![0; LARGEST];
-            let mut sizes = Vec::new();
+            let mut came = 0;
             for _ in 0..1_000_000 {
-                if let Some(received) = b.receive(&mut buffer).unwrap() {
-                    let all = buffer[..received.len].chunks(received.segment);
-                    sizes.extend(all.map(|d| d.len() - ENVELOPE));
+                if let Some(received) = b.receive(&mut buffer, false).unwrap() {
+                    came += received.len;
                 }
-                if sizes.len() == 3 {
+                if came >= 1900 + 3 * ENVELOPE {
                     break;
                 }
             }
-            assert_eq!(sizes, [900, 900, 100]);
+            assert_eq!(came, 1900 + 3 * ENVELOPE);
         }
     }
 

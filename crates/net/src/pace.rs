@@ -3,16 +3,18 @@
 //! A look costs a system call, some 0.2 µs, as much as a message in shared memory. So:
 //! - hot: after a packet came from or went to another host, every turn looks, for some hundred
 //!   looks in vain;
-//! - waiting: when shared memory has been silent for a while, every eighth turn looks;
-//! - busy: while shared memory talks, a look comes after 2048 turns, or after every 64th packet
-//!   if 20 µs have passed: that is 1 % of the time.
+//! - waiting: when shared memory has been silent for some 5 µs, every eighth turn looks. Not
+//!   sooner: a look delays the answer to a message that comes meanwhile, so that the peer waits
+//!   longer and looks too, and both stay slow;
+//! - busy: while shared memory talks, a look comes after every 64th packet if 20 µs have passed:
+//!   that is 1 % of the time.
 
 use crate::net::now;
 
 /// Looks in vain until the network is not hot any more.
 const HOT: u32 = 400;
 /// Turns in a row in which nothing came from shared memory: then the rank waits.
-const SILENT: u32 = 128;
+const SILENT: u32 = 2000;
 /// Turns between looks of a rank that waits.
 const WAITING: u32 = 8;
 /// Packets from shared memory between two looks at the clock.
@@ -89,6 +91,10 @@ impl Pace {
     /// The network was looked at and brought `packets`.
     #[inline(always)]
     pub fn looked(&mut self, packets: usize) {
+        if packets == 0 && self.hot == 1 {
+            // Whoever has waited for the network goes on waiting for it.
+            self.silent = SILENT;
+        }
         self.hot = if packets > 0 { HOT } else { self.hot.saturating_sub(1) };
     }
 }

@@ -3,14 +3,18 @@
 //! ```text
 //! 0   job     u32  number of the job, derived from its key: sorts strays out cheaply
 //! 4   kind    u8   data, probe, answer
-//! 5   zero    3 bytes
+//! 5   zero    1 byte
+//! 6   len     u16 bytes of the body
 //! 8   src     u32  rank of the sender
 //! 12  dst     u32  rank of the receiver
 //! 16  number  u64  the sender's datagrams are numbered from 1 on, over all receivers
 //! 24  seal    16 bytes: authentication code over bytes 0 to 23 and the body
 //! 40  body
 //! ```
-//! All numbers are little-endian. Nothing in it may be used before the seal has been checked,
+//! All numbers are little-endian. The length is there because the kernel joins datagrams that come
+//! behind each other.
+//!
+//! Nothing in it may be used before the seal has been checked,
 //! except to find out that the datagram is not for us.
 
 /// Bytes of the envelope, seal included.
@@ -48,6 +52,8 @@ pub struct Envelope {
     pub src: u32,
     pub dst: u32,
     pub number: u64,
+    /// Bytes of the body.
+    pub len: u16,
 }
 
 /// A datagram taken apart. Nothing is checked but its form.
@@ -66,25 +72,29 @@ impl Envelope {
         let mut bytes = [0; SIGNED];
         bytes[0..4].copy_from_slice(&self.job.to_le_bytes());
         bytes[4] = self.kind as u8;
+        bytes[6..8].copy_from_slice(&self.len.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.src.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.dst.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.number.to_le_bytes());
         bytes
     }
 
-    /// Takes a datagram apart. `None`: it is none of ours.
+    /// Takes the first of some joined datagrams apart, and returns what follows it. `None`: it is
+    /// none of ours, and nothing behind it can be found.
     #[inline(always)]
-    pub fn open(datagram: &[u8]) -> Option<Sealed<'_>> {
-        let (signed, rest) = datagram.split_first_chunk::<SIGNED>()?;
-        let (seal, body) = rest.split_first_chunk::<SEAL>()?;
+    pub fn open(datagrams: &[u8]) -> Option<(Sealed<'_>, &[u8])> {
+        let (signed, rest) = datagrams.split_first_chunk::<SIGNED>()?;
+        let (seal, rest) = rest.split_first_chunk::<SEAL>()?;
+        let len = u16::from_le_bytes([signed[6], signed[7]]);
+        let (body, rest) = rest.split_at_checked(usize::from(len))?;
         let half = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| signed[at + i]));
         let kind = Kind::of(signed[4])?;
-        if signed[5..8] != [0; 3] || (kind != Kind::Data && body.len() != PROBE) {
+        if signed[5] != 0 || (kind != Kind::Data && body.len() != PROBE) {
             return None;
         }
         let number = u64::from(half(16)) | u64::from(half(20)) << 32;
-        let envelope = Envelope { job: half(0), kind, src: half(8), dst: half(12), number };
-        Some(Sealed { envelope, signed, seal, body })
+        let envelope = Envelope { job: half(0), kind, src: half(8), dst: half(12), number, len };
+        Some((Sealed { envelope, signed, seal, body }, rest))
     }
 }
 
@@ -93,20 +103,24 @@ mod tests {
     use super::*;
 
     fn envelope(kind: Kind) -> Envelope {
-        Envelope { job: 0x0102_0304, kind, src: 7, dst: 0xffff_fffe, number: 0x1122_3344_5566 }
+        let len = if kind == Kind::Data { 4 } else { PROBE as u16 };
+        let number = 0x1122_3344_5566;
+        Envelope { job: 0x0102_0304, kind, src: 7, dst: 0xffff_fffe, number, len }
     }
 
     #[test]
     fn round_trip_and_pinned_layout() {
         let e = envelope(Kind::Data);
         let mut datagram = e.bytes().to_vec();
-        assert_eq!(datagram[..5], [4, 3, 2, 1, 1]);
+        assert_eq!(datagram[..8], [4, 3, 2, 1, 1, 0, 4, 0]);
         assert_eq!(datagram[16..24], [0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0, 0]);
         datagram.extend([9; SEAL]);
         datagram.extend(b"body");
-        let found = Envelope::open(&datagram).unwrap();
+        datagram.extend(b"next");
+        let (found, rest) = Envelope::open(&datagram).unwrap();
         let (signed, seal) = (&e.bytes(), &[9; SEAL]);
         assert_eq!(found, Sealed { envelope: e, signed, seal, body: b"body" });
+        assert_eq!(rest, b"next");
     }
 
     #[test]
@@ -117,12 +131,10 @@ mod tests {
         for len in 0..datagram.len() {
             assert_eq!(Envelope::open(&datagram[..len]), None, "{len} bytes");
         }
-        for (at, value) in [(4, 0), (4, 4), (5, 1), (7, 1)] {
+        for (at, value) in [(4, 0), (4, 4), (5, 1), (6, 7), (6, 9), (7, 1)] {
             let mut bad = datagram.clone();
             bad[at] = value;
             assert_eq!(Envelope::open(&bad), None, "byte {at} is {value}");
         }
-        let long = [&datagram[..], &[0]].concat();
-        assert_eq!(Envelope::open(&long), None);
     }
 }

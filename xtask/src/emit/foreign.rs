@@ -55,7 +55,7 @@ pub fn chapter(chapter: &Chapter) -> Result<String, String> {
          use core::ffi::{{c_char, c_int, c_void}};\n\n\
          use crate::lengths::{{members, neighbours}};\nuse crate::numbers::*;\n\
          use crate::place::{{Place, Unset}};\nuse crate::several::{{Several, length}};\n\
-         use crate::status::{{OneStatus, Statuses}};\nuse crate::text::Text;\n\
+         use crate::status::{{OneStatus, Statuses}};\nuse crate::text::{{Text, too_long}};\n\
          use crate::{{Abi, entries}};\nuse hpvm_abi::constants::{{MPI_Aint, MPI_Count, MPI_Offset}};\n\
          use hpvm_abi::constants::*;\n",
         chapter.title
@@ -289,6 +289,10 @@ fn pointer(function: &Function, param: &Param, name: &str) -> Piece {
         "string" if direction == "out" => match text_limit(&function.name) {
             None => plain(name.to_owned()),
             Some(limit) => text(function, name, &own, limit),
+        },
+        "string" if function.name == "MPI_Info_set" && param.decl.name == "key" => Piece {
+            before: format!("if let Some(code) = too_long::<A>({name}) {{ return code; }}"),
+            ..plain(name.to_owned())
         },
         _ if !param.decl.array.is_empty() => array(function, param, name, &own),
         _ => match number_back(kind) {

@@ -316,13 +316,20 @@ fn handle(function: &Function, param: &Param, short: &str, name: &str) -> Result
         return Ok(Piece { kind, argument, ..Piece::default() });
     }
     let own = format!("own_{}", param.decl.name);
-    let out = param.direction != "in";
-    let after = if out { format!("{own}.give({to});") } else { String::new() };
-    let before = if param.decl.array.is_empty() {
-        format!("let mut {own} = Handle::new({name}, {from}, {to});")
-    } else {
-        let user = if param.decl.constant { format!("{name}.cast_mut()") } else { name.to_owned() };
-        format!("let mut {own} = Handles::new({user}, {}, {from});", count(function, param)?)
+    let success = "*ierror == MPI_SUCCESS";
+    let after = match param.direction.as_str() {
+        "in" => String::new(),
+        "out" => format!("{own}.give_if({success}, {to});"),
+        _ => format!("{own}.give({to});"),
+    };
+    let user = if param.decl.constant { format!("{name}.cast_mut()") } else { name.to_owned() };
+    let before = match (param.decl.array.is_empty(), param.direction.as_str()) {
+        (true, "out") => format!("let mut {own} = Handle::fresh({name}, {from});"),
+        (true, _) => format!("let mut {own} = Handle::new({name}, {from}, {to});"),
+        (false, direction) => {
+            let make = if direction == "out" { "fresh" } else { "new" };
+            format!("let mut {own} = Handles::{make}({user}, {}, {from});", count(function, param)?)
+        }
     };
     let kind = if param.decl.constant { "*const c_int" } else { "*mut c_int" };
     Ok(Piece {

@@ -6,7 +6,6 @@ pub mod coverage;
 pub mod entries;
 pub mod entry;
 pub mod foreign;
-pub mod foreign_header;
 pub mod fortran;
 pub mod header;
 pub mod missing;

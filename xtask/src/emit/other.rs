@@ -54,8 +54,11 @@ fn numbers(spec: &Spec, other: &Other) -> Result<String, String> {
         if group.name == "error_class" {
             // Classes that the ABI lacks come last, so that they are only found on the way out.
             let lacks = group.numbers().filter(|(name, _)| other.number(name).is_none());
-            let stand_in = other.number("MPI_ERR_OTHER").unwrap_or_default();
             for (name, _) in lacks {
+                // Before 4.0 the standard had no class for wrong error handlers.
+                let errhandler = name == "MPI_ERR_ERRHANDLER";
+                let stand_in = if errhandler { "MPI_ERR_ARG" } else { "MPI_ERR_OTHER" };
+                let stand_in = other.number(stand_in).unwrap_or_default();
                 text.push_str(&format!("        ({stand_in}, standard::{name}),\n"));
             }
         }

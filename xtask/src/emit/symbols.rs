@@ -66,7 +66,10 @@ fn rows<'a>(spec: &Spec, other: &'a Other) -> Result<Vec<Row<'a>>, String> {
                 same.ok_or_else(|| format!("{}: {name} is unknown", extra.symbol))?.1
             }
         };
-        let back = extra.same_as.is_empty();
+        let back = extra.back || extra.same_as.is_empty();
+        if extra.back {
+            rows.iter_mut().filter(|row| row.standard == standard).for_each(|row| row.back = false);
+        }
         rows.push(Row { symbol: &extra.symbol, size, standard, back });
     }
     Ok(rows)

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::Source;
@@ -40,6 +41,8 @@ pub struct LinkIo {
     from: Option<OwnedFd>,
     errors: Option<OwnedFd>,
     frames: FrameBuffer,
+    /// Goes out before everything else, from this byte on.
+    first: Option<(Rc<Vec<u8>>, usize)>,
     unsent: Vec<u8>,
     sent: usize,
     watches_room: bool,
@@ -108,6 +111,7 @@ impl LinkIo {
             from: None,
             errors: None,
             frames: FrameBuffer::default(),
+            first: None,
             unsent: Vec::new(),
             sent: 0,
             watches_room: false,
@@ -156,9 +160,9 @@ impl LinkIo {
         }
     }
 
-    /// Appends bytes that are no frame.
-    pub fn queue_raw(&mut self, bytes: &[u8]) {
-        self.unsent.extend_from_slice(bytes);
+    /// Sends these bytes, which are no frame, before all frames.
+    pub fn send_first(&mut self, bytes: Option<Rc<Vec<u8>>>) {
+        self.first = bytes.map(|bytes| (bytes, 0));
     }
 
     /// Sends what waits, as far as there is room. If the other end is gone, reading tells.
@@ -167,15 +171,21 @@ impl LinkIo {
         if self.sent < self.unsent.len() && self.unsent.last() != Some(&FILLER) {
             self.unsent.push(FILLER);
         }
-        while self.sent < self.unsent.len() {
-            match sys::write(fd, &self.unsent[self.sent..]) {
-                Ok(count) => self.sent += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(_) => self.sent = self.unsent.len(),
+        while self.first.is_some() || self.sent < self.unsent.len() {
+            let result = match &self.first {
+                Some((bytes, sent)) => sys::write(fd, &bytes[*sent..]),
+                None => sys::write(fd, &self.unsent[self.sent..]),
+            };
+            match (result, &mut self.first) {
+                (Ok(count), Some((bytes, sent))) if *sent + count < bytes.len() => *sent += count,
+                (Ok(_), first @ Some(_)) => *first = None,
+                (Ok(count), None) => self.sent += count,
+                (Err(error), _) if error.kind() == io::ErrorKind::Interrupted => {}
+                (Err(error), _) if error.kind() == io::ErrorKind::WouldBlock => break,
+                (Err(_), first) => (*first, self.sent) = (None, self.unsent.len()),
             }
         }
-        let left = self.sent < self.unsent.len();
+        let left = self.first.is_some() || self.sent < self.unsent.len();
         if !left {
             self.unsent.clear();
             self.sent = 0;
@@ -267,8 +277,8 @@ impl LinkIo {
     }
 
     /// After the end of a connection that was not meant to end: why, as far as can be told. Closes
-    /// it. May wait half a second for the process in between.
-    pub fn epitaph(&mut self, fault: Option<Fault>, command: &OsStr, epoll: &Epoll) -> String {
+    /// it. `place` is where hpvm should be there. May wait half a second for the process in between.
+    pub fn epitaph(&mut self, fault: Option<Fault>, place: &OsStr, epoll: &Epoll) -> String {
         self.close(epoll);
         let status = self.wait(EXIT_WAIT);
         self.read_errors(epoll);
@@ -290,10 +300,10 @@ impl LinkIo {
             _ if self.spoke => {
                 format!("the connection to host '{host}' was lost ({how}{colon}{said})")
             }
-            Some(Ok(126 | 127)) => format!(
+            Some(Ok(126 | 127)) if !place.is_empty() => format!(
                 "host '{host}' has no hpvm at '{}', where it is here{colon}{said}; install it at \
                  the same place there, or use --preload",
-                command.display()
+                place.display()
             ),
             _ => format!("cannot start anything on host '{host}': {how}{colon}{said}"),
         }

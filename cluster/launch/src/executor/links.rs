@@ -1,6 +1,7 @@
 //! The executor's dealings with agents on other hosts.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
+use std::io;
 use std::time::Duration;
 
 use super::feed::Feed;
@@ -10,7 +11,7 @@ use crate::dispatcher::Event;
 use crate::output::sink::Sink;
 use crate::remote::codec::Fault;
 use crate::remote::frame::Frame;
-use crate::remote::start;
+use crate::remote::start::Starter;
 
 /// How long the processes of closed connections may take to end.
 const DISPOSE_WAIT: Duration = Duration::from_millis(300);
@@ -21,7 +22,10 @@ impl Executor<'_> {
         for index in 0..self.plan.orders.len() {
             let order = &self.plan.orders[index];
             let (words, host) = (&order.shell.words, &order.nodes[0].host);
-            let started = start::agent(order, &self.epoll, index as u32);
+            let started = match &self.plan.starter {
+                Some(starter) => starter.start(order, &self.epoll, index as u32),
+                None => Err(io::ErrorKind::NotFound.into()),
+            };
             match started {
                 Ok(link) => {
                     link.pid().into_iter().for_each(|pid| self.leftovers.ignore(pid));
@@ -131,9 +135,8 @@ impl Executor<'_> {
     }
 
     fn link_lost(&mut self, link: usize, fault: Option<Fault>) {
-        let command = start::command(&self.plan.orders[link].shell).first().cloned();
-        let command: OsString = command.unwrap_or_default();
-        let text = self.links[link].epitaph(fault, &command, &self.epoll);
+        let place = self.plan.starter.as_ref().map_or(OsStr::new(""), Starter::place);
+        let text = self.links[link].epitaph(fault, place, &self.epoll);
         let now = self.now();
         self.dispatcher.handle(Event::LinkLost { link, text, code: 1 }, now);
     }

@@ -21,6 +21,7 @@ use crate::error::LaunchError;
 use crate::output::mux::{Mux, Prefix};
 use crate::output::sink::Sink;
 use crate::remote::order::Order;
+use crate::remote::start::Starter;
 use crate::sys::{self, Epoll};
 use feed::Feed;
 use guardian::Guardian;
@@ -42,6 +43,8 @@ pub struct Plan {
     pub ranks: Vec<Option<usize>>,
     /// What is to be started on other hosts: one order for each agent of ours.
     pub orders: Vec<Order>,
+    /// How those are started.
+    pub starter: Option<Starter>,
     /// Number of this host in a job of several.
     pub node: Option<u32>,
     /// Places to bind ranks to, in turn; empty for none.

@@ -12,7 +12,7 @@ use super::brain::{Action, Brain};
 use super::codec::Fault;
 use super::frame::{Frame, FrameBuffer, HELLO};
 use super::order::{Order, Program};
-use super::start;
+use super::start::Starter;
 use crate::bind::{self, Cpus};
 use crate::dispatcher::Event;
 use crate::environment::{self, Environment, JOB_ID, NODE};
@@ -132,6 +132,8 @@ struct Agent<'a> {
     nursery: Nursery,
     epoll: Epoll,
     up: LinkIo,
+    /// How agents below are started, if there are any.
+    starter: Option<Starter>,
     links: Vec<LinkIo>,
     /// Ranks of this host in ascending order, with their images.
     numbers: Vec<(u32, u32)>,
@@ -176,6 +178,7 @@ impl<'a> Agent<'a> {
             brain: Brain::new(&order),
             numbers: order.nodes[0].ranks().collect(),
             places: bind::places(order.bind)?,
+            starter: (order.nodes.len() > 1).then(|| Starter::new(&order.shell)).transpose()?,
             order,
             guardian,
             leftovers,
@@ -234,8 +237,13 @@ impl<'a> Agent<'a> {
     // --- starting ---------------------------------------------------------------------------
 
     fn start_links(&mut self) {
-        for (index, order) in self.brain.orders(&self.order).iter().enumerate() {
-            match start::agent(order, &self.epoll, index as u32) {
+        let orders = self.brain.orders(&self.order);
+        for (index, order) in orders.iter().enumerate() {
+            let started = match &self.starter {
+                Some(starter) => starter.start(order, &self.epoll, index as u32),
+                None => Err(io::ErrorKind::NotFound.into()),
+            };
+            match started {
                 Ok(link) => {
                     link.pid().into_iter().for_each(|pid| self.leftovers.ignore(pid));
                     self.links.push(link);
@@ -580,8 +588,8 @@ impl<'a> Agent<'a> {
     }
 
     fn link_lost(&mut self, link: usize, fault: Option<Fault>) {
-        let command = start::command(&self.order.shell).first().cloned().unwrap_or_default();
-        let text = self.links[link].epitaph(fault, &command, &self.epoll);
+        let place = self.starter.as_ref().map_or(OsStr::new(""), Starter::place);
+        let text = self.links[link].epitaph(fault, place, &self.epoll);
         self.handle(Event::LinkLost { link, text, code: 1 });
     }
 

@@ -11,8 +11,12 @@ pub struct Link {
     pub open: bool,
     /// Everybody behind it waits in the barrier.
     pub arrived: bool,
-    heard: Duration,
+    /// When something came last, if ever.
+    heard: Option<Duration>,
 }
+
+/// However little patience there is, a host may take so long until it is heard of first.
+const START: Duration = Duration::from_secs(30);
 
 /// All connections of one process. Pure: the time comes in.
 #[derive(Debug)]
@@ -26,7 +30,7 @@ impl Links {
     /// Connections to these groups of hosts, begun at time zero. After `patience` without a sign
     /// of life one is taken for lost.
     pub fn new(groups: Vec<Vec<u32>>, patience: Duration) -> Self {
-        let link = |nodes| Link { nodes, open: true, arrived: false, heard: Duration::ZERO };
+        let link = |nodes| Link { nodes, open: true, arrived: false, heard: None };
         let links = groups.into_iter().map(link).collect();
         Self { links, patience, alive_at: patience / 4 }
     }
@@ -53,12 +57,20 @@ impl Links {
 
     /// Something has come.
     pub fn heard(&mut self, link: usize, now: Duration) {
-        self.links[link].heard = now;
+        self.links[link].heard = Some(now);
     }
 
     /// Those that were silent for too long.
     pub fn silent(&self, now: Duration) -> Vec<usize> {
-        self.open().filter(|link| now >= self.links[*link].heard + self.patience).collect()
+        self.open().filter(|link| now >= self.limit(*link)).collect()
+    }
+
+    /// When a connection is given up.
+    fn limit(&self, link: usize) -> Duration {
+        match self.links[link].heard {
+            Some(heard) => heard + self.patience,
+            None => self.patience.max(START),
+        }
     }
 
     /// Whether it is time to tell the others that we live; then the next time is set.
@@ -77,7 +89,7 @@ impl Links {
 
     /// When one of the two above is due, if there is anybody.
     pub fn next_due(&self) -> Option<Duration> {
-        let silent = self.open().map(|link| self.links[link].heard + self.patience).min()?;
+        let silent = self.open().map(|link| self.limit(link)).min()?;
         Some(silent.min(self.alive_at))
     }
 

@@ -52,6 +52,8 @@ impl Node {
 pub struct Shell {
     /// The command and its first arguments; host and command follow.
     pub words: Vec<OsString>,
+    /// Whether it takes words as they are, instead of giving them to a shell.
+    pub raw: bool,
     /// Whether agents bring their own hpvm instead of using the one installed there.
     pub preload: bool,
     /// Agents that one process starts.
@@ -87,7 +89,8 @@ impl Order {
         }
         w.u32(self.size).u8(self.bind as u8).u8(u8::from(self.report_bindings));
         w.list(&self.programs, program);
-        w.list(&self.shell.words, word).u8(u8::from(self.shell.preload));
+        w.list(&self.shell.words, word);
+        w.u8(u8::from(self.shell.raw)).u8(u8::from(self.shell.preload));
         w.u32(self.shell.width).u32(self.shell.patience.as_millis() as u32);
         w.list(&self.nodes, node);
         w.0
@@ -101,9 +104,9 @@ impl Order {
         let report_bindings = r.flag()?;
         let programs = r.list(read_program)?;
         let words = r.list(read_word)?;
-        let preload = r.flag()?;
+        let (raw, preload) = (r.flag()?, r.flag()?);
         let (width, patience) = (r.u32()?, Duration::from_millis(u64::from(r.u32()?)));
-        let shell = Shell { words, preload, width, patience };
+        let shell = Shell { words, raw, preload, width, patience };
         let nodes = r.list(read_node)?;
         r.end()?;
         let order =
@@ -187,6 +190,7 @@ pub(crate) mod tests {
             |number: u32| Node { number, host: format!("n{number}"), runs: vec![run(2 * number)] };
         let shell = Shell {
             words: vec!["ssh".into(), "-x".into()],
+            raw: false,
             preload: false,
             width: 2,
             patience: Duration::from_secs(60),

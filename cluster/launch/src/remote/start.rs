@@ -3,9 +3,11 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::rc::Rc;
 
 use super::frame::Frame;
 use super::order::{Order, Shell};
+use super::preload;
 use crate::executor::link::LinkIo;
 use crate::sys::Epoll;
 
@@ -14,18 +16,43 @@ pub const SSH: &[&str] = &["ssh", "-T", "-o", "BatchMode=yes"];
 /// The subcommand that is an agent.
 pub const SUBCOMMAND: &str = "agent";
 
-/// The command that makes an agent on another host: this program, at the same place.
-pub fn command(_shell: &Shell) -> Vec<OsString> {
-    let own = std::env::current_exe().unwrap_or_else(|_| "hpvm".into());
-    vec![quote(own.as_os_str()), SUBCOMMAND.into()]
+/// How the agents of one process are started.
+#[derive(Debug)]
+pub struct Starter {
+    command: Vec<OsString>,
+    /// What is sent first.
+    archive: Option<Rc<Vec<u8>>>,
+    /// Where this program is, for messages; empty if it is sent along.
+    place: OsString,
 }
 
-/// Starts the agent of an order's first host and sends the order.
-pub fn agent(order: &Order, epoll: &Epoll, index: u32) -> io::Result<LinkIo> {
-    let (words, host) = (&order.shell.words, &order.nodes[0].host);
-    let mut link = LinkIo::start(words, host, &command(&order.shell), epoll, index)?;
-    link.queue(&Frame::Order(order.encode()));
-    Ok(link)
+impl Starter {
+    /// Reads the program and its libraries when they are to be sent along.
+    pub fn new(shell: &Shell) -> io::Result<Self> {
+        let word = |word: &OsStr| if shell.raw { word.to_os_string() } else { quote(word) };
+        if shell.preload {
+            let archive = preload::pack()?;
+            let script = preload::script(archive.len());
+            let command = vec!["sh".into(), "-c".into(), word(OsStr::new(&script))];
+            return Ok(Self { command, archive: Some(Rc::new(archive)), place: OsString::new() });
+        }
+        let own = std::env::current_exe()?.into_os_string();
+        Ok(Self { command: vec![word(&own), SUBCOMMAND.into()], archive: None, place: own })
+    }
+
+    /// Starts the agent of an order's first host and sends the order.
+    pub fn start(&self, order: &Order, epoll: &Epoll, index: u32) -> io::Result<LinkIo> {
+        let (words, host) = (&order.shell.words, &order.nodes[0].host);
+        let mut link = LinkIo::start(words, host, &self.command, epoll, index)?;
+        link.send_first(self.archive.clone());
+        link.queue(&Frame::Order(order.encode()));
+        Ok(link)
+    }
+
+    /// Where agents expect to find this program; nothing if it is sent along.
+    pub fn place(&self) -> &OsStr {
+        &self.place
+    }
 }
 
 /// A word as a shell takes it: `ssh` joins the words of a command and gives them to one.

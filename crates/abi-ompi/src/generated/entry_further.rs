@@ -604,6 +604,60 @@ pub unsafe extern "C" fn MPI_Type_ub(datatype: Datatype, displacement: *mut MPI_
 
 /// Not available.
 #[unsafe(no_mangle)]
+pub extern "C" fn MPIX_Comm_ack_failed() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"MPIX_Comm_ack_failed")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPIX_Comm_agree() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"MPIX_Comm_agree")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPIX_Comm_failure_ack() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"MPIX_Comm_failure_ack")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPIX_Comm_failure_get_acked() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"MPIX_Comm_failure_get_acked")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPIX_Comm_get_failed() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"MPIX_Comm_get_failed")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPIX_Comm_iagree() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"MPIX_Comm_iagree")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPIX_Comm_is_revoked() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"MPIX_Comm_is_revoked")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPIX_Comm_revoke() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"MPIX_Comm_revoke")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPIX_Comm_shrink() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"MPIX_Comm_shrink")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
 pub extern "C" fn MPI_Session_set_info() -> c_int {
     hpvm_foreign::unavailable::<Ompi>(c"MPI_Session_set_info")
 }
@@ -612,6 +666,60 @@ pub extern "C" fn MPI_Session_set_info() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn OMPI_Affinity_str() -> c_int {
     hpvm_foreign::unavailable::<Ompi>(c"OMPI_Affinity_str")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn PMPIX_Comm_ack_failed() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"PMPIX_Comm_ack_failed")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn PMPIX_Comm_agree() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"PMPIX_Comm_agree")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn PMPIX_Comm_failure_ack() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"PMPIX_Comm_failure_ack")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn PMPIX_Comm_failure_get_acked() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"PMPIX_Comm_failure_get_acked")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn PMPIX_Comm_get_failed() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"PMPIX_Comm_get_failed")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn PMPIX_Comm_iagree() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"PMPIX_Comm_iagree")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn PMPIX_Comm_is_revoked() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"PMPIX_Comm_is_revoked")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn PMPIX_Comm_revoke() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"PMPIX_Comm_revoke")
+}
+
+/// Not available.
+#[unsafe(no_mangle)]
+pub extern "C" fn PMPIX_Comm_shrink() -> c_int {
+    hpvm_foreign::unavailable::<Ompi>(c"PMPIX_Comm_shrink")
 }
 
 /// Not available.

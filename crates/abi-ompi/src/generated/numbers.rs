@@ -87,7 +87,7 @@ impl Numbers for crate::Ompi {
         (65, standard::MPI_T_ERR_PVAR_NO_STARTSTOP),
         (67, standard::MPI_T_ERR_PVAR_NO_ATOMIC),
         (92, standard::MPI_ERR_LASTCODE),
-        (16, standard::MPI_ERR_ERRHANDLER),
+        (13, standard::MPI_ERR_ERRHANDLER),
         (16, standard::MPI_ERR_ABI),
         (16, standard::MPI_T_ERR_NOT_ACCESSIBLE),
         (16, standard::MPI_T_ERR_NOT_SUPPORTED),

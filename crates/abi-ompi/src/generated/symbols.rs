@@ -322,11 +322,9 @@ pub static ADDRESSES: [Address; PREDEFINED] = {
     table[0x2c1] = Address::of(&raw const ompi_mpi_integer1);
     table[0x2c8] = Address::of(&raw const ompi_mpi_logical2);
     table[0x2c9] = Address::of(&raw const ompi_mpi_integer2);
-    table[0x2ca] = Address::of(&raw const ompi_mpi_real2);
     table[0x2d0] = Address::of(&raw const ompi_mpi_logical4);
     table[0x2d1] = Address::of(&raw const ompi_mpi_integer4);
     table[0x2d2] = Address::of(&raw const ompi_mpi_real4);
-    table[0x2d3] = Address::of(&raw const ompi_mpi_complex4);
     table[0x2d8] = Address::of(&raw const ompi_mpi_logical8);
     table[0x2d9] = Address::of(&raw const ompi_mpi_integer8);
     table[0x2da] = Address::of(&raw const ompi_mpi_real8);
@@ -340,6 +338,8 @@ pub static ADDRESSES: [Address; PREDEFINED] = {
     table[0x3e2] = Address::of(&raw const ompi_mpi_2cplex);
     table[0x3e3] = Address::of(&raw const ompi_mpi_2dblcplex);
     table[0x3e4] = Address::of(&raw const ompi_mpi_unavailable);
+    table[0x2ca] = Address::of(&raw const ompi_mpi_short_float);
+    table[0x2d3] = Address::of(&raw const ompi_mpi_c_short_float_complex);
     table
 };
 

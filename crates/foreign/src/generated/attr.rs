@@ -13,7 +13,7 @@ use crate::numbers::*;
 use crate::place::{Place, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
-use crate::text::Text;
+use crate::text::{Text, too_long};
 use crate::{Abi, entries};
 use hpvm_abi::constants::{MPI_Aint, MPI_Count, MPI_Offset};
 use hpvm_abi::constants::*;

@@ -13,7 +13,7 @@ use crate::numbers::*;
 use crate::place::{Place, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
-use crate::text::Text;
+use crate::text::{Text, too_long};
 use crate::{Abi, entries};
 use hpvm_abi::constants::{MPI_Aint, MPI_Count, MPI_Offset};
 use hpvm_abi::constants::*;
@@ -139,6 +139,7 @@ pub unsafe fn info_get_valuelen<A: Abi>(info: A::Info, key: *const c_char, value
 pub unsafe fn info_set<A: Abi>(info: A::Info, key: *const c_char, value: *const c_char) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
+        if let Some(code) = too_long::<A>(key) { return code; }
         let code = (entries().standard.MPI_Info_set)(A::info_in(info), key, value);
         error_out::<A>(code)
     }

@@ -32,12 +32,12 @@ pub unsafe fn allgather_init<F: Fortran>(sendbuf: *const c_void, sendcount: *con
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::allgather_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -60,12 +60,12 @@ pub unsafe fn allgatherv_init<F: Fortran>(sendbuf: *const c_void, sendcount: *co
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::allgatherv_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts,
             displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -87,11 +87,11 @@ pub unsafe fn allreduce_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::allreduce_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
             F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -113,12 +113,12 @@ pub unsafe fn alltoall_init<F: Fortran>(sendbuf: *const c_void, sendcount: *cons
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::alltoall_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -141,12 +141,12 @@ pub unsafe fn alltoallv_init<F: Fortran>(sendbuf: *const c_void, sendcounts: *co
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::alltoallv_init::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
             F::info_fromint(*info), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -173,12 +173,12 @@ pub unsafe fn alltoallw_init<F: Fortran>(sendbuf: *const c_void, sendcounts: *co
     unsafe {
         let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), if sendbuf == F::sentinels().in_place { 0 } else { members(F::comm_in(F::comm_fromint(*comm))) }, F::datatype_fromint);
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::alltoallw_init::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
             rdispls, own_recvtypes.place(), F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -195,10 +195,10 @@ pub unsafe fn barrier_init<F: Fortran>(comm: *const c_int, info: *const c_int, r
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::barrier_init::<F>(F::comm_fromint(*comm),
             F::info_fromint(*info), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -218,11 +218,11 @@ pub unsafe fn bcast_init<F: Fortran>(buffer: *mut c_void, count: *const c_int,
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::bcast_init::<F>(buffer_mut::<F>(buffer), *count,
             F::datatype_fromint(*datatype), *root, F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -243,11 +243,11 @@ pub unsafe fn exscan_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_vo
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::exscan_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
             F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -270,12 +270,12 @@ pub unsafe fn gather_init<F: Fortran>(sendbuf: *const c_void, sendcount: *const 
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::gather_init::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -298,12 +298,12 @@ pub unsafe fn gatherv_init<F: Fortran>(sendbuf: *const c_void, sendcount: *const
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::gatherv_init::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, displs,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -313,11 +313,11 @@ pub unsafe fn iallgather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c
     comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iallgather::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -327,11 +327,11 @@ pub unsafe fn iallgatherv<F: Fortran>(sendbuf: *const c_void, sendcount: *const 
     recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iallgatherv::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, displs,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -341,11 +341,11 @@ pub unsafe fn iallreduce<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_voi
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iallreduce::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
             F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -355,11 +355,11 @@ pub unsafe fn ialltoall<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_
     comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ialltoall::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -370,11 +370,11 @@ pub unsafe fn ialltoallv<F: Fortran>(sendbuf: *const c_void, sendcounts: *const 
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ialltoallv::<F>(buffer::<F>(sendbuf), sendcounts,
             sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -387,11 +387,11 @@ pub unsafe fn ialltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts: *const 
     unsafe {
         let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), if sendbuf == F::sentinels().in_place { 0 } else { members(F::comm_in(F::comm_fromint(*comm))) }, F::datatype_fromint);
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ialltoallw::<F>(buffer::<F>(sendbuf), sendcounts,
             sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
             own_recvtypes.place(), F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -399,10 +399,10 @@ pub unsafe fn ialltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts: *const 
 pub unsafe fn ibarrier<F: Fortran>(comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ibarrier::<F>(F::comm_fromint(*comm),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -411,10 +411,10 @@ pub unsafe fn ibcast<F: Fortran>(buffer: *mut c_void, count: *const c_int, datat
     root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ibcast::<F>(buffer_mut::<F>(buffer), *count,
             F::datatype_fromint(*datatype), *root, F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -424,11 +424,11 @@ pub unsafe fn iexscan<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, 
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iexscan::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
             F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -438,11 +438,11 @@ pub unsafe fn igather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_in
     root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::igather::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -453,11 +453,11 @@ pub unsafe fn igatherv<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_i
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::igatherv::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, displs,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -467,11 +467,11 @@ pub unsafe fn ineighbor_allgather<F: Fortran>(sendbuf: *const c_void, sendcount:
     comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_allgather::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -481,11 +481,11 @@ pub unsafe fn ineighbor_allgatherv<F: Fortran>(sendbuf: *const c_void, sendcount
     recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_allgatherv::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts,
             displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -495,11 +495,11 @@ pub unsafe fn ineighbor_alltoall<F: Fortran>(sendbuf: *const c_void, sendcount: 
     comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_alltoall::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -510,12 +510,12 @@ pub unsafe fn ineighbor_alltoallv<F: Fortran>(sendbuf: *const c_void, sendcounts
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_alltoallv::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -528,11 +528,11 @@ pub unsafe fn ineighbor_alltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts
     unsafe {
         let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), true), F::datatype_fromint);
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_alltoallw::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
             rdispls, own_recvtypes.place(), F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -542,11 +542,11 @@ pub unsafe fn ireduce<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, 
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ireduce::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
             *root, F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -556,11 +556,11 @@ pub unsafe fn ireduce_scatter<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut 
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ireduce_scatter::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), recvcounts, F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -570,11 +570,11 @@ pub unsafe fn ireduce_scatter_block<F: Fortran>(sendbuf: *const c_void, recvbuf:
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ireduce_scatter_block::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *recvcount, F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -584,11 +584,11 @@ pub unsafe fn iscan<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, co
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iscan::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
             F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -598,11 +598,11 @@ pub unsafe fn iscatter<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_i
     root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iscatter::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -613,11 +613,11 @@ pub unsafe fn iscatterv<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iscatterv::<F>(buffer::<F>(sendbuf), sendcounts,
             displs, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -639,12 +639,12 @@ pub unsafe fn neighbor_allgather_init<F: Fortran>(sendbuf: *const c_void, sendco
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::neighbor_allgather_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -667,12 +667,12 @@ pub unsafe fn neighbor_allgatherv_init<F: Fortran>(sendbuf: *const c_void, sendc
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::neighbor_allgatherv_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts,
             displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -694,12 +694,12 @@ pub unsafe fn neighbor_alltoall_init<F: Fortran>(sendbuf: *const c_void, sendcou
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoall_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -722,12 +722,12 @@ pub unsafe fn neighbor_alltoallv_init<F: Fortran>(sendbuf: *const c_void, sendco
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoallv_init::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
             F::info_fromint(*info), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -755,12 +755,12 @@ pub unsafe fn neighbor_alltoallw_init<F: Fortran>(sendbuf: *const c_void, sendco
     unsafe {
         let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), true), F::datatype_fromint);
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoallw_init::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
             rdispls, own_recvtypes.place(), F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -782,11 +782,11 @@ pub unsafe fn reduce_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_vo
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::reduce_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
             *root, F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -820,12 +820,12 @@ pub unsafe fn reduce_scatter_block_init<F: Fortran>(sendbuf: *const c_void, recv
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::reduce_scatter_block_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *recvcount, F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -835,12 +835,12 @@ pub unsafe fn reduce_scatter_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::reduce_scatter_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), recvcounts, F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -861,11 +861,11 @@ pub unsafe fn scan_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::scan_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
             F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -888,12 +888,12 @@ pub unsafe fn scatter_init<F: Fortran>(sendbuf: *const c_void, sendcount: *const
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::scatter_init::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -916,11 +916,11 @@ pub unsafe fn scatterv_init<F: Fortran>(sendbuf: *const c_void, sendcounts: *con
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::scatterv_init::<F>(buffer::<F>(sendbuf),
             sendcounts, displs, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             *recvcount, F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm),
             F::info_fromint(*info), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }

@@ -29,10 +29,10 @@ pub unsafe fn comm_create<F: Fortran>(comm: *const c_int, group: *const c_int, n
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Handle::new(newcomm, F::comm_fromint, F::comm_toint);
+        let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_create::<F>(F::comm_fromint(*comm),
             F::group_fromint(*group), own_newcomm.place());
-        own_newcomm.give(F::comm_toint);
+        own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -43,11 +43,11 @@ pub unsafe fn comm_create_from_group<F: Fortran>(group: *const c_int, stringtag:
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let own_stringtag = text_in(stringtag, stringtag_len);
-        let mut own_newcomm = Handle::new(newcomm, F::comm_fromint, F::comm_toint);
+        let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_create_from_group::<F>(F::group_fromint(*group),
             own_stringtag.as_ptr(), F::info_fromint(*info), F::errhandler_fromint(*errhandler),
             own_newcomm.place());
-        own_newcomm.give(F::comm_toint);
+        own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -56,10 +56,10 @@ pub unsafe fn comm_create_group<F: Fortran>(comm: *const c_int, group: *const c_
     tag: *const c_int, newcomm: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Handle::new(newcomm, F::comm_fromint, F::comm_toint);
+        let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_create_group::<F>(F::comm_fromint(*comm),
             F::group_fromint(*group), *tag, own_newcomm.place());
-        own_newcomm.give(F::comm_toint);
+        own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -67,10 +67,10 @@ pub unsafe fn comm_create_group<F: Fortran>(comm: *const c_int, group: *const c_
 pub unsafe fn comm_dup<F: Fortran>(comm: *const c_int, newcomm: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Handle::new(newcomm, F::comm_fromint, F::comm_toint);
+        let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_dup::<F>(F::comm_fromint(*comm),
             own_newcomm.place());
-        own_newcomm.give(F::comm_toint);
+        own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -79,10 +79,10 @@ pub unsafe fn comm_dup_with_info<F: Fortran>(comm: *const c_int, info: *const c_
     newcomm: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Handle::new(newcomm, F::comm_fromint, F::comm_toint);
+        let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_dup_with_info::<F>(F::comm_fromint(*comm),
             F::info_fromint(*info), own_newcomm.place());
-        own_newcomm.give(F::comm_toint);
+        own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -101,10 +101,10 @@ pub unsafe fn comm_get_info<F: Fortran>(comm: *const c_int, info_used: *mut c_in
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_info_used = Handle::new(info_used, F::info_fromint, F::info_toint);
+        let mut own_info_used = Handle::fresh(info_used, F::info_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_get_info::<F>(F::comm_fromint(*comm),
             own_info_used.place());
-        own_info_used.give(F::info_toint);
+        own_info_used.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
 
@@ -124,10 +124,10 @@ pub unsafe fn comm_get_name<F: Fortran>(comm: *const c_int, comm_name: *mut c_ch
 pub unsafe fn comm_group<F: Fortran>(comm: *const c_int, group: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_group = Handle::new(group, F::group_fromint, F::group_toint);
+        let mut own_group = Handle::fresh(group, F::group_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_group::<F>(F::comm_fromint(*comm),
             own_group.place());
-        own_group.give(F::group_toint);
+        own_group.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
 
@@ -136,12 +136,12 @@ pub unsafe fn comm_idup<F: Fortran>(comm: *const c_int, newcomm: *mut c_int, req
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Handle::new(newcomm, F::comm_fromint, F::comm_toint);
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_idup::<F>(F::comm_fromint(*comm),
             own_newcomm.place(), own_request.place());
-        own_newcomm.give(F::comm_toint);
-        own_request.give(F::request_toint);
+        own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -150,12 +150,12 @@ pub unsafe fn comm_idup_with_info<F: Fortran>(comm: *const c_int, info: *const c
     newcomm: *mut c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Handle::new(newcomm, F::comm_fromint, F::comm_toint);
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_idup_with_info::<F>(F::comm_fromint(*comm),
             F::info_fromint(*info), own_newcomm.place(), own_request.place());
-        own_newcomm.give(F::comm_toint);
-        own_request.give(F::request_toint);
+        own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -172,10 +172,10 @@ pub unsafe fn comm_remote_group<F: Fortran>(comm: *const c_int, group: *mut c_in
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_group = Handle::new(group, F::group_fromint, F::group_toint);
+        let mut own_group = Handle::fresh(group, F::group_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_remote_group::<F>(F::comm_fromint(*comm),
             own_group.place());
-        own_group.give(F::group_toint);
+        own_group.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
 
@@ -223,10 +223,10 @@ pub unsafe fn comm_split<F: Fortran>(comm: *const c_int, color: *const c_int, ke
     newcomm: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Handle::new(newcomm, F::comm_fromint, F::comm_toint);
+        let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_split::<F>(F::comm_fromint(*comm), *color,
             *key, own_newcomm.place());
-        own_newcomm.give(F::comm_toint);
+        own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -235,10 +235,10 @@ pub unsafe fn comm_split_type<F: Fortran>(comm: *const c_int, split_type: *const
     key: *const c_int, info: *const c_int, newcomm: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Handle::new(newcomm, F::comm_fromint, F::comm_toint);
+        let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_split_type::<F>(F::comm_fromint(*comm),
             *split_type, *key, F::info_fromint(*info), own_newcomm.place());
-        own_newcomm.give(F::comm_toint);
+        own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -257,11 +257,11 @@ pub unsafe fn intercomm_create<F: Fortran>(local_comm: *const c_int, local_leade
     newintercomm: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newintercomm = Handle::new(newintercomm, F::comm_fromint, F::comm_toint);
+        let mut own_newintercomm = Handle::fresh(newintercomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::intercomm_create::<F>(F::comm_fromint(*local_comm),
             *local_leader, F::comm_fromint(*peer_comm), *remote_leader, *tag,
             own_newintercomm.place());
-        own_newintercomm.give(F::comm_toint);
+        own_newintercomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -273,11 +273,11 @@ pub unsafe fn intercomm_create_from_groups<F: Fortran>(local_group: *const c_int
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let own_stringtag = text_in(stringtag, stringtag_len);
-        let mut own_newintercomm = Handle::new(newintercomm, F::comm_fromint, F::comm_toint);
+        let mut own_newintercomm = Handle::fresh(newintercomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::intercomm_create_from_groups::<F>(F::group_fromint(*local_group),
             *local_leader, F::group_fromint(*remote_group), *remote_leader, own_stringtag.as_ptr(),
             F::info_fromint(*info), F::errhandler_fromint(*errhandler), own_newintercomm.place());
-        own_newintercomm.give(F::comm_toint);
+        own_newintercomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -286,9 +286,9 @@ pub unsafe fn intercomm_merge<F: Fortran>(intercomm: *const c_int, high: *const 
     newintracomm: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newintracomm = Handle::new(newintracomm, F::comm_fromint, F::comm_toint);
+        let mut own_newintracomm = Handle::fresh(newintracomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::intercomm_merge::<F>(F::comm_fromint(*intercomm),
             c_int::from(*high != 0), own_newintracomm.place());
-        own_newintracomm.give(F::comm_toint);
+        own_newintracomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }

@@ -85,10 +85,10 @@ pub unsafe fn type_contiguous<F: Fortran>(count: *const c_int, oldtype: *const c
     newtype: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_contiguous::<F>(*count,
             F::datatype_fromint(*oldtype), own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -99,11 +99,11 @@ pub unsafe fn type_create_darray<F: Fortran>(size: *const c_int, rank: *const c_
     oldtype: *const c_int, newtype: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_darray::<F>(*size, *rank, *ndims,
             array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, *order,
             F::datatype_fromint(*oldtype), own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -112,10 +112,10 @@ pub unsafe fn type_create_f90_complex<F: Fortran>(p: *const c_int, r: *const c_i
     newtype: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_f90_complex::<F>(*p, *r,
             own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -124,10 +124,10 @@ pub unsafe fn type_create_f90_integer<F: Fortran>(r: *const c_int, newtype: *mut
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_f90_integer::<F>(*r,
             own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -136,10 +136,10 @@ pub unsafe fn type_create_f90_real<F: Fortran>(p: *const c_int, r: *const c_int,
     newtype: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_f90_real::<F>(*p, *r,
             own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -149,11 +149,11 @@ pub unsafe fn type_create_hindexed<F: Fortran>(count: *const c_int,
     oldtype: *const c_int, newtype: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_hindexed::<F>(*count,
             array_of_blocklengths, array_of_displacements, F::datatype_fromint(*oldtype),
             own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -163,11 +163,11 @@ pub unsafe fn type_create_hindexed_block<F: Fortran>(count: *const c_int, blockl
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_hindexed_block::<F>(*count,
             *blocklength, array_of_displacements, F::datatype_fromint(*oldtype),
             own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -176,10 +176,10 @@ pub unsafe fn type_create_hvector<F: Fortran>(count: *const c_int, blocklength: 
     stride: *const MPI_Aint, oldtype: *const c_int, newtype: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_hvector::<F>(*count, *blocklength,
             stride.read_unaligned(), F::datatype_fromint(*oldtype), own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -189,11 +189,11 @@ pub unsafe fn type_create_indexed_block<F: Fortran>(count: *const c_int, blockle
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_indexed_block::<F>(*count,
             *blocklength, array_of_displacements, F::datatype_fromint(*oldtype),
             own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -202,10 +202,10 @@ pub unsafe fn type_create_resized<F: Fortran>(oldtype: *const c_int, lb: *const 
     extent: *const MPI_Aint, newtype: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_resized::<F>(F::datatype_fromint(*oldtype),
             lb.read_unaligned(), extent.read_unaligned(), own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -216,11 +216,11 @@ pub unsafe fn type_create_struct<F: Fortran>(count: *const c_int,
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_array_of_types = Handles::new(array_of_types.cast_mut(), length(*count), F::datatype_fromint);
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_struct::<F>(*count,
             array_of_blocklengths, array_of_displacements, own_array_of_types.place(),
             own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -230,11 +230,11 @@ pub unsafe fn type_create_subarray<F: Fortran>(ndims: *const c_int, array_of_siz
     oldtype: *const c_int, newtype: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_subarray::<F>(*ndims,
             array_of_sizes, array_of_subsizes, array_of_starts, *order,
             F::datatype_fromint(*oldtype), own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -242,10 +242,10 @@ pub unsafe fn type_create_subarray<F: Fortran>(ndims: *const c_int, array_of_siz
 pub unsafe fn type_dup<F: Fortran>(oldtype: *const c_int, newtype: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_dup::<F>(F::datatype_fromint(*oldtype),
             own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -265,11 +265,11 @@ pub unsafe fn type_get_contents<F: Fortran>(datatype: *const c_int, max_integers
     array_of_addresses: *mut MPI_Aint, array_of_datatypes: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_datatypes = Handles::new(array_of_datatypes, length(*max_datatypes), F::datatype_fromint);
+        let mut own_array_of_datatypes = Handles::fresh(array_of_datatypes, length(*max_datatypes), F::datatype_fromint);
         *ierror = hpvm_foreign::by_hand::type_get_contents::<F>(F::datatype_fromint(*datatype),
             *max_integers, *max_addresses, *max_datatypes, array_of_integers, array_of_addresses,
             own_array_of_datatypes.place());
-        own_array_of_datatypes.give(F::datatype_toint);
+        own_array_of_datatypes.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -341,10 +341,10 @@ pub unsafe fn type_get_value_index<F: Fortran>(value_type: *const c_int, index_t
     pair_type: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_pair_type = Handle::new(pair_type, F::datatype_fromint, F::datatype_toint);
+        let mut own_pair_type = Handle::fresh(pair_type, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_get_value_index::<F>(F::datatype_fromint(*value_type),
             F::datatype_fromint(*index_type), own_pair_type.place());
-        own_pair_type.give(F::datatype_toint);
+        own_pair_type.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -354,11 +354,11 @@ pub unsafe fn type_indexed<F: Fortran>(count: *const c_int, array_of_blocklength
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_indexed::<F>(*count,
             array_of_blocklengths, array_of_displacements, F::datatype_fromint(*oldtype),
             own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -367,10 +367,10 @@ pub unsafe fn type_match_size<F: Fortran>(typeclass: *const c_int, size: *const 
     datatype: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_datatype = Handle::new(datatype, F::datatype_fromint, F::datatype_toint);
+        let mut own_datatype = Handle::fresh(datatype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_match_size::<F>(*typeclass, *size,
             own_datatype.place());
-        own_datatype.give(F::datatype_toint);
+        own_datatype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 
@@ -409,10 +409,10 @@ pub unsafe fn type_vector<F: Fortran>(count: *const c_int, blocklength: *const c
     stride: *const c_int, oldtype: *const c_int, newtype: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Handle::new(newtype, F::datatype_fromint, F::datatype_toint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_vector::<F>(*count, *blocklength, *stride,
             F::datatype_fromint(*oldtype), own_newtype.place());
-        own_newtype.give(F::datatype_toint);
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
 

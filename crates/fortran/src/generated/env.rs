@@ -60,9 +60,9 @@ pub unsafe fn free_mem<F: Fortran>(base: *mut c_void, ierror: *mut c_int) {
 pub unsafe fn get_hw_resource_info<F: Fortran>(hw_info: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_hw_info = Handle::new(hw_info, F::info_fromint, F::info_toint);
+        let mut own_hw_info = Handle::fresh(hw_info, F::info_fromint);
         *ierror = hpvm_foreign::generated::env::get_hw_resource_info::<F>(own_hw_info.place());
-        own_hw_info.give(F::info_toint);
+        own_hw_info.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
 

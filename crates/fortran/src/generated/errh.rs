@@ -57,10 +57,10 @@ pub unsafe fn comm_get_errhandler<F: Fortran>(comm: *const c_int, errhandler: *m
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_errhandler = Handle::new(errhandler, F::errhandler_fromint, F::errhandler_toint);
+        let mut own_errhandler = Handle::fresh(errhandler, F::errhandler_fromint);
         *ierror = hpvm_foreign::generated::errh::comm_get_errhandler::<F>(F::comm_fromint(*comm),
             own_errhandler.place());
-        own_errhandler.give(F::errhandler_toint);
+        own_errhandler.give_if(*ierror == MPI_SUCCESS, F::errhandler_toint);
     }
 }
 
@@ -120,10 +120,10 @@ pub unsafe fn file_get_errhandler<F: Fortran>(file: *const c_int, errhandler: *m
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_errhandler = Handle::new(errhandler, F::errhandler_fromint, F::errhandler_toint);
+        let mut own_errhandler = Handle::fresh(errhandler, F::errhandler_fromint);
         *ierror = hpvm_foreign::generated::errh::file_get_errhandler::<F>(F::file_fromint(*file),
             own_errhandler.place());
-        own_errhandler.give(F::errhandler_toint);
+        own_errhandler.give_if(*ierror == MPI_SUCCESS, F::errhandler_toint);
     }
 }
 
@@ -176,10 +176,10 @@ pub unsafe fn session_get_errhandler<F: Fortran>(session: *const c_int, errhandl
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_errhandler = Handle::new(errhandler, F::errhandler_fromint, F::errhandler_toint);
+        let mut own_errhandler = Handle::fresh(errhandler, F::errhandler_fromint);
         *ierror = hpvm_foreign::generated::errh::session_get_errhandler::<F>(F::session_fromint(*session),
             own_errhandler.place());
-        own_errhandler.give(F::errhandler_toint);
+        own_errhandler.give_if(*ierror == MPI_SUCCESS, F::errhandler_toint);
     }
 }
 
@@ -208,10 +208,10 @@ pub unsafe fn win_get_errhandler<F: Fortran>(win: *const c_int, errhandler: *mut
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_errhandler = Handle::new(errhandler, F::errhandler_fromint, F::errhandler_toint);
+        let mut own_errhandler = Handle::fresh(errhandler, F::errhandler_fromint);
         *ierror = hpvm_foreign::generated::errh::win_get_errhandler::<F>(F::win_fromint(*win),
             own_errhandler.place());
-        own_errhandler.give(F::errhandler_toint);
+        own_errhandler.give_if(*ierror == MPI_SUCCESS, F::errhandler_toint);
     }
 }
 

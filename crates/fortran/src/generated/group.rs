@@ -29,10 +29,10 @@ pub unsafe fn group_difference<F: Fortran>(group1: *const c_int, group2: *const 
     newgroup: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Handle::new(newgroup, F::group_fromint, F::group_toint);
+        let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_difference::<F>(F::group_fromint(*group1),
             F::group_fromint(*group2), own_newgroup.place());
-        own_newgroup.give(F::group_toint);
+        own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
 
@@ -41,10 +41,10 @@ pub unsafe fn group_excl<F: Fortran>(group: *const c_int, n: *const c_int, ranks
     newgroup: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Handle::new(newgroup, F::group_fromint, F::group_toint);
+        let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_excl::<F>(F::group_fromint(*group), *n,
             ranks, own_newgroup.place());
-        own_newgroup.give(F::group_toint);
+        own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
 
@@ -64,10 +64,10 @@ pub unsafe fn group_from_session_pset<F: Fortran>(session: *const c_int, pset_na
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let own_pset_name = text_in(pset_name, pset_name_len);
-        let mut own_newgroup = Handle::new(newgroup, F::group_fromint, F::group_toint);
+        let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_from_session_pset::<F>(F::session_fromint(*session),
             own_pset_name.as_ptr(), own_newgroup.place());
-        own_newgroup.give(F::group_toint);
+        own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
 
@@ -76,10 +76,10 @@ pub unsafe fn group_incl<F: Fortran>(group: *const c_int, n: *const c_int, ranks
     newgroup: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Handle::new(newgroup, F::group_fromint, F::group_toint);
+        let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_incl::<F>(F::group_fromint(*group), *n,
             ranks, own_newgroup.place());
-        own_newgroup.give(F::group_toint);
+        own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
 
@@ -88,10 +88,10 @@ pub unsafe fn group_intersection<F: Fortran>(group1: *const c_int, group2: *cons
     newgroup: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Handle::new(newgroup, F::group_fromint, F::group_toint);
+        let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_intersection::<F>(F::group_fromint(*group1),
             F::group_fromint(*group2), own_newgroup.place());
-        own_newgroup.give(F::group_toint);
+        own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
 
@@ -100,10 +100,10 @@ pub unsafe fn group_range_excl<F: Fortran>(group: *const c_int, n: *const c_int,
     ranges: *mut [c_int; 3], newgroup: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Handle::new(newgroup, F::group_fromint, F::group_toint);
+        let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_range_excl::<F>(F::group_fromint(*group),
             *n, ranges, own_newgroup.place());
-        own_newgroup.give(F::group_toint);
+        own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
 
@@ -112,10 +112,10 @@ pub unsafe fn group_range_incl<F: Fortran>(group: *const c_int, n: *const c_int,
     ranges: *mut [c_int; 3], newgroup: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Handle::new(newgroup, F::group_fromint, F::group_toint);
+        let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_range_incl::<F>(F::group_fromint(*group),
             *n, ranges, own_newgroup.place());
-        own_newgroup.give(F::group_toint);
+        own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
 
@@ -150,9 +150,9 @@ pub unsafe fn group_union<F: Fortran>(group1: *const c_int, group2: *const c_int
     newgroup: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Handle::new(newgroup, F::group_fromint, F::group_toint);
+        let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_union::<F>(F::group_fromint(*group1),
             F::group_fromint(*group2), own_newgroup.place());
-        own_newgroup.give(F::group_toint);
+        own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }

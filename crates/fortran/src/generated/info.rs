@@ -18,9 +18,9 @@ use crate::{Fortran, buffer, buffer_mut, index_out, weights_in};
 pub unsafe fn info_create<F: Fortran>(info: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_info = Handle::new(info, F::info_fromint, F::info_toint);
+        let mut own_info = Handle::fresh(info, F::info_fromint);
         *ierror = hpvm_foreign::generated::info::info_create::<F>(own_info.place());
-        own_info.give(F::info_toint);
+        own_info.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
 
@@ -39,10 +39,10 @@ pub unsafe fn info_delete<F: Fortran>(info: *const c_int, key: *const c_char, ie
 pub unsafe fn info_dup<F: Fortran>(info: *const c_int, newinfo: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newinfo = Handle::new(newinfo, F::info_fromint, F::info_toint);
+        let mut own_newinfo = Handle::fresh(newinfo, F::info_fromint);
         *ierror = hpvm_foreign::generated::info::info_dup::<F>(F::info_fromint(*info),
             own_newinfo.place());
-        own_newinfo.give(F::info_toint);
+        own_newinfo.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
 

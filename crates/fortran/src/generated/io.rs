@@ -66,10 +66,10 @@ pub unsafe fn file_get_byte_offset<F: Fortran>(fh: *const c_int, offset: *const 
 pub unsafe fn file_get_group<F: Fortran>(fh: *const c_int, group: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_group = Handle::new(group, F::group_fromint, F::group_toint);
+        let mut own_group = Handle::fresh(group, F::group_fromint);
         *ierror = hpvm_foreign::generated::io::file_get_group::<F>(F::file_fromint(*fh),
             own_group.place());
-        own_group.give(F::group_toint);
+        own_group.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
 
@@ -78,10 +78,10 @@ pub unsafe fn file_get_info<F: Fortran>(fh: *const c_int, info_used: *mut c_int,
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_info_used = Handle::new(info_used, F::info_fromint, F::info_toint);
+        let mut own_info_used = Handle::fresh(info_used, F::info_fromint);
         *ierror = hpvm_foreign::generated::io::file_get_info::<F>(F::file_fromint(*fh),
             own_info_used.place());
-        own_info_used.give(F::info_toint);
+        own_info_used.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
 
@@ -128,13 +128,13 @@ pub unsafe fn file_get_view<F: Fortran>(fh: *const c_int, disp: *mut MPI_Offset,
     filetype: *mut c_int, datarep: *mut c_char, ierror: *mut c_int, datarep_len: usize) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_etype = Handle::new(etype, F::datatype_fromint, F::datatype_toint);
-        let mut own_filetype = Handle::new(filetype, F::datatype_fromint, F::datatype_toint);
+        let mut own_etype = Handle::fresh(etype, F::datatype_fromint);
+        let mut own_filetype = Handle::fresh(filetype, F::datatype_fromint);
         let mut own_datarep = TextOut::new(datarep, datarep_len, room(F::MPI_MAX_DATAREP_STRING));
         *ierror = hpvm_foreign::generated::io::file_get_view::<F>(F::file_fromint(*fh), disp,
             own_etype.place(), own_filetype.place(), own_datarep.place());
-        own_etype.give(F::datatype_toint);
-        own_filetype.give(F::datatype_toint);
+        own_etype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
+        own_filetype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
         if *ierror == MPI_SUCCESS { own_datarep.give(); }
     }
 }
@@ -144,10 +144,10 @@ pub unsafe fn file_iread<F: Fortran>(fh: *const c_int, buf: *mut c_void, count: 
     datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread::<F>(F::file_fromint(*fh),
             buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -156,10 +156,10 @@ pub unsafe fn file_iread_all<F: Fortran>(fh: *const c_int, buf: *mut c_void, cou
     datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_all::<F>(F::file_fromint(*fh),
             buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -169,11 +169,11 @@ pub unsafe fn file_iread_at<F: Fortran>(fh: *const c_int, offset: *const MPI_Off
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_at::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -183,11 +183,11 @@ pub unsafe fn file_iread_at_all<F: Fortran>(fh: *const c_int, offset: *const MPI
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_at_all::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -196,10 +196,10 @@ pub unsafe fn file_iread_shared<F: Fortran>(fh: *const c_int, buf: *mut c_void, 
     datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_shared::<F>(F::file_fromint(*fh),
             buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -208,10 +208,10 @@ pub unsafe fn file_iwrite<F: Fortran>(fh: *const c_int, buf: *const c_void, coun
     datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -220,10 +220,10 @@ pub unsafe fn file_iwrite_all<F: Fortran>(fh: *const c_int, buf: *const c_void, 
     datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_all::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -233,11 +233,11 @@ pub unsafe fn file_iwrite_at<F: Fortran>(fh: *const c_int, offset: *const MPI_Of
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_at::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), *count, F::datatype_fromint(*datatype),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -247,11 +247,11 @@ pub unsafe fn file_iwrite_at_all<F: Fortran>(fh: *const c_int, offset: *const MP
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_at_all::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), *count, F::datatype_fromint(*datatype),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -260,10 +260,10 @@ pub unsafe fn file_iwrite_shared<F: Fortran>(fh: *const c_int, buf: *const c_voi
     count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_shared::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -274,10 +274,10 @@ pub unsafe fn file_open<F: Fortran>(comm: *const c_int, filename: *const c_char,
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let own_filename = text_in(filename, filename_len);
-        let mut own_fh = Handle::new(fh, F::file_fromint, F::file_toint);
+        let mut own_fh = Handle::fresh(fh, F::file_fromint);
         *ierror = hpvm_foreign::generated::io::file_open::<F>(F::comm_fromint(*comm),
             own_filename.as_ptr(), *amode, F::info_fromint(*info), own_fh.place());
-        own_fh.give(F::file_toint);
+        own_fh.give_if(*ierror == MPI_SUCCESS, F::file_toint);
     }
 }
 

@@ -30,11 +30,11 @@ pub unsafe fn bsend_init<F: Fortran>(buf: *const c_void, count: *const c_int,
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::bsend_init::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -60,9 +60,9 @@ pub unsafe fn buffer_flush<F: Fortran>(ierror: *mut c_int) {
 pub unsafe fn buffer_iflush<F: Fortran>(request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::buffer_iflush::<F>(own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -98,10 +98,10 @@ pub unsafe fn comm_iflush_buffer<F: Fortran>(comm: *const c_int, request: *mut c
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::comm_iflush_buffer::<F>(F::comm_fromint(*comm),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -152,11 +152,11 @@ pub unsafe fn ibsend<F: Fortran>(buf: *const c_void, count: *const c_int, dataty
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::ibsend::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -165,11 +165,11 @@ pub unsafe fn improbe<F: Fortran>(source: *const c_int, tag: *const c_int, comm:
     flag: *mut c_int, message: *mut c_int, status: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_message = Handle::new(message, F::message_fromint, F::message_toint);
+        let mut own_message = Handle::fresh(message, F::message_fromint);
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::improbe::<F>(*source, *tag,
             F::comm_fromint(*comm), flag, own_message.place(), own_status.place());
-        own_message.give(F::message_toint);
+        own_message.give_if(*ierror == MPI_SUCCESS, F::message_toint);
         own_status.give();
     }
 }
@@ -180,11 +180,11 @@ pub unsafe fn imrecv<F: Fortran>(buf: *mut c_void, count: *const c_int, datatype
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_message = Handle::new(message, F::message_fromint, F::message_toint);
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::imrecv::<F>(buffer_mut::<F>(buf), *count,
             F::datatype_fromint(*datatype), own_message.place(), own_request.place());
         own_message.give(F::message_toint);
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -206,11 +206,11 @@ pub unsafe fn irecv<F: Fortran>(buf: *mut c_void, count: *const c_int, datatype:
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::irecv::<F>(buffer_mut::<F>(buf), *count,
             F::datatype_fromint(*datatype), *source, *tag, F::comm_fromint(*comm),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -220,11 +220,11 @@ pub unsafe fn irsend<F: Fortran>(buf: *const c_void, count: *const c_int, dataty
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::irsend::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -234,11 +234,11 @@ pub unsafe fn isend<F: Fortran>(buf: *const c_void, count: *const c_int, datatyp
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::isend::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -249,12 +249,12 @@ pub unsafe fn isendrecv<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_
     comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::isendrecv::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), *dest, *sendtag, buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *source, *recvtag, F::comm_fromint(*comm),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -264,11 +264,11 @@ pub unsafe fn isendrecv_replace<F: Fortran>(buf: *mut c_void, count: *const c_in
     recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::isendrecv_replace::<F>(buffer_mut::<F>(buf),
             *count, F::datatype_fromint(*datatype), *dest, *sendtag, *source, *recvtag,
             F::comm_fromint(*comm), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -278,11 +278,11 @@ pub unsafe fn issend<F: Fortran>(buf: *const c_void, count: *const c_int, dataty
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::issend::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -291,11 +291,11 @@ pub unsafe fn mprobe<F: Fortran>(source: *const c_int, tag: *const c_int, comm: 
     message: *mut c_int, status: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_message = Handle::new(message, F::message_fromint, F::message_toint);
+        let mut own_message = Handle::fresh(message, F::message_fromint);
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::mprobe::<F>(*source, *tag, F::comm_fromint(*comm),
             own_message.place(), own_status.place());
-        own_message.give(F::message_toint);
+        own_message.give_if(*ierror == MPI_SUCCESS, F::message_toint);
         own_status.give();
     }
 }
@@ -360,11 +360,11 @@ pub unsafe fn precv_init<F: Fortran>(buf: *mut c_void, partitions: *const c_int,
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::precv_init::<F>(buffer_mut::<F>(buf), *partitions,
             count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
             F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -386,11 +386,11 @@ pub unsafe fn psend_init<F: Fortran>(buf: *const c_void, partitions: *const c_in
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::psend_init::<F>(buffer::<F>(buf), *partitions,
             count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
             F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -414,11 +414,11 @@ pub unsafe fn recv_init<F: Fortran>(buf: *mut c_void, count: *const c_int, datat
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::recv_init::<F>(buffer_mut::<F>(buf), *count,
             F::datatype_fromint(*datatype), *source, *tag, F::comm_fromint(*comm),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -505,11 +505,11 @@ pub unsafe fn rsend_init<F: Fortran>(buf: *const c_void, count: *const c_int,
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::rsend_init::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -529,11 +529,11 @@ pub unsafe fn send_init<F: Fortran>(buf: *const c_void, count: *const c_int, dat
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::send_init::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -590,10 +590,10 @@ pub unsafe fn session_iflush_buffer<F: Fortran>(session: *const c_int, request: 
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::session_iflush_buffer::<F>(F::session_fromint(*session),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -613,11 +613,11 @@ pub unsafe fn ssend_init<F: Fortran>(buf: *const c_void, count: *const c_int,
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::ssend_init::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 

@@ -102,12 +102,12 @@ pub unsafe fn raccumulate<F: Fortran>(origin_addr: *const c_void, origin_count: 
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::rma::raccumulate::<F>(buffer::<F>(origin_addr),
             *origin_count, F::datatype_fromint(*origin_datatype), *target_rank,
             target_disp.read_unaligned(), *target_count, F::datatype_fromint(*target_datatype),
             F::op_fromint(*op), F::win_fromint(*win), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -118,12 +118,12 @@ pub unsafe fn rget<F: Fortran>(origin_addr: *mut c_void, origin_count: *const c_
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::rma::rget::<F>(buffer_mut::<F>(origin_addr),
             *origin_count, F::datatype_fromint(*origin_datatype), *target_rank,
             target_disp.read_unaligned(), *target_count, F::datatype_fromint(*target_datatype),
             F::win_fromint(*win), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -135,13 +135,13 @@ pub unsafe fn rget_accumulate<F: Fortran>(origin_addr: *const c_void, origin_cou
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::rma::rget_accumulate::<F>(buffer::<F>(origin_addr),
             *origin_count, F::datatype_fromint(*origin_datatype), buffer_mut::<F>(result_addr),
             *result_count, F::datatype_fromint(*result_datatype), *target_rank,
             target_disp.read_unaligned(), *target_count, F::datatype_fromint(*target_datatype),
             F::op_fromint(*op), F::win_fromint(*win), own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -152,12 +152,12 @@ pub unsafe fn rput<F: Fortran>(origin_addr: *const c_void, origin_count: *const 
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::rma::rput::<F>(buffer::<F>(origin_addr), *origin_count,
             F::datatype_fromint(*origin_datatype), *target_rank, target_disp.read_unaligned(),
             *target_count, F::datatype_fromint(*target_datatype), F::win_fromint(*win),
             own_request.place());
-        own_request.give(F::request_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
 
@@ -167,10 +167,10 @@ pub unsafe fn win_allocate<F: Fortran>(size: *const MPI_Aint, disp_unit: *const 
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_win = Handle::new(win, F::win_fromint, F::win_toint);
+        let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_allocate::<F>(size.read_unaligned(), *disp_unit,
             F::info_fromint(*info), F::comm_fromint(*comm), baseptr, own_win.place());
-        own_win.give(F::win_toint);
+        own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
 
@@ -180,10 +180,10 @@ pub unsafe fn win_allocate_shared<F: Fortran>(size: *const MPI_Aint, disp_unit: 
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_win = Handle::new(win, F::win_fromint, F::win_toint);
+        let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_allocate_shared::<F>(size.read_unaligned(),
             *disp_unit, F::info_fromint(*info), F::comm_fromint(*comm), baseptr, own_win.place());
-        own_win.give(F::win_toint);
+        own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
 
@@ -211,11 +211,11 @@ pub unsafe fn win_create<F: Fortran>(base: *mut c_void, size: *const MPI_Aint,
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_win = Handle::new(win, F::win_fromint, F::win_toint);
+        let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_create::<F>(buffer_mut::<F>(base),
             size.read_unaligned(), *disp_unit, F::info_fromint(*info), F::comm_fromint(*comm),
             own_win.place());
-        own_win.give(F::win_toint);
+        own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
 
@@ -224,10 +224,10 @@ pub unsafe fn win_create_dynamic<F: Fortran>(info: *const c_int, comm: *const c_
     win: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_win = Handle::new(win, F::win_fromint, F::win_toint);
+        let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_create_dynamic::<F>(F::info_fromint(*info),
             F::comm_fromint(*comm), own_win.place());
-        own_win.give(F::win_toint);
+        own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
 
@@ -295,10 +295,10 @@ pub unsafe fn win_free<F: Fortran>(win: *mut c_int, ierror: *mut c_int) {
 pub unsafe fn win_get_group<F: Fortran>(win: *const c_int, group: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_group = Handle::new(group, F::group_fromint, F::group_toint);
+        let mut own_group = Handle::fresh(group, F::group_fromint);
         *ierror = hpvm_foreign::generated::rma::win_get_group::<F>(F::win_fromint(*win),
             own_group.place());
-        own_group.give(F::group_toint);
+        own_group.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
 
@@ -307,10 +307,10 @@ pub unsafe fn win_get_info<F: Fortran>(win: *const c_int, info_used: *mut c_int,
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_info_used = Handle::new(info_used, F::info_fromint, F::info_toint);
+        let mut own_info_used = Handle::fresh(info_used, F::info_fromint);
         *ierror = hpvm_foreign::generated::rma::win_get_info::<F>(F::win_fromint(*win),
             own_info_used.place());
-        own_info_used.give(F::info_toint);
+        own_info_used.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
 

@@ -31,10 +31,10 @@ pub unsafe fn comm_accept<F: Fortran>(port_name: *const c_char, info: *const c_i
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let own_port_name = text_in(port_name, port_name_len);
-        let mut own_newcomm = Handle::new(newcomm, F::comm_fromint, F::comm_toint);
+        let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::spawn::comm_accept::<F>(own_port_name.as_ptr(),
             F::info_fromint(*info), *root, F::comm_fromint(*comm), own_newcomm.place());
-        own_newcomm.give(F::comm_toint);
+        own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -45,10 +45,10 @@ pub unsafe fn comm_connect<F: Fortran>(port_name: *const c_char, info: *const c_
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let own_port_name = text_in(port_name, port_name_len);
-        let mut own_newcomm = Handle::new(newcomm, F::comm_fromint, F::comm_toint);
+        let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::spawn::comm_connect::<F>(own_port_name.as_ptr(),
             F::info_fromint(*info), *root, F::comm_fromint(*comm), own_newcomm.place());
-        own_newcomm.give(F::comm_toint);
+        own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -66,9 +66,9 @@ pub unsafe fn comm_disconnect<F: Fortran>(comm: *mut c_int, ierror: *mut c_int) 
 pub unsafe fn comm_get_parent<F: Fortran>(parent: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_parent = Handle::new(parent, F::comm_fromint, F::comm_toint);
+        let mut own_parent = Handle::fresh(parent, F::comm_fromint);
         *ierror = hpvm_foreign::generated::spawn::comm_get_parent::<F>(own_parent.place());
-        own_parent.give(F::comm_toint);
+        own_parent.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -76,9 +76,9 @@ pub unsafe fn comm_get_parent<F: Fortran>(parent: *mut c_int, ierror: *mut c_int
 pub unsafe fn comm_join<F: Fortran>(fd: *const c_int, intercomm: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_intercomm = Handle::new(intercomm, F::comm_fromint, F::comm_toint);
+        let mut own_intercomm = Handle::fresh(intercomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::spawn::comm_join::<F>(*fd, own_intercomm.place());
-        own_intercomm.give(F::comm_toint);
+        own_intercomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 

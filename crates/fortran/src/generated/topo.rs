@@ -30,10 +30,10 @@ pub unsafe fn cart_create<F: Fortran>(comm_old: *const c_int, ndims: *const c_in
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_comm_cart = Handle::new(comm_cart, F::comm_fromint, F::comm_toint);
+        let mut own_comm_cart = Handle::fresh(comm_cart, F::comm_fromint);
         *ierror = hpvm_foreign::generated::topo::cart_create::<F>(F::comm_fromint(*comm_old),
             *ndims, dims, periods, c_int::from(*reorder != 0), own_comm_cart.place());
-        own_comm_cart.give(F::comm_toint);
+        own_comm_cart.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -82,10 +82,10 @@ pub unsafe fn cart_sub<F: Fortran>(comm: *const c_int, remain_dims: *const c_int
     newcomm: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Handle::new(newcomm, F::comm_fromint, F::comm_toint);
+        let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::topo::cart_sub::<F>(F::comm_fromint(*comm), remain_dims,
             own_newcomm.place());
-        own_newcomm.give(F::comm_toint);
+        own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -112,11 +112,11 @@ pub unsafe fn dist_graph_create<F: Fortran>(comm_old: *const c_int, n: *const c_
     info: *const c_int, reorder: *const c_int, comm_dist_graph: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_comm_dist_graph = Handle::new(comm_dist_graph, F::comm_fromint, F::comm_toint);
+        let mut own_comm_dist_graph = Handle::fresh(comm_dist_graph, F::comm_fromint);
         *ierror = hpvm_foreign::generated::topo::dist_graph_create::<F>(F::comm_fromint(*comm_old),
             *n, sources, degrees, destinations, weights_in::<F>(weights), F::info_fromint(*info),
             c_int::from(*reorder != 0), own_comm_dist_graph.place());
-        own_comm_dist_graph.give(F::comm_toint);
+        own_comm_dist_graph.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -127,12 +127,12 @@ pub unsafe fn dist_graph_create_adjacent<F: Fortran>(comm_old: *const c_int, ind
     reorder: *const c_int, comm_dist_graph: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_comm_dist_graph = Handle::new(comm_dist_graph, F::comm_fromint, F::comm_toint);
+        let mut own_comm_dist_graph = Handle::fresh(comm_dist_graph, F::comm_fromint);
         *ierror = hpvm_foreign::generated::topo::dist_graph_create_adjacent::<F>(F::comm_fromint(*comm_old),
             *indegree, sources, weights_in::<F>(sourceweights), *outdegree, destinations,
             weights_in::<F>(destweights), F::info_fromint(*info), c_int::from(*reorder != 0),
             own_comm_dist_graph.place());
-        own_comm_dist_graph.give(F::comm_toint);
+        own_comm_dist_graph.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 
@@ -164,10 +164,10 @@ pub unsafe fn graph_create<F: Fortran>(comm_old: *const c_int, nnodes: *const c_
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_comm_graph = Handle::new(comm_graph, F::comm_fromint, F::comm_toint);
+        let mut own_comm_graph = Handle::fresh(comm_graph, F::comm_fromint);
         *ierror = hpvm_foreign::generated::topo::graph_create::<F>(F::comm_fromint(*comm_old),
             *nnodes, indx, edges, c_int::from(*reorder != 0), own_comm_graph.place());
-        own_comm_graph.give(F::comm_toint);
+        own_comm_graph.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
 

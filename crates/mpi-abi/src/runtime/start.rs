@@ -28,8 +28,7 @@ pub fn start() -> Result<()> {
 }
 
 fn bootstrap() -> Result<()> {
-    let env = |name| std::env::var(name).ok();
-    let settings = Settings { fd: env("PMI_FD"), rank: env("PMI_RANK"), size: env("PMI_SIZE") };
+    let settings = Settings::of(|name| std::env::var(name).ok());
     let mut job = Job::join(&settings).map_err(manager)?;
     let ranks = job.neighbours().len();
     let chosen = tables::find(job.rank == 0, ranks != job.size as usize)?;

@@ -24,7 +24,7 @@ const TAKEN: usize = 8;
 const MS: u64 = 1_000_000;
 /// Time between two looks for connections that stand still.
 const WATCH: u64 = 250 * MS;
-/// Time between two looks at timers, and at the listening socket while a connection is awaited.
+/// Time between two looks at timers, and at the listening socket while a caller is expected.
 const TICK: u64 = MS / 50;
 /// Time between two looks at the listening socket otherwise.
 const CALLERS: u64 = 100 * MS;
@@ -201,7 +201,8 @@ impl Streams {
 
     fn timers(&mut self, now: u64) -> bool {
         self.next_tick = now + TICK;
-        let taken = self.accept(now);
+        let due = now >= self.next_callers || self.machine.expects_caller();
+        let taken = due && self.accept(now);
         self.machine.tick(now);
         let connected = self.finish_connects(now);
         if now >= self.next_watch {

@@ -1,0 +1,139 @@
+//! The connection to the process manager, whichever version of PMI it speaks.
+
+use std::os::fd::{FromRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+
+use crate::pmi1::PmiError;
+use crate::{pmi1, pmi2};
+
+/// A connection to the process manager. Calls block for its answer. Clones share the connection.
+#[derive(Clone, Debug)]
+pub enum Client {
+    One(pmi1::Client),
+    Two(pmi2::Client),
+}
+
+impl Client {
+    /// Takes over the descriptor that the manager left us, and greets it. `job` is the manager's
+    /// name of the job, if it speaks PMI-2.
+    pub(crate) fn connect(fd: RawFd, rank: u32, job: Option<&str>) -> Result<Client, PmiError> {
+        // SAFETY: fcntl on an integer; a wrong number gives an error, checked here.
+        if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
+            return Err(PmiError::Settings(format!(
+                "PMI_FD={fd}: {}; expected an open socket",
+                std::io::Error::last_os_error()
+            )));
+        }
+        // SAFETY: the manager opened this descriptor for us alone, and nobody else in this process
+        // uses the number (checked open just above).
+        let mut stream = unsafe { UnixStream::from_raw_fd(fd) };
+        if let Some(job) = job {
+            match pmi2::Client::greet(stream, job, rank)? {
+                Ok(client) => return Ok(Client::Two(client)),
+                Err(other) => stream = other,
+            }
+        }
+        let mut client = pmi1::Client::new(stream);
+        client.init()?;
+        Ok(Client::One(client))
+    }
+
+    /// The descriptor, to watch for the manager's end.
+    pub fn fd(&self) -> RawFd {
+        match self {
+            Client::One(client) => client.fd(),
+            Client::Two(client) => client.fd(),
+        }
+    }
+
+    pub(crate) fn appnum(&mut self) -> Result<u32, PmiError> {
+        match self {
+            Client::One(client) => client.appnum(),
+            Client::Two(client) => Ok(client.appnum()),
+        }
+    }
+
+    pub(crate) fn universe_size(&mut self) -> Result<Option<u32>, PmiError> {
+        match self {
+            Client::One(client) => client.universe_size(),
+            Client::Two(client) => {
+                Ok(client.attribute("universeSize")?.and_then(|size| size.parse().ok()))
+            }
+        }
+    }
+
+    /// Which ranks share a host, in PMI's notation, if the manager tells.
+    pub(crate) fn mapping(&mut self) -> Result<Option<String>, PmiError> {
+        const KEY: &str = "PMI_process_mapping";
+        match self {
+            Client::One(client) => client.get(KEY),
+            Client::Two(client) => client.attribute(KEY),
+        }
+    }
+
+    /// Publishes a value under `key`; others see it after a [`Client::barrier`]. Neither may hold
+    /// a space, a semicolon or a line end.
+    pub fn put(&mut self, key: &str, value: &str) -> Result<(), PmiError> {
+        match self {
+            Client::One(client) => client.put(key, value),
+            Client::Two(client) => client.put(key, value),
+        }
+    }
+
+    /// The value published under `key`, if any.
+    pub fn get(&mut self, key: &str) -> Result<Option<String>, PmiError> {
+        match self {
+            Client::One(client) => client.get(key),
+            Client::Two(client) => client.get(key),
+        }
+    }
+
+    /// Waits for all ranks of the job.
+    pub fn barrier(&mut self) -> Result<(), PmiError> {
+        match self {
+            Client::One(client) => client.barrier(),
+            Client::Two(client) => client.barrier(),
+        }
+    }
+
+    /// Enters a barrier without waiting. Nothing else may be asked until `end_barrier` has
+    /// returned.
+    pub fn begin_barrier(&mut self) -> Result<(), PmiError> {
+        match self {
+            Client::One(client) => client.begin_barrier(),
+            Client::Two(client) => client.begin_barrier(),
+        }
+    }
+
+    /// Whether the barrier that was entered may be left without waiting: its answer is there.
+    pub fn barrier_is_over(&self) -> bool {
+        match self {
+            Client::One(client) => client.barrier_is_over(),
+            Client::Two(client) => client.barrier_is_over(),
+        }
+    }
+
+    /// Leaves the barrier that was entered; waits for the others.
+    pub fn end_barrier(&mut self) -> Result<(), PmiError> {
+        match self {
+            Client::One(client) => client.end_barrier(),
+            Client::Two(client) => client.end_barrier(),
+        }
+    }
+
+    /// Tells the manager that this rank ends in order.
+    pub fn finalize(&mut self) -> Result<(), PmiError> {
+        match self {
+            Client::One(client) => client.finalize(),
+            Client::Two(client) => client.finalize(),
+        }
+    }
+
+    /// Asks the manager to end the job with `code`. It answers with a signal, if at all.
+    pub fn abort(&mut self, code: i32) -> Result<(), PmiError> {
+        match self {
+            Client::One(client) => client.abort(code),
+            Client::Two(client) => client.abort(code),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! A real Slurm on test hosts, made by `tests/hosts/slurm`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A cluster that is taken away when this is dropped.
+#[derive(Debug)]
+pub struct Cluster {
+    prefix: String,
+}
+
+impl Cluster {
+    /// Makes a cluster of `count` hosts with `cpus` processors each. Where the system does not
+    /// allow it or Slurm is not installed, says why on standard error and gives none: the test is
+    /// then skipped. Blocks until all nodes are idle.
+    pub fn up(count: u32, cpus: u32) -> Option<Cluster> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let check = Command::new(tool()).arg("check").output().expect("tests/hosts/slurm");
+        if !check.status.success() {
+            eprintln!("skipped: {}", String::from_utf8_lossy(&check.stdout).trim());
+            return None;
+        }
+        // Relaxed: only distinctness matters.
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let owner = std::process::id().to_string();
+        let cluster = Cluster { prefix: format!("s{owner}n{number}h") };
+        let (count, cpus) = (count.to_string(), cpus.to_string());
+        let args = ["up", &cluster.prefix, &count, &cpus, "--owner", &owner];
+        let output = Command::new(tool()).args(args).stdin(Stdio::null()).output();
+        let output = output.expect("tests/hosts/slurm");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Some(cluster)
+    }
+
+    /// The name of a host, numbered from 1.
+    pub fn host(&self, number: u32) -> String {
+        format!("{}{number}", self.prefix)
+    }
+
+    /// The common beginning of the hosts' names.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// A command on the first host, with the cluster's configuration.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(tool());
+        command.args(["exec", &self.prefix]).args(args).stdin(Stdio::null());
+        command
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // What is left is taken away by the next run.
+        let _ = Command::new(tool()).args(["down", &self.prefix]).status();
+    }
+}
+
+fn tool() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("hosts/slurm")
+}

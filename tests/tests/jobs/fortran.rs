@@ -1,0 +1,103 @@
+//! The Fortran entry points of the libraries for other ABIs: called from C always, and from Fortran
+//! where a compiler and the other MPI's `mpif.h` are.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{clean, prefix, scratch, succeed, tell};
+
+/// One ABI: its name, our library, the folders where Debian keeps `mpif.h` and the module.
+struct Flavour {
+    define: &'static str,
+    library: &'static str,
+    headers: &'static [&'static str],
+}
+
+const MPICH: Flavour = Flavour {
+    define: "-DMPICH",
+    library: "libmpi.so.12",
+    headers: &["usr/include/x86_64-linux-gnu/mpich"],
+};
+
+const OMPI: Flavour = Flavour {
+    define: "-DOMPI",
+    library: "libmpi.so.40",
+    headers: &[
+        "usr/lib/x86_64-linux-gnu/fortran/gfortran-mod-15/openmpi",
+        "usr/lib/x86_64-linux-gnu/openmpi/include",
+    ],
+};
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fortran").join(name)
+}
+
+/// Compiles and runs on 1, 2 and 4 ranks.
+#[track_caller]
+fn works(mut compiler: Command, flavour: &Flavour, binary: &Path) {
+    let library = prefix().join("lib").join(flavour.library);
+    compiler.arg("-o").arg(binary).arg(&library);
+    let output = compiler.output().unwrap_or_else(|e| panic!("{compiler:?}: {e}"));
+    assert!(output.status.success(), "{compiler:?}: {output:?}");
+    for ranks in ["1", "2", "4"] {
+        let mut job = clean(prefix().join("bin/mpirun"));
+        job.args(["-n", ranks]).arg(binary);
+        assert_eq!(succeed(job).trim(), "ok");
+    }
+}
+
+fn from_c(flavour: &Flavour) {
+    if !prefix().join("lib").join(flavour.library).exists() {
+        return tell(&format!("skipped: {} is not installed", flavour.library));
+    }
+    let mut cc = Command::new("cc");
+    cc.args(["-Wall", "-Werror", flavour.define]).arg(source("calls.c"));
+    works(cc, flavour, &scratch().join(format!("calls{}", flavour.define)));
+}
+
+/// `HPVM_FORTRAN_ROOT` names the folder that the other MPI's development packages are unpacked in,
+/// if they are not installed.
+fn from_fortran(flavour: &Flavour, package: &str) {
+    let root = PathBuf::from(std::env::var_os("HPVM_FORTRAN_ROOT").unwrap_or_else(|| "/".into()));
+    let headers: Vec<_> = flavour.headers.iter().map(|folder| root.join(folder)).collect();
+    let compiler = Command::new("gfortran").arg("--version").output();
+    if !compiler.is_ok_and(|output| output.status.success()) || !headers[0].join("mpif.h").exists()
+    {
+        return tell(&format!(
+            "skipped: needs gfortran and {package}'s {}/mpif.h (HPVM_FORTRAN_ROOT names another \
+             place than /)",
+            headers[0].display()
+        ));
+    }
+    for (name, flags) in [("header", &[][..]), ("module", &["-DUSE_MPI"][..])] {
+        let mut gfortran = Command::new("gfortran");
+        gfortran.args(["-cpp", "-w", "-fallow-argument-mismatch", "-ffree-line-length-none"]);
+        gfortran.current_dir(scratch()).args(flags);
+        for folder in &headers {
+            gfortran.arg("-I").arg(folder);
+        }
+        gfortran.arg(source("suite.F90"));
+        let binary = scratch().join(format!("suite{}-{name}", flavour.define));
+        works(gfortran, flavour, &binary);
+    }
+}
+
+#[test]
+fn mpich_from_c() {
+    from_c(&MPICH);
+}
+
+#[test]
+fn openmpi_from_c() {
+    from_c(&OMPI);
+}
+
+#[test]
+fn mpich_from_fortran() {
+    from_fortran(&MPICH, "libmpich-dev");
+}
+
+#[test]
+fn openmpi_from_fortran() {
+    from_fortran(&OMPI, "libopenmpi-dev");
+}

@@ -1,0 +1,37 @@
+//! Real MPI programs on several test hosts, started by mpirun over ssh and by Slurm's srun. Skipped,
+//! with a message, where test hosts or Slurm cannot be had.
+
+use std::path::PathBuf;
+
+use hpvm_tests::hosts::Hosts;
+use hpvm_tests::slurm::Cluster;
+
+use crate::common::{prefix, program, succeed};
+
+fn text(path: PathBuf) -> String {
+    path.to_str().expect("a path of text").to_owned()
+}
+
+#[test]
+fn a_job_over_ssh() {
+    let Some(hosts) = Hosts::up(3, &["--ssh", "--decoy", "--second"]) else { return };
+    for map in ["slot", "node"] {
+        let mut command = hosts.command(1, prefix().join("bin/mpirun"));
+        command.args(["-H", &hosts.list(), "-ppn", "2", "--map-by", map]);
+        command.arg(program("many")).arg("ring");
+        assert_eq!(succeed(command), "done, 6 ranks\n");
+    }
+}
+
+#[test]
+fn a_job_in_slurm() {
+    let Some(cluster) = Cluster::up(2, 4) else { return };
+    let (mpirun, many) = (text(prefix().join("bin/mpirun")), text(program("many")));
+    let srun = cluster.command(&["srun", "--mpi=pmi2", "-N2", "-n4", &many, "ring"]);
+    assert_eq!(succeed(srun), "done, 4 ranks\n");
+    let salloc = cluster.command(&["salloc", "-Q", "-N2", "-n5", &mpirun, &many, "ring"]);
+    assert_eq!(succeed(salloc), "done, 5 ranks\n");
+    let alone = cluster.command(&["srun", "--mpi=none", "-N2", "-n2", &many, "init"]).output();
+    let alone = String::from_utf8_lossy(&alone.expect("srun").stderr).into_owned();
+    assert!(alone.contains("use srun --mpi=pmi2, or mpirun"), "{alone}");
+}

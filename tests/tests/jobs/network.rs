@@ -1,0 +1,98 @@
+//! Jobs on several hosts, which are network namespaces: skipped, with a word, where those can't be
+//! made.
+
+use crate::common::{clean, prefix, program, run_within};
+use hpvm_tests::hosts::Hosts;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Long enough for a loaded machine.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// `mpirun` over all hosts.
+fn mpirun(hosts: &Hosts, ranks: u32, options: &[&str], program_words: &[&str]) -> Command {
+    let mut command = clean(prefix().join("bin/mpirun"));
+    command.args(["-H", &hosts.list(), "--launch-agent"]).arg(Hosts::agent());
+    command.args(["-n", &ranks.to_string(), "-ppn", &ranks.div_ceil(hosts.count()).to_string()]);
+    command.args(options).arg(program("hosts")).args(program_words);
+    command
+}
+
+fn is_right(command: Command) {
+    let outcome = run_within(command, LIMIT);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.output);
+    assert!(outcome.output.contains("right "), "{}", outcome.output);
+}
+
+#[test]
+fn ranks_talk_inside_and_between_hosts() {
+    let Some(hosts) = Hosts::up(2, &["--decoy", "--second"]) else { return };
+    is_right(mpirun(&hosts, 2, &[], &["1", "1"]));
+    is_right(mpirun(&hosts, 4, &[], &["1", "2"]));
+    for net in ["net0", "net1", "10.77.0.0/16", "fd77::/64", "fd78::/16"] {
+        is_right(mpirun(&hosts, 4, &["--net", net], &["0.3", "2"]));
+    }
+}
+
+#[test]
+fn what_is_no_network_is_named() {
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    let outcome = run_within(mpirun(&hosts, 2, &["--net", "ib7"], &["1"]), LIMIT);
+    assert_ne!(outcome.code, Some(0));
+    let text = outcome.output;
+    assert!(text.contains("ib7") && text.contains("net0 10.77.0."), "{text}");
+}
+
+#[test]
+fn many_ranks_on_three_hosts() {
+    let Some(hosts) = Hosts::up(3, &[]) else { return };
+    is_right(mpirun(&hosts, 12, &[], &["1", "4"]));
+}
+
+/// Runs `during` while a job of four ranks is under way.
+fn with_job(hosts: &Hosts, options: &[&str], seconds: &str, during: impl FnOnce() + Send) {
+    let command = mpirun(hosts, 4, options, &[seconds, "2"]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(1500));
+            during();
+        });
+        is_right(command);
+    });
+}
+
+#[test]
+fn a_cable_that_is_out_for_some_seconds_only_delays() {
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    with_job(&hosts, &[], "5", || {
+        hosts.link(2, "net0", false);
+        std::thread::sleep(Duration::from_secs(3));
+        hosts.link(2, "net0", true);
+    });
+}
+
+#[test]
+fn a_second_network_takes_over() {
+    let Some(hosts) = Hosts::up(2, &["--second"]) else { return };
+    // It stays out: only the other network can bring the job to its end.
+    with_job(&hosts, &["--net-timeout", "40"], "6", || hosts.link(2, "net0", false));
+}
+
+#[test]
+fn a_network_that_stays_cut_ends_the_job_with_the_names_of_both_hosts() {
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    let command = mpirun(&hosts, 4, &["--net-timeout", "4"], &["100", "2"]);
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_secs(2));
+            hosts.link(2, "net0", false);
+        });
+        let outcome = run_within(command, LIMIT);
+        assert_ne!(outcome.code, Some(0));
+        let (text, took) = (outcome.output, start.elapsed());
+        assert!(took > Duration::from_secs(6), "{took:?}: before the limit\n{text}");
+        assert!(text.contains(&hosts.name(1)) && text.contains(&hosts.name(2)), "{text}");
+        assert!(text.contains("not acknowledged"), "{text}");
+    });
+}
