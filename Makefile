@@ -9,7 +9,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
 .PHONY: all build setup install uninstall demo test check unit conformance foreign count instructions \
-        mpi4py-tests mpi4py-wheel bench bench-peers loom clean distclean help
+        mpi4py-tests mpi4py-wheel lammps bench bench-peers loom clean distclean help
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -66,6 +66,9 @@ mpi4py-tests: build ## the tests of mpi4py itself, on 1, 2, 3 and 5 ranks (6 min
 mpi4py-wheel: build ## the same on 1 and 2 ranks with mpi4py's wheel, for MPICH's and Open MPI's ABI
 	@RANKS="$${RANKS-1 2}" scripts/mpi4py tests $(STAGE) mpich
 	@RANKS="$${RANKS-1 2}" scripts/mpi4py tests $(STAGE) openmpi
+
+lammps: build ## LAMMPS from PyPI: its lj benchmark on 1, 2 and 4 ranks, digits compared
+	@scripts/lammps run $(STAGE)
 
 loom: setup ## model checks of the lock-free code
 	@RUSTFLAGS="--cfg hpvm_loom" CARGO_TARGET_DIR=$(TARGET)/loom \

@@ -2,6 +2,7 @@
 
 use crate::error::BenchError;
 use crate::evaluate::{self, What};
+use crate::network;
 use crate::peers;
 use crate::plot;
 use crate::target::Target;
@@ -49,6 +50,21 @@ pub fn command() -> Command {
                 .requires("plot")
                 .value_parser(value_parser!(PathBuf))
                 .help("The comparison to draw [default: standard input]"),
+        )
+        .arg(
+            Arg::new("hosts")
+                .long("hosts")
+                .value_name("HOSTS")
+                .value_delimiter(',')
+                .conflicts_with_all(["what", "ranks", "floor", "plot"])
+                .help("Measure the network between these hosts instead (two or more: a,b)"),
+        )
+        .arg(
+            Arg::new("launch-agent")
+                .long("launch-agent")
+                .value_name("CMD")
+                .requires("hosts")
+                .help("Reach the hosts by this command instead of ssh"),
         )
         .args(common_args())
 }
@@ -205,6 +221,22 @@ pub fn evaluate(matches: &ArgMatches) -> Result<evaluate::Plan, BenchError> {
     })
 }
 
+/// What `hpvm bench --hosts` shall do, if it was asked for.
+pub fn network(matches: &ArgMatches) -> Result<Option<network::Plan>, BenchError> {
+    let Some(named) = matches.get_many::<String>("hosts") else { return Ok(None) };
+    let hosts: Vec<String> = named.filter(|host| !host.is_empty()).cloned().collect();
+    if hosts.len() < 2 {
+        let reason = "a network has at least two hosts: --hosts a,b".into();
+        return Err(BenchError::Argument { token: hosts.concat(), reason });
+    }
+    let mut target = own_target(matches)?;
+    if let Some(command) = matches.get_one::<String>("launch-agent") {
+        target.launch_args.extend(["--launch-agent".to_owned(), command.clone()]);
+    }
+    let (quick, json) = (matches.get_flag("quick"), matches.get_flag("json"));
+    Ok(Some(network::Plan { target, hosts, quick, json }))
+}
+
 /// What `hpvm bench --plot` shall do.
 pub fn plot(matches: &ArgMatches) -> plot::Plan {
     let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
@@ -251,6 +283,17 @@ mod tests {
         let plan = peers(m.subcommand().unwrap().1).unwrap();
         assert_eq!((plan.repeat, plan.peers.len()), (3, 2));
         assert_eq!(plan.parts.len(), peers::PART_NAMES.len());
+    }
+
+    #[test]
+    fn a_network_has_hosts() {
+        let words = |hosts| ["bench", "--hosts", hosts, "--launch-agent", "ssh -4", "--quick"];
+        let plan = network(&command().get_matches_from(words("a,b"))).unwrap().unwrap();
+        assert_eq!((plan.hosts, plan.quick), (vec!["a".to_owned(), "b".to_owned()], true));
+        assert_eq!(plan.target.launch_args, ["--launch-agent", "ssh -4"]);
+        assert!(network(&command().get_matches_from(words("a"))).is_err());
+        assert!(network(&command().get_matches_from(["bench"])).unwrap().is_none());
+        assert!(command().try_get_matches_from(["bench", "latency", "--hosts", "a,b"]).is_err());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// A run that takes longer is broken: the time per size is bounded by the program itself.
-const LIMIT: Duration = Duration::from_secs(300);
+pub(crate) const LIMIT: Duration = Duration::from_secs(300);
 /// Launches of which a start-up time is the median.
 const STARTS: u32 = 5;
 
@@ -294,7 +294,7 @@ fn print(report: &Report) {
     print_papers(report, "bandwidth", Quantity::Bandwidth);
     print_half_size(report);
     print_curve(report, "rate", "Message rate, all pairs of ranks together");
-    print_idle(report);
+    print_idle(&report.idle);
     print_curve(report, "barrier", "Time of MPI_Barrier");
     print_papers(report, "barrier", Quantity::Barrier);
     for mode in COLLECTIVES {
@@ -310,6 +310,10 @@ fn print(report: &Report) {
 
 fn print_curve(report: &Report, mode: &str, title: &str) {
     let points: Vec<&Record> = of_mode(&report.results, mode).collect();
+    print_points(title, &points);
+}
+
+pub(crate) fn print_points(title: &str, points: &[&Record]) {
     let Some(first) = points.first() else { return };
     println!("\n{title}");
     let mut t = Table::new(&["size", "ranks", table::unit(&first.unit), "least", "most"]);
@@ -332,9 +336,14 @@ fn our_figure<'a>(report: &'a Report, mode: &'a str, quantity: Quantity) -> Opti
     }
 }
 
-/// The papers' figures of a quantity, and how many times better ours is.
 fn print_papers(report: &Report, mode: &str, quantity: Quantity) {
-    let Some(ours) = our_figure(report, mode, quantity) else { return };
+    if let Some(ours) = our_figure(report, mode, quantity) {
+        print_then(ours, quantity);
+    }
+}
+
+/// The papers' figures of a quantity, and how many times better `ours` is.
+pub(crate) fn print_then(ours: &Record, quantity: Quantity) {
     let (value, unit) = (table::number(ours.median), table::unit(&ours.unit));
     println!("  then, and how many times better now ({value} {unit}, {} ranks):", ours.ranks);
     let mut t = Table::new(&["  system", "year", "then", "times", "paper"]).left_last();
@@ -361,7 +370,12 @@ fn source(f: &Figure) -> String {
 }
 
 fn print_half_size(report: &Report) {
-    let Some(half) = &report.half_size else { return };
+    if let Some(half) = &report.half_size {
+        print_half(half);
+    }
+}
+
+pub(crate) fn print_half(half: &HalfSize) {
     let about = if half.at_most { "at most " } else { "" };
     let [bytes, peak] = [half.bytes, half.peak].map(table::number);
     println!(
@@ -379,13 +393,13 @@ fn print_half_size(report: &Report) {
     print!("{t}");
 }
 
-fn print_idle(report: &Report) {
-    let Some(first) = report.idle.first() else { return };
+pub(crate) fn print_idle(idle: &[Record]) {
+    let Some(first) = idle.first() else { return };
     println!("\nBandwidth while further ranks sit idle in the job");
     let mut t =
         Table::new(&["size", "idle", table::unit(&first.unit), "least", "most", "of that alone"]);
-    for r in &report.idle {
-        let alone = report.idle.iter().find(|a| a.ranks == 2 && a.size == r.size);
+    for r in idle {
+        let alone = idle.iter().find(|a| a.ranks == 2 && a.size == r.size);
         let share = alone.map_or("-".into(), |a| format!("{:.0} %", 100.0 * r.median / a.median));
         let [median, min, max] = [r.median, r.min, r.max].map(table::number);
         t.row(vec![table::bytes(r.size), (r.ranks - 2).to_string(), median, min, max, share]);

@@ -11,6 +11,7 @@ pub mod error;
 pub mod evaluate;
 pub mod interrupt;
 pub mod machine;
+pub mod network;
 pub mod papers;
 pub mod peers;
 pub mod plot;
@@ -33,7 +34,10 @@ pub fn run(matches: &clap::ArgMatches) -> i32 {
     let outcome = match matches.subcommand() {
         Some(("peers", sub)) => args::peers(sub).and_then(|plan| peers::run(&plan)),
         _ if matches.contains_id("plot") => plot::run(&args::plot(matches)),
-        _ => args::evaluate(matches).and_then(|plan| evaluate::run(&plan)),
+        _ => args::network(matches).and_then(|plan| match plan {
+            Some(plan) => network::run(&plan),
+            None => args::evaluate(matches).and_then(|plan| evaluate::run(&plan)),
+        }),
     };
     exit_code("hpvm bench", outcome)
 }

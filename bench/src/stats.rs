@@ -74,6 +74,23 @@ pub fn half_size(curve: &[(u64, f64)]) -> Option<HalfSize> {
     Some(HalfSize { bytes, at_most: false, peak })
 }
 
+/// The line `at_zero + slope * x`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Line {
+    pub at_zero: f64,
+    pub slope: f64,
+}
+
+/// The line of least squares through points (x, y); `None` unless two of them differ in x.
+pub fn fit(points: &[(f64, f64)]) -> Option<Line> {
+    let n = points.len() as f64;
+    let sum = |f: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(f).sum::<f64>();
+    let (x, y) = (sum(&|p| p.0) / n, sum(&|p| p.1) / n);
+    let spread = sum(&|p| (p.0 - x).powi(2));
+    let slope = sum(&|p| (p.0 - x) * (p.1 - y)) / spread;
+    (spread > 0.0).then_some(Line { at_zero: y - slope * x, slope })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +121,14 @@ mod tests {
         let half = half_size(&curve).unwrap();
         assert!((half.bytes - 1000.0).abs() < 30.0, "{half:?}");
         assert!(!half.at_most);
+    }
+
+    #[test]
+    fn a_line_is_found() {
+        let line = fit(&[(1.0, 5.0), (2.0, 7.0), (4.0, 11.0)]).unwrap();
+        assert!((line.at_zero - 3.0).abs() < 1e-9 && (line.slope - 2.0).abs() < 1e-9);
+        assert_eq!(fit(&[(2.0, 1.0), (2.0, 3.0)]), None);
+        assert_eq!(fit(&[]), None);
     }
 
     #[test]

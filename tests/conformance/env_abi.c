@@ -35,10 +35,14 @@ static void requests(void)
 
 int main(int argc, char **argv)
 {
-    int major = -1, minor = -1, set = -1;
+    int major = 0, minor = -2, set = -1;
     MPI_Info info;
     CHECK_MPI(MPI_Abi_get_version(&major, &minor));
+#ifdef MPI_ABI_VERSION
     CHECK(major == 1 && minor >= 0);
+#else /* compiled for the ABI of another MPI */
+    CHECK(major == -1 && minor == -1);
+#endif
     int yes = 1, no = 0, yes_again = -1, no_again = -1;
     MPI_Abi_get_fortran_booleans(4, &yes_again, &no_again, &set);
     if (!set) {

@@ -26,7 +26,9 @@ static void rooted(int low, int root, int count)
         coll_fill(b, check_rank, 0, count);
     COLL(Bcast, bcast, b, count, MPI_INT64_T, argument, inter_comm);
     CHECK(other || me_root ? coll_holds(b, root_world, 0, count) : count == 0 || b[0] == -1);
-    COLL(Reduce, reduce, a, b, count, MPI_INT64_T, MPI_SUM, argument, inter_comm);
+    /* Beside the root only its argument is significant: bytes have no sum. */
+    MPI_Datatype type = argument == MPI_PROC_NULL ? MPI_BYTE : MPI_INT64_T;
+    COLL(Reduce, reduce, a, b, count, type, MPI_SUM, argument, inter_comm);
     CHECK(!me_root || is_remote_sum(b, 0, count));
     COLL(Gather, gather, a, count, MPI_INT64_T, b, count, MPI_INT64_T, argument, inter_comm);
     for (int r = 0; r < inter_remote && me_root; r++)

@@ -271,6 +271,7 @@ impl Session<'_> {
             scatter: self.tune(&SCATTER)?,
             allgatherv: self.tune(&ALLGATHERV)?,
             reduce_scatter: self.tune(&REDUCE_SCATTER)?,
+            hosts: DEFAULT.hosts,
         })
     }
 

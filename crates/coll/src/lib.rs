@@ -6,9 +6,10 @@
 //!
 //! Every collective is a module with `schedule(&input)`, which lets the default [`select`] tables
 //! choose, `schedule_with(tables, &input)` and `build(algorithm, &input)`; below it lies one module
-//! per algorithm. Module [`inter`] has the forms for intercommunicators.
+//! per algorithm. Module [`inter`] has the forms for intercommunicators, module [`hosts`] those for
+//! groups of which several ranks share a host.
 //!
-//! Deliberately absent: knowledge of hosts and shared memory, and anything that depends on time.
+//! Deliberately absent: knowledge of shared memory, and anything that depends on time.
 
 pub mod allgather;
 pub mod allgatherv;
@@ -22,6 +23,7 @@ mod exchange;
 mod fold;
 pub mod gather;
 mod halving;
+pub mod hosts;
 pub mod input;
 pub mod inter;
 pub mod neighbour;

@@ -243,6 +243,40 @@ impl Schedule {
         }
     }
 
+    /// Appends the rounds of a schedule that was made for a part of the group: `name` gives the
+    /// rank of each of its ranks, `place` says where its blocks outside of temporaries lie. The
+    /// current round must be closed.
+    pub(crate) fn append(
+        &mut self,
+        part: &Schedule,
+        name: impl Fn(u32) -> u32,
+        place: impl Fn(Block) -> Block,
+    ) {
+        let base = self.temps.len() as u16;
+        self.temps.extend_from_slice(&part.temps);
+        let place = |block: Block| match block.buffer {
+            Buffer::Temp(index) => Block { buffer: Buffer::Temp(base + index), ..block },
+            _ => place(block),
+        };
+        let peer = |peer: Peer| match peer {
+            Peer::Local(rank) => Peer::Local(name(rank)),
+            Peer::Remote(_) => peer,
+        };
+        for round in part.rounds() {
+            self.comms.extend(round.comms.iter().map(|comm| match *comm {
+                Comm::Send { to, block } => Comm::Send { to: peer(to), block: place(block) },
+                Comm::Recv { from, block } => Comm::Recv { from: peer(from), block: place(block) },
+            }));
+            self.locals.extend(round.locals.iter().map(|local| match *local {
+                Local::Copy { from, to } => Local::Copy { from: place(from), to: place(to) },
+                Local::Reduce { input, inout } => {
+                    Local::Reduce { input: place(input), inout: place(inout) }
+                }
+            }));
+            self.end_round();
+        }
+    }
+
     /// Exchanges the names of two buffers throughout. Both must be free for the algorithm to
     /// write and hold the same layout.
     pub(crate) fn swap_buffers(&mut self, a: Buffer, b: Buffer) {

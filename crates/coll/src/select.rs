@@ -89,6 +89,22 @@ pub enum ReduceScatter {
     Pairwise,
 }
 
+/// Up to how many bytes a collective of a group on several hosts goes by [`crate::hosts`], so that
+/// few messages travel between hosts. Longer ones are better spread over all ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the message.
+    pub bcast: i64,
+    /// Bytes of one rank's operand.
+    pub reduce: i64,
+    /// Bytes of one rank's operand.
+    pub allreduce: i64,
+    /// Bytes of the whole result.
+    pub allgather: i64,
+    /// Bytes of the block between two ranks.
+    pub alltoall: i64,
+}
+
 /// The tables of all collectives that have a choice. They must be the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tables {
@@ -110,6 +126,8 @@ pub struct Tables {
     pub alltoall: Table<Alltoall>,
     /// Bytes of one rank's operand, before the scatter.
     pub reduce_scatter: Table<ReduceScatter>,
+    /// Not a part of the text.
+    pub hosts: Limits,
 }
 
 /// The limit of a rule that fits any number of bytes.
@@ -179,6 +197,13 @@ pub static DEFAULT: Tables = Tables {
         rule(ALL, 256 * KIB, ReduceScatter::Halving),
         rule(ALL, ANY, ReduceScatter::Pairwise),
     ]),
+    hosts: Limits {
+        bcast: 256 * KIB,
+        reduce: 64 * KIB,
+        allreduce: 64 * KIB,
+        allgather: 256 * KIB,
+        alltoall: KIB,
+    },
 };
 
 fn pick<A: Copy>(table: &[Rule<A>], ranks: u32, bytes: i64, otherwise: A) -> A {

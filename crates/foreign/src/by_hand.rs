@@ -98,6 +98,19 @@ pub unsafe fn op_create_c<A: Abi>(user_fn: *const c_void, commute: c_int, op: *m
     unsafe { create_op::<A>(reduce_c::<A>, user_fn, commute, op) }
 }
 
+/// `MPI_Abi_get_version`: -1 and -1, "no standard ABI", as the MPI whose library this is says. By it
+/// programs that can use several ABIs tell which one they have loaded.
+pub unsafe fn abi_get_version<A: Abi>(abi_major: *mut c_int, abi_minor: *mut c_int) -> c_int {
+    // SAFETY: the caller's promises; the engine has refused null pointers when it succeeds.
+    unsafe {
+        let code = (entries().standard.MPI_Abi_get_version)(abi_major, abi_minor);
+        if code == MPI_SUCCESS {
+            (*abi_major, *abi_minor) = (-1, -1);
+        }
+        error_out::<A>(code)
+    }
+}
+
 macro_rules! error_handlers {
     ($($create:ident $call:ident $holder:ident $handle:ident $type:ident $out:ident;)*) => {$(
         unsafe extern "C" fn $call<A: Abi>(state: usize, handle: *mut usize, code: *mut c_int) {

@@ -22,6 +22,8 @@ use std::time::Duration;
 pub const POLLS: u32 = 300;
 /// The same where ranks share processors.
 pub const CROWDED_POLLS: u32 = 20;
+/// The same where each poll may ask a socket.
+const CROWDED_NET_POLLS: u32 = 2;
 /// Yields before sleeping. One that gives way to nobody takes half a microsecond.
 pub const YIELDS: u32 = 50;
 /// Polls from one yield to the next where every rank has a processor.
@@ -96,7 +98,19 @@ impl Entered {
     /// Polls that are worth doing before anything else.
     #[inline(always)]
     pub fn patience(&self) -> u32 {
-        if self.crowded || self.shares { CROWDED_POLLS } else { POLLS }
+        match self.crowded {
+            true if self.process.fm().transport().spans_hosts() => CROWDED_NET_POLLS,
+            true => CROWDED_POLLS,
+            false if self.shares => CROWDED_POLLS,
+            false => POLLS,
+        }
+    }
+
+    /// Yields before sleeping. A bell that also watches sockets is slow.
+    #[inline]
+    fn yields(&self) -> u32 {
+        let spans = self.crowded && self.process.fm().transport().spans_hosts();
+        if spans { NOTE_YIELDS } else { YIELDS }
     }
 
     /// Nothing came for `idle` turns in a row: spin, yield or sleep.
@@ -115,7 +129,7 @@ impl Entered {
             self.sleep();
         } else if beyond == 0 || !beyond.is_multiple_of(between) {
             hpvm_sync::spin_hint();
-        } else if beyond <= YIELDS * between {
+        } else if beyond <= self.yields() * between {
             self.give_way();
         } else {
             self.sleep();

@@ -3,6 +3,7 @@
 use crate::collective::board;
 use crate::group::{Group, Likeness};
 use hpvm_coll::Schedule;
+use hpvm_coll::hosts::Hosts;
 use hpvm_fm::Rank;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -51,6 +52,8 @@ pub struct Comm {
     /// The schedule of a barrier, which is always the same.
     barrier: OnceLock<Arc<Schedule>>,
     boards: board::Use,
+    /// How its ranks lie on hosts, if that matters.
+    hosts: OnceLock<Option<Hosts>>,
 }
 
 impl Comm {
@@ -79,7 +82,8 @@ impl Comm {
     ) -> Arc<Comm> {
         let (started, barrier) = (Default::default(), OnceLock::new());
         let boards = board::Use::default();
-        Arc::new(Comm { context, group, remote, rank, started, barrier, boards })
+        let hosts = OnceLock::new();
+        Arc::new(Comm { context, group, remote, rank, started, barrier, boards, hosts })
     }
 
     /// First of this communicator's context ids.
@@ -141,6 +145,17 @@ impl Comm {
     /// The schedule of a barrier; `make` is called once.
     pub(crate) fn barrier(&self, make: impl FnOnce() -> Schedule) -> Arc<Schedule> {
         self.barrier.get_or_init(|| Arc::new(make())).clone()
+    }
+
+    /// How its ranks lie on hosts: of an intracommunicator on several hosts, some of which have
+    /// several members. `node` tells the host of a process and is asked once.
+    #[inline]
+    pub(crate) fn hosts(&self, node: impl Fn(Rank) -> Option<u32>) -> Option<&Hosts> {
+        let find = || {
+            let nodes: Option<Vec<u32>> = self.group.processes().map(node).collect();
+            nodes.filter(|_| !self.is_inter()).and_then(Hosts::new)
+        };
+        self.hosts.get_or_init(find).as_ref()
     }
 
     /// What it knows of its notice boards.

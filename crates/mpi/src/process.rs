@@ -37,6 +37,8 @@ pub struct Process<T> {
     own: Arc<Comm>,
     /// Chooses the algorithms of collectives.
     pub(crate) select: hpvm_coll::select::Tables,
+    /// The host of each process; empty where it is not known.
+    nodes: Box<[u32]>,
     bounce: Vec<u8>,
     /// Messages sent in pieces so far.
     pub(crate) numbers: u64,
@@ -89,6 +91,7 @@ impl<T: Transport> Process<T> {
             backlog: crate::backlog::Backlog::default(),
             contexts: crate::context::Contexts::new(),
             select: hpvm_coll::select::DEFAULT.clone(),
+            nodes: Box::default(),
             bounce: Vec::new(),
             numbers: 0,
             computes: VecDeque::new(),
@@ -115,6 +118,17 @@ impl<T: Transport> Process<T> {
     /// collective, with the same tables on all ranks: ranks with different ones wait for ever.
     pub fn set_tables(&mut self, tables: hpvm_coll::select::Tables) {
         self.select = tables;
+    }
+
+    /// Tells which host each process of the job is on, by any number; collectives then send little
+    /// between hosts. To be called before the first collective, with the same hosts on all ranks.
+    pub fn set_nodes(&mut self, nodes: &[u32]) {
+        self.nodes = nodes.into();
+    }
+
+    /// The host of a process, if it is known.
+    pub(crate) fn node(&self, process: hpvm_fm::Rank) -> Option<u32> {
+        self.nodes.get(process as usize).copied()
     }
 
     /// All processes of the job.

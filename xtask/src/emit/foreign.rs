@@ -74,6 +74,7 @@ fn is_by_hand(function: &Function) -> bool {
     callbacks
         || function.name.ends_with("_get_attr")
         || function.name == "MPI_Attr_get"
+        || function.name == "MPI_Abi_get_version"
         || function.name.starts_with("MPI_Type_get_contents")
 }
 

@@ -63,7 +63,7 @@ pub unsafe extern "C" fn MPI_Abi_get_info(info: *mut Info) -> c_int {
 pub unsafe extern "C" fn PMPI_Abi_get_version(abi_major: *mut c_int,
     abi_minor: *mut c_int) -> c_int {
     // SAFETY: the caller's promises are handed on unchanged.
-    unsafe { hpvm_foreign::generated::env::abi_get_version::<Ompi>(abi_major, abi_minor) }
+    unsafe { hpvm_foreign::by_hand::abi_get_version::<Ompi>(abi_major, abi_minor) }
 }
 
 /// Calls [`PMPI_Abi_get_version`].

@@ -217,6 +217,7 @@ impl Found {
             allgatherv: or(self.allgatherv, &DEFAULT.allgatherv),
             alltoall: or(self.alltoall, &DEFAULT.alltoall),
             reduce_scatter: or(self.reduce_scatter, &DEFAULT.reduce_scatter),
+            hosts: DEFAULT.hosts,
         }
     }
 }
@@ -369,6 +370,7 @@ mod tests {
             Tables {
                 bcast, reduce, allreduce, gather, scatter, allgather, allgatherv, alltoall,
                 reduce_scatter,
+                hosts: DEFAULT.hosts,
             }
         }
     }

@@ -54,16 +54,6 @@ pub unsafe fn abi_get_info<A: Abi>(info: *mut A::Info) -> c_int {
     }
 }
 
-/// `MPI_Abi_get_version`.
-#[inline(always)]
-pub unsafe fn abi_get_version<A: Abi>(abi_major: *mut c_int, abi_minor: *mut c_int) -> c_int {
-    // SAFETY: the caller's promises; places of ours live through the call.
-    unsafe {
-        let code = (entries().standard.MPI_Abi_get_version)(abi_major, abi_minor);
-        error_out::<A>(code)
-    }
-}
-
 /// `MPI_Abi_set_fortran_booleans`.
 #[inline(always)]
 pub unsafe fn abi_set_fortran_booleans<A: Abi>(logical_size: c_int, logical_true: *mut c_void,

@@ -103,7 +103,11 @@ fn acquire() -> Entered {
     let lock = match GLOBAL.threads.load(Ordering::Relaxed) {
         false => {
             // Relaxed: one thread at a time by the program's promise.
-            assert!(!GLOBAL.held.load(Ordering::Relaxed), "a callback ran inside the engine");
+            assert!(
+                !GLOBAL.held.load(Ordering::Relaxed),
+                "two threads are in MPI at once, but the program did not ask MPI_Init_thread for \
+                 MPI_THREAD_MULTIPLE (or a callback ran inside the engine)"
+            );
             GLOBAL.held.store(true, Ordering::Relaxed); // relaxed: as above
             None
         }

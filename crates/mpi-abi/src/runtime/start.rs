@@ -35,6 +35,7 @@ fn bootstrap() -> Result<()> {
     let transport = meet::connect(&mut job, &chosen)?;
     let mut process = Process::new(transport);
     process.set_tables(chosen.tables);
+    process.set_nodes(&job.nodes);
     install(World {
         process,
         objects: Objects::default(),

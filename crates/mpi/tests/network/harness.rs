@@ -65,6 +65,17 @@ pub fn ended(p: &mut P, id: ReqId, what: &dyn std::fmt::Debug) -> Option<Outcome
     Some(outcome)
 }
 
+/// The host of each process, as collectives are told: nothing, or up to five hosts with neighbours
+/// on each, or without any order.
+fn nodes(seed: u64, size: u32) -> Vec<u32> {
+    let hosts = 1 + (hash(&[seed, 77]) % 5) as u32;
+    match hash(&[seed, 78]) % 3 {
+        0 => Vec::new(),
+        1 => (0..size).map(|rank| rank * hosts / size).collect(),
+        _ => (0..size).map(|rank| (hash(&[seed, 79, rank.into()]) % 5) as u32 % hosts).collect(),
+    }
+}
+
 struct Machine {
     process: P,
     parts: Vec<Box<dyn Part>>,
@@ -105,10 +116,13 @@ pub fn run_with_streams(
     let streams = Streams::new(&network, streams);
     let (seed, size) = (network.seed(), network.size());
     let notes = Notes::default();
+    let nodes = nodes(seed, size);
     let machine = |rank| {
         let shared = Shared { seed, rank, size, notes: Rc::clone(&notes) };
         let endpoint = streams.endpoint(network.endpoint(rank));
-        Machine { process: Process::new(endpoint), parts: parts(&shared) }
+        let mut process = Process::new(endpoint);
+        process.set_nodes(&nodes);
+        Machine { process, parts: parts(&shared) }
     };
     let mut machines: Vec<Machine> = (0..size).map(machine).collect();
     let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

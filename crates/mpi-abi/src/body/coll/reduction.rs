@@ -108,8 +108,9 @@ unsafe fn reduce_small(
     root: c_int,
 ) -> Result<Small> {
     let part = c.root(root)?;
-    let combine = c.combine(what.0, what.1, what.2)?;
+    // Elsewhere in intercommunicators the other arguments may say nothing.
     let Root::Rank(root) = part.root else { return Ok(None) };
+    let combine = c.combine(what.0, what.1, what.2)?;
     let (send, recv) = match part.is_root {
         true => same_length(c, send, recv, what)?,
         false => (Some(c.send((send, what.0, what.1))?.buf), null_mut()),

@@ -5,16 +5,17 @@ use crate::datatype::Datatype;
 use crate::pt2pt::{Incoming, Outgoing};
 use hpvm_coll::{
     AlltoallV, AlltoallW, GatherV, Group, allgather, allgatherv, alltoall, alltoallv, alltoallw,
-    barrier, inter,
+    barrier, hosts, inter,
 };
 
 impl Planner<'_> {
     /// `MPI_Barrier`.
     pub fn barrier(&self) -> Plan {
         let group = Group { rank: self.comm.rank(), size: self.comm.size() };
-        let schedule = self.comm.barrier(|| match self.inter() {
-            None => barrier::schedule(&group),
-            Some(sides) => inter::barrier::schedule(&sides),
+        let schedule = self.comm.barrier(|| match (self.inter(), self.hosts) {
+            (None, None) => barrier::schedule(&group),
+            (None, Some(hosts)) => hosts::barrier(hosts, group.rank),
+            (Some(sides), _) => inter::barrier::schedule(&sides),
         });
         Plan { schedule, data: Data::none(), op: None, name: "", tag: None }
     }
@@ -22,9 +23,10 @@ impl Planner<'_> {
     /// `MPI_Allgather`.
     pub fn allgather(&self, send: Option<Outgoing<'_>>, recv: Incoming<'_>) -> Plan {
         let (input, data) = self.blocks(0, send, Some(recv), send.is_none());
-        let schedule = match self.inter() {
-            None => allgather::schedule_with(self.tables, &input),
-            Some(sides) => inter::allgather::schedule(&sides, &input),
+        let schedule = match (self.inter(), self.hosts) {
+            (None, None) => allgather::schedule_with(self.tables, &input),
+            (None, Some(hosts)) => hosts::allgather(self.tables, hosts, &input),
+            (Some(sides), _) => inter::allgather::schedule(&sides, &input),
         };
         Plan::new(schedule, data, None)
     }
@@ -51,9 +53,10 @@ impl Planner<'_> {
     /// `MPI_Alltoall`.
     pub fn alltoall(&self, send: Option<Outgoing<'_>>, recv: Incoming<'_>) -> Plan {
         let (input, data) = self.blocks(0, send, Some(recv), send.is_none());
-        let schedule = match self.inter() {
-            None => alltoall::schedule_with(self.tables, &input),
-            Some(sides) => inter::alltoall::schedule(&sides, &input),
+        let schedule = match (self.inter(), self.hosts) {
+            (None, None) => alltoall::schedule_with(self.tables, &input),
+            (None, Some(hosts)) => hosts::alltoall(self.tables, hosts, &input),
+            (Some(sides), _) => inter::alltoall::schedule(&sides, &input),
         };
         Plan::new(schedule, data, None)
     }

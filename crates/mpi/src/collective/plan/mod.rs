@@ -16,6 +16,7 @@ use crate::datatype::Datatype;
 use crate::op::Op;
 use crate::process::Process;
 use crate::pt2pt::{Incoming, Outgoing};
+use hpvm_coll::hosts::Hosts;
 use hpvm_coll::inter::{Inter, Role};
 use hpvm_coll::select::Tables;
 use hpvm_coll::{Exchange, Schedule, TypedVectors, Vectors};
@@ -130,13 +131,16 @@ impl<B> Typed<B> {
 pub struct Planner<'a> {
     tables: &'a Tables,
     comm: &'a Comm,
+    /// Where members share hosts, and there are several.
+    hosts: Option<&'a Hosts>,
 }
 
 impl<T: Transport> Process<T> {
     /// A maker of plans for operations on `comm`.
     #[inline]
     pub fn plan<'a>(&'a self, comm: &'a Comm) -> Planner<'a> {
-        Planner { tables: &self.select, comm }
+        let hosts = comm.hosts(|process| self.node(process));
+        Planner { tables: &self.select, comm, hosts }
     }
 }
 

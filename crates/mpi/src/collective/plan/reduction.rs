@@ -4,7 +4,7 @@ use super::{Data, NOTHING, Plan, Planner, Root, rank, role};
 use crate::datatype::Datatype;
 use crate::op::Op;
 use hpvm_coll::{
-    ReduceScatter, Reduction, Schedule, allreduce, inter, reduce, reduce_scatter, scan,
+    ReduceScatter, Reduction, Schedule, allreduce, hosts, inter, reduce, reduce_scatter, scan,
 };
 use std::sync::Arc;
 
@@ -49,9 +49,10 @@ impl Planner<'_> {
     ) -> Plan {
         let in_place = self.is_root(root) && send.is_none();
         let input = self.reduction(&what, rank(root), in_place);
-        let schedule = match self.inter() {
-            None => reduce::schedule_with(self.tables, &input),
-            Some(_) => inter::reduce::reduce(role(root), &input),
+        let schedule = match (self.inter(), self.hosts) {
+            (None, None) => reduce::schedule_with(self.tables, &input),
+            (None, Some(hosts)) => hosts::reduce(self.tables, hosts, &input),
+            (Some(_), _) => inter::reduce::reduce(role(root), &input),
         };
         what.plan(schedule, send, recv)
     }
@@ -59,9 +60,10 @@ impl Planner<'_> {
     /// `MPI_Allreduce`.
     pub fn allreduce(&self, send: Option<*const u8>, recv: *mut u8, what: Combine<'_>) -> Plan {
         let input = self.reduction(&what, 0, send.is_none());
-        let schedule = match self.inter() {
-            None => allreduce::schedule_with(self.tables, &input),
-            Some(_) => inter::reduce::allreduce(&input),
+        let schedule = match (self.inter(), self.hosts) {
+            (None, None) => allreduce::schedule_with(self.tables, &input),
+            (None, Some(hosts)) => hosts::allreduce(self.tables, hosts, &input),
+            (Some(_), _) => inter::reduce::allreduce(&input),
         };
         what.plan(schedule, send, recv)
     }

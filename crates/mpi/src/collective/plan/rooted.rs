@@ -3,7 +3,7 @@
 use super::{Data, NOTHING, Plan, Planner, Root, Varied, rank, role};
 use crate::datatype::Datatype;
 use crate::pt2pt::{Incoming, Outgoing};
-use hpvm_coll::{Broadcast, GatherV, ScatterV, Vectors, bcast, gather, inter, scatter};
+use hpvm_coll::{Broadcast, GatherV, ScatterV, Vectors, bcast, gather, hosts, inter, scatter};
 
 /// The vectors of a rank on which they are not significant.
 const NONE: Vectors<'static> = Vectors { counts: &[], displs: &[], extent: 1, size_bytes: 1 };
@@ -19,9 +19,10 @@ impl Planner<'_> {
             size_bytes: m.ty.size(),
             contiguous: matches!(m.ty.as_run(m.count), Some((0, _))),
         };
-        let schedule = match self.inter() {
-            None => bcast::schedule_with(self.tables, &input),
-            Some(_) => inter::bcast::schedule(role(root), &input),
+        let schedule = match (self.inter(), self.hosts) {
+            (None, None) => bcast::schedule_with(self.tables, &input),
+            (None, Some(hosts)) => hosts::bcast(self.tables, hosts, &input),
+            (Some(_), _) => inter::bcast::schedule(role(root), &input),
         };
         Plan::new(schedule, Data::new(NOTHING, m.ty, m.buf, m.ty), None)
     }

@@ -1,0 +1,110 @@
+//! Allgather by hosts.
+
+use super::{Hosts, spread};
+use crate::input::{Exchange, GatherV, Vectors};
+use crate::schedule::{Block, Buffer, Peer, Schedule, Ty};
+use crate::select::Tables;
+use crate::{allgather as plain, allgatherv};
+
+/// The blocks of a host go to its head, the heads exchange what they have, and each gives the whole
+/// to its host.
+///
+/// Cost: between hosts that of an allgather with one rank per host. Where the ranks of a host are
+/// not neighbours, a packed copy of the whole on every rank.
+pub fn allgather(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
+    let bytes = input.recv_bytes() * i64::from(input.size);
+    if bytes > tables.hosts.allgather {
+        return plain::schedule_with(tables, input);
+    }
+    let mut s = Schedule::new();
+    if bytes == 0 {
+        return s;
+    }
+    let whole = Whole::new(&mut s, hosts, input);
+    let rank = input.rank;
+    let head = hosts.team(hosts.host(rank))[0];
+    let own = if input.in_place { input.received(rank, 1) } else { input.sent(0, 1) };
+    if rank == head {
+        collect(&mut s, hosts, input, own, &whole);
+        among(&mut s, tables, hosts, input, &whole);
+    } else {
+        s.send(Peer::Local(head), own);
+        s.end_round();
+    }
+    spread(&mut s, tables, hosts, (rank, head), whole.blocks(0, input.size), bytes);
+    if whole.temp.is_some() {
+        for place in 0..input.size {
+            s.copy(whole.blocks(place, 1), input.received(hosts.ranks[place as usize], 1));
+        }
+        s.end_round();
+    }
+    s
+}
+
+/// All blocks in the order of places: the receive buffer, or packed in a temporary.
+struct Whole<'a> {
+    input: &'a Exchange,
+    temp: Option<Buffer>,
+}
+
+impl<'a> Whole<'a> {
+    fn new(s: &mut Schedule, hosts: &Hosts, input: &'a Exchange) -> Whole<'a> {
+        let bytes = input.recv_bytes() * i64::from(input.size);
+        Whole { input, temp: (!hosts.in_order()).then(|| s.temp_bytes(bytes)) }
+    }
+
+    fn blocks(&self, place: u32, count: u32) -> Block {
+        let bytes = self.input.recv_bytes();
+        match self.temp {
+            None => self.input.received(place, count),
+            Some(t) => Block::bytes(t, i64::from(place) * bytes, i64::from(count) * bytes),
+        }
+    }
+}
+
+/// Appends that the head gets the blocks of its host.
+fn collect(s: &mut Schedule, hosts: &Hosts, input: &Exchange, own: Block, whole: &Whole<'_>) {
+    let host = hosts.host(input.rank);
+    for (place, rank) in (hosts.start(host)..).zip(hosts.team(host)) {
+        let block = whole.blocks(place, 1);
+        match *rank == input.rank {
+            false => s.recv(Peer::Local(*rank), block),
+            true if own != block => s.copy(own, block),
+            true => {}
+        }
+    }
+    s.end_round();
+}
+
+/// Appends the exchange among heads.
+fn among(s: &mut Schedule, tables: &Tables, hosts: &Hosts, input: &Exchange, whole: &Whole<'_>) {
+    // Elements of a rank's block, where it lies in the end or in the packed form.
+    let (each, extent, size_bytes) = match whole.temp {
+        None => (input.recv_count, input.recv_extent, input.recv_size),
+        Some(_) => (input.recv_bytes(), 1, 1),
+    };
+    let numbers = 0..hosts.count();
+    let counts: Vec<i64> =
+        numbers.clone().map(|host| hosts.team(host).len() as i64 * each).collect();
+    let displs: Vec<i64> = numbers.map(|host| i64::from(hosts.start(host)) * each).collect();
+    let part = allgatherv::schedule_with(
+        tables,
+        &GatherV {
+            rank: hosts.host(input.rank),
+            size: hosts.count(),
+            root: 0,
+            send_count: 0,
+            send_size: 1,
+            recv: Vectors { counts: &counts, displs: &displs, extent, size_bytes },
+            in_place: true,
+        },
+    );
+    s.append(
+        &part,
+        |host| hosts.team(host)[0],
+        |b| match (b.buffer, whole.temp) {
+            (Buffer::Recv, Some(temp)) => Block { buffer: temp, ty: Ty::Bytes, ..b },
+            _ => b,
+        },
+    );
+}

@@ -1,0 +1,157 @@
+//! Collectives of a group on several hosts, some of which have several of its ranks.
+//!
+//! Ranks of a host meet at one of them, its head, and only heads talk to other hosts, with the
+//! schedules of the other modules for a group of one rank per host. An alltoall has a rank of its
+//! own for each other host. Every function gives way to the plain form where that is better: for
+//! long messages ([`Limits`](crate::select::Limits)), and for operations that do not commute where
+//! the ranks of a host are not neighbours. All ranks decide alike.
+
+mod allgather;
+mod alltoall;
+mod barrier;
+mod bcast;
+mod reduce;
+
+pub use allgather::allgather;
+pub use alltoall::alltoall;
+pub use barrier::barrier;
+pub use bcast::bcast;
+pub use reduce::{allreduce, reduce};
+
+use crate::bcast as plain;
+use crate::input::Broadcast;
+use crate::schedule::{Block, Buffer, Peer, Schedule, Ty};
+use crate::select::Tables;
+
+/// How the ranks of a group lie on hosts: at least two, and not one rank on each.
+///
+/// Hosts are numbered by their lowest rank. A *place* counts ranks host by host, and within a host
+/// in rank order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hosts {
+    /// The rank at each place.
+    ranks: Box<[u32]>,
+    /// The place of each rank.
+    places: Box<[u32]>,
+    /// The first place of each host, and the number of ranks.
+    starts: Box<[u32]>,
+    /// The host of each rank.
+    of: Box<[u32]>,
+}
+
+impl Hosts {
+    /// `nodes` tells for each rank in order which host it is on, by any number. `None` where the
+    /// plain forms are right: all ranks share a host, or no two do.
+    pub fn new(nodes: impl IntoIterator<Item = u32>) -> Option<Hosts> {
+        let mut numbers = std::collections::HashMap::new();
+        let of: Box<[u32]> = nodes
+            .into_iter()
+            .map(|node| {
+                let next = numbers.len() as u32;
+                *numbers.entry(node).or_insert(next)
+            })
+            .collect();
+        if numbers.len() < 2 || numbers.len() == of.len() {
+            return None;
+        }
+        let mut ranks: Box<[u32]> = (0..of.len() as u32).collect();
+        ranks.sort_by_key(|rank| of[*rank as usize]);
+        let mut places = vec![0; of.len()].into_boxed_slice();
+        let mut starts = Vec::with_capacity(numbers.len() + 1);
+        for (place, rank) in (0..).zip(&ranks) {
+            places[*rank as usize] = place;
+            if of[*rank as usize] as usize == starts.len() {
+                starts.push(place);
+            }
+        }
+        starts.push(of.len() as u32);
+        Some(Hosts { ranks, places, starts: starts.into(), of })
+    }
+
+    /// Hosts that have ranks of the group.
+    pub fn count(&self) -> u32 {
+        self.starts.len() as u32 - 1
+    }
+
+    fn host(&self, rank: u32) -> u32 {
+        self.of[rank as usize]
+    }
+
+    /// The first place of a host.
+    fn start(&self, host: u32) -> u32 {
+        self.starts[host as usize]
+    }
+
+    /// The ranks of a host.
+    fn team(&self, host: u32) -> &[u32] {
+        &self.ranks[self.start(host) as usize..self.start(host + 1) as usize]
+    }
+
+    /// The number of a rank in its team.
+    fn number(&self, rank: u32) -> u32 {
+        self.places[rank as usize] - self.start(self.host(rank))
+    }
+
+    /// Whether places are ranks.
+    fn in_order(&self) -> bool {
+        (0..).zip(&self.ranks).all(|(place, rank)| place == *rank)
+    }
+
+    /// The head of a host: its lowest rank, or the root if it has that.
+    fn head(&self, host: u32, root: u32) -> u32 {
+        if self.host(root) == host { root } else { self.team(host)[0] }
+    }
+
+    fn others(&self, host: u32) -> impl Iterator<Item = u32> {
+        (0..self.count()).filter(move |other| *other != host)
+    }
+}
+
+/// In hosts of so many ranks all talk with the head; more form a tree.
+const FLAT: usize = 8;
+/// Bytes that all ranks of a host get from the head itself.
+const SHORT: i64 = 16 * 1024;
+
+/// Appends that `head` gives a block to all ranks of its host. `block` has `bytes` packed bytes.
+fn spread(
+    s: &mut Schedule,
+    tables: &Tables,
+    hosts: &Hosts,
+    (rank, head): (u32, u32),
+    block: Block,
+    bytes: i64,
+) {
+    let team = hosts.team(hosts.host(rank));
+    if team.len() <= FLAT && bytes <= SHORT {
+        match rank == head {
+            true => {
+                team.iter().filter(|r| **r != head).for_each(|r| s.send(Peer::Local(*r), block))
+            }
+            false => s.recv(Peer::Local(head), block),
+        }
+        return s.end_round();
+    }
+    let part = plain::schedule_with(
+        tables,
+        &Broadcast {
+            rank: hosts.number(rank),
+            size: team.len() as u32,
+            root: hosts.number(head),
+            count: block.count,
+            size_bytes: bytes / block.count.max(1),
+            contiguous: block.ty == Ty::Bytes,
+        },
+    );
+    s.append(&part, |number| team[number as usize], |b| within(b, block));
+}
+
+/// A block of a broadcast's only buffer, which begins where `whole` does.
+fn within(b: Block, whole: Block) -> Block {
+    let ty = if b.ty == Ty::Recv { whole.ty } else { b.ty };
+    Block { buffer: whole.buffer, offset: whole.offset + b.offset, ty, ..b }
+}
+
+/// The same block in another buffer, if it was in `from`.
+fn moved(b: Block, from: Buffer, to: Buffer) -> Block {
+    if b.buffer == from { Block { buffer: to, ..b } } else { b }
+}

@@ -1,0 +1,95 @@
+//! Reductions by hosts.
+
+use super::{Hosts, moved, spread};
+use crate::input::Reduction;
+use crate::schedule::{Buffer, Schedule, TempSpec};
+use crate::select::Tables;
+use crate::{allreduce as plain_all, reduce as plain};
+
+/// A reduction in each host to its head, an allreduce among the heads, a broadcast in each host.
+///
+/// Cost: between hosts that of an allreduce with one rank per host.
+pub fn allreduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule {
+    let keeps_order = input.commutative || hosts.in_order();
+    if input.bytes() > tables.hosts.allreduce || !keeps_order {
+        return plain_all::schedule_with(tables, input);
+    }
+    let mut s = Schedule::new();
+    if input.count == 0 {
+        return s;
+    }
+    let host = hosts.host(input.rank);
+    let head = hosts.team(host)[0];
+    // Away from its root a reduction has no input in place, but here it may lie there.
+    let source = input.source();
+    gather(&mut s, tables, hosts, input, head, |b| moved(b, Buffer::Send, source));
+    if input.rank == head {
+        let among = Reduction { rank: host, size: hosts.count(), in_place: true, ..*input };
+        let part = plain_all::schedule_with(tables, &among);
+        s.append(&part, |host| hosts.team(host)[0], |block| block);
+    }
+    let whole = input.whole(Buffer::Recv);
+    spread(&mut s, tables, hosts, (input.rank, head), whole, input.bytes());
+    s
+}
+
+/// A reduction in each host to its head, then one among the heads, of which the root is one.
+///
+/// Cost: between hosts that of a reduction with one rank per host.
+pub fn reduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule {
+    let Reduction { rank, root, count, .. } = *input;
+    let top = hosts.host(root);
+    let keeps_order = hosts.in_order() && hosts.team(top)[0] == root;
+    if input.bytes() > tables.hosts.reduce || !(input.commutative || keeps_order) {
+        return plain::schedule_with(tables, input);
+    }
+    let mut s = Schedule::new();
+    if count == 0 {
+        return s;
+    }
+    let host = hosts.host(rank);
+    let head = hosts.head(host, root);
+    if rank != head {
+        gather(&mut s, tables, hosts, input, head, |block| block);
+        return s;
+    }
+    let lone = hosts.team(host).len() == 1;
+    let result = match rank == root {
+        true => Buffer::Recv,
+        false if lone => Buffer::Send,
+        false => s.temp(TempSpec::Elements(count)),
+    };
+    if !lone || rank == root {
+        gather(&mut s, tables, hosts, input, head, |b| moved(b, Buffer::Recv, result));
+    }
+    let in_place = rank == root;
+    let among = Reduction { rank: host, size: hosts.count(), root: top, in_place, ..*input };
+    let part = plain::schedule_with(tables, &among);
+    let name = |host| hosts.head(host, root);
+    s.append(&part, name, |b| moved(b, Buffer::Send, result));
+    s
+}
+
+/// Appends the reduction within a host; its result is in what `place` makes of the head's receive
+/// buffer.
+fn gather(
+    s: &mut Schedule,
+    tables: &Tables,
+    hosts: &Hosts,
+    input: &Reduction,
+    head: u32,
+    place: impl Fn(crate::Block) -> crate::Block,
+) {
+    let team = hosts.team(hosts.host(input.rank));
+    let part = plain::schedule_with(
+        tables,
+        &Reduction {
+            rank: hosts.number(input.rank),
+            size: team.len() as u32,
+            root: hosts.number(head),
+            in_place: input.in_place && input.rank == head,
+            ..*input
+        },
+    );
+    s.append(&part, |number| team[number as usize], place);
+}

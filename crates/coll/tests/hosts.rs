@@ -1,0 +1,287 @@
+//! Collectives that know which ranks share a host, against their definitions.
+
+mod model;
+
+use hpvm_coll::hosts::{self, Hosts};
+use hpvm_coll::select::{ANY, DEFAULT, Limits, Tables};
+use hpvm_coll::*;
+use model::data::{blank, compose, operands, packed, put, reduced, scramble, sum};
+use model::{Mode, Op, Proc, no_op, run, ty};
+use proptest::prelude::*;
+
+const SEND: model::Type = ty(4, 6);
+const RECV: model::Type = ty(2, 5);
+const OPERAND: model::Type = ty(8, 11);
+
+/// By hosts, whatever the length.
+fn always() -> Tables {
+    let hosts = Limits { bcast: ANY, reduce: ANY, allreduce: ANY, allgather: ANY, alltoall: ANY };
+    Tables { hosts, ..DEFAULT.clone() }
+}
+
+/// A group of at least three ranks on at least two hosts.
+#[derive(Clone, Debug)]
+struct Case {
+    nodes: Vec<u32>,
+    root: u32,
+    elements: usize,
+    in_place: bool,
+    commutative: bool,
+    mode: Mode,
+    seed: u64,
+}
+
+impl Case {
+    fn size(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    fn hosts(&self) -> Option<Hosts> {
+        Hosts::new(self.nodes.iter().copied())
+    }
+
+    fn exchange(&self, rank: u32) -> Exchange {
+        Exchange {
+            rank,
+            size: self.size(),
+            root: 0,
+            send_count: self.elements as i64,
+            send_extent: SEND.extent as i64,
+            send_size: SEND.size as i64,
+            recv_count: 2 * self.elements as i64,
+            recv_extent: RECV.extent as i64,
+            recv_size: RECV.size as i64,
+            in_place: self.in_place,
+        }
+    }
+
+    fn reduction(&self, rank: u32, in_place: bool) -> Reduction {
+        Reduction {
+            rank,
+            size: self.size(),
+            root: self.root,
+            count: self.elements as i64,
+            extent: OPERAND.extent as i64,
+            size_bytes: OPERAND.size as i64,
+            commutative: self.commutative,
+            in_place,
+        }
+    }
+
+    fn op(&self) -> Op {
+        if self.commutative { sum } else { compose }
+    }
+
+    /// Runs one rank each; returns the messages between hosts as (sender, receiver).
+    fn run(&self, op: Op, make: impl Fn(u32) -> Proc) -> (Vec<Proc>, Vec<(u32, u32)>) {
+        let mut procs: Vec<Proc> = (0..self.size()).map(make).collect();
+        let mut between = Vec::new();
+        for proc in &procs {
+            for comm in proc.schedule.rounds().flat_map(|round| round.comms.to_vec()) {
+                if let Comm::Send { to: Peer::Local(to), .. } = comm {
+                    let (a, b) = (self.nodes[proc.rank as usize], self.nodes[to as usize]);
+                    between.extend((a != b).then_some((a, b)));
+                }
+            }
+        }
+        run(&mut procs, op, self.mode, self.seed);
+        (procs, between)
+    }
+
+    fn barrier(&self, hosts: &Hosts) {
+        let make = |rank| Proc::new(rank, hosts::barrier(hosts, rank), vec![], vec![], [SEND; 2]);
+        let (procs, between) = self.run(no_op, make);
+        assert!(procs.iter().flat_map(|p| &p.heard).all(|&heard| heard), "{self:?}");
+        one_per_pair(&between, self);
+    }
+
+    fn bcast(&self, hosts: &Hosts) {
+        let data = packed(self.root, 0, self.elements * RECV.size);
+        let mut want = blank(RECV, self.elements);
+        put(&mut want, 0, RECV, &data);
+        let make = |rank| {
+            let input = Broadcast {
+                rank,
+                size: self.size(),
+                root: self.root,
+                count: self.elements as i64,
+                size_bytes: RECV.size as i64,
+                contiguous: false,
+            };
+            let mut recv = blank(RECV, self.elements);
+            if rank == self.root {
+                recv.clone_from(&want);
+            }
+            Proc::new(rank, hosts::bcast(&always(), hosts, &input), vec![], recv, [SEND, RECV])
+        };
+        let (procs, between) = self.run(no_op, make);
+        assert!(procs.iter().all(|p| p.recv == want), "{self:?}");
+        one_per_pair(&between, self);
+    }
+
+    fn allgather(&self, hosts: &Hosts) {
+        let (bytes, n) = (self.elements * SEND.size, self.size() as usize);
+        let stride = 2 * self.elements * RECV.extent;
+        let mut want = blank(RECV, 2 * self.elements * n);
+        for rank in 0..self.size() {
+            put(&mut want, rank as usize * stride, RECV, &packed(rank, 0, bytes));
+        }
+        let make = |rank: u32| {
+            let schedule = hosts::allgather(&always(), hosts, &self.exchange(rank));
+            let own = packed(rank, 0, bytes);
+            let (mut send, mut recv) =
+                (blank(SEND, self.elements), blank(RECV, 2 * self.elements * n));
+            match self.in_place {
+                true => put(&mut recv, rank as usize * stride, RECV, &own),
+                false => put(&mut send, 0, SEND, &own),
+            }
+            Proc::new(rank, schedule, send, recv, [SEND, RECV])
+        };
+        let (procs, _) = self.run(no_op, make);
+        assert!(procs.iter().all(|p| p.recv == want), "{self:?}");
+    }
+
+    fn alltoall(&self, hosts: &Hosts) {
+        let (bytes, n) = (self.elements * SEND.size, self.size() as usize);
+        let image = |data: &dyn Fn(u32) -> Vec<u8>| {
+            let mut buffer = blank(RECV, 2 * self.elements * n);
+            for peer in 0..n {
+                put(&mut buffer, peer * 2 * self.elements * RECV.extent, RECV, &data(peer as u32));
+            }
+            buffer
+        };
+        let make = |rank: u32| {
+            let schedule = hosts::alltoall(&always(), hosts, &self.exchange(rank));
+            let mut send = blank(SEND, self.elements * n);
+            let mut recv = blank(RECV, 2 * self.elements * n);
+            match self.in_place {
+                true => recv = image(&|to| packed(rank, to, bytes)),
+                false => (0..n).for_each(|to| {
+                    let data = packed(rank, to as u32, bytes);
+                    put(&mut send, to * self.elements * SEND.extent, SEND, &data);
+                }),
+            }
+            Proc::new(rank, schedule, send, recv, [SEND, RECV])
+        };
+        let (procs, between) = self.run(no_op, make);
+        for proc in &procs {
+            let want = image(&|from| packed(from, proc.rank, bytes));
+            assert!(proc.recv == want, "{self:?} rank {}", proc.rank);
+        }
+        one_per_pair(&between, self);
+        if self.elements > 0 {
+            let count = hosts.count() as usize;
+            assert_eq!(between.len(), count * (count - 1), "{self:?}");
+        }
+    }
+
+    fn proc(&self, rank: u32, schedule: Schedule, in_place: bool) -> Proc {
+        let mut send = blank(OPERAND, self.elements);
+        let mut recv = blank(OPERAND, self.elements);
+        let input = if in_place { &mut recv } else { &mut send };
+        put(input, 0, OPERAND, &operands(rank, self.elements));
+        Proc::new(rank, schedule, send, recv, [ty(1, 1), OPERAND])
+    }
+
+    fn reductions(&self, hosts: &Hosts) {
+        let mut want = blank(OPERAND, self.elements);
+        put(&mut want, 0, OPERAND, &reduced(self.op(), 0..self.size(), self.elements));
+        let all = |rank| {
+            let input = self.reduction(rank, self.in_place);
+            self.proc(rank, hosts::allreduce(&always(), hosts, &input), self.in_place)
+        };
+        let (procs, _) = self.run(self.op(), all);
+        assert!(procs.iter().all(|p| p.recv == want), "allreduce {self:?}");
+        // With an operator that shows its bracketing all ranks must still agree.
+        let (procs, _) = self.run(scramble, all);
+        assert!(procs.iter().all(|p| p.recv == procs[0].recv), "allreduce {self:?}");
+        let rooted = |rank| {
+            let in_place = self.in_place && rank == self.root;
+            let input = self.reduction(rank, in_place);
+            self.proc(rank, hosts::reduce(&always(), hosts, &input), in_place)
+        };
+        let (procs, between) = self.run(self.op(), rooted);
+        assert!(procs[self.root as usize].recv == want, "reduce {self:?}");
+        // Longer ones travel in parts.
+        if self.commutative && self.elements < 512 {
+            one_per_pair(&between, self);
+        }
+    }
+
+    fn all(&self) {
+        let Some(hosts) = self.hosts() else { return };
+        self.barrier(&hosts);
+        self.bcast(&hosts);
+        self.allgather(&hosts);
+        self.alltoall(&hosts);
+        self.reductions(&hosts);
+    }
+}
+
+/// No two messages go from one host to the same other.
+fn one_per_pair(between: &[(u32, u32)], case: &Case) {
+    let mut seen = std::collections::HashSet::new();
+    assert!(between.iter().all(|pair| seen.insert(*pair)), "{between:?} {case:?}");
+}
+
+fn modes() -> impl Strategy<Value = Mode> {
+    prop_oneof![Just(Mode::Eager), Just(Mode::Rendezvous), Just(Mode::Mixed)]
+}
+
+/// Hosts without any order, or neighbours on each.
+fn nodes() -> impl Strategy<Value = Vec<u32>> {
+    let mixed = prop::collection::vec(0u32..6, 1..30);
+    let teams = prop::collection::vec(1usize..12, 1..6);
+    let runs = teams.prop_map(|teams| {
+        (0..).zip(teams).flat_map(|(host, n)| std::iter::repeat_n(host, n)).collect::<Vec<u32>>()
+    });
+    prop_oneof![mixed, runs]
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let numbers = (0u32..64, prop_oneof![0usize..6, 4000usize..5000]);
+    (nodes(), numbers, any::<bool>(), any::<bool>(), modes(), any::<u64>()).prop_map(
+        |(nodes, (root, elements), in_place, commutative, mode, seed)| Case {
+            root: root % nodes.len() as u32,
+            // Long ones for few ranks only.
+            elements: if nodes.len() > 9 { elements % 50 } else { elements },
+            nodes,
+            in_place,
+            commutative,
+            mode,
+            seed,
+        },
+    )
+}
+
+#[test]
+fn where_the_plain_forms_are_right() {
+    assert_eq!(Hosts::new([]), None);
+    assert_eq!(Hosts::new([3, 3, 3]), None);
+    assert_eq!(Hosts::new([2, 1, 0]), None);
+    assert_eq!(Hosts::new([7, 9, 7]).map(|h| h.count()), Some(2));
+}
+
+#[test]
+fn two_and_three_hosts() {
+    for nodes in [vec![0, 0, 1], vec![1, 0, 0, 0], vec![0, 1, 0, 1], vec![5, 5, 5, 5, 2, 2, 2, 2]] {
+        for (elements, in_place) in [(0, false), (1, false), (3, true), (900, false)] {
+            for commutative in [true, false] {
+                for root in 0..nodes.len() as u32 {
+                    let (mode, seed) = (Mode::Rendezvous, u64::from(root));
+                    let nodes = nodes.clone();
+                    Case { nodes, root, elements, in_place, commutative, mode, seed }.all();
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_partition(case in cases()) {
+        case.all();
+    }
+}
