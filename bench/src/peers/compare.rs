@@ -7,6 +7,10 @@ use crate::target::{Output, Target};
 use serde::Serialize;
 use std::time::Duration;
 
+/// The collectives that are compared, on 2, 4 and 8 ranks.
+pub const COLLECTIVES: [&str; 6] =
+    ["barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall"];
+
 /// A run that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(180);
 
@@ -77,13 +81,10 @@ pub fn steps(parts: &[String], quick: bool) -> Vec<Step> {
     };
     // More than a hundred points for each candidate: little time for one.
     let datatype = if quick { "--budget 0.02" } else { "--budget 0.05" };
-    let all: [(&'static str, u32, String); 16] = [
+    let collective = if quick { "8,1024,65536" } else { "4,8,64,1024,4096,16384,65536,1048576" };
+    let mut all: Vec<(&'static str, u32, String)> = vec![
         ("latency", 2, format!("latency {pace} --sizes {latency}")),
         ("bandwidth", 2, format!("bandwidth {pace} --sizes {bandwidth}")),
-        ("barrier", 2, format!("barrier {pace}")),
-        ("barrier", 4, format!("barrier {pace}")),
-        ("allreduce", 2, format!("allreduce {pace} --sizes 8,1024,65536,1048576")),
-        ("allreduce", 4, format!("allreduce {pace} --sizes 8,1024,65536")),
         ("datatype", 2, format!("datatype {datatype}")),
         ("startup", 2, "startup".into()),
         ("startup", 8, "startup".into()),
@@ -95,6 +96,13 @@ pub fn steps(parts: &[String], quick: bool) -> Vec<Step> {
         ("idle", 8, format!("bandwidth {pace} --sizes 1024,65536")),
         ("wakeup", 2, "wakeup".into()),
     ];
+    for part in COLLECTIVES {
+        let sizes = if part == "barrier" { "" } else { collective };
+        let sizes = if sizes.is_empty() { String::new() } else { format!(" --sizes {sizes}") };
+        for ranks in [2, 4, 8] {
+            all.push((part, ranks, format!("{part} {pace}{sizes}")));
+        }
+    }
     all.into_iter()
         .filter(|(part, ..)| parts.iter().any(|p| p == part))
         .map(|(part, ranks, args)| {

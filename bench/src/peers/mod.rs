@@ -20,11 +20,15 @@ use std::path::{Path, PathBuf};
 pub const PEER_NAMES: [&str; 3] = ["mpich", "openmpi", "impi"];
 
 /// What can be compared.
-pub const PART_NAMES: [&str; 9] = [
+pub const PART_NAMES: [&str; 13] = [
     "latency",
     "bandwidth",
     "barrier",
+    "bcast",
+    "reduce",
     "allreduce",
+    "allgather",
+    "alltoall",
     "datatype",
     "startup",
     "memory",

@@ -139,9 +139,12 @@ impl Entered {
     /// Goes elsewhere now and then, where there is a better place. Two ranks that wake each other on
     /// one processor look to the kernel as if one processor was enough for both.
     fn part(&mut self) {
-        self.yields = self.yields.wrapping_add(1);
-        if self.yields.is_multiple_of(SPREAD) {
-            self.process.fm().transport().spread();
+        let World { process, yields, .. } = &mut **self;
+        *yields = yields.wrapping_add(1);
+        if yields.is_multiple_of(SPREAD) {
+            process.fm_mut().transport_mut().spread();
+        } else {
+            process.fm().transport().show_processor();
         }
     }
 

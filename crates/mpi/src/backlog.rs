@@ -141,12 +141,13 @@ impl<T: Transport> Process<T> {
             let last = stream.position + n == total;
             let flags = if last { Head::LAST } else { 0 };
             let head = Head { handler, flags, aux: 0, imm: stream.receiver };
+            let bypass = self.fm.transport().writes_slowly();
             let sent = self.fm.send(op.dst, head, n as usize, |out| {
                 // SAFETY: the program keeps its buffer of `count` elements until the request
                 // completes; `position + n` is at most their packed size.
                 unsafe {
                     let m = Outgoing { buf: op.buf, count: op.count, ty: &op.ty };
-                    pack_part(m, stream.position, out);
+                    pack_part(m, stream.position, out, bypass);
                 }
             });
             match sent {

@@ -28,6 +28,7 @@ pub mod pt2pt;
 pub mod request;
 pub mod several;
 pub mod status;
+mod streaming;
 pub mod topology;
 
 pub use comm::{Channel, Comm};

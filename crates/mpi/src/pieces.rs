@@ -59,7 +59,7 @@ impl<T: Transport> Process<T> {
         let sent = self.fm.send(dst, Head::single(LONG, envelope), fixed + first, |out| {
             long.write(out);
             // SAFETY: the caller's promise; the first piece is shorter than the message.
-            unsafe { pack_part(m, 0, &mut out[fixed..]) };
+            unsafe { pack_part(m, 0, &mut out[fixed..], false) };
         });
         sent.ok()?;
         self.numbers += 1;
@@ -67,8 +67,9 @@ impl<T: Transport> Process<T> {
         while position < len {
             let n = (len - position).min(piece as u64);
             let head = Head::single(PIECE, long.number);
+            let bypass = self.fm.transport().writes_slowly();
             // SAFETY: as above; `position + n` is at most the packed size.
-            let fill = |out: &mut [u8]| unsafe { pack_part(m, position, out) };
+            let fill = |out: &mut [u8]| unsafe { pack_part(m, position, out, bypass) };
             if self.fm.send(dst, head, n as usize, fill).is_err() {
                 // SAFETY: the caller's promise.
                 let op = unsafe { self.send_op(m, dst, envelope, mode) };

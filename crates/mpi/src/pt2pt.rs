@@ -10,6 +10,7 @@ use crate::process::Process;
 use crate::protocol::{self, EAGER, EARLY, MOST_EAGER, RTS, Rts, WITH_DATA};
 use crate::request::{Operation, RecvOp, ReqId, SendOp};
 use crate::status::Status;
+use crate::streaming;
 use hpvm_fm::{Head, Rank, Stall, Transport};
 use hpvm_wire::counters::add;
 use std::sync::Arc;
@@ -83,17 +84,22 @@ pub(crate) unsafe fn pack_all(m: Outgoing<'_>, out: &mut [u8]) {
 }
 
 /// Writes bytes `at..` of the packed form of `m` to `out`, which they fill: a part of a message
-/// that is streamed.
+/// that is streamed. `bypass`: with stores that bypass the cache.
 ///
 /// # Safety
 /// `m.buf` is valid for reads of `m.count` elements, of which `at + out.len()` bytes exist.
 #[inline(always)]
-pub(crate) unsafe fn pack_part(m: Outgoing<'_>, at: u64, out: &mut [u8]) {
+pub(crate) unsafe fn pack_part(m: Outgoing<'_>, at: u64, out: &mut [u8], bypass: bool) {
     match m.ty.as_run(m.count) {
         Some((first, _)) => {
             let from = m.buf.wrapping_offset(first as isize).wrapping_add(at as usize);
             // SAFETY: the elements form one run from `first` on.
-            unsafe { core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len()) };
+            unsafe {
+                match bypass {
+                    true => streaming::copy(from, out.as_mut_ptr(), out.len()),
+                    false => core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len()),
+                }
+            }
         }
         None => {
             // SAFETY: the caller's promise.

@@ -87,7 +87,7 @@ impl Joint {
     }
 
     /// See [`Shm::spread`].
-    pub fn spread(&self) {
+    pub fn spread(&mut self) {
         self.shm.spread();
     }
 
@@ -337,6 +337,11 @@ impl Transport for Joint {
     #[inline(always)]
     fn piece(&self, dst: Rank) -> Option<usize> {
         self.shm.piece(self.local(dst)?)
+    }
+
+    #[inline(always)]
+    fn writes_slowly(&self) -> bool {
+        self.shm.writes_slowly()
     }
 
     #[inline(always)]

@@ -2,6 +2,7 @@
 
 use crate::doorbell::{self, Bell};
 use crate::frames::{self, FramePool};
+use crate::pace::{self, Pace, TIMED};
 use crate::pull;
 use crate::ring::{self, Claim, Receiver, RunAway, Taken};
 use core::cell::OnceCell;
@@ -18,8 +19,14 @@ use std::sync::Arc;
 
 use crate::segment::{Mapping, SegmentError};
 
+/// Processors that this process may use.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
 /// Bytes of a piece of a longer message: a page is copied in about the time that the rest of a
-/// packet's way takes.
+/// packet's way takes. Where ranks share processors, sender and receiver do not run at the same
+/// time, and nothing is won.
 const PIECE: usize = 4096;
 
 /// One rank's endpoint.
@@ -29,6 +36,11 @@ pub struct Shm {
     batch: u16,
     receiver: Receiver,
     frames: FramePool,
+    pace: Pace,
+    /// See [`Transport::piece`].
+    piece: Option<usize>,
+    /// Times in a row that a better processor was seen.
+    pub(crate) displaced: u32,
     /// Some rank can't use membarrier: fence after each publish.
     fences: bool,
     /// Cleared for good when the kernel says no.
@@ -60,10 +72,14 @@ impl Shm {
         control.rank.store(rank, Ordering::Relaxed);
         // Relaxed: a statistic for tests and tools.
         mapping.attached().fetch_add(1, Ordering::Relaxed);
+        let crowded = ranks as usize > processors();
         Ok(Shm {
             batch: ring::batch(SLOTS, ranks),
             receiver: Receiver::new(SLOTS),
-            frames: FramePool::new(frames::shared_cache(), ranks),
+            frames: FramePool::new(if crowded { 0 } else { frames::shared_cache() }, ranks),
+            pace: Pace::default(),
+            piece: (!crowded).then_some(PIECE),
+            displaced: 0,
             fences: true,
             pull_permitted: true,
             pull_pays: OnceCell::new(),
@@ -235,10 +251,14 @@ impl Transport for Shm {
                 return Err(Refused::NoBuffer);
             };
             // Filled before the claim: a slow copy must not hold a slot unpublished.
+            let start = if len >= TIMED { pace::ticks() } else { 0 };
             // SAFETY: a frame that `take` returned is ours until the receiver gets the slot.
             fill(unsafe {
                 core::slice::from_raw_parts_mut(self.mapping.frame(self.rank, index), len)
             });
+            if len >= TIMED {
+                self.pace.wrote(len, pace::ticks().wrapping_sub(start));
+            }
             let claim = Claim::new(&control.tail, self.mapping.ring(dst));
             // SAFETY: the claimed slot is ours until published; four bytes fit.
             unsafe {
@@ -356,8 +376,14 @@ impl Transport for Shm {
     }
 
     #[inline(always)]
+    fn writes_slowly(&self) -> bool {
+        // Ranks that take turns on a processor find each other's data in memory anyway.
+        self.piece.is_none() || self.pace.is_slow()
+    }
+
+    #[inline(always)]
     fn piece(&self, _: Rank) -> Option<usize> {
-        Some(PIECE)
+        self.piece
     }
 
     #[inline(always)]

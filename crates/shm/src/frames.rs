@@ -8,7 +8,8 @@
 //! receiver has read lately lies in the receiver's cache, and to write to it the sender has to
 //! fetch every line from there; one that has dropped out of that cache, into the one that both
 //! share, is written four times as fast (`bench/NOTES.md`). How much memory is right depends on the
-//! shared cache and on how many ranks share it ([`turn`]).
+//! shared cache and on how many ranks share it ([`turn`]). Memory that is used for the first time
+//! costs a page fault, so the frames that take turns become more only as they are used again.
 
 use core::sync::atomic::Ordering;
 use hpvm_wire::segment::{Control, FRAME_BYTES, FRAMES};
@@ -26,9 +27,15 @@ pub struct FramePool {
     free: [u64; GROUPS],
     /// The group in use.
     group: usize,
-    /// Groups that take turns.
+    /// Groups that take turns now, and that may take turns one day.
     turn: usize,
+    most: usize,
+    /// Times that all of them have been used since they became more.
+    rounds: u32,
 }
+
+/// Rounds through the frames after which more take turns.
+const ROUNDS: u32 = 4;
 
 /// Groups of frames that shall take turns where `ranks` ranks share a cache of `cache` bytes: the
 /// long packets of all of them together take up half of it at most.
@@ -41,7 +48,8 @@ fn turn(cache: usize, ranks: u32) -> usize {
 impl FramePool {
     /// The pool of one of `ranks` ranks that share a last-level cache of `cache` bytes.
     pub fn new(cache: usize, ranks: u32) -> Self {
-        FramePool { free: [u64::MAX; GROUPS], group: 0, turn: turn(cache, ranks) }
+        let most = turn(cache, ranks);
+        FramePool { free: [u64::MAX; GROUPS], group: 0, turn: 2, most, rounds: 0 }
     }
 
     /// Takes a free frame for `len` bytes and marks it filled; `None` when all are on their way.
@@ -63,6 +71,13 @@ impl FramePool {
     fn next_group(&mut self, control: &Control, len: usize) -> bool {
         let turn = if len > LONG { self.turn / 2 } else { self.turn };
         let group = self.group;
+        if group + 1 >= turn && self.turn < self.most {
+            self.rounds += 1;
+            if self.rounds == ROUNDS {
+                self.rounds = 0;
+                self.turn += 2;
+            }
+        }
         let in_turn = (1..=turn).map(|i| (group + i) % turn);
         let others = turn..GROUPS;
         for group in in_turn.chain(others) {
@@ -127,16 +142,23 @@ mod tests {
             let control = Control::new();
             let mut pool = FramePool::new(cache, ranks);
             let mut seen = HashSet::new();
-            for _ in 0..10 * FRAMES {
+            for _ in 0..40 * FRAMES {
                 let index = pool.take(&control, len).unwrap();
                 seen.insert(index);
                 give_back(&control, index);
             }
             seen.len()
         };
+        let first_round = || {
+            let control = Control::new();
+            let mut pool = FramePool::new(32 << 20, 2);
+            let mut taken = || pool.take(&control, 4096).inspect(|i| give_back(&control, *i));
+            (0..4 * GROUP).filter_map(|_| taken()).collect::<HashSet<_>>().len()
+        };
         assert_eq!(used(32 << 20, 2, FRAME_BYTES), FRAMES / 2);
         assert_eq!(used(32 << 20, 2, 4096), FRAMES);
         assert_eq!(used(32 << 20, 64, FRAME_BYTES), GROUP);
         assert_eq!(used(0, 2, FRAME_BYTES), GROUP);
+        assert_eq!(first_round(), 2 * GROUP, "the others when these have been used for a while");
     }
 }

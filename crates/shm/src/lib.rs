@@ -2,8 +2,8 @@
 //!
 //! Each rank has a receive ring that all others share ([`ring`]), frames for packets that do not
 //! fit in a slot (`frames`), a futex to sleep on (`doorbell`), and may read a peer's memory
-//! directly (`pull`); those that share processors spread over them (`spread`). The memory itself is one nameless segment (`segment`); `endpoint` puts all
-//! of it together behind the `Transport` trait.
+//! directly (`pull`); those that share processors spread over them (`spread`). The memory itself is
+//! one nameless segment (`segment`); `endpoint` puts all of it together behind the `Transport` trait.
 
 pub mod ring;
 
@@ -16,6 +16,8 @@ mod endpoint;
 pub mod frames;
 #[cfg(not(hpvm_loom))]
 pub mod observe;
+#[cfg(not(hpvm_loom))]
+mod pace;
 #[cfg(not(hpvm_loom))]
 pub mod pull;
 #[cfg(not(hpvm_loom))]

@@ -10,6 +10,8 @@ use hpvm_transport::{Rank, Transport};
 
 /// Most ranks of a host that look after each other: looking costs a cache line for each.
 const MOST: u32 = 64;
+/// Times in a row that a better place has to be seen before it is taken.
+const PATIENCE: u32 = 4;
 /// Processors that are told apart.
 const PROCESSORS: usize = libc::CPU_SETSIZE as usize;
 
@@ -51,8 +53,10 @@ impl Shm {
     }
 
     /// Moves this thread to a processor with at least two ranks less than its own, if there is one
-    /// that it may use and no higher rank is on ours that could go. Two system calls when it moves.
-    pub fn spread(&self) {
+    /// that it may use and no higher rank is on ours that could go. To be called now and then while
+    /// waiting: it moves when it has been so a few times in a row, because what ranks last said of
+    /// their places may be old. Two system calls when it moves.
+    pub fn spread(&mut self) {
         if self.size() > MOST {
             return;
         }
@@ -62,9 +66,14 @@ impl Shm {
         let Some(allowed) = allowed() else { return };
         // SAFETY: the set is a plain bit mask, and the number is below its size.
         let may_use = |processor: usize| unsafe { libc::CPU_ISSET(processor, &allowed) };
-        if let Some(target) = better(&places, self.rank() as usize, here as usize, may_use) {
-            move_to(target, &allowed);
-            self.show_processor();
+        match better(&places, self.rank() as usize, here as usize, may_use) {
+            None => self.displaced = 0,
+            Some(_) if self.displaced < PATIENCE => self.displaced += 1,
+            Some(target) => {
+                move_to(target, &allowed);
+                self.show_processor();
+                self.displaced = 0;
+            }
         }
     }
 }

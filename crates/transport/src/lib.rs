@@ -224,6 +224,12 @@ pub trait Transport {
         None
     }
 
+    /// The memory that long packets are written to is slow to write to at the moment, so stores that
+    /// bypass the cache are likely to be faster.
+    fn writes_slowly(&self) -> bool {
+        false
+    }
+
     /// Board `index` of `rank`, where `rank` shares memory with this process and has such a board.
     fn board(&self, rank: Rank, index: usize) -> Option<&hpvm_wire::board::Board> {
         let _ = (rank, index);
