@@ -2,7 +2,7 @@
 //!
 //! A call enters with [`enter`], which yields a guard that dereferences to [`World`]. With
 //! `MPI_THREAD_MULTIPLE` the guard holds a lock; below that level the program promises that one
-//! thread calls at a time, so there is none. No callback into the program ever runs under a
+//! thread calls at a time, so there is none until a second thread calls (`intrude`). No callback into the program ever runs under a
 //! guard: such code calls [`Entered::outside`], or ends its guard first.
 
 mod meet;
@@ -17,7 +17,7 @@ use hpvm_mpi::{Class, Error, Process, Result};
 use hpvm_net::Joint;
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, compiler_fence};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Everything that exists once the engine runs.
@@ -61,7 +61,9 @@ struct Global {
     lock: Mutex<()>,
     /// Waits of followers; see `wait`.
     turnover: Condvar,
-    /// A guard lives; catches a callback that runs under one where there is no lock.
+    /// The thread that calls without locking; 0 before the first call. See `intrude`.
+    owner: AtomicUsize,
+    /// The owner's guard lives; catches a callback that runs under one where there is no lock.
     held: AtomicBool,
     stage: AtomicU8,
     level: AtomicU8,
@@ -77,6 +79,7 @@ static GLOBAL: Global = Global {
     threads: AtomicBool::new(false),
     lock: Mutex::new(()),
     turnover: Condvar::new(),
+    owner: AtomicUsize::new(0),
     held: AtomicBool::new(false),
     stage: AtomicU8::new(Stage::Before as u8),
     level: AtomicU8::new(0),
@@ -100,20 +103,73 @@ pub fn enter() -> Result<Entered> {
 #[inline(always)]
 fn acquire() -> Entered {
     // Relaxed: the level is set before any other thread may call MPI.
-    let lock = match GLOBAL.threads.load(Ordering::Relaxed) {
-        false => {
-            // Relaxed: one thread at a time by the program's promise.
-            assert!(
-                !GLOBAL.held.load(Ordering::Relaxed),
-                "two threads are in MPI at once, but the program did not ask MPI_Init_thread for \
-                 MPI_THREAD_MULTIPLE (or a callback ran inside the engine)"
-            );
-            GLOBAL.held.store(true, Ordering::Relaxed); // relaxed: as above
-            None
+    if GLOBAL.threads.load(Ordering::Relaxed) {
+        return Entered { lock: Some(lock()) };
+    }
+    // Relaxed, here and below: of this thread's own doing, but for what `intrude` says.
+    if GLOBAL.owner.load(Ordering::Relaxed) != this_thread() {
+        return intrude();
+    }
+    assert!(!GLOBAL.held.load(Ordering::Relaxed), "a callback ran inside the engine");
+    GLOBAL.held.store(true, Ordering::Relaxed); // relaxed: as above
+    // The intruder's barrier stands for a fence; the compiler must not reorder.
+    compiler_fence(Ordering::SeqCst);
+    if GLOBAL.threads.load(Ordering::Relaxed) {
+        return make_way();
+    }
+    Entered { lock: None }
+}
+
+/// A number that no two threads share at a time.
+#[inline(always)]
+fn this_thread() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let pointer: usize;
+        // SAFETY: the first word of a thread's control block holds its own address (x86-64 ABI).
+        unsafe {
+            std::arch::asm!("mov {}, fs:0", out(reg) pointer,
+                options(nostack, preserves_flags, readonly, pure));
         }
-        true => Some(lock()),
-    };
-    Entered { lock }
+        pointer
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        thread_local!(static PLACE: u8 = const { 0 });
+        PLACE.with(|place| (&raw const *place).addr())
+    }
+}
+
+/// A thread enters that has not been here before, below `MPI_THREAD_MULTIPLE`. It may do so while
+/// no other thread is in MPI; programs that break their promise are many, and their other MPIs
+/// forgive them. So from now on every call locks, as if the program had asked for it.
+///
+/// The owner says that it is inside, then looks whether calls lock; we say that calls lock, then
+/// look whether it is inside. `membarrier` makes sure that one of us sees the other, at our expense.
+#[cold]
+fn intrude() -> Entered {
+    // Relaxed: only the first thread finds 0, before any other may call MPI.
+    if GLOBAL.owner.compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    {
+        return acquire();
+    }
+    GLOBAL.threads.store(true, Ordering::SeqCst);
+    if !hpvm_shm::doorbell::barrier() {
+        // Where the system forbids it: a store is seen long before this is over.
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    // Acquire pairs with the releases of `held`: what the owner did comes first.
+    while GLOBAL.held.load(Ordering::Acquire) {
+        std::thread::yield_now();
+    }
+    Entered { lock: Some(lock()) }
+}
+
+/// Another thread has come while this one, the owner, was entering.
+#[cold]
+fn make_way() -> Entered {
+    GLOBAL.held.store(false, Ordering::Release); // pairs with the acquire in `intrude`
+    Entered { lock: Some(lock()) }
 }
 
 fn lock() -> MutexGuard<'static, ()> {
@@ -134,7 +190,7 @@ impl Drop for Entered {
     #[inline(always)]
     fn drop(&mut self) {
         if self.lock.is_none() {
-            GLOBAL.held.store(false, Ordering::Relaxed); // relaxed: see `acquire`
+            GLOBAL.held.store(false, Ordering::Release); // pairs with the acquire in `intrude`
         }
     }
 }
@@ -162,7 +218,7 @@ impl Entered {
     /// can live across it, because it borrows the guard.
     pub fn outside<R>(&mut self, f: impl FnOnce() -> R) -> R {
         if self.lock.take().is_none() {
-            GLOBAL.held.store(false, Ordering::Relaxed); // relaxed: see `acquire`
+            GLOBAL.held.store(false, Ordering::Release); // pairs with the acquire in `intrude`
         }
         let result = f();
         let again = acquire();
