@@ -106,14 +106,16 @@ fn acquire() -> Entered {
     if GLOBAL.threads.load(Ordering::Relaxed) {
         return Entered { lock: Some(lock()) };
     }
-    // Relaxed, here and below: of this thread's own doing, but for what `intrude` says.
+    // Relaxed: a thread finds its own number only if it has put it there.
     if GLOBAL.owner.load(Ordering::Relaxed) != this_thread() {
         return intrude();
     }
+    // Relaxed, here and below: only this thread, the owner, writes it.
     assert!(!GLOBAL.held.load(Ordering::Relaxed), "a callback ran inside the engine");
     GLOBAL.held.store(true, Ordering::Relaxed); // relaxed: as above
     // The intruder's barrier stands for a fence; the compiler must not reorder.
     compiler_fence(Ordering::SeqCst);
+    // Relaxed: of the store above and the intruder's store of `threads`, one side sees the other's.
     if GLOBAL.threads.load(Ordering::Relaxed) {
         return make_way();
     }
@@ -153,6 +155,7 @@ fn intrude() -> Entered {
     {
         return acquire();
     }
+    // SeqCst: comes before the barrier below, and before the look at `held`.
     GLOBAL.threads.store(true, Ordering::SeqCst);
     if !hpvm_shm::doorbell::barrier() {
         // Where the system forbids it: a store is seen long before this is over.
