@@ -16,7 +16,7 @@ use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error, Outcome, Process, ReqId};
 use hpvm_net::Joint;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Polls before the first yield where every rank has a processor: some microseconds.
 pub const POLLS: u32 = 300;
@@ -37,6 +37,11 @@ const NOTE_SPINS: u32 = 40;
 const SPREAD: u32 = 64;
 /// Yields for a note before sleeping.
 const NOTE_YIELDS: u32 = 400;
+/// A yield takes so long where others than waiting ranks want the processor: programs that compute
+/// get milliseconds. A sleeper that is woken gets it at once.
+const LONG_YIELD: Duration = Duration::from_micros(300);
+/// Waits for notes without yields after that.
+const LOADED: u32 = 100;
 /// Longest sleep: then look whether the launcher still lives.
 pub const LONG: Duration = Duration::from_millis(500);
 /// Longest sleep while packets wait for credits, whose return rings no bell.
@@ -187,6 +192,9 @@ impl Entered {
         object: &Arc<CommObject>,
     ) -> Result<()> {
         let (mut polls, mut spins, mut yields) = (0u32, 0, 0);
+        let mut began = None;
+        let most = if self.loaded == 0 { NOTE_YIELDS } else { 0 };
+        self.loaded = self.loaded.saturating_sub(1);
         while !call.poll(&mut self.process)? {
             polls += 1;
             if polls % NOTE_POLLS == 0 || self.crowded {
@@ -197,10 +205,14 @@ impl Entered {
             if elsewhere && spins < patience {
                 spins += 1;
                 hpvm_sync::spin_hint();
-            } else if yields < NOTE_YIELDS {
+            } else if yields < most && self.loaded == 0 {
+                let began = *began.get_or_insert_with(Instant::now);
                 yields += 1;
                 spins = if self.crowded { 0 } else { spins };
                 self.give_way();
+                if yields.is_power_of_two() && began.elapsed() > LONG_YIELD * yields {
+                    self.loaded = LOADED;
+                }
             } else {
                 self.objects.meeting = Some((name, object.comm.base_context()));
                 self.nap_for_notes(call);

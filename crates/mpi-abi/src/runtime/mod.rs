@@ -35,6 +35,8 @@ pub struct World {
     pub(crate) shares: bool,
     /// Times that a waiting thread has given way.
     pub(crate) yields: u32,
+    /// Waits for notes that shall sleep at once, because others want the processors.
+    pub(crate) loaded: u32,
     /// A thread polls the network on behalf of all that wait.
     pub(crate) leader: bool,
     /// Threads that wait for the leader.
