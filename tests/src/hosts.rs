@@ -18,7 +18,7 @@ impl Hosts {
     /// are up.
     pub fn up(count: u32, options: &[&str]) -> Option<Hosts> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        if let Err(reason) = possible() {
+        if let Err(reason) = possible(options) {
             eprintln!("skipped: {reason}");
             return None;
         }
@@ -103,8 +103,9 @@ impl Drop for Hosts {
 }
 
 /// Whether test hosts can be made here; the error says why not.
-pub fn possible() -> Result<(), String> {
-    let output = Command::new(tool("hosts")).arg("check").output();
+pub fn possible(options: &[&str]) -> Result<(), String> {
+    let ssh = options.iter().filter(|option| **option == "--ssh");
+    let output = Command::new(tool("hosts")).arg("check").args(ssh).output();
     let output = output.map_err(|error| format!("tests/hosts/hosts: {error}"))?;
     if output.status.success() {
         return Ok(());
