@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::process;
+
 /// Hosts that are taken away when this is dropped.
 #[derive(Debug)]
 pub struct Hosts {
@@ -56,9 +58,9 @@ impl Hosts {
         (1..=self.count).map(|host| self.name(host)).collect::<Vec<_>>().join(",")
     }
 
-    /// A command on a host, in the present folder and environment.
+    /// A command on a host, in the present folder and a clean environment.
     pub fn command(&self, host: u32, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut command = Command::new(tool("hosts"));
+        let mut command = process::clean(tool("hosts"));
         command.arg("exec").arg(self.name(host)).arg(program);
         command
     }

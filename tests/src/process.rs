@@ -4,6 +4,7 @@
 //! enough: every run carries a marker in its environment, which children inherit, and whatever
 //! still carries it after the run is found in `/proc`, killed and reported.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -30,6 +31,20 @@ pub struct Outcome {
     pub leftovers: usize,
     /// Wall time.
     pub elapsed: Duration,
+}
+
+/// A command with nothing in its environment that a surrounding job, shell or build may have set:
+/// Cargo puts folders of its own on the library path, stand-ins of our library among them.
+pub fn clean(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let jobs = ["PMI_", "MPI_", "MPIEXEC_", "HPVM_", "HYDRA_", "MPICH_"];
+        if jobs.iter().any(|prefix| text.starts_with(prefix)) || text == "LD_LIBRARY_PATH" {
+            command.env_remove(&name);
+        }
+    }
+    command
 }
 
 /// Runs `command` with a time limit, in a process group of its own and without standard input.

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::process;
+
 /// A cluster that is taken away when this is dropped.
 #[derive(Debug)]
 pub struct Cluster {
@@ -43,9 +45,9 @@ impl Cluster {
         &self.prefix
     }
 
-    /// A command on the first host, with the cluster's configuration.
+    /// A command on the first host, with the cluster's configuration and a clean environment.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(tool());
+        let mut command = process::clean(tool());
         command.args(["exec", &self.prefix]).args(args).stdin(Stdio::null());
         command
     }

@@ -9,6 +9,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hpvm_tests::build::Compiler;
+pub use hpvm_tests::process::clean;
 use hpvm_tests::process::{self, Outcome};
 
 /// Long enough for a loaded machine; only a hang takes as long.
@@ -97,19 +98,6 @@ pub fn program_by(mpicc: &Path, label: &str, name: &str) -> PathBuf {
         }
     });
     result.clone().unwrap_or_else(|message| panic!("{name}.c: {message}"))
-}
-
-/// A command with nothing in its environment that a surrounding job or shell may have set.
-pub fn clean(program: impl AsRef<std::ffi::OsStr>) -> Command {
-    let mut command = Command::new(program);
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        let ours = ["PMI_", "MPI_", "MPIEXEC_", "HPVM_", "HYDRA_", "MPICH_"];
-        if ours.iter().any(|prefix| text.starts_with(prefix)) || text == "LD_LIBRARY_PATH" {
-            command.env_remove(&name);
-        }
-    }
-    command
 }
 
 /// `mpirun -n RANKS NAME ARGUMENTS` of the installation under test.
