@@ -113,7 +113,7 @@ impl Entered {
 
     /// Yields before sleeping. A bell that also watches sockets is slow.
     #[inline]
-    fn yields(&self) -> u32 {
+    fn most_yields(&self) -> u32 {
         let spans = self.crowded && self.process.fm().transport().spans_hosts();
         if spans { NOTE_YIELDS } else { YIELDS }
     }
@@ -134,7 +134,7 @@ impl Entered {
             self.sleep();
         } else if beyond == 0 || !beyond.is_multiple_of(between) {
             hpvm_sync::spin_hint();
-        } else if beyond <= self.yields() * between {
+        } else if beyond <= self.most_yields() * between {
             self.give_way();
         } else {
             self.sleep();
@@ -193,7 +193,7 @@ impl Entered {
     ) -> Result<()> {
         let (mut polls, mut spins, mut yields) = (0u32, 0, 0);
         let mut began = None;
-        let most = if self.loaded == 0 { NOTE_YIELDS } else { 0 };
+        let mut yielding = self.loaded == 0;
         self.loaded = self.loaded.saturating_sub(1);
         while !call.poll(&mut self.process)? {
             polls += 1;
@@ -205,14 +205,18 @@ impl Entered {
             if elsewhere && spins < patience {
                 spins += 1;
                 hpvm_sync::spin_hint();
-            } else if yields < most && self.loaded == 0 {
+            } else if yielding && yields < NOTE_YIELDS {
                 let began = *began.get_or_insert_with(Instant::now);
                 yields += 1;
                 spins = if self.crowded { 0 } else { spins };
                 self.give_way();
                 if yields.is_power_of_two() && began.elapsed() > LONG_YIELD * yields {
                     self.loaded = LOADED;
+                    yielding = false;
                 }
+            } else if self.leader {
+                // The bell is that thread's: two on it would miss each other's packets.
+                self.follow_leader();
             } else {
                 self.objects.meeting = Some((name, object.comm.base_context()));
                 self.nap_for_notes(call);
@@ -235,12 +239,7 @@ impl Entered {
 
     #[cold]
     fn nap_for_notes(&mut self, call: &mut board::Call<'_>) {
-        let limit = match (call.lacks_room(), self.shared()) {
-            (true, _) => SHORT,
-            // Another thread may use the bell, too.
-            (false, true) => Duration::from_millis(1),
-            (false, false) => LONG,
-        };
+        let limit = if call.lacks_room() { SHORT } else { LONG };
         self.nap_unless(limit, |w| call.is_ready(&w.process));
     }
 
@@ -261,7 +260,10 @@ impl Entered {
         }
         let limit = self.fall_asleep(limit);
         let bell = self.bell();
+        // Whoever comes meanwhile leaves the bell to us.
+        self.leader = true;
         self.outside(|| bell.wait(limit));
+        self.leader = false;
         self.process.fm_mut().disarm();
         self.woken();
         if limit == LONG {
