@@ -211,10 +211,10 @@ impl Transport for Joint {
         budget: usize,
         mut sink: F,
     ) -> Result<usize, Broken> {
-        let ranks = self.hosts.as_ref().map(|hosts| &hosts.ranks);
+        let hosts = &self.hosts;
         let packets = self.shm.poll(budget, |place, head, data| {
             // A place that the segment's owner has checked is below the number of ranks there.
-            let src = ranks.map_or(place, |ranks| ranks[place as usize]);
+            let src = hosts.as_ref().map_or(place, |hosts| hosts.ranks[place as usize]);
             sink(src, head, data);
         })?;
         let Some(hosts) = &mut self.hosts else { return Ok(packets) };
