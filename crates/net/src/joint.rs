@@ -222,13 +222,12 @@ impl Transport for Joint {
         budget: usize,
         mut sink: F,
     ) -> Result<usize, Broken> {
-        let hosts = &self.hosts;
+        let Some(hosts) = &mut self.hosts else { return self.shm.poll(budget, sink) };
+        let ranks = &hosts.ranks;
         let packets = self.shm.poll(budget, |place, head, data| {
             // A place that the segment's owner has checked is below the number of ranks there.
-            let src = hosts.as_ref().map_or(place, |hosts| hosts.ranks[place as usize]);
-            sink(src, head, data);
+            sink(ranks[place as usize], head, data);
         })?;
-        let Some(hosts) = &mut self.hosts else { return Ok(packets) };
         if hosts.pace.passes(packets) {
             return Ok(packets);
         }
