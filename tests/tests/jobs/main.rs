@@ -21,6 +21,7 @@ mod load;
 mod mistakes;
 mod network;
 mod solo;
+mod strangers;
 mod stuck;
 mod tables;
 mod threads;
