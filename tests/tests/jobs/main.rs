@@ -10,6 +10,7 @@
 mod abi;
 mod check;
 mod common;
+mod flap;
 mod fm;
 mod forbidden;
 mod foreign;
@@ -20,6 +21,7 @@ mod kill;
 mod load;
 mod mistakes;
 mod network;
+mod random;
 mod solo;
 mod strangers;
 mod stuck;
