@@ -92,7 +92,7 @@ unsafe fn recv_alone(w: &mut Entered, a: Args, status: *mut MPI_Status) -> Resul
     };
     // SAFETY: the program keeps the buffer until the operation is complete.
     let received = unsafe { world.process.recv_direct(m, comm, pattern, polls) };
-    match received.map_err(|broken| crate::raise::broken(&broken))? {
+    match received.map_err(|broken| crate::raise::broken(&mut world.job, &broken))? {
         Received::Done(found) => {
             // SAFETY: the caller's promise.
             unsafe { store(status, &found) };
