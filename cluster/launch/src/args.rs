@@ -430,7 +430,7 @@ fn parse_count(shown: &str, value: &OsStr) -> Result<u32, LaunchError> {
 }
 
 /// Linux has no more process ids than this.
-const MAX_RANKS: u32 = 4_194_304;
+pub const MAX_RANKS: u32 = 4_194_304;
 
 /// Seconds, with a fraction if need be.
 pub fn parse_seconds(shown: &str, value: &OsStr) -> Result<Duration, LaunchError> {

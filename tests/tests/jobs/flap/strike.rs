@@ -38,20 +38,26 @@ pub fn kills(times: u32) {
     let seed = seed();
     tell(&format!("HPVM_TEST_SEED={seed}"));
     let mut random = Random::new(seed);
-    let mut took = Vec::new();
+    let mut took: [Vec<Duration>; VICTIMS.len()] = Default::default();
     for turn in 0..times {
-        let victim = VICTIMS[turn as usize % VICTIMS.len()];
+        let kind = turn as usize % VICTIMS.len();
+        let victim = VICTIMS[kind];
         let mode = MODES[random.below(MODES.len() as u64) as usize];
         match strike(&hosts, victim, mode, &mut random) {
-            Ok(time) => took.push(time),
+            Ok(time) => took[kind].push(time),
             Err(fault) => {
                 panic!("{victim:?}, storm {mode}, turn {turn}, HPVM_TEST_SEED={seed}: {fault}")
             }
         }
     }
-    took.sort();
-    let (half, last) = (took[took.len() / 2], took[took.len() - 1]);
-    tell(&format!("{times} kills: half of the jobs had ended after {half:?}, all after {last:?}"));
+    for (victim, times) in VICTIMS.iter().zip(&mut took) {
+        times.sort();
+        let [.., last] = &times[..] else { continue };
+        let (count, half) = (times.len(), times[times.len() / 2]);
+        tell(&format!(
+            "{victim:?}: of {count} jobs half had ended after {half:.0?}, all after {last:.0?}"
+        ));
+    }
 }
 
 /// A job on two hosts, with what it says.
