@@ -15,7 +15,7 @@ use crate::random::{Random, seed};
 /// What was promised is 2 s; a loaded machine takes longer.
 const SOON: Duration = Duration::from_secs(15);
 
-const MODES: [&str; 4] = ["init", "flood", "big", "coll"];
+const MODES: [&str; 5] = ["init", "flood", "big", "lent", "coll"];
 
 /// What is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
