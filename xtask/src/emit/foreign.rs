@@ -75,6 +75,7 @@ fn is_by_hand(function: &Function) -> bool {
         || function.name.ends_with("_get_attr")
         || function.name == "MPI_Attr_get"
         || function.name == "MPI_Abi_get_version"
+        || function.name == "MPI_Get_library_version"
         || function.name.starts_with("MPI_Type_get_contents")
 }
 
