@@ -7,7 +7,7 @@ use crate::comm::{Channel, Comm};
 use crate::datatype::Datatype;
 use crate::matching::{Content, Pattern, Unexpected};
 use crate::process::Process;
-use crate::protocol::{self, EAGER, EARLY, MOST_EAGER, RTS, Rts, WITH_DATA};
+use crate::protocol::{self, EAGER, MOST_EAGER, RTS, Rts, WITH_DATA};
 use crate::request::{Operation, RecvOp, ReqId, SendOp};
 use crate::status::Status;
 use crate::streaming;
@@ -146,6 +146,10 @@ impl<T: Transport> Process<T> {
         let bytes = m.packed_size();
         let eager = mode != Mode::Synchronous && !self.backlog.blocks(dst);
         if eager && bytes > SHORT && bytes <= MOST_EAGER {
+            if self.fm.transport().can_open(dst, bytes) {
+                // SAFETY: the caller's promise.
+                return unsafe { self.send_later(m, dst, envelope, mode, parent) };
+            }
             // SAFETY: the caller's promise.
             if let Some(started) = unsafe { self.send_pieces(m, dst, envelope, mode, parent) } {
                 return started;
@@ -234,6 +238,10 @@ impl<T: Transport> Process<T> {
         };
         let m = Outgoing { buf: op.buf, count: op.count, ty: &op.ty };
         let bytes = op.packed_size();
+        if self.fm.transport().can_open(op.dst, bytes) {
+            self.stream_open(id);
+            return Ok(());
+        }
         let most = self.fm.limits().packet as u64;
         if !op.synchronous && bytes <= most {
             let head = Head::single(EAGER, op.envelope);
@@ -249,8 +257,7 @@ impl<T: Transport> Process<T> {
         let fixed = Rts::BYTES;
         let with_data = bytes + fixed as u64 <= most && op.synchronous;
         let len = if with_data { fixed + bytes as usize } else { fixed };
-        let early = !with_data && self.fm.transport().can_stream_early(op.dst, bytes);
-        head.aux = if with_data { WITH_DATA } else { u16::from(early) * EARLY };
+        head.aux = u16::from(with_data) * WITH_DATA;
         self.fm.send(op.dst, head, len, |out| {
             rts.write(out);
             if with_data {
@@ -258,9 +265,6 @@ impl<T: Transport> Process<T> {
                 unsafe { pack_all(m, &mut out[fixed..]) };
             }
         })?;
-        if early {
-            self.stream_out(id, true);
-        }
         Ok(())
     }
 
