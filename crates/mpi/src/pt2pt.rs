@@ -24,8 +24,9 @@ pub enum Mode {
     Buffered,
 }
 
-/// Messages up to this many bytes are nowhere worth cutting into pieces.
-const SHORT: u64 = 8192;
+/// Messages up to this many bytes are nowhere worth a stream, nor up to that many pieces.
+const SHORT: u64 = 4096;
+const UNCUT: u64 = 8192;
 
 /// What to send.
 #[derive(Clone, Copy)]
@@ -150,8 +151,10 @@ impl<T: Transport> Process<T> {
                 // SAFETY: the caller's promise.
                 return unsafe { self.send_later(m, dst, envelope, mode, parent) };
             }
-            // SAFETY: the caller's promise.
-            if let Some(started) = unsafe { self.send_pieces(m, dst, envelope, mode, parent) } {
+            if bytes > UNCUT
+                // SAFETY: the caller's promise.
+                && let Some(started) = unsafe { self.send_pieces(m, dst, envelope, mode, parent) }
+            {
                 return started;
             }
         }
@@ -332,7 +335,15 @@ impl<T: Transport> Process<T> {
             Content::Pieces { len, number } => {
                 self.inbox.receive_pieces(id, src, tag, len, number);
             }
-            Content::Announced(a) => self.inbox.receive_announced(id, src, tag, a),
+            Content::Announced(a) => {
+                let streams = a.streams;
+                self.inbox.receive_announced(id, src, tag, a);
+                if streams {
+                    // Its bytes may come in the next turn, and go straight to their place then.
+                    self.inbox.transfers.pop_back();
+                    self.start_transfer(id);
+                }
+            }
         }
     }
 
