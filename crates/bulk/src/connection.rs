@@ -35,8 +35,11 @@ pub(crate) struct Open {
     pub seal_in: Seal,
     /// Frames that go before the next chunk.
     pub control: VecDeque<Frame>,
-    /// Chunks without bytes whose headers are in the buffer to be written.
-    pub empty: u32,
+    /// The buffer to be written holds so many words, and then the headers of so many chunks without
+    /// bytes, of which so many have been written.
+    pub words: usize,
+    pub empty: usize,
+    pub empty_out: usize,
     /// The chunk that is being written, behind those.
     pub writing: Option<Part>,
     /// The chunk that is coming.

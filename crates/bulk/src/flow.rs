@@ -131,7 +131,9 @@ impl<M> Bulk<M> {
         conn.head_done += head;
         let said = conn.unsaid().is_empty();
         let (Stage::Open(open), Some((rank, lane))) = (&mut conn.stage, conn.peer) else { return };
-        let mut chunks = if said { core::mem::take(&mut open.empty) } else { 0 };
+        // The peer may have some of the empty ones before the buffer is out.
+        let empty_out = (conn.head_done / FRAME).saturating_sub(open.words).min(open.empty);
+        let mut chunks = empty_out - core::mem::replace(&mut open.empty_out, empty_out);
         if let Some(part) = &mut open.writing {
             part.offset += (n - head) as u64;
             part.left -= (n - head) as u32;
@@ -143,7 +145,7 @@ impl<M> Bulk<M> {
         let Some(peer) = peers.get_mut(&rank) else { return };
         let lane = &mut peer.lanes[usize::from(lane)];
         let again: u64 = (0..chunks).map(|_| u64::from(lane.wrote())).sum();
-        self.counters.chunks_sent += u64::from(chunks);
+        self.counters.chunks_sent += chunks as u64;
         self.counters.resent += again;
     }
 
@@ -255,7 +257,7 @@ impl<M> Bulk<M> {
 /// header of a chunk.
 fn say_next<M>(conn: &mut Connection, peer: &mut Peer<M>, lane: u8, settings: &Settings) {
     let Stage::Open(open) = &mut conn.stage else { return };
-    if open.writing.is_some() || open.empty > 0 {
+    if open.writing.is_some() {
         return;
     }
     let mut frames = Vec::new();
@@ -269,6 +271,7 @@ fn say_next<M>(conn: &mut Connection, peer: &mut Peer<M>, lane: u8, settings: &S
     {
         frames.push(Frame::bare(FrameKind::Go, number, 0));
     }
+    (open.words, open.empty, open.empty_out) = (frames.len(), 0, 0);
     while frames.len() <= TOGETHER
         && open.writing.is_none()
         && let Some(chunk) = peer.next_chunk(lane, settings)

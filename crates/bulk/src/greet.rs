@@ -169,7 +169,9 @@ impl<M> Bulk<M> {
             seal_out,
             seal_in,
             control: VecDeque::new(),
+            words: 0,
             empty: 0,
+            empty_out: 0,
             writing: None,
             reading: None,
         }))
