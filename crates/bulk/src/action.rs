@@ -78,8 +78,8 @@ pub struct Settings {
     pub spare_window: u64,
     /// Bytes of chunks of which the sender may not know that they have come.
     pub most_untold: u32,
-    /// A sender of at most `early` bytes waits so long for a word about them before it copies them,
-    /// and half a nanosecond longer for each byte.
+    /// A sender of at most `early` bytes waits so long, while the receiver takes nothing and says
+    /// nothing, until it copies them, and half a nanosecond longer for each byte.
     pub restless: Time,
     /// An attempt to connect takes at most so long.
     pub connect: Time,

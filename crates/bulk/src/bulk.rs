@@ -371,7 +371,10 @@ impl<M> Bulk<M> {
     }
 }
 
-fn entry(conns: &mut [(u32, Option<Connection>)], id: ConnId) -> Option<&mut Connection> {
+pub(crate) fn entry(
+    conns: &mut [(u32, Option<Connection>)],
+    id: ConnId,
+) -> Option<&mut Connection> {
     let (generation, conn) = conns.get_mut(id.index as usize)?;
     conn.as_mut().filter(|_| *generation == id.generation)
 }

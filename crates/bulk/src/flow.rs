@@ -125,7 +125,7 @@ impl<M> Bulk<M> {
     }
 
     /// `n` bytes of what `output` said have been written.
-    pub fn wrote(&mut self, id: ConnId, n: usize) {
+    pub fn wrote(&mut self, id: ConnId, n: usize, now: Time) {
         let Some((conn, peers)) = self.parts(id) else { return };
         let head = n.min(conn.unsaid().len());
         conn.head_done += head;
@@ -143,6 +143,7 @@ impl<M> Bulk<M> {
             }
         }
         let Some(peer) = peers.get_mut(&rank) else { return };
+        peer.streams.moved = now;
         let lane = &mut peer.lanes[usize::from(lane)];
         let again: u64 = (0..chunks).map(|_| u64::from(lane.wrote())).sum();
         self.counters.chunks_sent += chunks as u64;
@@ -164,6 +165,7 @@ impl<M> Bulk<M> {
             return Err(Close::Nonsense(rank, what));
         }
         peer.streams.permit(frame.limit);
+        peer.streams.moved = now;
         match frame.kind {
             FrameKind::Chunk => {
                 open.reading = Some(check_chunk(rank, peer, &frame)?);

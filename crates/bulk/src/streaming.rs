@@ -1,7 +1,7 @@
 //! Streams as the caller sees them: their beginning and end, and their order among its packets.
 
 use crate::action::{ConnId, Done, Lost};
-use crate::bulk::Bulk;
+use crate::bulk::{Bulk, entry};
 use crate::lane::Lane;
 use crate::order::FENCE;
 use crate::peer::Peer;
@@ -14,10 +14,19 @@ impl<M> Bulk<M> {
     /// Begins to send stream `number`, which no unfinished stream to `dst` has, and for which the
     /// receiver has asked in a packet.
     pub fn stream_out(&mut self, dst: Rank, number: u64, from: M, len: u64, now: Time) {
-        let impatient = self.impatience(len, now);
-        let (opening, opened) = (None, true);
-        let stream =
-            Sending { number, from, len, opening, opened, cut: 0, may: len, come: 0, impatient };
+        let patience = self.patience(len);
+        let stream = Sending {
+            number,
+            from,
+            len,
+            opening: None,
+            opened: true,
+            cut: 0,
+            may: len,
+            come: 0,
+            patience,
+            begun: now,
+        };
         self.peer(dst, now).streams.send(stream);
         self.wake(dst, now);
     }
@@ -41,7 +50,7 @@ impl<M> Bulk<M> {
         now: Time,
     ) {
         let (early, ahead) = (u64::from(self.settings.early), u64::from(self.settings.ahead));
-        let impatient = self.impatience(len, now);
+        let patience = self.patience(len);
         let streams = &mut self.peer(dst, now).streams;
         let want = match unasked {
             true if len <= early => len,
@@ -51,15 +60,25 @@ impl<M> Bulk<M> {
         let may = streams.take_unasked(want);
         let fenced = streams.order.fence().is_none();
         let opening = Some(Opening { total: len, order: streams.order.begin(), packets, head });
-        let (opened, cut, come) = (false, 0, 0);
-        streams.send(Sending { number, from, len, opening, opened, cut, may, come, impatient });
+        streams.send(Sending {
+            number,
+            from,
+            len,
+            opening,
+            opened: false,
+            cut: 0,
+            may,
+            come: 0,
+            patience,
+            begun: now,
+        });
         self.unfenced += u32::from(fenced);
         self.wake(dst, now);
     }
 
-    fn impatience(&self, len: u64, now: Time) -> Time {
+    fn patience(&self, len: u64) -> Time {
         match len <= u64::from(self.settings.early) {
-            true => now.saturating_add(self.settings.restless).saturating_add(len / 2),
+            true => self.settings.restless.saturating_add(len / 2),
             false => PATIENT,
         }
     }
@@ -213,18 +232,15 @@ impl<M> Bulk<M> {
         released
     }
 
-    /// Nothing has come for a while, or nobody will look soon: peers are told what has come.
-    /// True: there is something to write now.
-    pub fn tell(&mut self) -> bool {
-        let mut some = false;
-        for rank in &self.pending {
-            let Some(peer) = self.peers.get_mut(rank) else { continue };
-            for lane in peer.lanes.iter_mut().filter(|lane| lane.owes() && lane.up().is_some()) {
-                lane.tell_now = true;
-                some = true;
-            }
+    /// Peers are told what has come: all of them because nobody will look soon, or those of whom no
+    /// chunk is just coming, because nothing has come for a while.
+    pub fn tell(&mut self, all: bool) {
+        let (conns, peers, _) = self.writing_parts();
+        for lane in peers.values_mut().flat_map(|peer| &mut peer.lanes) {
+            let Some(id) = lane.up().filter(|_| lane.owes()) else { continue };
+            let open = entry(conns, id).and_then(|conn| conn.open());
+            lane.tell_now |= all || open.is_some_and(|open| open.reading.is_none());
         }
-        some
     }
 
     /// Whether the other end of a connection waits for a word about what has come.

@@ -21,8 +21,17 @@ pub(crate) struct Sending<M> {
     pub may: u64,
     /// Bytes that have come.
     pub come: u64,
-    /// When its memory is to be copied if it has not come by then; the end of time: never.
-    pub impatient: Time,
+    /// How long it waits until its memory is copied: since it began, or since bytes moved.
+    pub patience: Time,
+    pub begun: Time,
+}
+
+impl<M> Sending<M> {
+    /// When its memory is to be copied, if bytes last moved at `moved`.
+    fn deadline(&self, moved: Time) -> Option<Time> {
+        let waits = self.patience < PATIENT && self.cut == self.len;
+        waits.then(|| self.begun.max(moved).saturating_add(self.patience))
+    }
 }
 
 /// A stream that comes in, whose place is known.
@@ -74,6 +83,8 @@ pub(crate) struct Streams<M> {
     told_limit: u64,
     /// Bytes of the last stream that found its place before it had come.
     in_time: u64,
+    /// When the peer last took bytes or said that some have come.
+    pub moved: Time,
     pub order: Order,
 }
 
@@ -94,6 +105,7 @@ impl<M> Streams<M> {
             window,
             told_limit: window,
             in_time: 0,
+            moved: 0,
             order: Order::default(),
         }
     }
@@ -165,7 +177,7 @@ impl<M> Streams<M> {
         if stream.come < stream.len {
             return None;
         }
-        let copied = stream.impatient == COPIED;
+        let copied = stream.patience == COPIED;
         let number = stream.number;
         self.out.remove(place);
         if place < self.turn {
@@ -177,16 +189,16 @@ impl<M> Streams<M> {
     /// The first stream whose memory is to be copied by now: all of it is with lanes, and it has
     /// not come for too long. It counts as copied.
     pub fn take_impatient(&mut self, now: Time) -> Option<&mut Sending<M>> {
-        let due = |s: &&mut Sending<M>| s.impatient <= now && s.cut == s.len;
+        let moved = self.moved;
+        let due = |s: &&mut Sending<M>| s.deadline(moved).is_some_and(|at| at <= now);
         let stream = self.out.iter_mut().find(due)?;
-        stream.impatient = COPIED;
+        stream.patience = COPIED;
         Some(stream)
     }
 
     /// When `take_impatient` has something, if nothing happens before.
     pub fn next_impatience(&self) -> Option<Time> {
-        let waits = |s: &&Sending<M>| s.impatient < PATIENT && s.cut == s.len;
-        self.out.iter().filter(waits).map(|s| s.impatient).min()
+        self.out.iter().filter_map(|s| s.deadline(self.moved)).min()
     }
 
     /// The next chunk for a lane: by turns from every stream that has some left.
@@ -325,9 +337,9 @@ impl<M> Streams<M> {
     }
 }
 
-/// `impatient` of a stream whose memory has been copied; no other has that.
+/// `patience` of a stream whose memory has been copied; no other has that.
 const COPIED: Time = Time::MAX;
-/// `impatient` of a stream whose memory is not to be copied.
+/// `patience` of a stream whose memory is not to be copied.
 pub(crate) const PATIENT: Time = Time::MAX - 1;
 
 /// What was there of a stream when its place became known.

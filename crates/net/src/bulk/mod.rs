@@ -188,7 +188,7 @@ impl Streams {
         let mut conns = core::mem::take(&mut self.active);
         self.machine.connections(dst, &mut conns);
         for conn in conns.drain(..) {
-            if self.write(conn, &mut false) == Io::Broken {
+            if self.write(conn, now, &mut false) == Io::Broken {
                 self.lose(conn, now);
             }
         }
@@ -286,7 +286,7 @@ impl Streams {
         self.active = active;
         if !moved && self.machine.last_read() + SILENCE < now {
             // Written by the next turn, or before the process sleeps.
-            self.machine.tell();
+            self.machine.tell(false);
         }
         self.act(now, ways);
         match self.failed.take().or_else(|| self.machine.lost()) {
@@ -302,7 +302,7 @@ impl Streams {
     pub fn last_turn(&mut self, now: u64, ways: Ways<'_>) -> Result<bool, Lost> {
         self.turns = SELDOM - 1;
         self.warmth = self.warmth.min(1);
-        self.machine.tell();
+        self.machine.tell(true);
         self.turn(now, ways)
     }
 
@@ -463,10 +463,12 @@ impl Streams {
         }
         let (mut wrote, mut read) = (false, false);
         // A stream may have ended whose sender waits for a word, and nobody may call for long.
-        let broken = self.write(conn, &mut wrote) == Io::Broken
+        let broken = self.write(conn, now, &mut wrote) == Io::Broken
             || self.read(conn, now, &mut read) == Io::Broken
-            || (read && self.machine.must_tell(conn) && self.write(conn, &mut wrote) == Io::Broken);
-        if read {
+            || (read
+                && self.machine.must_tell(conn)
+                && self.write(conn, now, &mut wrote) == Io::Broken);
+        if read || wrote {
             (self.warm, self.warmth) = (Some(conn), WARM);
         }
         if broken {
@@ -475,7 +477,7 @@ impl Streams {
         wrote || read || broken
     }
 
-    fn write(&mut self, conn: ConnId, some: &mut bool) -> Io {
+    fn write(&mut self, conn: ConnId, now: u64, some: &mut bool) -> Io {
         let mut left = TURN;
         while left > 0 {
             let Some(Some((generation, stream))) = self.sockets.get(conn.index as usize) else {
@@ -503,7 +505,7 @@ impl Streams {
             match io {
                 Io::Moved(n) => {
                     *some = true;
-                    self.machine.wrote(conn, n);
+                    self.machine.wrote(conn, n, now);
                     if n < asked {
                         return Io::Blocked;
                     }
@@ -546,7 +548,8 @@ impl Streams {
                 Io::Moved(n) => {
                     *some = true;
                     self.machine.read(conn, n, now);
-                    if n < asked || self.machine.take_fresh() {
+                    // Whoever waits for what has just come need not wait for a look for more.
+                    if n < asked || self.machine.take_fresh() || self.machine.has_done() {
                         return Io::Blocked;
                     }
                     left = left.saturating_sub(n);

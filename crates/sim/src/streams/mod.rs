@@ -143,7 +143,7 @@ impl<T: Transport> Streaming<T> {
         }
         self.bulk.tick(now);
         self.copy_late(now);
-        self.bulk.tell();
+        self.bulk.tell(false);
         self.act();
         self.finish_connects(now);
         let mut active = Vec::new();
@@ -225,6 +225,7 @@ impl<T: Transport> Streaming<T> {
         if self.connecting.contains(&conn) {
             return Io::Blocked;
         }
+        let now = self.now();
         for _ in 0..4 {
             let Some(output) = self.bulk.output(conn) else { return Io::Blocked };
             let mut bytes = output.head.to_vec();
@@ -236,7 +237,7 @@ impl<T: Transport> Streaming<T> {
                 unsafe { from.gather(offset, &mut bytes[head..]) };
             }
             match self.streams.pipes.borrow_mut().write(socket, &bytes) {
-                Io::Moved(n) => self.bulk.wrote(conn, n),
+                Io::Moved(n) => self.bulk.wrote(conn, n, now),
                 other => return other,
             }
         }
