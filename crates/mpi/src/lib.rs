@@ -15,6 +15,7 @@ mod bulk;
 pub mod collective;
 pub mod comm;
 pub mod context;
+mod copy;
 pub mod datatype;
 mod direct;
 pub mod error;

@@ -120,6 +120,18 @@ impl Table {
         self.unexpected.remove(place)
     }
 
+    /// No message waits for a receive.
+    #[inline(always)]
+    pub fn nothing_unexpected(&self) -> bool {
+        self.unexpected.is_empty()
+    }
+
+    /// No receive is posted.
+    #[inline(always)]
+    pub fn nothing_posted(&self) -> bool {
+        self.posted.is_empty()
+    }
+
     /// Posts a receive. The caller has looked for an unexpected message first.
     #[inline]
     pub fn post(&mut self, pattern: Pattern, request: ReqId) {

@@ -5,10 +5,11 @@ use super::status::store;
 use crate::body::check;
 use crate::generated::constants::*;
 use crate::object::request::handle;
-use crate::raise::on_comm;
-use crate::runtime::Entered;
+use crate::raise::{on_comm, raise_on};
+use crate::runtime::{Entered, enter};
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::error::Result;
+use hpvm_mpi::matching::Pattern;
 use hpvm_mpi::pt2pt::{Mode, Started};
 use hpvm_mpi::{Channel, Class, Received, ReqId, Status};
 
@@ -65,18 +66,32 @@ pub unsafe fn recv(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_comm("MPI_Recv", comm, |w| {
-        let args = Args { buf, count, datatype, source, tag, comm };
-        if w.shared() {
-            // SAFETY: we wait below, and the program keeps its buffer meanwhile.
-            return unsafe {
-                let id = begin(w, args)?;
-                finish(w, id, status)
-            };
+    let mut w = match enter() {
+        Ok(w) => w,
+        Err(error) => return raise_on("MPI_Recv", comm, error),
+    };
+    // SAFETY: both wait, and the program keeps its buffer meanwhile.
+    let result = unsafe {
+        match w.shared() {
+            false => recv_alone(&mut w, Args { buf, count, datatype, source, tag, comm }, status),
+            true => recv_shared(&mut w, Args { buf, count, datatype, source, tag, comm }, status),
         }
-        // SAFETY: as above.
-        unsafe { recv_alone(w, args, status) }
-    })
+    };
+    drop(w);
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise_on("MPI_Recv", comm, error),
+    }
+}
+
+/// A blocking receive while other threads may be inside MPI.
+#[inline(never)]
+unsafe fn recv_shared(w: &mut Entered, a: Args, status: *mut MPI_Status) -> Result<()> {
+    // SAFETY: the caller's promises.
+    unsafe {
+        let id = begin(w, a)?;
+        finish(w, id, status)
+    }
 }
 
 /// A blocking receive of a process in which no other thread is inside MPI.
@@ -90,8 +105,31 @@ unsafe fn recv_alone(w: &mut Entered, a: Args, status: *mut MPI_Status) -> Resul
         // SAFETY: the caller's promise.
         return unsafe { finish(w, None, status) };
     };
+    // SAFETY: the program keeps the buffer until the operation is complete, and vouches for `status`.
+    unsafe {
+        match world.process.recv_plain(m, comm, pattern, polls) {
+            Some(found) => {
+                store(status, &found);
+                Ok(())
+            }
+            None => recv_otherwise(w, a, pattern, status),
+        }
+    }
+}
+
+/// A blocking receive whose message was not the next to come, or is not plain.
+#[inline(never)]
+unsafe fn recv_otherwise(
+    w: &mut Entered,
+    a: Args,
+    pattern: Pattern,
+    status: *mut MPI_Status,
+) -> Result<()> {
+    let world = &mut **w;
+    let comm = &world.objects.comm(a.comm)?.comm;
+    let m = check::incoming(&world.objects, a.buf, a.count, a.datatype)?;
     // SAFETY: the program keeps the buffer until the operation is complete.
-    let received = unsafe { world.process.recv_direct(m, comm, pattern, polls) };
+    let received = unsafe { world.process.recv_otherwise(m, comm, pattern) };
     match received.map_err(|broken| crate::raise::broken(&broken))? {
         Received::Done(found) => {
             // SAFETY: the caller's promise.
