@@ -36,6 +36,14 @@ impl<M> Bulk<M> {
         self.peers.get(&dst).is_some_and(|peer| peer.lanes_up() > 0)
     }
 
+    /// Streams from or to `rank` are likely: there had better be a connection.
+    pub fn meet(&mut self, rank: Rank, now: Time) {
+        if self.me < rank {
+            self.peer(rank, now).met = true;
+            self.wake(rank, now);
+        }
+    }
+
     /// Begins to send stream `number`, of which the receiver knows nothing yet: `head` is delivered
     /// there as a packet's, behind the `packets` packets that went to `dst` so far.
     /// `unasked`: as many bytes as are permitted may go before the receiver asks.

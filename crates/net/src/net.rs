@@ -2,7 +2,7 @@
 
 use crate::address::Address;
 use crate::auth::JobKey;
-use crate::bulk::{self, Streams};
+use crate::bulk::{self, LEAST, Streams};
 use crate::card::Card;
 use crate::gate::{Admitted, Directory, Gate};
 use crate::interfaces::Interface;
@@ -169,6 +169,9 @@ impl Net {
         if pushed.is_err() {
             return Err(Refused::NoBuffer);
         }
+        if len as u64 >= LEAST {
+            self.streams.meet(now, dst);
+        }
         let gate = &mut self.gate;
         self.hub.transmit_to(now, dst, &mut |rank, body| gate.post(now, rank, body));
         self.gate.flush();
@@ -248,6 +251,9 @@ impl Net {
                 };
                 let mut deliver = |head: Head, data: &[u8]| {
                     bytes += 64 + data.len();
+                    if data.len() as u64 >= LEAST {
+                        self.streams.meet(now, src);
+                    }
                     if self.streams.holds() || head.flags & Head::TRANSPORT != 0 {
                         self.streams.packet((now, src), head, data, sink);
                     } else {

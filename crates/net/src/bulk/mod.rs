@@ -158,6 +158,14 @@ impl Streams {
         self.machine.may_open(dst)
     }
 
+    /// A packet went to or came from `peer` that a stream would have carried sooner.
+    #[cold]
+    pub fn meet(&mut self, now: u64, peer: Rank) {
+        if !self.machine.may_open(peer) {
+            self.machine.meet(peer, now);
+        }
+    }
+
     /// See [`hpvm_transport::Transport::stream_open`]. `packets` went to `dst` before.
     ///
     /// # Safety
