@@ -36,12 +36,15 @@ impl<M> Bulk<M> {
         self.peers.get(&dst).is_some_and(|peer| peer.lanes_up() > 0)
     }
 
-    /// Streams from or to `rank` are likely: there had better be a connection.
-    pub fn meet(&mut self, rank: Rank, now: Time) {
-        if self.me < rank {
+    /// Streams from or to `rank` are likely: there had better be a connection. False: `rank` is the
+    /// one to make it.
+    pub fn meet(&mut self, rank: Rank, now: Time) -> bool {
+        let ours = self.me < rank;
+        if ours {
             self.peer(rank, now).met = true;
             self.wake(rank, now);
         }
+        ours
     }
 
     /// Begins to send stream `number`, of which the receiver knows nothing yet: `head` is delivered

@@ -161,8 +161,10 @@ impl Streams {
     /// A packet went to or came from `peer` that a stream would have carried sooner.
     #[cold]
     pub fn meet(&mut self, now: u64, peer: Rank) {
-        if !self.machine.may_open(peer) {
-            self.machine.meet(peer, now);
+        let calls = !self.machine.may_open(peer) && !self.machine.meet(peer, now);
+        if calls && now >= self.next_tick {
+            self.next_tick = now + TICK;
+            self.accept(now);
         }
     }
 
