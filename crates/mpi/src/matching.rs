@@ -92,8 +92,8 @@ impl Table {
     /// The receive that takes a message from `src` with `tag`; it is posted no more.
     #[inline]
     pub fn arrive(&mut self, src: Rank, tag: i32) -> Option<ReqId> {
-        if self.posted.is_empty() {
-            return None;
+        if self.posted.front()?.pattern.accepts(src, tag) {
+            return self.posted.pop_front().map(|p| p.request);
         }
         let place = self.posted.iter().position(|p| p.pattern.accepts(src, tag))?;
         self.posted.remove(place).map(|p| p.request)

@@ -268,6 +268,9 @@ impl<T: Transport> Process<T> {
         if want == 0 {
             return self.finish_transfer(id, transfer);
         }
+        if self.copy_lent(id, &transfer, want) {
+            return self.finish_transfer(id, transfer);
+        }
         if transfer.address != 0 && self.fm.transport().can_pull(transfer.src) {
             match self.pull(id, &transfer, want) {
                 Ok(()) => return self.finish_transfer(id, transfer),

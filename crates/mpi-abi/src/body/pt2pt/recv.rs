@@ -130,7 +130,7 @@ unsafe fn recv_otherwise(
     let m = check::incoming(&world.objects, a.buf, a.count, a.datatype)?;
     // SAFETY: the program keeps the buffer until the operation is complete.
     let received = unsafe { world.process.recv_otherwise(m, comm, pattern) };
-    match received.map_err(|broken| crate::raise::broken(&broken))? {
+    match received.map_err(|broken| crate::raise::broken(&mut world.job, &broken))? {
         Received::Done(found) => {
             // SAFETY: the caller's promise.
             unsafe { store(status, &found) };
@@ -146,6 +146,7 @@ unsafe fn recv_otherwise(
     }
 }
 
+#[inline(always)]
 pub unsafe fn irecv(
     buf: *mut c_void,
     count: MPI_Count,
@@ -155,16 +156,24 @@ pub unsafe fn irecv(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    on_comm("MPI_Irecv", comm, |w| {
-        check::out("request", request)?;
-        let args = Args { buf, count, datatype, source, tag, comm };
-        // SAFETY: the program keeps its buffer until the request completes.
-        let id = unsafe { begin(w, args)? };
-        let id = id.unwrap_or_else(|| w.process.requests_mut().insert_done(Status::FROM_NULL));
-        // SAFETY: checked above.
-        unsafe { *request = handle(id) };
-        Ok(())
-    })
+    let args = Args { buf, count, datatype, source, tag, comm };
+    // SAFETY: the program keeps its buffer until the request completes.
+    match unsafe { start(args, request) } {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise_on("MPI_Irecv", comm, error),
+    }
+}
+
+#[inline(always)]
+unsafe fn start(a: Args, request: *mut MPI_Request) -> Result<()> {
+    let mut w = enter()?;
+    check::out("request", request)?;
+    // SAFETY: the caller's promise.
+    let id = unsafe { begin(&mut w, a)? };
+    let id = id.unwrap_or_else(|| w.process.requests_mut().insert_done(Status::FROM_NULL));
+    // SAFETY: checked above.
+    unsafe { *request = handle(id) };
+    Ok(())
 }
 
 pub unsafe fn sendrecv(

@@ -3,7 +3,7 @@
 use crate::body::check;
 use crate::generated::constants::*;
 use crate::object::request::{SENT, handle};
-use crate::raise::{on_comm, raise_on};
+use crate::raise::raise_on;
 use crate::runtime::{Entered, enter};
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::Channel;
@@ -67,25 +67,32 @@ fn wait(function: &'static str, comm: MPI_Comm, mut w: Entered, started: Result<
     }
 }
 
+#[inline(always)]
 unsafe fn nonblocking(
     function: &'static str,
     a: Args,
     mode: Mode,
     request: *mut MPI_Request,
 ) -> c_int {
-    on_comm(function, a.comm, |w| {
-        check::out("request", request)?;
-        // SAFETY: the program keeps its buffer until the request completes.
-        let started = unsafe { begin(w, a, mode)? };
-        // SAFETY: checked above.
-        unsafe {
-            *request = match started {
-                Started::Done => SENT,
-                Started::Pending(id) => handle(id),
-            };
-        }
-        Ok(())
-    })
+    // SAFETY: the program keeps its buffer until the request completes.
+    match unsafe { start(a, mode, request) } {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise_on(function, a.comm, error),
+    }
+}
+
+#[inline(always)]
+unsafe fn start(a: Args, mode: Mode, request: *mut MPI_Request) -> Result<()> {
+    let mut w = enter()?;
+    check::out("request", request)?;
+    // SAFETY: the caller's promise; `request` was checked.
+    unsafe {
+        *request = match begin(&mut w, a, mode)? {
+            Started::Done => SENT,
+            Started::Pending(id) => handle(id),
+        };
+    }
+    Ok(())
 }
 
 macro_rules! sends {
@@ -97,6 +104,7 @@ macro_rules! sends {
             unsafe { blocking($name, Args { buf, count, datatype, dest, tag, comm }, $mode) }
         }
 
+        #[inline(always)]
         pub unsafe fn $nonblocking(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
             dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
             let args = Args { buf, count, datatype, dest, tag, comm };
