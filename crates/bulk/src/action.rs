@@ -79,7 +79,7 @@ pub struct Settings {
     /// Bytes of chunks of which the sender may not know that they have come.
     pub most_untold: u32,
     /// A sender of at most `early` bytes waits so long, while the receiver takes nothing and says
-    /// nothing, until it copies them, and half a nanosecond longer for each byte.
+    /// nothing, until it copies them, and half a nanosecond longer for each byte on its way.
     pub restless: Time,
     /// An attempt to connect takes at most so long.
     pub connect: Time,
@@ -108,7 +108,7 @@ impl Default for Settings {
             early_window: 512 << 10,
             most_window: 4 << 20,
             spare_window: 64 << 20,
-            most_untold: 1 << 20,
+            most_untold: 512 << 10,
             restless: MS / 30,
             connect: 1000 * MS,
             pause: 10 * MS,

@@ -89,7 +89,7 @@ impl<M> Bulk<M> {
 
     fn patience(&self, len: u64) -> Time {
         match len <= u64::from(self.settings.early) {
-            true => self.settings.restless.saturating_add(len / 2),
+            true => self.settings.restless,
             false => PATIENT,
         }
     }

@@ -21,16 +21,19 @@ pub(crate) struct Sending<M> {
     pub may: u64,
     /// Bytes that have come.
     pub come: u64,
-    /// How long it waits until its memory is copied: since it began, or since bytes moved.
+    /// How long it waits until its memory is copied, since it began or bytes moved, besides the time
+    /// that all unconfirmed bytes may take.
     pub patience: Time,
     pub begun: Time,
 }
 
 impl<M> Sending<M> {
-    /// When its memory is to be copied, if bytes last moved at `moved`.
-    fn deadline(&self, moved: Time) -> Option<Time> {
+    /// When its memory is to be copied, if bytes last moved at `moved` and `doubtful` bytes are not
+    /// known to have come: at 2 GB/s they would have.
+    fn deadline(&self, moved: Time, doubtful: u64) -> Option<Time> {
         let waits = self.patience < PATIENT && self.cut == self.len;
-        waits.then(|| self.begun.max(moved).saturating_add(self.patience))
+        let patience = self.patience.saturating_add(doubtful / 2);
+        waits.then(|| self.begun.max(moved).saturating_add(patience))
     }
 }
 
@@ -189,16 +192,22 @@ impl<M> Streams<M> {
     /// The first stream whose memory is to be copied by now: all of it is with lanes, and it has
     /// not come for too long. It counts as copied.
     pub fn take_impatient(&mut self, now: Time) -> Option<&mut Sending<M>> {
-        let moved = self.moved;
-        let due = |s: &&mut Sending<M>| s.deadline(moved).is_some_and(|at| at <= now);
+        let (moved, doubtful) = (self.moved, self.doubtful());
+        let due = |s: &&mut Sending<M>| s.deadline(moved, doubtful).is_some_and(|at| at <= now);
         let stream = self.out.iter_mut().find(due)?;
         stream.patience = COPIED;
         Some(stream)
     }
 
+    /// Bytes with lanes that are not known to have come.
+    fn doubtful(&self) -> u64 {
+        self.out.iter().map(|s| s.cut - s.come).sum()
+    }
+
     /// When `take_impatient` has something, if nothing happens before.
     pub fn next_impatience(&self) -> Option<Time> {
-        self.out.iter().filter_map(|s| s.deadline(self.moved)).min()
+        let doubtful = self.doubtful();
+        self.out.iter().filter_map(|s| s.deadline(self.moved, doubtful)).min()
     }
 
     /// The next chunk for a lane: by turns from every stream that has some left.
