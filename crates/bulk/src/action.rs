@@ -79,8 +79,10 @@ pub struct Settings {
     /// Bytes of chunks of which the sender may not know that they have come.
     pub most_untold: u32,
     /// A sender of at most `early` bytes waits so long, while the receiver takes nothing and says
-    /// nothing, until it copies them, and half a nanosecond longer for each byte on its way.
+    /// nothing, until it copies them, and longer by what all bytes on their way take at `least_flow`.
     pub restless: Time,
+    /// Bytes in a microsecond that a connection is believed to carry if its reader reads.
+    pub least_flow: u32,
     /// An attempt to connect takes at most so long.
     pub connect: Time,
     /// The first pause after a failure, which doubles with each further one.
@@ -110,6 +112,7 @@ impl Default for Settings {
             spare_window: 64 << 20,
             most_untold: 512 << 10,
             restless: MS / 30,
+            least_flow: 2000,
             connect: 1000 * MS,
             pause: 10 * MS,
             longest_pause: 500 * MS,

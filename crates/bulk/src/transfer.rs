@@ -28,11 +28,11 @@ pub(crate) struct Sending<M> {
 }
 
 impl<M> Sending<M> {
-    /// When its memory is to be copied, if bytes last moved at `moved` and `doubtful` bytes are not
-    /// known to have come: at 2 GB/s they would have.
-    fn deadline(&self, moved: Time, doubtful: u64) -> Option<Time> {
+    /// When its memory is to be copied, if bytes last moved at `moved` and what is on its way may
+    /// take `flight`.
+    fn deadline(&self, moved: Time, flight: Time) -> Option<Time> {
         let waits = self.patience < PATIENT && self.cut == self.len;
-        let patience = self.patience.saturating_add(doubtful / 2);
+        let patience = self.patience.saturating_add(flight);
         waits.then(|| self.begun.max(moved).saturating_add(patience))
     }
 }
@@ -86,6 +86,8 @@ pub(crate) struct Streams<M> {
     told_limit: u64,
     /// Bytes of the last stream that found its place before it had come.
     in_time: u64,
+    /// Bytes in a microsecond, at least, while the peer reads.
+    least_flow: u64,
     /// When the peer last took bytes or said that some have come.
     pub moved: Time,
     pub order: Order,
@@ -108,6 +110,7 @@ impl<M> Streams<M> {
             window,
             told_limit: window,
             in_time: 0,
+            least_flow: u64::from(settings.least_flow.max(1)),
             moved: 0,
             order: Order::default(),
         }
@@ -192,22 +195,23 @@ impl<M> Streams<M> {
     /// The first stream whose memory is to be copied by now: all of it is with lanes, and it has
     /// not come for too long. It counts as copied.
     pub fn take_impatient(&mut self, now: Time) -> Option<&mut Sending<M>> {
-        let (moved, doubtful) = (self.moved, self.doubtful());
-        let due = |s: &&mut Sending<M>| s.deadline(moved, doubtful).is_some_and(|at| at <= now);
+        let (moved, flight) = (self.moved, self.flight());
+        let due = |s: &&mut Sending<M>| s.deadline(moved, flight).is_some_and(|at| at <= now);
         let stream = self.out.iter_mut().find(due)?;
         stream.patience = COPIED;
         Some(stream)
     }
 
-    /// Bytes with lanes that are not known to have come.
-    fn doubtful(&self) -> u64 {
-        self.out.iter().map(|s| s.cut - s.come).sum()
+    /// How long what is with lanes and not known to have come may take.
+    fn flight(&self) -> Time {
+        let doubtful: u64 = self.out.iter().map(|s| s.cut - s.come).sum();
+        doubtful.saturating_mul(1000) / self.least_flow
     }
 
     /// When `take_impatient` has something, if nothing happens before.
     pub fn next_impatience(&self) -> Option<Time> {
-        let doubtful = self.doubtful();
-        self.out.iter().filter_map(|s| s.deadline(self.moved, doubtful)).min()
+        let flight = self.flight();
+        self.out.iter().filter_map(|s| s.deadline(self.moved, flight)).min()
     }
 
     /// The next chunk for a lane: by turns from every stream that has some left.

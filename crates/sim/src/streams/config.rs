@@ -67,6 +67,7 @@ impl StreamConfig {
                 spare_window: 1 << 18,
                 most_untold: 1 << 16,
                 restless: 1000,
+                least_flow: 2000,
                 connect: 1000,
                 pause: 10,
                 longest_pause: 200,
@@ -110,7 +111,8 @@ impl StreamConfig {
                 most_window: r.u32(0..=8000),
                 spare_window: r.u64(0..=20_000),
                 most_untold: r.u32(1..=3000),
-                restless: r.u64(0..=2000),
+                restless: r.u64(0..=1000),
+                least_flow: r.u32(1000..=100_000),
                 strangers: r.usize(1..=8),
                 ..calm.settings
             },
