@@ -362,6 +362,13 @@ impl Net {
                 self.feel(now, peer);
             }
         }
+        let mut lost = None;
+        self.hub.silent(now, self.timeout, |peer, pending| {
+            lost.get_or_insert((peer, pending));
+        });
+        if let Some((rank, pending)) = lost {
+            return Err(self.lost(now, rank, pending));
+        }
         for (peer, since) in stuck {
             self.feel(now, peer);
             let line = self.lifelines.iter_mut().find(|line| line.rank == peer);
@@ -371,14 +378,7 @@ impl Net {
                 return Err(self.stream_lost(hpvm_bulk::Lost::Unreachable { peer, nanoseconds }));
             }
         }
-        let mut lost = None;
-        self.hub.silent(now, self.timeout, |peer, pending| {
-            lost.get_or_insert((peer, pending));
-        });
-        match lost {
-            None => Ok(()),
-            Some((rank, pending)) => Err(self.lost(now, rank, pending)),
-        }
+        Ok(())
     }
 
     /// Asks a silent peer's kernel whether it lives.
