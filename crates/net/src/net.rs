@@ -146,6 +146,12 @@ impl Net {
         [self.gate.socket.fd(), self.streams.descriptor()]
     }
 
+    /// What comes later to be watched also wakes who waits at `epoll`, which outlives this.
+    pub fn wake_at(&mut self, epoll: RawFd) {
+        self.streams.wake_at(epoll);
+        self.gate.favourite.wake_at(epoll);
+    }
+
     /// See [`hpvm_transport::Transport::grant`].
     #[inline]
     pub fn grant(&mut self, dst: Rank) -> u16 {
@@ -232,8 +238,7 @@ impl Net {
         let skips = self.streams.is_warm() && !self.turns.is_multiple_of(4);
         let most = if skips { 0 } else { budget };
         while bytes < most {
-            let named = self.gate.wants_names(now);
-            let received = match self.gate.socket.receive(&mut self.buffer, named) {
+            let received = match self.gate.receive(now, &mut self.buffer) {
                 Ok(Some(received)) => received,
                 Ok(None) => break,
                 Err(e) => return Err(socket_failed(&e)),
@@ -425,7 +430,7 @@ impl Net {
             self.next_round = 0;
             return false;
         }
-        !self.gate.socket.readable() && self.streams_rest(now) && self.deadline() > now
+        !self.gate.readable() && self.streams_rest(now) && self.deadline() > now
     }
 
     /// Whether nothing can be moved of large messages, so that the kernel wakes us when something
