@@ -49,7 +49,7 @@ fn traffic_over_bad_connections() {
     eprintln!("{streams} streams, {opened} opened, {copied} copied, {breaks} breaks, {sum:?}");
     if ["HPVM_SEED", "HPVM_SEEDS"].iter().all(|name| std::env::var_os(name).is_none()) {
         // What these networks are for does happen.
-        assert!(streams > 1000 && opened > 500 && copied > 50 && breaks > 500);
+        assert!(streams > 1000 && opened > 500 && copied > 0 && breaks > 500);
         assert!(sum.resent > 100 && sum.moved > 100 && sum.strangers > 100);
     }
 }
