@@ -31,6 +31,15 @@ pub enum Input<'a, M> {
     Gone,
 }
 
+/// A stream whose memory is not touched any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// One that came in, by the cookie of its place.
+    Came(u64),
+    /// One that went out, by its number.
+    Gone(u64),
+}
+
 /// What is to be written next: all of `head`, then `body`.
 #[derive(Debug)]
 pub struct Output<'a, M> {
@@ -55,11 +64,25 @@ pub struct Settings {
     pub chunk: u32,
     /// Least bytes of a chunk when several lanes share a stream.
     pub share: u32,
-    /// Largest stream that may begin unasked, bytes.
+    /// Largest stream that goes out unasked as a whole, and whose memory is copied when the
+    /// receiver takes long.
     pub early: u32,
-    /// Most bytes toward one peer that began unasked and have not ended, and as many does a
-    /// receiver keep for each peer. The same in all processes of a job.
+    /// Bytes of longer ones that go unasked.
+    pub ahead: u32,
+    /// Bytes that a receiver takes unasked from each peer at first. The same in all processes of a
+    /// job, and at least `early` and `ahead`.
     pub early_window: u32,
+    /// Bytes that it may come to take unasked from a peer whose messages it expects, and from all
+    /// peers together above what each may send anyway.
+    pub most_window: u32,
+    pub spare_window: u64,
+    /// Bytes of chunks of which the sender may not know that they have come.
+    pub most_untold: u32,
+    /// A sender of at most `early` bytes waits so long, while the receiver takes nothing and says
+    /// nothing, until it copies them, and longer by what all bytes on their way take at `least_flow`.
+    pub restless: Time,
+    /// Bytes in a microsecond that a connection is believed to carry if its reader reads.
+    pub least_flow: u32,
     /// An attempt to connect takes at most so long.
     pub connect: Time,
     /// The first pause after a failure, which doubles with each further one.
@@ -83,7 +106,13 @@ impl Default for Settings {
             chunk: 1 << 20,
             share: 64 << 10,
             early: 256 << 10,
+            ahead: 128 << 10,
             early_window: 512 << 10,
+            most_window: 4 << 20,
+            spare_window: 64 << 20,
+            most_untold: 512 << 10,
+            restless: MS / 30,
+            least_flow: 2000,
             connect: 1000 * MS,
             pause: 10 * MS,
             longest_pause: 500 * MS,

@@ -1,14 +1,16 @@
 //! The state machine as its caller sees it.
 
-use crate::action::{Action, ConnId, Counters, Lost, Settings};
+use crate::action::{Action, ConnId, Counters, Done, Lost, Settings};
 use crate::connection::{Connection, Stage};
 use crate::lane::{Link, MAX_LANES};
 use crate::peer::Peer;
 use crate::proof::Key;
-use crate::transfer::{Expected, Receiving, Sending};
 use crate::{Rank, Time};
 use hpvm_wire::bulk::{Frame, FrameKind};
 use std::collections::{BTreeMap, VecDeque};
+
+/// Connections by index, with the generation of each place.
+pub(crate) type Conns = Vec<(u32, Option<Connection>)>;
 
 /// All bulk streams of one process. See the crate's text.
 pub struct Bulk<M> {
@@ -17,14 +19,24 @@ pub struct Bulk<M> {
     pub(crate) key: Key,
     pub(crate) settings: Settings,
     pub(crate) peers: BTreeMap<Rank, Peer<M>>,
-    conns: Vec<(u32, Option<Connection>)>,
+    conns: Conns,
     free: Vec<u32>,
     /// Peers with which something was unfinished at the last look.
-    pending: Vec<Rank>,
+    pub(crate) pending: Vec<Rank>,
     /// Connections that are not open yet, oldest first.
     greeting: Vec<ConnId>,
     actions: VecDeque<Action>,
-    pub(crate) done: VecDeque<u64>,
+    pub(crate) done: VecDeque<Done>,
+    /// Peers whose openings or packets wait for others of the same peer.
+    pub(crate) holding: Vec<Rank>,
+    /// Peers whose next packet has to tell how many openings went before it.
+    pub(crate) unfenced: u32,
+    /// When bytes were last read.
+    pub(crate) last_read: Time,
+    /// By how much the windows of all peers together may grow.
+    pub(crate) spare_window: u64,
+    /// An opening has come since somebody asked.
+    pub(crate) fresh: bool,
     lost: Option<Lost>,
     pub(crate) counters: Counters,
 }
@@ -32,6 +44,7 @@ pub struct Bulk<M> {
 impl<M> Bulk<M> {
     /// For process `me` of a job of `size`, whose members know `key`.
     pub fn new(me: Rank, size: u32, key: &[u8; 16], settings: Settings) -> Bulk<M> {
+        let spare_window = settings.spare_window;
         Bulk {
             me,
             size,
@@ -44,6 +57,11 @@ impl<M> Bulk<M> {
             greeting: Vec::new(),
             actions: VecDeque::new(),
             done: VecDeque::new(),
+            holding: Vec::new(),
+            unfenced: 0,
+            last_read: 0,
+            spare_window,
+            fresh: false,
             lost: None,
             counters: Counters::default(),
         }
@@ -54,94 +72,6 @@ impl<M> Bulk<M> {
     pub fn set_lanes(&mut self, peer: Rank, lanes: u8, now: Time) {
         let last = lanes.clamp(1, MAX_LANES) - 1;
         self.peer(peer, now).lane(last, now);
-    }
-
-    /// Begins to send stream `number`, which no unfinished stream to `dst` has.
-    pub fn stream_out(&mut self, dst: Rank, number: u64, from: M, len: u64, now: Time) {
-        let early = false;
-        self.send(dst, Sending { number, from, len, cut: 0, early }, now);
-    }
-
-    /// Whether `stream_early` of `len` bytes is in order now.
-    pub fn may_early(&self, dst: Rank, len: u64) -> bool {
-        let fits = |peer: &Peer<M>| {
-            peer.streams.early_out() + len <= u64::from(self.settings.early_window)
-                && peer.lanes_up() > 0
-                && !peer.streams.has_more()
-        };
-        len <= u64::from(self.settings.early) && self.peers.get(&dst).is_some_and(fits)
-    }
-
-    /// Begins to send a stream for which the receiver has not asked. `may_early` has said yes.
-    pub fn stream_early(&mut self, dst: Rank, number: u64, from: M, len: u64, now: Time) {
-        self.send(dst, Sending { number, from, len, cut: 0, early: true }, now);
-    }
-
-    fn send(&mut self, dst: Rank, stream: Sending<M>, now: Time) {
-        self.peer(dst, now).streams.send(stream);
-        self.wake(dst, now);
-    }
-
-    /// The receiver has all of stream `number`.
-    ///
-    /// # Errors
-    /// It can't have; its memory is not touched from now on all the same.
-    pub fn stream_end(&mut self, dst: Rank, number: u64, now: Time) -> Result<(), Lost> {
-        let Some(peer) = self.peers.get_mut(&dst) else { return Ok(()) };
-        let all_out = peer.lanes.iter_mut().all(|lane| lane.finish(number));
-        if peer.streams.end(number) && all_out {
-            return Ok(());
-        }
-        for conn in self.conns_of(dst) {
-            self.drop_conn(conn, now, true);
-        }
-        let what = format!("it says that it has stream {number:#x}, which was not sent to the end");
-        Err(Lost::Nonsense { peer: dst, what })
-    }
-
-    /// Says where stream `number` of `src` belongs: its first `room` bytes to `to`, the others
-    /// nowhere. `done` returns `cookie` when all `len` have come. Bytes that came too soon go to
-    /// `store` at once.
-    #[allow(clippy::too_many_arguments, reason = "each says a thing of its own")]
-    pub fn stream_in(
-        &mut self,
-        src: Rank,
-        number: u64,
-        to: M,
-        (room, len): (u64, u64),
-        cookie: u64,
-        now: Time,
-        store: impl FnOnce(&M, &[u8]),
-    ) {
-        let cut = |data: &[u8]| data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-        let peer = self.peer(src, now);
-        match peer.streams.expect(Receiving { number, to, room, len, got: 0, cookie }) {
-            Expected::Nothing => {}
-            Expected::Begun(data, have) => {
-                if let Some(stream) = peer.streams.landing(number) {
-                    store(&stream.to, &data[..have.min(cut(&data))]);
-                }
-            }
-            Expected::Whole(data, stream) => {
-                store(&stream.to, &data[..cut(&data)]);
-                self.done.push_back(cookie);
-            }
-            Expected::Wrong(found) => {
-                let what = format!("stream {number:#x} of {found} bytes, announced with {len}");
-                self.give_up(Lost::Nonsense { peer: src, what });
-            }
-        }
-        self.wake(src, now);
-    }
-
-    /// The cookie of a stream that has come as a whole.
-    pub fn done(&mut self) -> Option<u64> {
-        self.done.pop_front()
-    }
-
-    /// Whether `done` has something.
-    pub fn has_done(&self) -> bool {
-        !self.done.is_empty()
     }
 
     /// What is to be done next.
@@ -167,18 +97,54 @@ impl<M> Bulk<M> {
         self.pending.iter().any(waits)
     }
 
-    /// Peers from or to which something is to be streamed.
-    pub fn pending(&self) -> &[Rank] {
-        &self.pending
+    /// Everything that was sent has come, and everything that was expected. Others may still be owed
+    /// a word.
+    pub fn is_quiet(&self) -> bool {
+        let quiet = |rank: &Rank| self.peers.get(rank).is_none_or(|p| !p.streams.pending());
+        self.pending.iter().all(quiet)
     }
 
-    /// The connections on which something may come or go now.
+    /// Peers that make the connections between us and have not for so long, though something that
+    /// we send is not known to have come: whether they live another way has to tell.
+    pub fn silent(&self, now: Time, timeout: Time, mut each: impl FnMut(Rank, Time)) {
+        for rank in self.pending.iter().filter(|rank| **rank < self.me) {
+            let Some(peer) = self.peers.get(rank) else { continue };
+            let since = peer.lanes.iter().map(|lane| lane.since).max().unwrap_or(now);
+            if peer.streams.sending()
+                && peer.lanes_up() == 0
+                && now.saturating_sub(since) >= timeout
+            {
+                each(*rank, since);
+            }
+        }
+    }
+
+    pub(crate) fn writing_parts(
+        &mut self,
+    ) -> (&mut Conns, &mut BTreeMap<Rank, Peer<M>>, &Settings) {
+        (&mut self.conns, &mut self.peers, &self.settings)
+    }
+
+    /// The connections at work with `peer`.
+    pub fn connections(&self, peer: Rank, into: &mut Vec<ConnId>) {
+        let lanes = self.peers.get(&peer).map_or(&[][..], |p| &p.lanes);
+        into.extend(lanes.iter().filter_map(|l| l.up()));
+    }
+
+    /// The connections on which something is likely to come or go now. On all others something may
+    /// come as well.
     pub fn active(&self, into: &mut Vec<ConnId>) {
         into.extend_from_slice(&self.greeting);
         for rank in &self.pending {
             let Some(peer) = self.peers.get(rank) else { continue };
             into.extend(peer.lanes.iter().filter_map(|l| l.up()));
         }
+    }
+
+    /// All connections on which something may come or go.
+    pub fn all(&self, into: &mut Vec<ConnId>) {
+        into.extend_from_slice(&self.greeting);
+        into.extend(self.peers.values().flat_map(|peer| peer.lanes.iter().filter_map(|l| l.up())));
     }
 
     pub fn counters(&self) -> &Counters {
@@ -223,7 +189,8 @@ impl<M> Bulk<M> {
         let mut place = 0;
         while place < self.pending.len() {
             let rank = self.pending[place];
-            if self.peers.get(&rank).is_some_and(Peer::pending) {
+            let missed = |peer: &Peer<M>| self.me < rank && peer.is_missed();
+            if self.peers.get(&rank).is_some_and(|p| p.pending() || missed(p)) {
                 self.look_after(rank, now);
                 place += 1;
             } else {
@@ -244,7 +211,8 @@ impl<M> Bulk<M> {
             let ask = ask.map(|l| l.since.saturating_add(self.settings.patience));
             let lost =
                 (peer.unreached != 0).then(|| peer.unreached.saturating_add(self.settings.timeout));
-            retry.map(|l| l.retry).chain(ask).chain(lost).min()
+            let late = peer.streams.next_impatience();
+            retry.map(|l| l.retry).chain(ask).chain(lost).chain(late).min()
         });
         greetings.chain(peers).min()
     }
@@ -261,8 +229,10 @@ impl<M> Bulk<M> {
     }
 
     /// Something has begun with `rank`.
-    fn wake(&mut self, rank: Rank, now: Time) {
-        if !self.pending.contains(&rank) && self.peers.get(&rank).is_some_and(Peer::pending) {
+    pub(crate) fn wake(&mut self, rank: Rank, now: Time) {
+        let me = self.me;
+        let wants = |peer: &Peer<M>| peer.pending() || (me < rank && peer.is_missed());
+        if !self.pending.contains(&rank) && self.peers.get(&rank).is_some_and(wants) {
             self.pending.push(rank);
             self.look_after(rank, now);
         }
@@ -298,7 +268,7 @@ impl<M> Bulk<M> {
         let alive = peer.lanes.iter().filter_map(|l| l.conn()).any(lives);
         let timeout = self.settings.timeout;
         let Some(peer) = self.peers.get_mut(&rank) else { return };
-        if alive {
+        if alive || !peer.pending() {
             peer.unreached = 0;
         } else if peer.unreached == 0 {
             peer.unreached = now.max(1);
@@ -320,7 +290,7 @@ impl<M> Bulk<M> {
             }
             lane.asked = Some((over, lane.epoch));
             let (number, offset) = (index as u64, u64::from(lane.epoch));
-            let ask = Frame { kind: FrameKind::Ask, flags: 0, len: 0, number, offset };
+            let ask = Frame::bare(FrameKind::Ask, number, offset);
             if let Some(Stage::Open(open)) = entry(&mut self.conns, over).map(|c| &mut c.stage) {
                 open.control.push_back(ask);
             }
@@ -332,7 +302,7 @@ impl<M> Bulk<M> {
     }
 
     pub(crate) fn peer(&mut self, rank: Rank, now: Time) -> &mut Peer<M> {
-        self.peers.entry(rank).or_insert_with(|| Peer::new(now))
+        self.peers.entry(rank).or_insert_with(|| Peer::new(now, &self.settings))
     }
 
     pub(crate) fn conn(&self, id: ConnId) -> Option<&Connection> {
@@ -346,11 +316,6 @@ impl<M> Bulk<M> {
         id: ConnId,
     ) -> Option<(&mut Connection, &mut BTreeMap<Rank, Peer<M>>)> {
         Some((entry(&mut self.conns, id)?, &mut self.peers))
-    }
-
-    fn conns_of(&self, rank: Rank) -> Vec<ConnId> {
-        let lanes = self.peers.get(&rank).map_or(&[][..], |p| &p.lanes);
-        lanes.iter().filter_map(|l| l.conn()).collect()
     }
 
     fn add(&mut self, connection: Connection) -> ConnId {
@@ -387,8 +352,8 @@ impl<M> Bulk<M> {
         if close {
             self.actions.push_back(Action::Close { conn: id });
         }
-        let Some((peer, lane)) = conn.peer else { return };
-        let Some(peer) = self.peers.get_mut(&peer) else { return };
+        let Some((rank, lane)) = conn.peer else { return };
+        let Some(peer) = self.peers.get_mut(&rank) else { return };
         if let Some(reading) = conn.open().and_then(|open| open.reading) {
             peer.streams.drop_early(reading.part.number);
         }
@@ -396,15 +361,20 @@ impl<M> Bulk<M> {
             lane.asked = lane.asked.filter(|(over, _)| *over != id);
         }
         let lane = &mut peer.lanes[usize::from(lane)];
-        if lane.conn() == Some(id) {
-            let was_up = lane.up().is_some();
-            lane.fell(was_up, now, &self.settings);
-            self.counters.broken += u64::from(was_up);
+        let Some(was_up) = (lane.conn() == Some(id)).then(|| lane.up().is_some()) else { return };
+        lane.fell(was_up, now, &self.settings);
+        if was_up {
+            peer.streams.say_again();
+            self.counters.broken += 1;
+            self.wake(rank, now);
         }
     }
 }
 
-fn entry(conns: &mut [(u32, Option<Connection>)], id: ConnId) -> Option<&mut Connection> {
+pub(crate) fn entry(
+    conns: &mut [(u32, Option<Connection>)],
+    id: ConnId,
+) -> Option<&mut Connection> {
     let (generation, conn) = conns.get_mut(id.index as usize)?;
     conn.as_mut().filter(|_| *generation == id.generation)
 }

@@ -2,7 +2,7 @@
 
 use crate::proof::Seal;
 use crate::{Rank, Time};
-use hpvm_wire::bulk::{Frame, GREETING};
+use hpvm_wire::bulk::{FRAME, Frame, GREETING};
 use std::collections::VecDeque;
 
 /// How far a connection is.
@@ -35,7 +35,12 @@ pub(crate) struct Open {
     pub seal_in: Seal,
     /// Frames that go before the next chunk.
     pub control: VecDeque<Frame>,
-    /// The chunk that is being written: number, position in the stream, bytes left.
+    /// The buffer to be written holds so many words, and then the headers of so many chunks without
+    /// bytes, of which so many have been written.
+    pub words: usize,
+    pub empty: usize,
+    pub empty_out: usize,
+    /// The chunk that is being written, behind those.
     pub writing: Option<Part>,
     /// The chunk that is coming.
     pub reading: Option<Reading>,
@@ -64,11 +69,10 @@ pub(crate) struct Connection {
     /// When it is given up if it is not open before.
     pub deadline: Option<Time>,
     /// A greeting or the header of a frame, as far as it has come.
-    pub head_in: [u8; GREETING],
+    pub head_in: [u8; FRAME],
     pub have: usize,
-    /// The same, to be written.
-    pub head_out: [u8; GREETING],
-    pub head_len: usize,
+    /// A greeting, or headers of frames, to be written.
+    pub head_out: Vec<u8>,
     pub head_done: usize,
 }
 
@@ -79,23 +83,25 @@ impl Connection {
             ours: peer.is_some(),
             peer,
             deadline: Some(deadline),
-            head_in: [0; GREETING],
+            head_in: [0; FRAME],
             have: 0,
-            head_out: [0; GREETING],
-            head_len: 0,
+            head_out: Vec::new(),
             head_done: 0,
         }
     }
 
-    /// Puts `bytes` into the buffer to be written, which is empty.
+    /// Puts `bytes` into the buffer to be written.
     pub fn say(&mut self, bytes: &[u8]) {
-        self.head_out[..bytes.len()].copy_from_slice(bytes);
-        (self.head_len, self.head_done) = (bytes.len(), 0);
+        if self.unsaid().is_empty() {
+            self.head_out.clear();
+            self.head_done = 0;
+        }
+        self.head_out.extend_from_slice(bytes);
     }
 
     /// What of the buffer has not been written.
     pub fn unsaid(&self) -> &[u8] {
-        &self.head_out[self.head_done..self.head_len]
+        &self.head_out[self.head_done..]
     }
 
     pub fn open(&self) -> Option<&Open> {

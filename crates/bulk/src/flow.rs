@@ -1,13 +1,15 @@
 //! Bytes in and out of connections.
 
-use crate::action::{ConnId, Input, Lost, Output};
+use crate::action::{ConnId, Done, Input, Lost, Output, Settings};
 use crate::bulk::Bulk;
 use crate::connection::{Connection, Part, Reading, Stage};
 use crate::lane::MAX_LANES;
 use crate::peer::Peer;
 use crate::{Rank, Time};
-use hpvm_wire::bulk::{EARLY, FRAME, Frame, FrameKind, GREETING};
-use std::collections::BTreeMap;
+use hpvm_wire::bulk::{FRAME, Frame, FrameKind, GREETING};
+
+/// Headers that are written together at most.
+const TOGETHER: usize = 16;
 
 /// Why a connection is closed.
 pub(crate) enum Close {
@@ -41,8 +43,8 @@ impl<M> Bulk<M> {
 
     /// `n` bytes have come, to where `input` said.
     pub fn read(&mut self, id: ConnId, n: usize, now: Time) {
-        let window = self.settings.early_window;
-        let Some((conn, peers)) = self.parts(id) else { return };
+        self.last_read = now;
+        let Some((conn, _)) = self.parts(id) else { return };
         let whole = match &conn.stage {
             Stage::Open(open) if open.reading.is_some() => return self.read_chunk(id, n),
             Stage::Open(_) => FRAME,
@@ -54,10 +56,7 @@ impl<M> Bulk<M> {
         }
         conn.have = 0;
         let outcome = match whole {
-            FRAME => match on_frame(conn, peers, window) {
-                Ok(Some(frame)) => self.on_control(id, frame, now),
-                outcome => outcome.map(drop),
-            },
+            FRAME => self.on_frame(id, now),
             _ => self.greet(id, now),
         };
         if let Err(close) = outcome {
@@ -77,6 +76,7 @@ impl<M> Bulk<M> {
 
     /// `n` more bytes of a chunk.
     fn read_chunk(&mut self, id: ConnId, n: usize) {
+        let (most_untold, early) = (self.settings.most_untold, self.settings.early);
         let Some((conn, peers)) = self.parts(id) else { return };
         let peer = conn.peer.and_then(|(rank, lane)| Some((peers.get_mut(&rank)?, lane)));
         let (Stage::Open(open), Some((peer, lane))) = (&mut conn.stage, peer) else { return };
@@ -91,68 +91,111 @@ impl<M> Bulk<M> {
             return;
         }
         open.reading = None;
-        peer.lanes[usize::from(lane)].received += 1;
-        let done = peer.streams.landed(part.number, len);
+        let lane = &mut peer.lanes[usize::from(lane)];
+        lane.landed(len, u64::from(most_untold));
+        if let Some((cookie, len)) = peer.streams.landed(part.number, len) {
+            // The sender does not copy so much, and waits.
+            lane.tell_now |= len > u64::from(early);
+            self.done.push_back(Done::Came(cookie));
+        }
         self.counters.chunks_received += 1;
-        self.done.extend(done);
     }
 
     /// What is to be written to a connection next. The same again until `wrote` says more than 0.
     pub fn output(&mut self, id: ConnId) -> Option<Output<'_, M>> {
-        let settings = self.settings.clone();
-        let (conn, peers) = self.parts(id)?;
-        let rank_and_lane = conn.peer;
-        let unsaid = conn.head_len - conn.head_done;
-        if let (Stage::Open(open), Some((rank, lane))) = (&mut conn.stage, rank_and_lane)
-            && open.writing.is_none()
-            && unsaid == 0
+        let (conns, peers, settings) = self.writing_parts();
+        let (generation, conn) = conns.get_mut(id.index as usize)?;
+        let conn = conn.as_mut().filter(|_| *generation == id.generation)?;
+        let place = conn.peer;
+        if let Some((rank, lane)) = place
+            && conn.unsaid().is_empty()
         {
-            let peer = peers.get_mut(&rank)?;
-            let frame = match open.control.pop_front() {
-                Some(frame) => frame,
-                None => {
-                    let chunk = peer.next_chunk(lane, &settings)?;
-                    let (number, offset, len) = (chunk.number, chunk.offset, chunk.len);
-                    open.writing = Some(Part { number, offset, left: len });
-                    let flags = u8::from(chunk.early) * EARLY;
-                    Frame { kind: FrameKind::Chunk, flags, len, number, offset }
-                }
-            };
-            let mut bytes = frame.write();
-            open.seal_out.seal(&mut bytes);
-            conn.say(&bytes);
+            say_next(conn, peers.get_mut(&rank)?, lane, settings);
         }
-        let body = match (&conn.stage, rank_and_lane) {
+        let body = match (&conn.stage, place) {
             (Stage::Open(open), Some((rank, _))) => open.writing.and_then(|part| {
                 let source = peers.get(&rank)?.streams.source(part.number)?;
-                Some((source, part.offset, part.left as usize))
+                Some((&source.from, part.offset, part.left as usize))
             }),
             _ => None,
         };
         let head = conn.unsaid();
+        let body = body.filter(|(_, _, len)| *len > 0);
         (!head.is_empty() || body.is_some()).then_some(Output { head, body })
     }
 
     /// `n` bytes of what `output` said have been written.
-    pub fn wrote(&mut self, id: ConnId, n: usize) {
+    pub fn wrote(&mut self, id: ConnId, n: usize, now: Time) {
         let Some((conn, peers)) = self.parts(id) else { return };
-        let head = n.min(conn.head_len - conn.head_done);
+        let head = n.min(conn.unsaid().len());
         conn.head_done += head;
+        let said = conn.unsaid().is_empty();
         let (Stage::Open(open), Some((rank, lane))) = (&mut conn.stage, conn.peer) else { return };
-        let Some(part) = &mut open.writing else { return };
-        part.offset += (n - head) as u64;
-        part.left -= (n - head) as u32;
-        if part.left > 0 {
-            return;
+        // The peer may have some of the empty ones before the buffer is out.
+        let empty_out = (conn.head_done / FRAME).saturating_sub(open.words).min(open.empty);
+        let mut chunks = empty_out - core::mem::replace(&mut open.empty_out, empty_out);
+        if let Some(part) = &mut open.writing {
+            part.offset += (n - head) as u64;
+            part.left -= (n - head) as u32;
+            if part.left == 0 && said {
+                open.writing = None;
+                chunks += 1;
+            }
         }
-        open.writing = None;
         let Some(peer) = peers.get_mut(&rank) else { return };
-        let again = peer.lanes[usize::from(lane)].wrote();
-        self.counters.chunks_sent += 1;
-        self.counters.resent += u64::from(again);
+        peer.streams.moved = now;
+        let lane = &mut peer.lanes[usize::from(lane)];
+        let again: u64 = (0..chunks).map(|_| u64::from(lane.wrote())).sum();
+        self.counters.chunks_sent += chunks as u64;
+        self.counters.resent += again;
     }
 
-    /// Acts on a frame that is no chunk.
+    /// Checks the header of a frame and acts on it.
+    fn on_frame(&mut self, id: ConnId, now: Time) -> Result<(), Close> {
+        let Some((conn, peers)) = self.parts(id) else { return Ok(()) };
+        let Some((rank, lane)) = conn.peer else { return Ok(()) };
+        let Some(peer) = peers.get_mut(&rank) else { return Ok(()) };
+        let Stage::Open(open) = &mut conn.stage else { return Ok(()) };
+        if !open.seal_in.opens(&conn.head_in) {
+            return Err(Close::Forged);
+        }
+        let frame = Frame::read(&conn.head_in).ok_or(Close::Forged)?;
+        if !peer.lanes[usize::from(lane)].may_have(frame.received) {
+            let what = format!("it has {} chunks of a lane, which can't be", frame.received);
+            return Err(Close::Nonsense(rank, what));
+        }
+        peer.streams.permit(frame.limit);
+        peer.streams.moved = now;
+        match frame.kind {
+            FrameKind::Chunk => {
+                open.reading = Some(check_chunk(rank, peer, &frame)?);
+                let opens = frame.opening.filter(|o| peer.streams.order.opened(frame.number, *o));
+                self.come(rank, lane, frame.received);
+                if opens.is_some() {
+                    self.hold(rank);
+                    self.fresh = true;
+                }
+                if frame.len == 0 {
+                    self.read_chunk(id, 0);
+                }
+                self.wake(rank, now);
+                return Ok(());
+            }
+            FrameKind::Go => peer.streams.go_on(frame.number),
+            FrameKind::Ack => {}
+            FrameKind::Ask | FrameKind::Tell => self.on_control(id, frame, now)?,
+        }
+        self.come(rank, lane, frame.received);
+        Ok(())
+    }
+
+    fn come(&mut self, rank: Rank, lane: u8, count: u64) {
+        if let Some(peer) = self.peers.get_mut(&rank) {
+            peer.come(lane, count, &mut self.done);
+        }
+    }
+
+    /// Acts on a frame about another lane.
     fn on_control(&mut self, id: ConnId, frame: Frame, now: Time) -> Result<(), Close> {
         let Some((conn, peers)) = self.parts(id) else { return Ok(()) };
         let Some((rank, own)) = conn.peer else { return Ok(()) };
@@ -169,12 +212,12 @@ impl<M> Bulk<M> {
                 return Ok(());
             }
             // What that connection still holds is not read any more, so the count stands.
-            let (old, offset) = (lane.conn(), lane.received);
+            let (old, offset) = (lane.conn(), lane.tell());
             let number = index | (frame.offset << 32);
             if let Some(old) = old {
                 self.drop_conn(old, now, true);
             }
-            let tell = Frame { kind: FrameKind::Tell, flags: 0, len: 0, number, offset };
+            let tell = Frame::bare(FrameKind::Tell, number, offset);
             return self.queue(id, rank, tell);
         }
         if lane.asked != Some((id, epoch)) {
@@ -184,13 +227,16 @@ impl<M> Bulk<M> {
         if lane.up().is_some() {
             return Ok(());
         }
-        if !lane.confirm(frame.offset) {
+        if !lane.resume(frame.offset) {
             let what = format!("it has {} chunks of lane {index}, more than went", frame.offset);
             return Err(Close::Nonsense(rank, what));
         }
-        let chunks = lane.take_doubtful();
-        self.counters.moved += chunks.len() as u64;
-        if let Some(peer) = self.peers.get_mut(&rank) {
+        self.come(rank, index as u8, frame.offset);
+        if let Some(peer) = self.peers.get_mut(&rank)
+            && let Some(lane) = peer.lanes.get_mut(index as usize)
+        {
+            let chunks = lane.take_doubtful();
+            self.counters.moved += chunks.len() as u64;
             peer.streams.again(chunks);
         }
         Ok(())
@@ -209,23 +255,59 @@ impl<M> Bulk<M> {
     }
 }
 
-/// Checks the header of a frame. `Some`: it is no chunk.
-fn on_frame<M>(
-    conn: &mut Connection,
-    peers: &mut BTreeMap<Rank, Peer<M>>,
-    window: u32,
-) -> Result<Option<Frame>, Close> {
-    let peer = conn.peer.and_then(|(rank, _)| Some((rank, peers.get_mut(&rank)?)));
-    let (Stage::Open(open), Some((rank, peer))) = (&mut conn.stage, peer) else { return Ok(None) };
-    let Some(bytes) = conn.head_in.first_chunk::<FRAME>() else { return Ok(None) };
-    if !open.seal_in.opens(bytes) {
-        return Err(Close::Forged);
+/// Puts what is to be said next into the connection's buffer, which is empty: words, and the
+/// header of a chunk.
+fn say_next<M>(conn: &mut Connection, peer: &mut Peer<M>, lane: u8, settings: &Settings) {
+    let Stage::Open(open) = &mut conn.stage else { return };
+    if open.writing.is_some() {
+        return;
     }
-    let frame = Frame::read(bytes).ok_or(Close::Forged)?;
-    if frame.kind != FrameKind::Chunk {
-        return Ok(Some(frame));
+    let mut frames = Vec::new();
+    while frames.len() < TOGETHER
+        && let Some(frame) = open.control.pop_front()
+    {
+        frames.push(frame);
     }
-    let Frame { number, offset, len, .. } = frame;
+    while frames.len() < TOGETHER
+        && let Some(number) = peer.streams.go.pop_front()
+    {
+        frames.push(Frame::bare(FrameKind::Go, number, 0));
+    }
+    (open.words, open.empty, open.empty_out) = (frames.len(), 0, 0);
+    while frames.len() <= TOGETHER
+        && open.writing.is_none()
+        && let Some(chunk) = peer.next_chunk(lane, settings)
+    {
+        let (number, offset, len) = (chunk.number, chunk.offset, chunk.len);
+        match len {
+            0 => open.empty += 1,
+            left => open.writing = Some(Part { number, offset, left }),
+        }
+        let opening = peer.streams.source(number).and_then(|s| s.opening);
+        let opening = opening.filter(|_| chunk.opens);
+        frames.push(Frame { len, opening, ..Frame::bare(FrameKind::Chunk, number, offset) });
+    }
+    if frames.is_empty() && peer.lanes[usize::from(lane)].tell_now {
+        frames.push(Frame::bare(FrameKind::Ack, 0, 0));
+    }
+    if frames.is_empty() {
+        return;
+    }
+    let received = peer.lanes[usize::from(lane)].tell();
+    let limit = peer.streams.tell_limit();
+    let Stage::Open(open) = &mut conn.stage else { return };
+    let mut text = Vec::new();
+    for frame in frames {
+        let mut bytes = Frame { received, limit, ..frame }.write();
+        open.seal_out.seal(&mut bytes);
+        text.extend_from_slice(&bytes);
+    }
+    conn.say(&text);
+}
+
+/// Whether a chunk may come, and that it does.
+fn check_chunk<M>(rank: Rank, peer: &mut Peer<M>, frame: &Frame) -> Result<Reading, Close> {
+    let Frame { number, offset, len, .. } = *frame;
     let end = offset.checked_add(u64::from(len));
     match peer.streams.landing(number) {
         Some(stream) if end.is_some_and(|end| end <= stream.len) => {}
@@ -234,13 +316,12 @@ fn on_frame<M>(
             return Err(Close::Nonsense(rank, what));
         }
         None => {
-            let early = frame.flags & EARLY != 0 && offset == 0;
-            if !early || !peer.streams.keep_early(number, len, window) {
+            let kept = frame.opening.is_some_and(|o| peer.streams.keep_early(number, len, o.total));
+            if !kept {
                 let what = format!("a chunk of stream {number:#x}, which nobody expects");
                 return Err(Close::Nonsense(rank, what));
             }
         }
     }
-    open.reading = Some(Reading { part: Part { number, offset, left: len }, len });
-    Ok(None)
+    Ok(Reading { part: Part { number, offset, left: len }, len })
 }

@@ -35,7 +35,7 @@ impl<M> Bulk<M> {
     /// A greeting has come as a whole.
     pub(crate) fn greet(&mut self, id: ConnId, now: Time) -> Result<(), Close> {
         let Some((conn, _)) = self.parts(id) else { return Ok(()) };
-        let bytes = conn.head_in;
+        let Some(bytes) = conn.head_in.first_chunk().copied() else { return Ok(()) };
         let greeting = Greeting::read(&bytes).ok_or(Close::Stranger)?;
         // Nobody speaks twice before he is answered.
         if !conn.unsaid().is_empty() {
@@ -101,12 +101,9 @@ impl<M> Bulk<M> {
         if let Some(old) = lane.conn() {
             self.drop_conn(old, now, true);
         }
-        let lane = self.peer(rank, now).lane(proof.lane, now);
-        if !lane.confirm(proof.count()) {
-            return Err(too_many(rank, proof.count()));
-        }
-        lane.rose(id, proof.epoch);
-        let value = Greeting::with_count(lane.received);
+        self.rise(rank, proof.lane, id, proof.epoch, proof.count(), now)?;
+        let received = self.peer(rank, now).lane(proof.lane, now).received;
+        let value = Greeting::with_count(received);
         let tag = self.key.proof(WELCOME, &[&said.hello, &said.nonce, &proof.value, &value]);
         let welcome = Greeting { kind: GreetingKind::Welcome, value, tag, ..proof };
         if let Some((conn, _)) = self.parts(id) {
@@ -131,16 +128,36 @@ impl<M> Bulk<M> {
         let ours = Greeting::with_count(lane.received);
         let tag = self.key.proof(WELCOME, &[&said.hello, &said.nonce, &ours, &welcome.value]);
         check(&welcome, GreetingKind::Welcome, &said, &tag)?;
-        let lane = self.peer(rank, now).lane(welcome.lane, now);
-        if !lane.confirm(welcome.count()) {
-            return Err(too_many(rank, welcome.count()));
-        }
-        lane.rose(id, welcome.epoch);
+        self.rise(rank, welcome.lane, id, welcome.epoch, welcome.count(), now)?;
         let stage = self.open(&said, true);
         if let Some((conn, _)) = self.parts(id) {
             conn.stage = stage;
         }
         self.opened(id);
+        Ok(())
+    }
+
+    /// Connection `id` is what lane `lane` uses from now on; `count` of our chunks have come over
+    /// those before.
+    fn rise(
+        &mut self,
+        rank: Rank,
+        lane: u8,
+        id: ConnId,
+        epoch: u32,
+        count: u64,
+        now: Time,
+    ) -> Result<(), Close> {
+        let way = self.peer(rank, now).lane(lane, now);
+        if !way.resume(count) {
+            let what = format!("it has {count} chunks of a lane, more than went");
+            return Err(Close::Nonsense(rank, what));
+        }
+        way.rose(id, epoch);
+        let Some(peer) = self.peers.get_mut(&rank) else { return Ok(()) };
+        peer.met = true;
+        peer.come(lane, count, &mut self.done);
+        self.wake(rank, now);
         Ok(())
     }
 
@@ -152,6 +169,9 @@ impl<M> Bulk<M> {
             seal_out,
             seal_in,
             control: VecDeque::new(),
+            words: 0,
+            empty: 0,
+            empty_out: 0,
             writing: None,
             reading: None,
         }))
@@ -179,8 +199,4 @@ fn check(
     } else {
         Err(Close::Stranger)
     }
-}
-
-fn too_many(rank: Rank, count: u64) -> Close {
-    Close::Nonsense(rank, format!("it has {count} chunks of a lane, more than went"))
 }

@@ -14,7 +14,8 @@ pub(crate) struct Chunk {
     pub number: u64,
     pub offset: u64,
     pub len: u32,
-    pub early: bool,
+    /// The first of its stream, which may be empty.
+    pub opens: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,12 +45,19 @@ pub(crate) struct Lane {
     fifo: VecDeque<Chunk>,
     /// How many chunks went before those.
     base: u64,
-    /// Place in `fifo` of the next chunk to be written.
+    /// Place in `fifo` of the next chunk for the connection at work, and of the first that it has
+    /// not written as a whole.
     next: usize,
+    out: usize,
     /// How many chunks were written as a whole, over whatever connection.
     written: u64,
-    /// Chunks of the peer that have come.
+    /// Chunks of the peer that have come, and how many of them it has been told of.
     pub received: u64,
+    told: u64,
+    /// Bytes of those that it has not been told of.
+    untold: u64,
+    /// It is to be told at once.
+    pub tell_now: bool,
 }
 
 impl Lane {
@@ -64,8 +72,12 @@ impl Lane {
             fifo: VecDeque::new(),
             base: 0,
             next: 0,
+            out: 0,
             written: 0,
             received: 0,
+            told: 0,
+            untold: 0,
+            tell_now: false,
         }
     }
 
@@ -84,58 +96,80 @@ impl Lane {
         }
     }
 
-    /// Chunks wait to be sent again, or for the first time.
-    pub fn next_chunk(&self) -> Option<Chunk> {
-        self.fifo.get(self.next).copied()
+    /// A chunk that is to be sent again. The connection takes it.
+    pub fn next_again(&mut self) -> Option<Chunk> {
+        let chunk = self.fifo.get(self.next).copied()?;
+        self.next += 1;
+        Some(chunk)
     }
 
     pub fn has_doubtful(&self) -> bool {
         !self.fifo.is_empty()
     }
 
+    /// A new chunk, which the connection takes.
     pub fn push(&mut self, chunk: Chunk) {
+        debug_assert_eq!(self.next, self.fifo.len(), "older ones go first");
         self.fifo.push_back(chunk);
+        self.next += 1;
     }
 
-    /// The chunk `next_chunk` has been written. True: for the second time.
+    /// The oldest chunk that the connection has taken has been written. True: for the second time.
     pub fn wrote(&mut self) -> bool {
-        self.next += 1;
-        let total = self.base + self.next as u64;
+        self.out += 1;
+        let total = self.base + self.out as u64;
         let again = total <= self.written;
         self.written = self.written.max(total);
         again
     }
 
-    /// The peer alleges that `count` chunks have come. False: impossible.
-    pub fn confirm(&mut self, count: u64) -> bool {
-        let Some(come) = count.checked_sub(self.base) else { return false };
-        if count > self.written {
-            return false;
-        }
-        self.fifo.drain(..come as usize);
-        self.base = count;
-        self.next = 0;
-        true
+    /// A chunk of the peer with `len` bytes has come.
+    pub fn landed(&mut self, len: u32, most_untold: u64) {
+        self.received += 1;
+        self.untold += u64::from(len);
+        self.tell_now |= self.untold >= most_untold;
     }
 
-    /// Stream `number` has come as a whole, and with it every chunk before its last. False: one
-    /// of its chunks has not been written yet.
-    pub fn finish(&mut self, number: u64) -> bool {
-        let Some(last) = self.fifo.iter().rposition(|c| c.number == number) else { return true };
-        // Without a connection `next` is 0, and what was written before may have come.
-        let sent = if self.up().is_some() { self.next as u64 } else { self.written - self.base };
-        if last as u64 >= sent {
-            return false;
+    /// The peer is owed a word about what has come.
+    pub fn owes(&self) -> bool {
+        self.received != self.told
+    }
+
+    /// What to tell it, which it is being told now.
+    pub fn tell(&mut self) -> u64 {
+        self.told = self.received;
+        self.untold = 0;
+        self.tell_now = false;
+        self.received
+    }
+
+    /// Whether `count` chunks can have come over the connection at work.
+    pub fn may_have(&self, count: u64) -> bool {
+        count >= self.base && count <= self.base + self.out as u64
+    }
+
+    /// A new connection: `count` chunks have come over those before it. False: impossible. Those
+    /// are to be taken with `take_come`; the others are written again.
+    pub fn resume(&mut self, count: u64) -> bool {
+        (self.next, self.out) = (0, 0);
+        count >= self.base && count <= self.written
+    }
+
+    /// The oldest of `count` chunks that have come, which is forgotten.
+    pub fn take_come(&mut self, count: u64) -> Option<Chunk> {
+        if self.base >= count {
+            return None;
         }
-        self.fifo.drain(..=last);
-        self.base += last as u64 + 1;
-        self.next = self.next.saturating_sub(last + 1);
-        true
+        let chunk = self.fifo.pop_front()?;
+        self.base += 1;
+        self.next = self.next.saturating_sub(1);
+        self.out = self.out.saturating_sub(1);
+        Some(chunk)
     }
 
     /// All chunks that have not come, for another lane.
     pub fn take_doubtful(&mut self) -> VecDeque<Chunk> {
-        self.next = 0;
+        (self.next, self.out) = (0, 0);
         self.written = self.base;
         core::mem::take(&mut self.fifo)
     }
@@ -147,7 +181,7 @@ impl Lane {
             self.failures = 0;
         }
         self.link = Link::Down;
-        self.next = 0;
+        (self.next, self.out) = (0, 0);
         let pause = settings.pause << self.failures.min(16);
         self.failures += 1;
         self.retry = now.saturating_add(pause.min(settings.longest_pause));
@@ -158,6 +192,8 @@ impl Lane {
         self.epoch = epoch;
         self.failures = 0;
         self.asked = None;
+        // The greeting has told it.
+        self.tell();
     }
 }
 
@@ -165,41 +201,54 @@ impl Lane {
 mod tests {
     use super::*;
 
+    const CONN: ConnId = ConnId { index: 0, generation: 0 };
+
     fn chunk(number: u64, offset: u64) -> Chunk {
-        Chunk { number, offset, len: 10, early: false }
+        Chunk { number, offset, len: 10, opens: false }
+    }
+
+    fn take(lane: &mut Lane, count: u64) -> Vec<u64> {
+        core::iter::from_fn(|| lane.take_come(count)).map(|c| c.number).collect()
     }
 
     #[test]
     fn what_has_not_come_is_sent_again_and_nothing_else() {
         let mut lane = Lane::new(0);
         for i in 0..4 {
-            lane.push(chunk(1, i));
+            lane.push(chunk(i, 0));
         }
+        lane.rose(CONN, 1);
         assert!(!lane.wrote() && !lane.wrote() && !lane.wrote());
+        assert!(!lane.may_have(4), "the fourth is not out");
+        assert!(lane.may_have(1));
+        assert_eq!(take(&mut lane, 1), [0]);
+        assert!(!lane.may_have(0), "it has said so already");
         lane.fell(true, 5, &Settings::default());
-        assert!(!lane.confirm(4), "the fourth was never written as a whole");
-        assert!(lane.confirm(2));
-        assert_eq!(lane.next_chunk(), Some(chunk(1, 2)));
-        assert!(lane.wrote(), "the third for the second time");
-        assert!(!lane.wrote());
-        assert!(!lane.confirm(1) && lane.confirm(4) && lane.next_chunk().is_none());
+        assert!(!lane.resume(4) && !lane.resume(0) && lane.resume(2));
+        assert_eq!(take(&mut lane, 2), [1]);
+        lane.rose(CONN, 2);
+        assert_eq!(lane.next_again(), Some(chunk(2, 0)));
+        assert!(lane.wrote(), "the third goes again");
+        assert_eq!(lane.next_again(), Some(chunk(3, 0)));
+        assert!(!lane.wrote(), "the fourth does not");
+        assert_eq!(lane.next_again(), None);
+        assert_eq!(take(&mut lane, 4), [2, 3]);
+        assert!(!lane.has_doubtful());
     }
 
     #[test]
-    fn the_end_of_a_stream_confirms_everything_before_its_last_chunk() {
+    fn every_word_tells_all_that_has_come() {
         let mut lane = Lane::new(0);
-        for number in [1, 2, 1, 3] {
-            lane.push(chunk(number, 0));
-        }
-        assert!(lane.finish(9));
-        lane.rose(ConnId { index: 0, generation: 0 }, 1);
-        lane.wrote();
-        lane.wrote();
-        assert!(!lane.finish(1), "its second chunk is not out");
-        lane.wrote();
-        assert!(lane.finish(1));
-        assert_eq!(lane.next_chunk(), Some(chunk(3, 0)));
-        assert!(lane.confirm(3) && !lane.confirm(2));
+        lane.landed(10, 25);
+        assert!(lane.owes() && !lane.tell_now);
+        lane.landed(20, 25);
+        assert!(lane.tell_now);
+        assert_eq!(lane.tell(), 2);
+        assert!(!lane.owes() && !lane.tell_now);
+        lane.landed(20, 25);
+        assert!(!lane.tell_now);
+        lane.rose(CONN, 1);
+        assert!(!lane.owes(), "the greeting said it");
     }
 
     #[test]

@@ -24,12 +24,15 @@ mod connection;
 mod flow;
 mod greet;
 mod lane;
+mod order;
 mod peer;
 mod proof;
+mod streaming;
 mod transfer;
 
-pub use action::{Action, ConnId, Counters, Input, Lost, Output, Settings};
+pub use action::{Action, ConnId, Counters, Done, Input, Lost, Output, Settings};
 pub use bulk::Bulk;
+pub use order::FENCE;
 
 /// A process of the job, by rank.
 pub type Rank = u32;

@@ -1,20 +1,25 @@
 //! What a process knows of one other.
 
 use crate::Time;
-use crate::action::Settings;
+use crate::action::{Done, Settings};
 use crate::lane::{Chunk, Lane};
 use crate::transfer::Streams;
+use std::collections::VecDeque;
 
 pub(crate) struct Peer<M> {
     pub lanes: Vec<Lane>,
     pub streams: Streams<M>,
     /// Since when it can't be reached although it should be; 0 while that is not so.
     pub unreached: Time,
+    /// It was once connected to. Whoever makes the connections then keeps one: the other side may
+    /// have something to send.
+    pub met: bool,
 }
 
 impl<M> Peer<M> {
-    pub fn new(now: Time) -> Peer<M> {
-        Peer { lanes: vec![Lane::new(now)], streams: Streams::default(), unreached: 0 }
+    pub fn new(now: Time, settings: &Settings) -> Peer<M> {
+        let streams = Streams::new(settings);
+        Peer { lanes: vec![Lane::new(now)], streams, unreached: 0, met: false }
     }
 
     /// The lane with that number, which comes into being with the ones before it.
@@ -28,7 +33,26 @@ impl<M> Peer<M> {
 
     /// Something is unfinished between the two.
     pub fn pending(&self) -> bool {
-        self.streams.pending()
+        self.streams.pending() || self.owes()
+    }
+
+    /// It is owed a word.
+    pub fn owes(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.owes() || lane.tell_now) || !self.streams.go.is_empty()
+    }
+
+    /// Whoever makes the connections should make one though nothing is unfinished.
+    pub fn is_missed(&self) -> bool {
+        self.met && self.lanes_up() == 0
+    }
+
+    /// `count` chunks have come over a lane in all; streams that have come as a whole are added
+    /// to `done`.
+    pub fn come(&mut self, lane: u8, count: u64, done: &mut VecDeque<Done>) {
+        let lane = &mut self.lanes[usize::from(lane)];
+        while let Some(chunk) = lane.take_come(count) {
+            done.extend(self.streams.come(&chunk).map(Done::Gone));
+        }
     }
 
     pub fn lanes_up(&self) -> usize {
@@ -39,7 +63,7 @@ impl<M> Peer<M> {
     pub fn next_chunk(&mut self, lane: u8, settings: &Settings) -> Option<Chunk> {
         let up = self.lanes_up().max(1) as u64;
         let lane = &mut self.lanes[usize::from(lane)];
-        if let Some(chunk) = lane.next_chunk() {
+        if let Some(chunk) = lane.next_again() {
             return Some(chunk);
         }
         let (least, most) = (u64::from(settings.share), u64::from(settings.chunk));

@@ -1,16 +1,40 @@
 //! Streams under way.
 
-use crate::action::Input;
+use crate::Time;
+use crate::action::{Input, Settings};
 use crate::lane::Chunk;
+use crate::order::Order;
+use hpvm_wire::bulk::Opening;
+use std::collections::VecDeque;
 
 /// A stream that goes out.
 pub(crate) struct Sending<M> {
     pub number: u64,
     pub from: M,
     pub len: u64,
-    /// Bytes that lanes have taken over, as chunks.
+    /// Its first chunk has to say so; afterwards what it said, in case that it is sent again.
+    pub opening: Option<Opening>,
+    /// The first chunk is with a lane.
+    pub opened: bool,
+    /// Bytes that lanes have taken over, as chunks, and that they may take.
     pub cut: u64,
-    pub early: bool,
+    pub may: u64,
+    /// Bytes that have come.
+    pub come: u64,
+    /// How long it waits until its memory is copied, since it began or bytes moved, besides the time
+    /// that all unconfirmed bytes may take.
+    pub patience: Time,
+    pub begun: Time,
+}
+
+impl<M> Sending<M> {
+    /// When its memory is to be copied, if bytes last moved at `moved` and what is on its way may
+    /// take `flight`.
+    fn deadline(&self, moved: Time, flight: Time) -> Option<Time> {
+        let waits = self.patience < PATIENT && self.cut == self.len;
+        let patience = self.patience.saturating_add(flight);
+        waits.then(|| self.begun.max(moved).saturating_add(patience))
+    }
 }
 
 /// A stream that comes in, whose place is known.
@@ -22,13 +46,22 @@ pub(crate) struct Receiving<M> {
     /// Bytes of chunks that have come as a whole.
     pub got: u64,
     pub cookie: u64,
+    /// The sender has to be told that the place is known.
+    pub asked: bool,
 }
 
-/// A stream that came before its place was known: one chunk.
+/// A stream that was opened before its place was known.
 pub(crate) struct Early {
     pub number: u64,
-    pub data: Box<[u8]>,
+    /// Bytes of the whole stream.
+    pub total: u64,
+    /// Bytes of the first chunk.
+    pub len: u32,
+    /// The first chunk, as far as it has come. Empty until its bytes are read.
+    pub data: Vec<u8>,
     pub have: usize,
+    /// It has come.
+    pub whole: bool,
 }
 
 /// All streams between this process and one other.
@@ -37,65 +70,148 @@ pub(crate) struct Streams<M> {
     /// Whose turn it is to be cut.
     turn: usize,
     /// Chunks that a lane could not deliver and another is to.
-    again: std::collections::VecDeque<Chunk>,
+    again: VecDeque<Chunk>,
     ins: Vec<Receiving<M>>,
+    /// Streams whose sender is to be told to go on.
+    pub go: VecDeque<u64>,
     early: Vec<Early>,
-    early_out: u64,
-    early_in: u64,
-}
-
-impl<M> Default for Streams<M> {
-    fn default() -> Streams<M> {
-        Streams {
-            out: Vec::new(),
-            turn: 0,
-            again: Default::default(),
-            ins: Vec::new(),
-            early: Vec::new(),
-            early_out: 0,
-            early_in: 0,
-        }
-    }
+    /// Bytes sent unasked so far, and how many the receiver permits in all.
+    unasked: u64,
+    permitted: u64,
+    /// Bytes of early streams that wait for their place, and of those that have found it.
+    kept: u64,
+    placed: u64,
+    /// Bytes that we take unasked at any one time, and in all, as the peer knows it.
+    pub window: u64,
+    told_limit: u64,
+    /// Bytes of the last stream that found its place before it had come.
+    in_time: u64,
+    /// Bytes in a microsecond, at least, while the peer reads.
+    least_flow: u64,
+    /// When the peer last took bytes or said that some have come.
+    pub moved: Time,
+    pub order: Order,
 }
 
 impl<M> Streams<M> {
-    /// Something has to come or to go.
-    pub fn pending(&self) -> bool {
-        !self.out.is_empty() || !self.ins.is_empty()
+    pub fn new(settings: &Settings) -> Streams<M> {
+        let window = u64::from(settings.early_window);
+        Streams {
+            out: Vec::new(),
+            turn: 0,
+            again: VecDeque::new(),
+            ins: Vec::new(),
+            go: VecDeque::new(),
+            early: Vec::new(),
+            unasked: 0,
+            permitted: window,
+            kept: 0,
+            placed: 0,
+            window,
+            told_limit: window,
+            in_time: 0,
+            least_flow: u64::from(settings.least_flow.max(1)),
+            moved: 0,
+            order: Order::default(),
+        }
     }
 
-    /// Bytes that began unasked and have not ended.
-    pub fn early_out(&self) -> u64 {
-        self.early_out
+    /// Something has to come or to go.
+    pub fn pending(&self) -> bool {
+        self.sending() || !self.ins.is_empty() || self.early.iter().any(|e| !e.whole)
+    }
+
+    /// Something that we send is not known to have come.
+    pub fn sending(&self) -> bool {
+        !self.out.is_empty()
     }
 
     pub fn send(&mut self, stream: Sending<M>) {
-        if stream.early {
-            self.early_out += stream.len;
-        }
         self.out.push(stream);
     }
 
-    pub fn source(&self, number: u64) -> Option<&M> {
-        self.out.iter().find(|s| s.number == number).map(|s| &s.from)
+    /// How many of `want` bytes may go unasked: all or none.
+    pub fn take_unasked(&mut self, want: u64) -> u64 {
+        let fits = self.unasked + want <= self.permitted;
+        let first = if fits { want } else { 0 };
+        self.unasked += first;
+        first
     }
 
-    /// Forgets stream `number`. False: it was not cut up yet, so it can't have come.
-    pub fn end(&mut self, number: u64) -> bool {
-        let Some(place) = self.out.iter().position(|s| s.number == number) else { return false };
-        if self.out[place].cut < self.out[place].len
-            || self.again.iter().any(|c| c.number == number)
-        {
-            return false;
+    /// The peer permits so many bytes unasked, in all.
+    pub fn permit(&mut self, limit: u64) {
+        self.permitted = self.permitted.max(limit);
+    }
+
+    /// Bytes that the peer may send unasked, in all: it is being told.
+    pub fn tell_limit(&mut self) -> u64 {
+        self.told_limit = self.placed + self.window;
+        self.told_limit
+    }
+
+    /// The window grows by what came in time, up to `most` and by at most `spare`. Returns by how
+    /// much.
+    pub fn widen(&mut self, most: u64, spare: u64) -> u64 {
+        let more = core::mem::take(&mut self.in_time).min(spare);
+        let more = more.min(most.saturating_sub(self.window));
+        self.window += more;
+        more
+    }
+
+    /// The peer may send much more than it knows.
+    pub fn owes_limit(&self) -> bool {
+        self.placed + self.window - self.told_limit >= self.window / 2
+    }
+
+    pub fn source(&self, number: u64) -> Option<&Sending<M>> {
+        self.out.iter().find(|s| s.number == number)
+    }
+
+    /// The receiver knows the place of stream `number`.
+    pub fn go_on(&mut self, number: u64) {
+        if let Some(stream) = self.out.iter_mut().find(|s| s.number == number) {
+            stream.may = stream.len;
         }
-        let stream = self.out.remove(place);
+    }
+
+    /// A chunk has come. True: and with it all of its stream, which is forgotten. `None` instead of
+    /// its number: that was said before, when its memory was copied.
+    pub fn come(&mut self, chunk: &Chunk) -> Option<u64> {
+        let place = self.out.iter().position(|s| s.number == chunk.number)?;
+        let stream = &mut self.out[place];
+        stream.come += u64::from(chunk.len);
+        if stream.come < stream.len {
+            return None;
+        }
+        let copied = stream.patience == COPIED;
+        let number = stream.number;
+        self.out.remove(place);
         if place < self.turn {
             self.turn -= 1;
         }
-        if stream.early {
-            self.early_out -= stream.len;
-        }
-        true
+        (!copied).then_some(number)
+    }
+
+    /// The first stream whose memory is to be copied by now: all of it is with lanes, and it has
+    /// not come for too long. It counts as copied.
+    pub fn take_impatient(&mut self, now: Time) -> Option<&mut Sending<M>> {
+        let (moved, flight) = (self.moved, self.flight());
+        let due = |s: &&mut Sending<M>| s.deadline(moved, flight).is_some_and(|at| at <= now);
+        let stream = self.out.iter_mut().find(due)?;
+        stream.patience = COPIED;
+        Some(stream)
+    }
+
+    /// How long what is with lanes and not known to have come may take.
+    fn flight(&self) -> Time {
+        let doubtful: u64 = self.out.iter().map(|s| s.cut - s.come).sum();
+        doubtful.saturating_mul(1000) / self.least_flow
+    }
+
+    /// When `take_impatient` has something, if nothing happens before.
+    pub fn next_impatience(&self) -> Option<Time> {
+        let flight = self.flight();
+        self.out.iter().filter_map(|s| s.deadline(self.moved, flight)).min()
     }
 
     /// The next chunk for a lane: by turns from every stream that has some left.
@@ -107,17 +223,14 @@ impl<M> Streams<M> {
             self.turn = if self.turn < self.out.len() { self.turn } else { 0 };
             let stream = &mut self.out[self.turn];
             self.turn += 1;
-            let left = stream.len - stream.cut;
-            if left > 0 {
-                let len = if stream.early { left } else { most(left).min(left) };
-                let chunk = Chunk {
-                    number: stream.number,
-                    offset: stream.cut,
-                    len: len as u32,
-                    early: stream.early,
-                };
+            let opens = !stream.opened;
+            let left = stream.may - stream.cut;
+            if left > 0 || opens {
+                let len = if opens { left } else { most(left).min(left) };
+                let (number, offset) = (stream.number, stream.cut);
+                stream.opened = true;
                 stream.cut += len;
-                return Some(chunk);
+                return Some(Chunk { number, offset, len: len as u32, opens });
             }
         }
         None
@@ -132,13 +245,15 @@ impl<M> Streams<M> {
         format!("{sending} going, {cut} of {out} bytes out; {receiving} coming, {got} of {ins} in")
     }
 
-    /// Whether `cut` would find something.
-    pub fn has_more(&self) -> bool {
-        !self.again.is_empty() || self.out.iter().any(|s| s.cut < s.len)
+    pub fn again(&mut self, chunks: VecDeque<Chunk>) {
+        self.again.extend(chunks);
     }
 
-    pub fn again(&mut self, chunks: std::collections::VecDeque<Chunk>) {
-        self.again.extend(chunks);
+    /// Words to the peer may have been lost: they are to be said again.
+    pub fn say_again(&mut self) {
+        self.go.clear();
+        self.go.extend(self.ins.iter().filter(|s| s.asked).map(|s| s.number));
+        self.told_limit = 0;
     }
 
     /// Takes note of where a stream belongs. What has come of it too soon is returned.
@@ -148,14 +263,22 @@ impl<M> Streams<M> {
             self.ins.push(stream);
             return Expected::Nothing;
         };
-        let Early { data, have, .. } = self.early.swap_remove(place);
-        self.early_in -= data.len() as u64;
-        if data.len() as u64 != stream.len {
-            return Expected::Wrong(data.len() as u64);
+        let Early { total, len, data, have, whole, .. } = self.early.swap_remove(place);
+        self.kept -= u64::from(len);
+        self.placed += u64::from(len);
+        self.in_time = if have == 0 { u64::from(len) } else { 0 };
+        if total != stream.len {
+            return Expected::Wrong(total);
         }
-        if have == data.len() {
-            stream.got = stream.len;
+        if whole {
+            stream.got = u64::from(len);
+        }
+        if stream.got == stream.len {
             return Expected::Whole(data, stream);
+        }
+        if u64::from(len) < total {
+            stream.asked = true;
+            self.go.push_back(stream.number);
         }
         self.ins.push(stream);
         Expected::Begun(data, have)
@@ -168,6 +291,7 @@ impl<M> Streams<M> {
     /// Where bytes of stream `number` from `offset` on belong, `left` of which are to come.
     pub fn place(&mut self, number: u64, offset: u64, left: usize) -> Input<'_, M> {
         if let Some(early) = self.early.iter_mut().find(|e| e.number == number) {
+            early.data.resize(early.len as usize, 0);
             return Input::Bytes(&mut early.data[early.have..]);
         }
         match self.ins.iter().find(|s| s.number == number) {
@@ -183,45 +307,61 @@ impl<M> Streams<M> {
         self.early.iter_mut().find(|e| e.number == number)
     }
 
-    /// Makes room for a stream that nobody expects yet. False: too much, or again.
-    pub fn keep_early(&mut self, number: u64, len: u32, window: u32) -> bool {
-        let fits = self.early_in + u64::from(len) <= u64::from(window);
-        if !fits || self.early(number).is_some() {
+    /// A stream opens whose place nobody has said yet. False: it sends too much unasked, or again
+    /// what has come.
+    pub fn keep_early(&mut self, number: u64, len: u32, total: u64) -> bool {
+        if let Some(early) = self.early(number) {
+            // The connection broke when it came for the first time.
+            return !early.whole && (early.len, early.total) == (len, total);
+        }
+        if self.kept + u64::from(len) > self.window {
             return false;
         }
-        self.early_in += u64::from(len);
-        let data = vec![0; len as usize].into_boxed_slice();
-        self.early.push(Early { number, data, have: 0 });
+        self.kept += u64::from(len);
+        let early = Early { number, total, len, data: Vec::new(), have: 0, whole: false };
+        self.early.push(early);
         true
     }
 
     /// The connection broke while this chunk was coming.
     pub fn drop_early(&mut self, number: u64) {
-        if let Some(place) = self.early.iter().position(|e| e.number == number) {
-            let early = self.early.swap_remove(place);
-            self.early_in -= early.data.len() as u64;
+        if let Some(early) = self.early(number)
+            && !early.whole
+        {
+            early.have = 0;
         }
     }
 
-    /// A chunk of `len` bytes has come. `Some`: the cookie of a stream that is complete now.
-    pub fn landed(&mut self, number: u64, len: u32) -> Option<u64> {
+    /// A chunk of `len` bytes has come. `Some`: the cookie of a stream that is complete now, and
+    /// its length.
+    pub fn landed(&mut self, number: u64, len: u32) -> Option<(u64, u64)> {
+        if let Some(early) = self.early(number) {
+            early.whole = true;
+            return None;
+        }
         let place = self.ins.iter().position(|s| s.number == number)?;
         let stream = &mut self.ins[place];
         stream.got += u64::from(len);
         if stream.got < stream.len {
             return None;
         }
-        Some(self.ins.remove(place).cookie)
+        let stream = self.ins.remove(place);
+        Some((stream.cookie, stream.len))
     }
 }
+
+/// `patience` of a stream whose memory has been copied; no other has that.
+const COPIED: Time = Time::MAX;
+/// `patience` of a stream whose memory is not to be copied.
+pub(crate) const PATIENT: Time = Time::MAX - 1;
 
 /// What was there of a stream when its place became known.
 pub(crate) enum Expected<M> {
     Nothing,
     /// The first bytes; the others go to their place.
-    Begun(Box<[u8]>, usize),
+    Begun(Vec<u8>, usize),
     /// Everything.
-    Whole(Box<[u8]>, Receiving<M>),
+    Whole(Vec<u8>, Receiving<M>),
     /// Another number of bytes.
     Wrong(u64),
 }

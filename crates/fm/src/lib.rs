@@ -25,7 +25,8 @@ pub use fast::Fast;
 pub use fault::{Fault, SendError};
 pub use handler::{Action, RecvStream};
 pub use hpvm_transport::{
-    Broken, Doorbell, Head, Holes, Landing, Limits, Memory, PullRefused, Rank, Refused, Transport,
+    Broken, Doorbell, Head, Holes, Landing, Limits, Memory, PullRefused, Rank, Refused, Streamed,
+    Transport,
 };
 use hpvm_wire::counters::{Counters, add};
 pub use incoming::{Arrival, Counts};

@@ -1,13 +1,15 @@
 //! Large messages as streams of the transport.
 //!
 //! Where a transport has streams, it moves a message's bytes by itself between the two programs'
-//! buffers. What is left to do here: saying where the bytes lie and where they belong, and telling
-//! the sender (FIN) when all have come, because only then its buffer is free.
+//! buffers, and tells when it does not need them any more. What is left to do here: saying where the
+//! bytes lie and where they belong.
 
 use crate::datatype::Datatype;
+use crate::matching::Announcement;
 use crate::process::{Inbox, Process};
+use crate::protocol::{BULK, Long};
 use crate::request::{Operation, ReqId, Transfer};
-use hpvm_fm::{Holes, Landing, Memory, Transport};
+use hpvm_fm::{Head, Holes, Landing, Memory, Rank, Streamed, Transport};
 use std::sync::Arc;
 
 /// A receiver's answer to one of our sends, to be acted on outside of `extract`.
@@ -17,8 +19,6 @@ pub(crate) enum Step {
     Packets(ReqId, u64),
     /// Stream it.
     Stream(ReqId),
-    /// The receiver has all of the stream.
-    Ended(ReqId),
 }
 
 /// Elements of a program whose bytes are not one run.
@@ -56,31 +56,38 @@ impl<T: Transport> Process<T> {
             Step::Packets(id, receiver) => {
                 self.backlog.add_stream(id, receiver, self.fm.limits().packet);
             }
-            Step::Stream(id) => self.stream_out(id, false),
-            Step::Ended(id) => self.stream_ended(id),
+            Step::Stream(id) => self.stream_out(id),
         }
     }
 
-    /// Lets the transport send the message of send `id`.
-    pub(crate) fn stream_out(&mut self, id: ReqId, early: bool) {
-        let Some(Operation::Send(op)) = self.inbox.requests.get_mut(id).map(|r| &mut r.op) else {
-            return;
-        };
-        op.streaming = true;
-        let from = memory(op.buf.cast_mut(), op.count, &op.ty);
-        let (dst, len) = (op.dst, op.packed_size());
+    /// Lets the transport announce and send the message of send `id`.
+    pub(crate) fn stream_open(&mut self, id: ReqId) {
+        let Some((dst, from, len)) = self.stream_source(id) else { return };
+        let Some(Operation::Send(op)) = self.inbox.requests.get(id).map(|r| &r.op) else { return };
+        // That the bytes of a synchronous message have come means that it has been received.
+        let (head, unasked) = (Head::single(BULK, op.envelope), !op.synchronous);
+        let (stream, source) = ((id.number(), head), (from, len));
         // SAFETY: the program keeps its buffer until the request completes, which only
         // `stream_ended` lets it do.
-        unsafe { self.fm.transport_mut().stream_out(dst, id.number(), from, len, early) };
+        unsafe { self.fm.transport_mut().stream_open(dst, stream, source, unasked) };
     }
 
-    /// The receiver alleges that it has all of the stream of send `id`.
-    fn stream_ended(&mut self, id: ReqId) {
-        let Some(Operation::Send(op)) = self.inbox.requests.get(id).map(|r| &r.op) else { return };
-        let dst = op.dst;
-        match self.fm.transport_mut().stream_end(dst, id.number()) {
-            Ok(()) => self.inbox.complete(id),
-            Err(broken) => self.inbox.violate(dst, format!("a FIN too early: {broken}")),
+    /// Lets the transport send the message of send `id`, for which the receiver has asked.
+    fn stream_out(&mut self, id: ReqId) {
+        let Some((dst, from, len)) = self.stream_source(id) else { return };
+        // SAFETY: as in `stream_open`.
+        unsafe { self.fm.transport_mut().stream_out(dst, id.number(), from, len) };
+    }
+
+    /// Destination, memory and length of send `id`, which is streamed from now on.
+    fn stream_source(&mut self, id: ReqId) -> Option<(Rank, Memory, u64)> {
+        match self.inbox.requests.get_mut(id).map(|r| &mut r.op) {
+            Some(Operation::Send(op)) => {
+                op.streaming = true;
+                let from = memory(op.buf.cast_mut(), op.count, &op.ty);
+                Some((op.dst, from, op.packed_size()))
+            }
+            _ => None,
         }
     }
 
@@ -99,12 +106,26 @@ impl<T: Transport> Process<T> {
 }
 
 impl Inbox {
-    /// All bytes of the stream of receive `id` have come.
-    #[cold]
-    pub fn stream_landed(&mut self, id: ReqId) {
-        let Some(op) = self.recv_op(id) else { return };
-        let Some(transfer) = &mut op.transfer else { return };
-        transfer.done = transfer.len;
-        self.transfers.push_back(id);
+    /// A message that comes in a stream.
+    pub fn on_bulk(&mut self, src: Rank, imm: u64, data: &[u8]) {
+        let Some((context, tag)) = self.checked_context(src, imm) else { return };
+        let Some(Long { len, number }) = Long::read(data) else {
+            return self.violate(src, format!("{} bytes about a stream", data.len()));
+        };
+        let message = Announcement { len, address: 0, request: number, data: None, streams: true };
+        self.announced(context, src, tag, message);
+    }
+
+    /// A stream has ended.
+    pub fn stream_ended(&mut self, ended: Streamed) {
+        match ended {
+            Streamed::Came(cookie) => {
+                let id = ReqId::from_number(cookie);
+                let Some(op) = self.recv_op(id) else { return };
+                let Some(len) = op.transfer.as_ref().map(|t| t.len) else { return };
+                self.finish_receive(id, len);
+            }
+            Streamed::Gone(number) => self.complete(ReqId::from_number(number)),
+        }
     }
 }

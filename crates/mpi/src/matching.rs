@@ -60,8 +60,8 @@ pub struct Announcement {
     pub request: u64,
     /// The bytes themselves, when they came along (small synchronous sends).
     pub data: Option<Box<[u8]>>,
-    /// The bytes are on their way in a stream with the request's number.
-    pub early: bool,
+    /// The bytes come in a stream that the sender has opened, with the request's number.
+    pub streams: bool,
 }
 
 impl Unexpected {

@@ -14,7 +14,7 @@ use crate::error::{Class, Error};
 use crate::group::Group;
 use crate::matching::{Announcement, Content, Table, Unexpected};
 use crate::pieces::Incomplete;
-use crate::protocol::{self, CTS, DATA, EAGER, FIN, LONG, PIECE, RTS, Rts};
+use crate::protocol::{self, BULK, CTS, DATA, EAGER, FIN, LONG, PIECE, RTS, Rts};
 use crate::pt2pt::packed_size;
 use crate::request::{Operation, Outcome, RecvOp, ReqId, Requests, Transfer};
 use crate::status::Status;
@@ -214,8 +214,8 @@ impl<T: Transport> Process<T> {
         if self.inbox.violation.is_some() {
             return Err(self.inbox.violated());
         }
-        while let Some(cookie) = self.fm.transport_mut().streamed() {
-            self.inbox.stream_landed(ReqId::from_number(cookie));
+        while let Some(ended) = self.fm.transport_mut().streamed() {
+            self.inbox.stream_ended(ended);
         }
         Ok(())
     }
@@ -262,8 +262,7 @@ impl<T: Transport> Process<T> {
     pub(crate) fn start_transfer(&mut self, id: ReqId) {
         let Some((transfer, capacity)) = self.inbox.transfer(id) else { return };
         let want = transfer.len.min(capacity);
-        let whole = transfer.done == transfer.len;
-        if transfer.early && !whole {
+        if transfer.streams {
             return self.stream_in(id, &transfer);
         }
         if want == 0 {
@@ -388,6 +387,7 @@ impl Inbox {
             DATA => self.on_data(src, head, data),
             LONG => self.on_long(src, head.imm, data),
             PIECE => self.on_piece(src, head.imm, data),
+            BULK => self.on_bulk(src, head.imm, data),
             FIN => self.on_fin(src, head.imm),
             other if self.fast.wants(head) => {
                 debug_assert!(!hpvm_fm::handler_id::MPI.contains(&other));
@@ -464,8 +464,19 @@ impl Inbox {
             address: rts.address,
             request: rts.request,
             data: with_data.then(|| rest.into()),
-            early: head.aux == protocol::EARLY,
+            streams: false,
         };
+        self.announced(context, src, tag, announcement);
+    }
+
+    /// A message has been announced.
+    pub(crate) fn announced(
+        &mut self,
+        context: u32,
+        src: Rank,
+        tag: i32,
+        announcement: Announcement,
+    ) {
         match self.table(context).arrive(src, tag) {
             Some(id) => self.receive_announced(id, src, tag, announcement),
             None if self.direct.accepts(context, src, tag) => {
@@ -525,10 +536,7 @@ impl Inbox {
     fn on_fin(&mut self, src: Rank, ours: u64) {
         let id = ReqId::from_number(ours);
         match self.requests.get(id).map(|r| &r.op) {
-            Some(Operation::Send(s)) if s.dst == src && s.streaming => {
-                self.steps.push_back(Step::Ended(id));
-            }
-            Some(Operation::Send(s)) if s.dst == src => self.complete(id),
+            Some(Operation::Send(s)) if s.dst == src && !s.streaming => self.complete(id),
             _ => self.violate(src, format!("a FIN for request {ours:#x}, which is not its own")),
         }
     }
@@ -559,7 +567,7 @@ impl Inbox {
             len: a.len,
             done: 0,
             address: a.address,
-            early: a.early,
+            streams: a.streams,
         };
         op.transfer = Some(Box::new(transfer));
         if let Some(data) = a.data {

@@ -9,6 +9,7 @@
 //! | `CTS` | sender's request | receiver's request | send it in `DATA` packets, or as a stream if `aux` is `STREAM` |
 //! | `DATA` | receiver's request | the next bytes | `LAST` ends it |
 //! | `FIN` | sender's request | | the receiver has it all |
+//! | `BULK` | envelope | [`Long`], whose number is the sender's request | a message is ready, and comes in a stream |
 //!
 //! Eager messages go out at once and wait at the receiver; those of some KiB in pieces, where the
 //! transport is faster so. Larger ones are announced (RTS); on
@@ -17,9 +18,9 @@
 //! FIN tells that the receive has begun; small ones carry their data along.
 //!
 //! A transport that has streams takes large messages from there, under the number of the sender's
-//! request: the receiver says where they belong and asks (CTS with `STREAM`), and FIN tells the
-//! sender that all bytes have come. A stream may also begin with its RTS (`EARLY`); then nobody
-//! asks.
+//! request. It makes the `BULK` packet itself when the sender opens the stream; the receiver only says
+//! where the bytes belong. Where no stream can be opened yet an RTS announces the message, and the
+//! receiver asks for a stream (CTS with `STREAM`). The transport tells both sides the end.
 
 use hpvm_fm::handler_id;
 
@@ -31,14 +32,13 @@ pub const FIN: u8 = handler_id::MPI.start + 4;
 
 pub const LONG: u8 = handler_id::MPI.start + 5;
 pub const PIECE: u8 = handler_id::MPI.start + 6;
+pub const BULK: u8 = handler_id::MPI.start + 7;
 
 /// Longest message that goes out in pieces without being asked for, bytes.
 pub const MOST_EAGER: u64 = 64 * 1024;
 
 /// `aux` of an RTS that carries the message itself.
 pub const WITH_DATA: u16 = 1;
-/// `aux` of an RTS whose message follows in a stream.
-pub const EARLY: u16 = 2;
 /// `aux` of a CTS that asks for a stream.
 pub const STREAM: u16 = 1;
 
@@ -83,7 +83,7 @@ impl Rts {
     }
 }
 
-/// The fixed part of a `LONG`.
+/// The fixed part of a `LONG`, and a `BULK`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Long {
     /// Bytes of the message.

@@ -8,7 +8,7 @@ use crate::copy;
 use crate::datatype::Datatype;
 use crate::matching::{Content, Pattern, Unexpected};
 use crate::process::Process;
-use crate::protocol::{self, EAGER, EARLY, MOST_EAGER, RTS, Rts, WITH_DATA};
+use crate::protocol::{self, EAGER, MOST_EAGER, RTS, Rts, WITH_DATA};
 use crate::request::{Operation, RecvOp, ReqId, SendOp};
 use crate::status::Status;
 use crate::streaming;
@@ -25,8 +25,9 @@ pub enum Mode {
     Buffered,
 }
 
-/// Messages up to this many bytes are nowhere worth cutting into pieces.
-const SHORT: u64 = 8192;
+/// Messages up to this many bytes are nowhere worth a stream, nor up to that many pieces.
+const SHORT: u64 = 4096;
+const UNCUT: u64 = 8192;
 
 /// What to send.
 #[derive(Clone, Copy)]
@@ -172,8 +173,14 @@ impl<T: Transport> Process<T> {
         let bytes = m.packed_size();
         let eager = mode != Mode::Synchronous && !self.backlog.blocks(dst);
         if eager && bytes > SHORT && bytes <= MOST_EAGER {
-            // SAFETY: the caller's promise.
-            if let Some(started) = unsafe { self.send_pieces(m, dst, envelope, mode, parent) } {
+            if self.fm.transport().can_open(dst, bytes) {
+                // SAFETY: the caller's promise.
+                return unsafe { self.send_later(m, dst, envelope, mode, parent) };
+            }
+            if bytes > UNCUT
+                // SAFETY: the caller's promise.
+                && let Some(started) = unsafe { self.send_pieces(m, dst, envelope, mode, parent) }
+            {
                 return started;
             }
         }
@@ -260,6 +267,10 @@ impl<T: Transport> Process<T> {
         };
         let m = Outgoing { buf: op.buf, count: op.count, ty: &op.ty };
         let bytes = op.packed_size();
+        if self.fm.transport().can_open(op.dst, bytes) {
+            self.stream_open(id);
+            return Ok(());
+        }
         let most = self.fm.limits().packet as u64;
         if !op.synchronous && bytes <= most {
             let head = Head::single(EAGER, op.envelope);
@@ -275,8 +286,7 @@ impl<T: Transport> Process<T> {
         let fixed = Rts::BYTES;
         let with_data = bytes + fixed as u64 <= most && op.synchronous;
         let len = if with_data { fixed + bytes as usize } else { fixed };
-        let early = !with_data && self.fm.transport().can_stream_early(op.dst, bytes);
-        head.aux = if with_data { WITH_DATA } else { u16::from(early) * EARLY };
+        head.aux = u16::from(with_data) * WITH_DATA;
         self.fm.send(op.dst, head, len, |out| {
             rts.write(out);
             if with_data {
@@ -284,9 +294,6 @@ impl<T: Transport> Process<T> {
                 unsafe { pack_all(m, &mut out[fixed..]) };
             }
         })?;
-        if early {
-            self.stream_out(id, true);
-        }
         Ok(())
     }
 
@@ -354,7 +361,15 @@ impl<T: Transport> Process<T> {
             Content::Pieces { len, number } => {
                 self.inbox.receive_pieces(id, src, tag, len, number);
             }
-            Content::Announced(a) => self.inbox.receive_announced(id, src, tag, a),
+            Content::Announced(a) => {
+                let streams = a.streams;
+                self.inbox.receive_announced(id, src, tag, a);
+                if streams {
+                    // Its bytes may come in the next turn, and go straight to their place then.
+                    self.inbox.transfers.pop_back();
+                    self.start_transfer(id);
+                }
+            }
         }
     }
 

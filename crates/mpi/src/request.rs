@@ -118,8 +118,8 @@ pub struct Transfer {
     /// Packed bytes that have come.
     pub done: u64,
     pub address: u64,
-    /// The bytes come in a stream that the sender began unasked.
-    pub early: bool,
+    /// The bytes come in a stream that the sender has opened.
+    pub streams: bool,
 }
 
 /// One request.

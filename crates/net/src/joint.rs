@@ -9,7 +9,8 @@ use crate::net::{Net, now};
 use crate::pace::Pace;
 use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::{
-    Broken, Doorbell, Head, Landing, Limits, Memory, PullRefused, Rank, Refused, Transport,
+    Broken, Doorbell, Head, Landing, Limits, Memory, PullRefused, Rank, Refused, Streamed,
+    Transport,
 };
 use hpvm_wire::board::Board;
 use hpvm_wire::counters::Counters;
@@ -294,22 +295,29 @@ impl Transport for Joint {
         len >= LEAST && hosts.places.get(peer as usize) == Some(&ELSEWHERE)
     }
 
-    fn can_stream_early(&self, dst: Rank, len: u64) -> bool {
+    fn can_open(&self, dst: Rank, len: u64) -> bool {
         let Some(hosts) = &self.hosts else { return false };
-        self.can_stream(dst, len) && hosts.net.streams.may_early(dst, len)
+        self.can_stream(dst, len) && hosts.net.streams.may_open(dst)
     }
 
-    unsafe fn stream_out(&mut self, dst: Rank, number: u64, from: Memory, len: u64, early: bool) {
+    unsafe fn stream_open(
+        &mut self,
+        dst: Rank,
+        stream: (u64, Head),
+        source: (Memory, u64),
+        unasked: bool,
+    ) {
         let Some(hosts) = &mut self.hosts else { return };
         hosts.pace.expect();
         // SAFETY: the caller's promise.
-        unsafe { hosts.net.streams.send(now(), (dst, number), from, len, early) };
+        unsafe { hosts.net.open_stream(dst, stream, source, unasked) };
     }
 
-    fn stream_end(&mut self, dst: Rank, number: u64) -> Result<(), Broken> {
-        let Some(hosts) = &mut self.hosts else { return Ok(()) };
-        let ended = hosts.net.streams.end(now(), dst, number);
-        ended.map_err(|lost| hosts.net.stream_lost(lost))
+    unsafe fn stream_out(&mut self, dst: Rank, number: u64, from: Memory, len: u64) {
+        let Some(hosts) = &mut self.hosts else { return };
+        hosts.pace.expect();
+        // SAFETY: the caller's promise.
+        unsafe { hosts.net.streams.send(now(), (dst, number), from, len) };
     }
 
     unsafe fn stream_in(&mut self, src: Rank, number: u64, to: Landing) {
@@ -320,7 +328,7 @@ impl Transport for Joint {
     }
 
     #[inline(always)]
-    fn streamed(&mut self) -> Option<u64> {
+    fn streamed(&mut self) -> Option<Streamed> {
         match &mut self.hosts {
             None => None,
             Some(hosts) => hosts.net.streams.done(),

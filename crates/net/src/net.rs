@@ -2,14 +2,15 @@
 
 use crate::address::Address;
 use crate::auth::JobKey;
-use crate::bulk::{self, Streams};
+use crate::bulk::{self, LEAST, Streams};
 use crate::card::Card;
 use crate::gate::{Admitted, Directory, Gate};
 use crate::interfaces::Interface;
 use crate::lifeline::Lifeline;
 use crate::socket::{LARGEST, Socket};
-use hpvm_reliable::{Config, Dropped, Hub};
-use hpvm_transport::{Broken, Head, Rank, Refused};
+use hpvm_bulk::FENCE;
+use hpvm_reliable::{Config, Dropped, Full, Hub};
+use hpvm_transport::{Broken, Head, Memory, Rank, Refused};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::envelope::{ENVELOPE, Envelope};
 use std::io;
@@ -60,6 +61,7 @@ pub struct Net {
     /// When to look for silent peers again.
     next_round: u64,
     lifelines: Vec<Lifeline>,
+    turns: u32,
 }
 
 /// CLOCK_MONOTONIC in nanoseconds: the time of everything in this crate.
@@ -115,6 +117,7 @@ impl Opened {
             // The same on all hosts, whatever their families: IPv4's smaller headers leave room.
             most_datagram: ETHERNET - BELOW_V4 - ENVELOPE,
             datagram: ETHERNET - below - ENVELOPE,
+            packet: Config::default().packet + FENCE,
             ..Config::default()
         };
         let hub = Hub::new(config, settings.size)?;
@@ -132,6 +135,7 @@ impl Opened {
             timeout: settings.timeout,
             next_round: 0,
             lifelines: Vec::new(),
+            turns: 0,
         })
     }
 }
@@ -164,13 +168,56 @@ impl Net {
         fill: F,
     ) -> Result<(), Refused> {
         let now = now();
-        if self.hub.push(now, dst, head, len, fill).is_err() {
+        let pushed = match self.streams.fence(dst) {
+            None => self.hub.push(now, dst, head, len, fill),
+            Some(fence) => self.push_fenced(now, dst, (head, len), fill, fence),
+        };
+        if pushed.is_err() {
             return Err(Refused::NoBuffer);
+        }
+        if len as u64 >= LEAST {
+            self.streams.meet(now, dst);
         }
         let gate = &mut self.gate;
         self.hub.transmit_to(now, dst, &mut |rank, body| gate.post(now, rank, body));
         self.gate.flush();
         Ok(())
+    }
+
+    /// Streams have been opened since the last packet to `dst`, which this one tells.
+    #[cold]
+    fn push_fenced<F: FnOnce(&mut [u8])>(
+        &mut self,
+        now: u64,
+        dst: Rank,
+        (head, len): (Head, usize),
+        fill: F,
+        fence: u32,
+    ) -> Result<(), Full> {
+        let head = Head { flags: head.flags | Head::TRANSPORT, ..head };
+        self.hub.push(now, dst, head, len + FENCE, |out| {
+            let (payload, last) = out.split_at_mut(len);
+            fill(payload);
+            last.copy_from_slice(&fence.to_le_bytes());
+        })?;
+        self.streams.fenced(dst);
+        Ok(())
+    }
+
+    /// Opens a stream; see [`hpvm_transport::Transport::stream_open`].
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn open_stream(
+        &mut self,
+        dst: Rank,
+        stream: (u64, Head),
+        source: (Memory, u64),
+        unasked: bool,
+    ) {
+        let packets = self.hub.pushed(dst);
+        // SAFETY: the caller's promise.
+        unsafe { self.streams.open(now(), dst, stream, source, (unasked, packets)) };
     }
 
     /// Receives what has come and sends what is due. Returns how many packets were delivered.
@@ -186,7 +233,11 @@ impl Net {
         let now = now();
         let mut packets = 0;
         let mut bytes = 0;
-        while bytes < budget {
+        // What is the less likely to have something is asked the less often.
+        self.turns = self.turns.wrapping_add(1);
+        let skips = self.streams.is_warm() && !self.turns.is_multiple_of(4);
+        let most = if skips { 0 } else { budget };
+        while bytes < most {
             let received = match self.gate.receive(now, &mut self.buffer) {
                 Ok(Some(received)) => received,
                 Ok(None) => break,
@@ -205,7 +256,14 @@ impl Net {
                 };
                 let mut deliver = |head: Head, data: &[u8]| {
                     bytes += 64 + data.len();
-                    sink(src, head, data);
+                    if data.len() as u64 >= LEAST {
+                        self.streams.meet(now, src);
+                    }
+                    if self.streams.holds() || head.flags & Head::TRANSPORT != 0 {
+                        self.streams.packet((now, src), head, data, sink);
+                    } else {
+                        sink(src, head, data);
+                    }
                 };
                 // What was dropped is counted by the hub.
                 match self.hub.on_datagram(now, src, body, &mut deliver) {
@@ -220,8 +278,12 @@ impl Net {
             }
         }
         self.settle(now)?;
-        if self.streams.busy() {
+        if self.streams.is_due() {
             packets += self.stream(now)?;
+        }
+        if self.streams.holds() {
+            let hub = &self.hub;
+            packets += self.streams.release(|rank| hub.delivered(rank), sink);
         }
         Ok(packets)
     }
@@ -292,7 +354,12 @@ impl Net {
         }
         let mut silent = Vec::new();
         self.hub.silent(now, DOUBT, |peer, pending| silent.push((peer, pending.heard)));
-        self.lifelines.retain(|line| silent.iter().any(|(peer, _)| *peer == line.rank));
+        let mut stuck = Vec::new();
+        self.streams.silent(now, DOUBT, |peer, since| stuck.push((peer, since)));
+        let is_watched = |line: &Lifeline| {
+            silent.iter().chain(&stuck).any(|(peer, _): &(Rank, u64)| *peer == line.rank)
+        };
+        self.lifelines.retain(is_watched);
         let patience = (self.timeout / 8).max(2 * DOUBT);
         for (peer, heard) in silent {
             self.gate.doubt(now, peer);
@@ -304,10 +371,19 @@ impl Net {
         self.hub.silent(now, self.timeout, |peer, pending| {
             lost.get_or_insert((peer, pending));
         });
-        match lost {
-            None => Ok(()),
-            Some((rank, pending)) => Err(self.lost(now, rank, pending)),
+        if let Some((rank, pending)) = lost {
+            return Err(self.lost(now, rank, pending));
         }
+        for (peer, since) in stuck {
+            self.feel(now, peer);
+            let line = self.lifelines.iter_mut().find(|line| line.rank == peer);
+            let heard = line.and_then(|line| line.heard(now)).unwrap_or(since);
+            let nanoseconds = now.saturating_sub(heard.max(since));
+            if nanoseconds >= self.timeout {
+                return Err(self.stream_lost(hpvm_bulk::Lost::Unreachable { peer, nanoseconds }));
+            }
+        }
+        Ok(())
     }
 
     /// Asks a silent peer's kernel whether it lives.
@@ -361,11 +437,8 @@ impl Net {
     /// can. What goes wrong comes out of the next poll.
     fn streams_rest(&mut self, now: u64) -> bool {
         self.streams.look(now);
-        if !self.streams.busy() {
-            return true;
-        }
         let gate = &mut self.gate;
-        let moved = self.streams.turn(now, &mut |rank| gate.ways(rank));
+        let moved = self.streams.last_turn(now, &mut |rank| gate.ways(rank));
         match moved {
             Ok(moved) => !moved && !self.streams.has_done(),
             Err(lost) => {
@@ -380,14 +453,15 @@ impl Net {
         let hub = self.hub.deadline().unwrap_or(u64::MAX);
         let gate = self.gate.deadline().unwrap_or(u64::MAX);
         let stuck = if self.gate.is_flushed() { u64::MAX } else { now() + 1_000_000 };
-        let round = if self.hub.all_acknowledged() { u64::MAX } else { self.next_round };
+        let rests = self.hub.all_acknowledged() && self.streams.is_quiet();
+        let round = if rests { u64::MAX } else { self.next_round };
         let streams = self.streams.deadline().unwrap_or(u64::MAX);
         hub.min(gate).min(stuck).min(round).min(streams)
     }
 
     /// Everything that was sent has been acknowledged.
     pub fn is_quiet(&self) -> bool {
-        self.hub.all_acknowledged() && self.gate.is_flushed() && self.streams.pending().is_empty()
+        self.hub.all_acknowledged() && self.gate.is_flushed() && self.streams.is_quiet()
     }
 
     /// Shows what the lane has counted.

@@ -37,7 +37,7 @@ impl Assembly {
         {
             // One packet, as nearly always.
             let (head, len) = read_record(record);
-            if len == payload.len() && len <= most && head.flags < Head::TRANSPORT {
+            if len == payload.len() && len <= most {
                 deliver(head, payload);
                 return Ok(1);
             }
@@ -53,8 +53,8 @@ impl Assembly {
         let mut rest = records.get(missing..).unwrap_or(&[]);
         while !rest.is_empty() {
             let Some((record, payload)) = rest.split_first_chunk::<RECORD>() else { return false };
-            let (head, len) = read_record(record);
-            if len > most || head.flags >= Head::TRANSPORT {
+            let (_, len) = read_record(record);
+            if len > most {
                 return false;
             }
             rest = payload.get(len..).unwrap_or(&[]);
@@ -161,7 +161,6 @@ mod tests {
         let good = record(1, 0, 0);
         for bad in [
             [&good[..], b"x"].concat(),
-            record(1, Head::TRANSPORT, 0).to_vec(),
             record(1, 0, 1001).to_vec(),
             [&good[..], &record(1, 0, 1001)].concat(),
         ] {

@@ -255,6 +255,16 @@ impl Hub {
         }
     }
 
+    /// Packets to `peer` that were taken so far. Wraps.
+    pub fn pushed(&self, peer: Peer) -> u32 {
+        self.links.get(self.index[peer as usize] as usize).map_or(0, |link| link.pushed)
+    }
+
+    /// Packets of `peer` that were delivered so far, by the calls that have returned. Wraps.
+    pub fn delivered(&self, peer: Peer) -> u32 {
+        self.links.get(self.index[peer as usize] as usize).map_or(0, |link| link.delivered)
+    }
+
     /// A sign of life of `peer` came another way.
     pub fn heard(&mut self, now: u64, peer: Peer) {
         let i = self.link(peer);

@@ -43,6 +43,9 @@ pub(crate) struct Link {
     number: u64,
     /// When the peer last gave a sign of life; 0 for never.
     heard: u64,
+    /// Packets taken and delivered so far; both wrap.
+    pub pushed: u32,
+    pub delivered: u32,
 }
 
 impl Link {
@@ -57,6 +60,8 @@ impl Link {
             seen: Seen::default(),
             number: 0,
             heard: 0,
+            pushed: 0,
+            delivered: 0,
         }
     }
 
@@ -72,7 +77,9 @@ impl Link {
         packet: (Head, usize),
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Full> {
-        self.outgoing.push(now, shared, self.size.current(), packet, fill)
+        self.outgoing.push(now, shared, self.size.current(), packet, fill)?;
+        self.pushed = self.pushed.wrapping_add(1);
+        Ok(())
     }
 
     /// Uses a datagram; see [`crate::Hub::on_datagram`].
@@ -99,7 +106,9 @@ impl Link {
             return Err(Dropped::Garbage);
         }
         if header.flags & datagram::DATA != 0 {
-            return self.incoming.data(now, shared, &datagram, deliver);
+            let delivered = self.incoming.data(now, shared, &datagram, deliver)?;
+            self.delivered = self.delivered.wrapping_add(delivered as u32);
+            return Ok(delivered);
         }
         self.on_bare(now, shared, &datagram, bytes.len());
         Ok(0)

@@ -94,7 +94,7 @@ impl Transport for SimTransport {
         len: usize,
         fill: F,
     ) -> Result<(), Refused> {
-        self.state.borrow_mut().may_send(self.rank, dst, head, len)?;
+        self.state.borrow_mut().may_send(self.rank, dst, len)?;
         if self.state.borrow().lossy.is_some() {
             return self.send_lossy(dst, head, len, fill);
         }

@@ -166,21 +166,10 @@ impl State {
     }
 
     /// Whether a packet of `len` bytes may be sent now; panics when the sender breaks the contract.
-    pub fn may_send(
-        &mut self,
-        src: Rank,
-        dst: Rank,
-        head: Head,
-        len: usize,
-    ) -> Result<(), Refused> {
+    pub fn may_send(&mut self, src: Rank, dst: Rank, len: usize) -> Result<(), Refused> {
         let (seed, limit) = (self.config.seed, self.config.limits.packet);
         assert!(dst < self.config.size, "seed {seed}: rank {src} sends to {dst}, which is nobody");
         assert!(len <= limit, "seed {seed}: rank {src} sends {len} bytes, at most {limit} fit");
-        assert!(
-            head.flags < Head::TRANSPORT,
-            "seed {seed}: rank {src} sets a flag of the transport: {:#x}",
-            head.flags
-        );
         if !self.alive(src) {
             return Err(Refused::NoBuffer);
         }

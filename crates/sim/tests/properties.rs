@@ -191,12 +191,6 @@ fn misuse_is_named_with_its_seed() {
         _ = end.send(1, Head::single(0, 0), len, |_| ());
     });
     assert!(text.contains("seed 9: rank 0 sends 8193 bytes, at most 8192 fit"), "{text}");
-    let text = misuse(|end| {
-        end.grant(1);
-        let head = Head { flags: Head::TRANSPORT, ..Head::single(0, 0) };
-        _ = end.send(1, head, 0, |_| ());
-    });
-    assert!(text.contains("flag of the transport"), "{text}");
 }
 
 fn panic_text(act: impl FnOnce()) -> String {

@@ -72,8 +72,18 @@ pub struct Landing {
     pub room: u64,
     /// Bytes that come.
     pub len: u64,
-    /// What [`Transport::streamed`] returns at the end.
+    /// What [`Transport::streamed`] names at the end.
     pub cookie: u64,
+}
+
+/// A stream whose memory the transport does not touch any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Streamed {
+    /// One that came in: the cookie of its [`Landing`].
+    Came(u64),
+    /// One that went out: its number. All bytes have come, or the transport has copied what it may
+    /// have to send again.
+    Gone(u64),
 }
 
 /// Where a process sleeps until a packet may have come. Cheap to clone; may be waited on while
@@ -166,57 +176,64 @@ pub trait Transport {
         false
     }
 
-    /// True when the sender may begin a stream of `len` bytes to `dst` before the receiver has
-    /// said where they belong. Only a few small ones at a time may, because what comes too soon
-    /// is kept at the receiver.
+    /// True when a message of `len` bytes to `dst` may go out by `stream_open` now. Empty ones never
+    /// may.
     #[inline(always)]
-    fn can_stream_early(&self, dst: Rank, len: u64) -> bool {
+    fn can_open(&self, dst: Rank, len: u64) -> bool {
         let _ = (dst, len);
         false
     }
 
-    /// Begins to send stream `number` of `len` bytes to `dst`. The sender chooses the number and
-    /// tells it to the receiver in a packet; it is unique among its streams that have not ended.
-    /// `early`: nobody asked, and `can_stream_early` has just said yes.
+    /// Begins to send stream `number` of `len` bytes to `dst`, of which the receiver knows nothing;
+    /// `can_open` has just said yes. The sender chooses the number; it is unique among its streams
+    /// that have not ended.
     ///
-    /// That the bytes have been written says nothing: a connection that breaks loses what lies in
-    /// the kernel's buffers. The receiver has to say, in a packet, that it has them all; then
-    /// [`Transport::stream_end`] is due.
+    /// The receiver gets a packet with `head`, in order with all other packets; its payload is the
+    /// stream's length and number, little endian, 8 bytes each. `unasked`: bytes may go before
+    /// the receiver has said where they belong, as far as it takes some; what comes too soon is
+    /// kept there. Otherwise that all have come means that the receiver knew their place.
     ///
     /// # Safety
-    /// `from` is valid for reads of `len` bytes until `stream_end`.
-    unsafe fn stream_out(&mut self, dst: Rank, number: u64, from: Memory, len: u64, early: bool) {
-        let _ = (dst, number, from, len, early);
+    /// `from` is valid for reads of `len` bytes until `streamed` names the stream.
+    unsafe fn stream_open(
+        &mut self,
+        dst: Rank,
+        (number, head): (u64, Head),
+        (from, len): (Memory, u64),
+        unasked: bool,
+    ) {
+        let _ = (dst, number, head, from, len, unasked);
         debug_assert!(false, "this transport has no streams");
     }
 
-    /// The receiver has all of stream `number`: its memory is not touched from now on.
+    /// The same for a stream that was announced in a packet, after the receiver has asked for it in
+    /// one.
     ///
-    /// # Errors
-    /// The receiver said so although it can't be: not all bytes have been sent.
-    fn stream_end(&mut self, dst: Rank, number: u64) -> Result<(), Broken> {
-        let _ = (dst, number);
-        Ok(())
+    /// # Safety
+    /// As for `stream_open`.
+    unsafe fn stream_out(&mut self, dst: Rank, number: u64, from: Memory, len: u64) {
+        let _ = (dst, number, from, len);
+        debug_assert!(false, "this transport has no streams");
     }
 
     /// Says where stream `number` of `src` belongs. When its last byte has come, `poll` counts one
-    /// packet more (as it may whenever bytes of streams move) and [`Transport::streamed`] returns the cookie.
+    /// packet more (as it may whenever bytes of streams move) and [`Transport::streamed`] names the cookie.
     ///
-    /// To be called once for each stream, early ones included, and before the sender is asked for
-    /// those that are not.
+    /// To be called once for each stream, and before the sender is asked for one that was announced
+    /// in a packet.
     ///
     /// # Safety
-    /// `to.memory` is valid for writes of `to.room` bytes until `streamed` returns the cookie, and
+    /// `to.memory` is valid for writes of `to.room` bytes until `streamed` names the cookie, and
     /// nobody else uses them.
     unsafe fn stream_in(&mut self, src: Rank, number: u64, to: Landing) {
         let _ = (src, number, to);
         debug_assert!(false, "this transport has no streams");
     }
 
-    /// The cookie of a stream that has come as a whole, once each. To be asked until it says
-    /// `None` after every `poll` that returned more than 0.
+    /// A stream that has ended, once each. To be asked until it says `None` after every `poll` that
+    /// returned more than 0.
     #[inline(always)]
-    fn streamed(&mut self) -> Option<u64> {
+    fn streamed(&mut self) -> Option<Streamed> {
         None
     }
 

@@ -25,7 +25,26 @@ pub enum Memory {
     Holes(Box<dyn Holes>),
 }
 
+/// Bytes that belong to the stream itself.
+struct Kept(Vec<u8>);
+
+impl Holes for Kept {
+    unsafe fn gather(&self, offset: u64, out: &mut [u8]) {
+        let from = offset as usize;
+        out.copy_from_slice(&self.0[from..from + out.len()]);
+    }
+
+    unsafe fn scatter(&self, _: u64, _: &[u8]) {
+        debug_assert!(false, "nobody receives into memory that is kept for sending");
+    }
+}
+
 impl Memory {
+    /// Memory to send from that needs nobody to vouch for it.
+    pub fn kept(bytes: Vec<u8>) -> Memory {
+        Memory::Holes(Box::new(Kept(bytes)))
+    }
+
     /// The address of byte `offset` when the bytes are one run.
     #[inline]
     pub fn run(&self, offset: u64) -> Option<*mut u8> {

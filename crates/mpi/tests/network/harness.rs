@@ -4,7 +4,7 @@ use hpvm_mpi::{Outcome, Process, ReqId};
 use hpvm_sim::{
     BulkCounters, Config, Network, SimTransport, StreamConfig, Streaming, Streams, Turn,
 };
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -79,6 +79,10 @@ fn nodes(seed: u64, size: u32) -> Vec<u32> {
 struct Machine {
     process: P,
     parts: Vec<Box<dyn Part>>,
+    /// Its parts are done and all that it has sent has come.
+    finished: bool,
+    /// Machines that are not finished: until there are none, all answer.
+    unfinished: Rc<Cell<u32>>,
 }
 
 impl Machine {
@@ -95,7 +99,13 @@ impl Machine {
         if turns.iter().all(|t| *t == Turn::Done) && !p.has_backlog() {
             assert_eq!(p.requests().live(), 0, "seed {seed}: requests are left");
             assert_eq!(p.queue_lengths(), (0, 0), "seed {seed}: messages are left");
-            return Turn::Done;
+            if !self.finished && !p.fm().transport().busy() {
+                self.finished = true;
+                self.unfinished.update(|n| n - 1);
+            }
+            if self.unfinished.get() == 0 {
+                return Turn::Done;
+            }
         }
         if worked { Turn::Worked } else { Turn::Idle }
     }
@@ -117,12 +127,14 @@ pub fn run_with_streams(
     let (seed, size) = (network.seed(), network.size());
     let notes = Notes::default();
     let nodes = nodes(seed, size);
+    let unfinished = Rc::new(Cell::new(size));
     let machine = |rank| {
         let shared = Shared { seed, rank, size, notes: Rc::clone(&notes) };
         let endpoint = streams.endpoint(network.endpoint(rank));
         let mut process = Process::new(endpoint);
         process.set_nodes(&nodes);
-        Machine { process, parts: parts(&shared) }
+        let unfinished = Rc::clone(&unfinished);
+        Machine { process, parts: parts(&shared), finished: false, unfinished }
     };
     let mut machines: Vec<Machine> = (0..size).map(machine).collect();
     let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

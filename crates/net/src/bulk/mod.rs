@@ -5,16 +5,16 @@ mod stream;
 mod tests;
 
 use crate::address::Address;
-use hpvm_bulk::{Action, Bulk, ConnId, Counters, Input, Lost};
-use hpvm_transport::{Landing, Memory, Rank};
+use hpvm_bulk::{Action, Bulk, ConnId, Counters, Done, Input, Lost};
+use hpvm_transport::{Head, Landing, Memory, Rank, Streamed};
 use std::net::TcpListener;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use stream::{Io, Stream, read_memory, write_memory};
 
 pub use hpvm_bulk::Settings;
 
 /// Messages from this length on are streamed: measured, see bench/NOTES.md.
-pub const LEAST: u64 = 16 * 1024 + 1;
+pub const LEAST: u64 = 4 * 1024 + 1;
 /// Bytes that one connection moves in one turn in either direction, about: others wait meanwhile.
 const TURN: usize = 2 << 20;
 /// Bytes of the buffer for data with holes.
@@ -28,6 +28,15 @@ const WATCH: u64 = 250 * MS;
 const TICK: u64 = MS / 50;
 /// Time between two looks at the listening socket otherwise.
 const CALLERS: u64 = 100 * MS;
+/// Turns from one look at connections on which nothing is expected to the next.
+const SELDOM: u32 = 4;
+/// Turns without any bytes after which a connection that had some is looked at seldom.
+const WARM: u32 = 400;
+/// Nothing has come for so long: peers are told what has come. While bytes flow, words travel with
+/// what goes the other way.
+const SILENCE: u64 = 3000;
+/// Events taken from the kernel at a time.
+const EVENTS: usize = 16;
 
 /// Where a peer can be reached, one address for each lane.
 pub type Ways<'a> = &'a mut dyn FnMut(Rank) -> Vec<Address>;
@@ -41,7 +50,13 @@ pub struct Streams {
     connecting: Vec<ConnId>,
     active: Vec<ConnId>,
     scratch: Vec<u8>,
+    /// Who sleeps at, and who has something to read.
     epoll: RawFd,
+    ready: Option<OwnedFd>,
+    /// The connection that had something to read last, and for how many turns it is looked at.
+    warm: Option<ConnId>,
+    warmth: u32,
+    turns: u32,
     next_tick: u64,
     next_callers: u64,
     next_watch: u64,
@@ -65,6 +80,10 @@ impl Streams {
             active: Vec::new(),
             scratch: Vec::new(),
             epoll: -1,
+            ready: ready_list(),
+            warm: None,
+            warmth: 0,
+            turns: 0,
             next_tick: 0,
             next_callers: 0,
             next_watch: 0,
@@ -88,18 +107,40 @@ impl Streams {
     /// Something is under way: `turn` is worth calling often.
     #[inline(always)]
     pub fn busy(&self) -> bool {
-        self.machine.busy() || self.machine.has_done()
+        self.warmth > 0 || self.machine.busy() || self.machine.has_done()
     }
 
-    /// Peers with which streams are unfinished.
-    pub fn pending(&self) -> &[Rank] {
-        self.machine.pending()
+    /// Whether `turn` is to be called now. To be asked in each turn.
+    #[inline(always)]
+    pub fn is_due(&mut self) -> bool {
+        self.busy() || (!self.sockets.is_empty() && self.is_seldom())
+    }
+
+    fn is_seldom(&mut self) -> bool {
+        self.turns = self.turns.wrapping_add(1);
+        self.turns.is_multiple_of(SELDOM)
+    }
+
+    /// Bytes of streams have just moved: datagrams are the less likely to come.
+    #[inline(always)]
+    pub fn is_warm(&self) -> bool {
+        self.warmth > WARM / 2
+    }
+
+    /// Everything that was sent has come.
+    pub fn is_quiet(&self) -> bool {
+        self.machine.is_quiet()
+    }
+
+    /// See [`Bulk::silent`].
+    pub fn silent(&self, now: u64, timeout: u64, each: impl FnMut(Rank, u64)) {
+        self.machine.silent(now, timeout, each);
     }
 
     /// When `turn` has something to do although nothing happens.
     pub fn deadline(&self) -> Option<u64> {
         // The kernel wakes nobody when it sends again in vain.
-        let watch = (!self.machine.pending().is_empty()).then_some(self.next_watch);
+        let watch = (!self.machine.is_quiet()).then_some(self.next_watch);
         self.machine.deadline().into_iter().chain(watch).min()
     }
 
@@ -112,34 +153,56 @@ impl Streams {
         self.machine.describe()
     }
 
-    pub fn may_early(&self, dst: Rank, len: u64) -> bool {
-        len >= LEAST && self.machine.may_early(dst, len)
+    /// See [`hpvm_transport::Transport::can_open`].
+    pub fn may_open(&self, dst: Rank) -> bool {
+        self.machine.may_open(dst)
+    }
+
+    /// A packet went to or came from `peer` that a stream would have carried sooner.
+    #[cold]
+    pub fn meet(&mut self, now: u64, peer: Rank) {
+        let calls = !self.machine.may_open(peer) && !self.machine.meet(peer, now);
+        if calls && now >= self.next_tick {
+            self.next_tick = now + TICK;
+            self.accept(now);
+        }
+    }
+
+    /// See [`hpvm_transport::Transport::stream_open`]. `packets` went to `dst` before.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn open(
+        &mut self,
+        now: u64,
+        dst: Rank,
+        stream: (u64, Head),
+        source: (Memory, u64),
+        (unasked, packets): (bool, u32),
+    ) {
+        self.machine.stream_open(dst, stream, source, unasked, packets, now);
+        self.write_to(dst, now);
     }
 
     /// See [`hpvm_transport::Transport::stream_out`].
     ///
     /// # Safety
     /// As there.
-    pub unsafe fn send(
-        &mut self,
-        now: u64,
-        (dst, number): (Rank, u64),
-        from: Memory,
-        len: u64,
-        early: bool,
-    ) {
-        match early {
-            true => self.machine.stream_early(dst, number, from, len, now),
-            false => self.machine.stream_out(dst, number, from, len, now),
-        }
+    pub unsafe fn send(&mut self, now: u64, (dst, number): (Rank, u64), from: Memory, len: u64) {
+        self.machine.stream_out(dst, number, from, len, now);
+        self.write_to(dst, now);
     }
 
-    /// See [`hpvm_transport::Transport::stream_end`].
-    ///
-    /// # Errors
-    /// The peer can't have all of it.
-    pub fn end(&mut self, now: u64, dst: Rank, number: u64) -> Result<(), Lost> {
-        self.machine.stream_end(dst, number, now)
+    /// Writes at once what can be written.
+    fn write_to(&mut self, dst: Rank, now: u64) {
+        let mut conns = core::mem::take(&mut self.active);
+        self.machine.connections(dst, &mut conns);
+        for conn in conns.drain(..) {
+            if self.write(conn, now, &mut false) == Io::Broken {
+                self.lose(conn, now);
+            }
+        }
+        self.active = conns;
     }
 
     /// See [`hpvm_transport::Transport::stream_in`].
@@ -152,16 +215,61 @@ impl Streams {
             // SAFETY: the caller vouches for `room` bytes, and the machine cuts to that.
             unsafe { to.scatter(0, bytes) };
         });
+        if self.machine.must_go(src) {
+            self.write_to(src, now);
+        }
     }
 
-    /// The cookie of a stream that has come as a whole.
-    pub fn done(&mut self) -> Option<u64> {
-        self.machine.done()
+    /// A stream that has ended.
+    pub fn done(&mut self) -> Option<Streamed> {
+        Some(match self.machine.done()? {
+            Done::Came(cookie) => Streamed::Came(cookie),
+            Done::Gone(number) => Streamed::Gone(number),
+        })
     }
 
     /// Whether `done` has something.
     pub fn has_done(&self) -> bool {
         self.machine.has_done()
+    }
+
+    /// See [`Bulk::fence`].
+    #[inline(always)]
+    pub fn fence(&self, dst: Rank) -> Option<u32> {
+        self.machine.fence(dst)
+    }
+
+    /// See [`Bulk::fenced`].
+    pub fn fenced(&mut self, dst: Rank) {
+        self.machine.fenced(dst);
+    }
+
+    /// See [`Bulk::holds`].
+    #[inline(always)]
+    pub fn holds(&self) -> bool {
+        self.machine.holds()
+    }
+
+    /// See [`Bulk::packet`].
+    #[cold]
+    pub fn packet(
+        &mut self,
+        (now, src): (u64, Rank),
+        head: Head,
+        data: &[u8],
+        sink: &mut impl FnMut(Rank, Head, &[u8]),
+    ) {
+        self.machine.packet(src, head, data, now, sink);
+    }
+
+    /// See [`Bulk::release`].
+    #[cold]
+    pub fn release(
+        &mut self,
+        packets: impl Fn(Rank) -> u32,
+        sink: &mut impl FnMut(Rank, Head, &[u8]),
+    ) -> usize {
+        self.machine.release(packets, sink)
     }
 
     /// Moves what can be moved. False: nothing could.
@@ -176,15 +284,36 @@ impl Streams {
         self.act(now, ways);
         let mut active = core::mem::take(&mut self.active);
         self.machine.active(&mut active);
+        let warm = self.warm.filter(|conn| self.warmth > 0 && !active.contains(conn));
+        self.warmth = self.warmth.saturating_sub(1);
+        active.extend(warm);
+        if active.len() != 1 || self.is_seldom() {
+            self.add_ready(&mut active);
+        }
         for conn in active.drain(..) {
             moved |= self.move_bytes(conn, now);
         }
         self.active = active;
+        if !moved && self.machine.last_read() + SILENCE < now {
+            // Written by the next turn, or before the process sleeps.
+            self.machine.tell(false);
+        }
         self.act(now, ways);
         match self.failed.take().or_else(|| self.machine.lost()) {
             Some(lost) => Err(lost),
             None => Ok(moved),
         }
+    }
+
+    /// Before the process sleeps: as `turn`, and nobody is left without a word about what has come.
+    ///
+    /// # Errors
+    /// As for `turn`.
+    pub fn last_turn(&mut self, now: u64, ways: Ways<'_>) -> Result<bool, Lost> {
+        self.turns = SELDOM - 1;
+        self.warmth = self.warmth.min(1);
+        self.machine.tell(true);
+        self.turn(now, ways)
     }
 
     /// The next turn reports `lost`.
@@ -204,6 +333,12 @@ impl Streams {
         let due = now >= self.next_callers || self.machine.expects_caller();
         let taken = due && self.accept(now);
         self.machine.tick(now);
+        self.machine.copy_late(now, |from, len| {
+            let mut bytes = vec![0; len as usize];
+            // SAFETY: who called `send` vouches for the memory until `done` names the stream.
+            unsafe { from.gather(0, &mut bytes) };
+            Memory::kept(bytes)
+        });
         let connected = self.finish_connects(now);
         if now >= self.next_watch {
             self.next_watch = now + WATCH;
@@ -227,11 +362,36 @@ impl Streams {
         if self.epoll >= 0 {
             watch(self.epoll, &stream);
         }
+        if let Some(ready) = &self.ready {
+            let events = (libc::EPOLLIN | libc::EPOLLRDHUP) as u32;
+            let name = u64::from(conn.index) << 32 | u64::from(conn.generation);
+            let mut event = libc::epoll_event { events, u64: name };
+            let (ready, fd) = (ready.as_raw_fd(), stream.fd());
+            // SAFETY: a valid event. Failure leaves the connection to those who expect something.
+            unsafe { libc::epoll_ctl(ready, libc::EPOLL_CTL_ADD, fd, &mut event) };
+        }
         let index = conn.index as usize;
         if self.sockets.len() <= index {
             self.sockets.resize_with(index + 1, || None);
         }
         self.sockets[index] = Some((conn.generation, stream));
+    }
+
+    /// Adds connections that have something to read.
+    fn add_ready(&self, conns: &mut Vec<ConnId>) {
+        let Some(ready) = &self.ready else { return self.machine.all(conns) };
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
+        // SAFETY: a place for so many events; returns at once.
+        let n = unsafe {
+            libc::epoll_wait(ready.as_raw_fd(), events.as_mut_ptr(), EVENTS as libc::c_int, 0)
+        };
+        for event in events.iter().take(usize::try_from(n).unwrap_or(0)) {
+            let name = event.u64;
+            let conn = ConnId { index: (name >> 32) as u32, generation: name as u32 };
+            if !conns.contains(&conn) {
+                conns.push(conn);
+            }
+        }
     }
 
     fn socket(&self, conn: ConnId) -> Option<&Stream> {
@@ -312,15 +472,22 @@ impl Streams {
             return false;
         }
         let (mut wrote, mut read) = (false, false);
-        let broken = self.write(conn, &mut wrote) == Io::Broken
-            || self.read(conn, now, &mut read) == Io::Broken;
+        // A stream may have ended whose sender waits for a word, and nobody may call for long.
+        let broken = self.write(conn, now, &mut wrote) == Io::Broken
+            || self.read(conn, now, &mut read) == Io::Broken
+            || (read
+                && self.machine.must_tell(conn)
+                && self.write(conn, now, &mut wrote) == Io::Broken);
+        if read || wrote {
+            (self.warm, self.warmth) = (Some(conn), WARM);
+        }
         if broken {
             self.lose(conn, now);
         }
         wrote || read || broken
     }
 
-    fn write(&mut self, conn: ConnId, some: &mut bool) -> Io {
+    fn write(&mut self, conn: ConnId, now: u64, some: &mut bool) -> Io {
         let mut left = TURN;
         while left > 0 {
             let Some(Some((generation, stream))) = self.sockets.get(conn.index as usize) else {
@@ -338,8 +505,8 @@ impl Streams {
                         self.scratch.resize(SCRATCH, 0);
                     }
                     let scratch = &mut self.scratch;
-                    // SAFETY: who called `send` vouches for the memory until `end`, after which the
-                    // machine does not name it.
+                    // SAFETY: who called `send` vouches for the memory until `done` has named
+                    // it, after which the machine does not.
                     let io = unsafe { write_memory(stream, head, from, offset, len, scratch) };
                     let most = if from.run(offset).is_some() { len } else { len.min(SCRATCH) };
                     (io, head.len() + most)
@@ -348,7 +515,7 @@ impl Streams {
             match io {
                 Io::Moved(n) => {
                     *some = true;
-                    self.machine.wrote(conn, n);
+                    self.machine.wrote(conn, n, now);
                     if n < asked {
                         return Io::Blocked;
                     }
@@ -391,7 +558,8 @@ impl Streams {
                 Io::Moved(n) => {
                     *some = true;
                     self.machine.read(conn, n, now);
-                    if n < asked {
+                    // Whoever waits for what has just come need not wait for a look for more.
+                    if n < asked || self.machine.take_fresh() || self.machine.has_done() {
                         return Io::Blocked;
                     }
                     left = left.saturating_sub(n);
@@ -409,6 +577,14 @@ fn nonce() -> Option<[u8; 16]> {
     // SAFETY: a place for sixteen bytes.
     let got = unsafe { libc::getrandom(nonce.as_mut_ptr().cast(), nonce.len(), 0) };
     (got == nonce.len() as isize).then_some(nonce)
+}
+
+/// Where the kernel lists connections that have something to read. `None`: it has no descriptor left.
+fn ready_list() -> Option<OwnedFd> {
+    // SAFETY: an integer; the result is checked.
+    let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+    // SAFETY: it was just made and belongs to nobody else.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Lets changes of a connection wake who waits at `epoll`: changes only, because bytes that belong

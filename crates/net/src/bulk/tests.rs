@@ -56,7 +56,7 @@ impl Pair {
         // SAFETY: the callers keep both buffers until both sides have ended.
         unsafe {
             self.ends[1 - src].receive(now(), src as u32, number, landing);
-            self.ends[src].send(now(), (1 - src as u32, number), from, len, false);
+            self.ends[src].send(now(), (1 - src as u32, number), from, len);
         }
     }
 
@@ -69,11 +69,9 @@ impl Pair {
             if !self.turn().unwrap() {
                 std::thread::yield_now();
             }
-            for receiver in 0..2 {
-                while let Some(number) = self.ends[receiver].done() {
-                    let sender = 1 - receiver;
-                    self.ends[sender].end(now(), receiver as u32, number).unwrap();
-                    left -= 1;
+            for end in &mut self.ends {
+                while let Some(ended) = end.done() {
+                    left -= usize::from(matches!(ended, Streamed::Gone(_)));
                 }
             }
         }
@@ -137,26 +135,60 @@ fn holes_and_truncated_landings() {
     }
 }
 
+/// What an end is told of streams that were opened: number and length.
+fn openings(end: &mut Streams) -> Vec<(u64, u64)> {
+    let mut openings = Vec::new();
+    end.release(|_| 0, &mut |_, head, data| {
+        assert_eq!((head, data.len()), (HEAD, 16));
+        let word = |at: usize| u64::from_le_bytes(*data[at..].first_chunk().unwrap());
+        openings.push((word(8), word(0)));
+    });
+    openings
+}
+
+const HEAD: Head = Head { handler: 3, flags: 1, aux: 2, imm: 77 };
+
 #[test]
-fn early_streams_wait_for_their_place() {
+fn opened_streams_wait_for_their_place() {
     let mut pair = Pair::new(Settings::default());
     let (mut a, mut b) = (noise(100, 1), vec![0; 100]);
     let (from, to) = (Memory::Run(a.as_mut_ptr()), Memory::Run(b.as_mut_ptr()));
     pair.begin(0, 1, from, to, 100, 100);
     pair.finish(1);
-    let len = 100_000;
-    assert!(pair.ends[0].may_early(1, len));
-    let (mut from, mut to) = (noise(len as usize, 3), vec![0; len as usize]);
-    // SAFETY: the buffer outlives the stream.
-    unsafe { pair.ends[0].send(now(), (1, 2), Memory::Run(from.as_mut_ptr()), len, true) };
-    for _ in 0..1000 {
+    assert!(pair.ends[0].may_open(1));
+    // Wholly unasked, in part, and not at all because the window is used up or forbids it.
+    let lens = [100_000, 200_000, 3 << 20, 200_000, 3 << 20, 50];
+    let mut buffers: Vec<_> = lens.iter().map(|len| (noise(*len, *len), vec![0; *len])).collect();
+    for (number, (from, _)) in (2..).zip(&mut buffers) {
+        let source = (Memory::Run(from.as_mut_ptr()), from.len() as u64);
+        // SAFETY: the buffers outlive the streams.
+        unsafe { pair.ends[0].open(now(), 1, (number, HEAD), source, (number != 7, 0)) };
+    }
+    let mut opened = Vec::new();
+    let start = Instant::now();
+    let mut copied = 0;
+    while opened.len() < lens.len() || copied < 2 {
+        assert!(start.elapsed() < Duration::from_secs(60));
+        pair.turn().unwrap();
+        opened.extend(openings(&mut pair.ends[1]));
+        // What fits the window may be done with before it is received.
+        copied += std::iter::from_fn(|| pair.ends[0].done()).count();
+    }
+    let expected: Vec<_> = (2..).zip(lens.map(|len| len as u64)).collect();
+    assert_eq!(opened, expected, "in the order in which they were opened");
+    for (place, (_, to)) in buffers.iter_mut().enumerate().rev() {
+        let number = 2 + place as u64;
+        let (memory, len) = (Memory::Run(to.as_mut_ptr()), to.len() as u64);
+        let landing = Landing { memory, room: len, len, cookie: number };
+        // SAFETY: as above.
+        unsafe { pair.ends[1].receive(now(), 0, number, landing) };
+    }
+    pair.finish(lens.len() - copied);
+    while !pair.ends.iter().all(Streams::is_quiet) {
+        assert!(start.elapsed() < Duration::from_secs(60));
         pair.turn().unwrap();
     }
-    let memory = Memory::Run(to.as_mut_ptr());
-    // SAFETY: as above.
-    unsafe { pair.ends[1].receive(now(), 0, 2, Landing { memory, room: len, len, cookie: 2 }) };
-    pair.finish(1);
-    assert_eq!(from, to);
+    assert!(buffers.iter().all(|(from, to)| from == to));
 }
 
 /// Passes connections on, and breaks them when they have carried `life` bytes.
@@ -242,7 +274,7 @@ fn strangers_do_no_harm_and_are_counted() {
     pair.begin(0, 1, from, to, 3 << 20, 3 << 20);
     let mut c = noise(100, 2);
     // SAFETY: `c` outlives the liar.
-    unsafe { liar.ends[0].send(now(), (1, 1), Memory::Run(c.as_mut_ptr()), 100, false) };
+    unsafe { liar.ends[0].send(now(), (1, 1), Memory::Run(c.as_mut_ptr()), 100) };
     let start = Instant::now();
     let counts = |s: &Streams| s.counters().strangers;
     while counts(&pair.ends[1]) < 40 || counts(&liar.ends[0]) < 1 {

@@ -61,7 +61,13 @@ impl StreamConfig {
                 chunk: 1 << 20,
                 share: 1 << 16,
                 early: 1 << 12,
+                ahead: 1 << 11,
                 early_window: 1 << 14,
+                most_window: 1 << 16,
+                spare_window: 1 << 18,
+                most_untold: 1 << 16,
+                restless: 1000,
+                least_flow: 2000,
                 connect: 1000,
                 pause: 10,
                 longest_pause: 200,
@@ -78,7 +84,7 @@ impl StreamConfig {
         let mut r = fastrand::Rng::with_seed(seed ^ 0x7374_7265_616d);
         let lanes = r.u8(1..=3);
         let calm = StreamConfig::calm();
-        let early = r.u32(0..=1500);
+        let (early, ahead) = (r.u32(0..=1500), r.u32(0..=1500));
         StreamConfig {
             seed,
             least: r.u64(1..=1000),
@@ -100,7 +106,13 @@ impl StreamConfig {
                 chunk: r.u32(16..=2000),
                 share: r.u32(1..=400),
                 early,
-                early_window: early * r.u32(1..=4),
+                ahead,
+                early_window: early.max(ahead) * r.u32(1..=4),
+                most_window: r.u32(0..=8000),
+                spare_window: r.u64(0..=20_000),
+                most_untold: r.u32(1..=3000),
+                restless: r.u64(0..=1000),
+                least_flow: r.u32(1000..=100_000),
                 strangers: r.usize(1..=8),
                 ..calm.settings
             },

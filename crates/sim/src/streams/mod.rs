@@ -9,9 +9,10 @@ pub use config::StreamConfig;
 use crate::network::Network;
 use core::cell::RefCell;
 pub use hpvm_bulk::Counters as BulkCounters;
-use hpvm_bulk::{Action, Bulk, ConnId, Input, Lost};
+use hpvm_bulk::{Action, Bulk, ConnId, Done, FENCE, Input, Lost};
 use hpvm_transport::{
-    Broken, Doorbell, Head, Landing, Limits, Memory, PullRefused, Rank, Refused, Transport,
+    Broken, Doorbell, Head, Landing, Limits, Memory, PullRefused, Rank, Refused, Streamed,
+    Transport,
 };
 use hpvm_wire::counters::Counters;
 use pipes::{Io, Pipes, Socket};
@@ -31,10 +32,11 @@ pub struct Streams {
 #[derive(Default)]
 struct Books {
     /// Memory that a process has promised to others: streams out that have not ended.
-    lent: HashMap<(Rank, Rank, u64), u64>,
+    lent: HashMap<(Rank, u64), u64>,
     streams: u64,
     bytes: u64,
-    early: u64,
+    opened: u64,
+    copied: u64,
 }
 
 impl Streams {
@@ -60,15 +62,18 @@ impl Streams {
             bulk,
             sockets: HashMap::new(),
             connecting: Vec::new(),
+            sent: vec![0; size as usize],
+            came: vec![0; size as usize],
             least: config.least,
             broken: None,
         }
     }
 
-    /// Streams begun, their bytes, and how many of them began unasked.
-    pub fn moved(&self) -> (u64, u64, u64) {
+    /// Streams begun, their bytes, how many of them were opened by the sender, and of how many the
+    /// memory was copied.
+    pub fn moved(&self) -> (u64, u64, u64, u64) {
         let books = self.books.borrow();
-        (books.streams, books.bytes, books.early)
+        (books.streams, books.bytes, books.opened, books.copied)
     }
 
     /// Connections that broke, and strangers that came.
@@ -90,6 +95,9 @@ pub struct Streaming<T> {
     bulk: Bulk<Memory>,
     sockets: HashMap<ConnId, Socket>,
     connecting: Vec<ConnId>,
+    /// Packets to and from each process.
+    sent: Vec<u32>,
+    came: Vec<u32>,
     least: u64,
     broken: Option<Broken>,
 }
@@ -110,7 +118,15 @@ impl<T: Transport> Streaming<T> {
 
     /// True while a stream of this process has not ended.
     pub fn busy(&self) -> bool {
-        !self.bulk.pending().is_empty()
+        !self.bulk.is_quiet()
+    }
+
+    fn lend(&self, dst: Rank, number: u64, len: u64) {
+        let mut books = self.streams.books.borrow_mut();
+        books.streams += 1;
+        books.bytes += len;
+        let lent = books.lent.insert((self.rank(), number), len);
+        assert_eq!(lent, None, "stream {number:#x} to {dst} began twice");
     }
 
     fn now(&self) -> u64 {
@@ -122,15 +138,16 @@ impl<T: Transport> Streaming<T> {
         self.streams.pipes.borrow_mut().tick();
         let now = self.now();
         self.accept(now);
-        if !self.bulk.busy() {
-            return;
+        if self.bulk.busy() {
+            self.streams.network.stir();
         }
-        self.streams.network.stir();
         self.bulk.tick(now);
+        self.copy_late(now);
+        self.bulk.tell(false);
         self.act();
         self.finish_connects(now);
         let mut active = Vec::new();
-        self.bulk.active(&mut active);
+        self.bulk.all(&mut active);
         for conn in active {
             let Some(socket) = self.sockets.get(&conn).copied() else { continue };
             if self.write(conn, socket) == Io::Broken || self.read(conn, socket) == Io::Broken {
@@ -143,6 +160,17 @@ impl<T: Transport> Streaming<T> {
         if let Some(lost) = self.bulk.lost() {
             self.broken = Some(as_broken(lost));
         }
+    }
+
+    fn copy_late(&mut self, now: u64) {
+        let books = &self.streams.books;
+        self.bulk.copy_late(now, |from, len| {
+            let mut bytes = vec![0; len as usize];
+            // SAFETY: as in `write`.
+            unsafe { from.gather(0, &mut bytes) };
+            books.borrow_mut().copied += 1;
+            Memory::kept(bytes)
+        });
     }
 
     fn accept(&mut self, now: u64) {
@@ -197,18 +225,19 @@ impl<T: Transport> Streaming<T> {
         if self.connecting.contains(&conn) {
             return Io::Blocked;
         }
+        let now = self.now();
         for _ in 0..4 {
             let Some(output) = self.bulk.output(conn) else { return Io::Blocked };
             let mut bytes = output.head.to_vec();
             if let Some((from, offset, len)) = output.body {
                 let head = bytes.len();
                 bytes.resize(head + len, 0);
-                // SAFETY: who called `stream_out` vouches for the memory until `stream_end`,
-                // after which the machine does not name it.
+                // SAFETY: who called `stream_out` vouches for the memory until `streamed` has named
+                // it, after which the machine does not.
                 unsafe { from.gather(offset, &mut bytes[head..]) };
             }
             match self.streams.pipes.borrow_mut().write(socket, &bytes) {
-                Io::Moved(n) => self.bulk.wrote(conn, n),
+                Io::Moved(n) => self.bulk.wrote(conn, n, now),
                 other => return other,
             }
         }
@@ -239,6 +268,9 @@ impl<T: Transport> Streaming<T> {
                 Io::Moved(n) => self.bulk.read(conn, n, now),
                 other => return other,
             }
+            if self.bulk.take_fresh() {
+                break;
+            }
         }
         Io::Blocked
     }
@@ -263,7 +295,8 @@ impl<T: Transport> Transport for Streaming<T> {
     }
 
     fn limits(&self) -> Limits {
-        self.inner.limits()
+        let inner = self.inner.limits();
+        Limits { packet: inner.packet - FENCE, ..inner }
     }
 
     fn grant(&mut self, dst: Rank) -> u16 {
@@ -277,20 +310,47 @@ impl<T: Transport> Transport for Streaming<T> {
         len: usize,
         fill: F,
     ) -> Result<(), Refused> {
-        self.inner.send(dst, head, len, fill)
+        assert!(head.flags < Head::TRANSPORT, "{:#x} has a flag of the transport", head.flags);
+        let sent = match self.bulk.fence(dst) {
+            None => self.inner.send(dst, head, len, fill),
+            Some(fence) => {
+                let head = Head { flags: head.flags | Head::TRANSPORT, ..head };
+                let sent = self.inner.send(dst, head, len + FENCE, |out| {
+                    fill(&mut out[..len]);
+                    out[len..].copy_from_slice(&fence.to_le_bytes());
+                });
+                if sent.is_ok() {
+                    self.bulk.fenced(dst);
+                }
+                sent
+            }
+        };
+        let count = &mut self.sent[dst as usize];
+        *count = count.wrapping_add(u32::from(sent.is_ok()));
+        sent
     }
 
     fn poll<F: FnMut(Rank, Head, &[u8])>(
         &mut self,
         budget: usize,
-        sink: F,
+        mut sink: F,
     ) -> Result<usize, Broken> {
         self.pump();
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
-        let packets = self.inner.poll(budget, sink)?;
-        Ok(packets + usize::from(self.bulk.has_done()))
+        let now = self.now();
+        let (bulk, came) = (&mut self.bulk, &mut self.came);
+        let packets = self.inner.poll(budget, |src, head, data| {
+            came[src as usize] = came[src as usize].wrapping_add(1);
+            if bulk.holds() || head.flags & Head::TRANSPORT != 0 {
+                bulk.packet(src, head, data, now, &mut sink);
+            } else {
+                sink(src, head, data);
+            }
+        })?;
+        let released = bulk.release(|src| came[src as usize], &mut sink);
+        Ok(packets + released + usize::from(self.bulk.has_done()))
     }
 
     fn arm(&mut self) -> bool {
@@ -324,34 +384,28 @@ impl<T: Transport> Transport for Streaming<T> {
         peer != self.rank() && len >= self.least
     }
 
-    fn can_stream_early(&self, dst: Rank, len: u64) -> bool {
-        self.can_stream(dst, len) && self.bulk.may_early(dst, len)
+    fn can_open(&self, dst: Rank, len: u64) -> bool {
+        len > 0 && self.can_stream(dst, len) && self.bulk.may_open(dst)
     }
 
-    unsafe fn stream_out(&mut self, dst: Rank, number: u64, from: Memory, len: u64, early: bool) {
-        let now = self.now();
-        {
-            let mut books = self.streams.books.borrow_mut();
-            books.streams += 1;
-            books.bytes += len;
-            books.early += u64::from(early);
-            let lent = books.lent.insert((self.inner.rank(), dst, number), len);
-            assert_eq!(lent, None, "stream {number:#x} began twice");
-        }
-        match early {
-            true => self.bulk.stream_early(dst, number, from, len, now),
-            false => self.bulk.stream_out(dst, number, from, len, now),
-        }
+    unsafe fn stream_open(
+        &mut self,
+        dst: Rank,
+        (number, head): (u64, Head),
+        (from, len): (Memory, u64),
+        unasked: bool,
+    ) {
+        self.lend(dst, number, len);
+        self.streams.books.borrow_mut().opened += 1;
+        let (now, packets) = (self.now(), self.sent[dst as usize]);
+        self.bulk.stream_open(dst, (number, head), (from, len), unasked, packets, now);
         self.act();
     }
 
-    fn stream_end(&mut self, dst: Rank, number: u64) -> Result<(), Broken> {
-        let now = self.now();
-        let lent = self.streams.books.borrow_mut().lent.remove(&(self.inner.rank(), dst, number));
-        assert!(lent.is_some(), "stream {number:#x} ended twice");
-        let ended = self.bulk.stream_end(dst, number, now);
+    unsafe fn stream_out(&mut self, dst: Rank, number: u64, from: Memory, len: u64) {
+        self.lend(dst, number, len);
+        self.bulk.stream_out(dst, number, from, len, self.now());
         self.act();
-        ended.map_err(as_broken)
     }
 
     unsafe fn stream_in(&mut self, src: Rank, number: u64, to: Landing) {
@@ -364,8 +418,15 @@ impl<T: Transport> Transport for Streaming<T> {
         self.act();
     }
 
-    fn streamed(&mut self) -> Option<u64> {
-        self.bulk.done()
+    fn streamed(&mut self) -> Option<Streamed> {
+        Some(match self.bulk.done()? {
+            Done::Came(cookie) => Streamed::Came(cookie),
+            Done::Gone(number) => {
+                let lent = self.streams.books.borrow_mut().lent.remove(&(self.rank(), number));
+                assert!(lent.is_some(), "stream {number:#x} ended twice");
+                Streamed::Gone(number)
+            }
+        })
     }
 
     fn counters(&self) -> Option<&Counters> {
