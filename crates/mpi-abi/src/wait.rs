@@ -187,7 +187,7 @@ impl Entered {
     /// dozens of yields.
     pub fn wait_for_notes(
         &mut self,
-        call: &mut board::Call<'_>,
+        call: &mut impl board::Meeting,
         name: &'static str,
         object: &Arc<CommObject>,
     ) -> Result<()> {
@@ -197,7 +197,7 @@ impl Entered {
         self.loaded = self.loaded.saturating_sub(1);
         while !call.poll(&mut self.process)? {
             polls += 1;
-            if polls % NOTE_POLLS == 0 || self.crowded {
+            if polls % NOTE_POLLS == 0 || self.crowded || call.is_crossing() {
                 self.turn()?;
             }
             let elsewhere = !self.crowded || self.awaits_other_processors(call);
@@ -231,14 +231,14 @@ impl Entered {
 
     /// Everybody whose note `call` waits for was last seen on another processor than ours: to give
     /// ours away would not bring the note.
-    fn awaits_other_processors(&self, call: &board::Call<'_>) -> bool {
+    fn awaits_other_processors(&self, call: &impl board::Meeting) -> bool {
         let transport = self.process.fm().transport();
         let here = transport.show_processor();
         !call.awaits(&self.process, |rank| transport.processor(rank) == here)
     }
 
     #[cold]
-    fn nap_for_notes(&mut self, call: &mut board::Call<'_>) {
+    fn nap_for_notes(&mut self, call: &mut impl board::Meeting) {
         let limit = if call.lacks_room() { SHORT } else { LONG };
         self.nap_unless(limit, |w| call.is_ready(&w.process));
     }

@@ -61,7 +61,7 @@ impl<'a> Work<'a> {
         let team = hosts.team(host);
         let mut work = Work { hosts, input, host, team, packed, landing, loads: Vec::new() };
         for other in hosts.others(host) {
-            if work.carrier(host, other) != input.rank {
+            if work.hosts.carrier(host, other) != input.rank {
                 continue;
             }
             let bytes = work.between(other) * input.recv_bytes();
@@ -69,12 +69,6 @@ impl<'a> Work<'a> {
             work.loads.push(Load { host: other, out, sorted });
         }
         work
-    }
-
-    /// Who carries for `host` what goes to and comes from `other`.
-    fn carrier(&self, host: u32, other: u32) -> u32 {
-        let team = self.hosts.team(host);
-        team[other as usize % team.len()]
     }
 
     /// Blocks between the own host and another.
@@ -143,7 +137,7 @@ impl<'a> Work<'a> {
             }
         }
         for other in self.hosts.others(self.host) {
-            let carrier = self.carrier(self.host, other);
+            let carrier = self.hosts.carrier(self.host, other);
             if carrier != me {
                 let (first, count) = self.places(other);
                 s.send(Peer::Local(carrier), self.source(first, count));
@@ -158,7 +152,7 @@ impl<'a> Work<'a> {
         for load in &self.loads {
             let blocks = self.between(load.host);
             let came = s.temp_bytes(blocks * self.input.recv_bytes());
-            let peer = Peer::Local(self.carrier(load.host, self.host));
+            let peer = Peer::Local(self.hosts.carrier(load.host, self.host));
             s.recv(peer, self.bytes(came, 0, blocks));
             s.send(peer, self.bytes(load.out, 0, blocks));
             let (here, there) = (self.team.len() as i64, blocks / self.team.len() as i64);
@@ -187,7 +181,7 @@ impl<'a> Work<'a> {
             }
         }
         for other in self.hosts.others(self.host) {
-            let carrier = self.carrier(self.host, other);
+            let carrier = self.hosts.carrier(self.host, other);
             if carrier != me {
                 let (first, there) = self.places(other);
                 s.recv(Peer::Local(carrier), self.target(first, there));
