@@ -1,6 +1,6 @@
 //! Alltoall by hosts.
 
-use super::Hosts;
+use super::{Hosts, joined};
 use crate::alltoall as plain;
 use crate::input::Exchange;
 use crate::schedule::{Block, Buffer, Peer, Schedule};
@@ -16,6 +16,9 @@ use crate::select::Tables;
 /// all-to-all communication", 2014.
 pub fn alltoall(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
     let bytes = input.recv_bytes();
+    if bytes > tables.hosts.alltoall && bytes <= tables.hosts.joined {
+        return joined::alltoall(hosts, input);
+    }
     if bytes > tables.hosts.alltoall {
         return plain::schedule_with(tables, input);
     }

@@ -11,13 +11,17 @@ mod alltoall;
 mod barrier;
 mod bcast;
 pub mod heads;
+mod joined;
+mod parts;
 mod reduce;
+mod rooted;
 
 pub use allgather::allgather;
 pub use alltoall::alltoall;
 pub use barrier::barrier;
 pub use bcast::bcast;
 pub use reduce::{allreduce, reduce};
+pub use rooted::{gather, scatter};
 
 use crate::bcast as plain;
 use crate::input::Broadcast;
@@ -80,6 +84,17 @@ impl Hosts {
     /// The most ranks on one host.
     pub fn largest(&self) -> u32 {
         self.starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
+    }
+
+    /// The least ranks on one host.
+    fn smallest(&self) -> u32 {
+        self.starts.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(0)
+    }
+
+    /// Whether the ranks of a host follow each other.
+    fn is_run(&self, host: u32) -> bool {
+        let team = self.team(host);
+        (team[0]..).zip(team).all(|(expected, rank)| expected == *rank)
     }
 
     /// The host of a rank.

@@ -1,6 +1,6 @@
 //! Reductions by hosts.
 
-use super::{Hosts, heads, moved, spread};
+use super::{Hosts, heads, moved, parts, spread};
 use crate::input::Reduction;
 use crate::schedule::{Buffer, Schedule, TempSpec};
 use crate::select::Tables;
@@ -11,8 +11,15 @@ use crate::{allreduce as plain_all, reduce as plain};
 /// Cost: between hosts that of an allreduce with one rank per host.
 pub fn allreduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule {
     let keeps_order = input.commutative || hosts.in_order();
-    if input.bytes() > tables.hosts.allreduce || !keeps_order {
+    let limits = &tables.hosts;
+    if input.bytes() > limits.allreduce.max(limits.parts) || !keeps_order {
         return plain_all::schedule_with(tables, input);
+    }
+    if input.bytes() > limits.allreduce {
+        return match hosts.smallest() {
+            1 => plain_all::schedule_with(tables, input),
+            _ => parts::allreduce(tables, hosts, input),
+        };
     }
     let mut s = Schedule::new();
     if input.count == 0 {

@@ -164,9 +164,7 @@ impl Meeting for Across<'_> {
         match self.stage {
             Stage::Collect => self.team()[self.seen..].iter().any(|m| lacks(*m, self.number)),
             Stage::Await => self.tellers().any(|m| lacks(m, self.last)),
-            // Somebody elsewhere, who may want this very processor.
-            Stage::Cross(_) => true,
-            Stage::Post | Stage::Release => false,
+            Stage::Cross(_) | Stage::Post | Stage::Release => false,
         }
     }
 

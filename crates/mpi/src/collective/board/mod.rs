@@ -68,7 +68,7 @@ pub enum Way {
 pub trait Meeting {
     /// Goes on as far as possible; true when the collective is done.
     fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool>;
-    /// Whether a note is missing of a process of which `which` is true, or a message.
+    /// Whether a note is missing of a process of which `which` is true.
     fn awaits<T: Transport>(&self, p: &Process<T>, which: impl Fn(Rank) -> bool) -> bool;
     /// Whether it waits for others to finish an earlier operation, of which no bell tells.
     fn lacks_room(&self) -> bool;
