@@ -23,6 +23,9 @@ struct options {
     double budget; /* seconds to spend on one point */
     int window;    /* messages in flight */
     long offset;   /* bytes by which buffers are moved off their page boundary */
+    int mpi_memory; /* buffers come from MPI_Alloc_mem */
+    int one_buffer; /* latency: what came last is sent back */
+    int rewrite;    /* latency: the data are written anew before each send */
     int rank, ranks;
 };
 

@@ -46,7 +46,10 @@ static void usage(FILE *to)
           "  --batch SECONDS           length of a batch (0.001)\n"
           "  --budget SECONDS          time for one size (0.3)\n"
           "  --window N                messages in flight (64)\n"
-          "  --offset BYTES            move buffers off their page boundary (0)\n",
+          "  --offset BYTES            move buffers off their page boundary (0)\n"
+          "  --memory malloc|mpi       where buffers come from; mpi: MPI_Alloc_mem (malloc)\n"
+          "  --buffers two|one         latency: one buffer, so that the data change (two)\n"
+          "  --rewrite no|yes          latency: write the data before each send (no)\n",
           to);
 }
 
@@ -76,6 +79,14 @@ static double positive(const struct options *opt, const char *text)
     if (end == text || *end != '\0' || !(value > 0) || value > 3600)
         refuse(opt, "not a number of seconds:", text);
     return value;
+}
+
+/* 0 for the first word, 1 for the second. */
+static int choice(const struct options *opt, const char *text, const char *no, const char *yes)
+{
+    if (strcmp(text, no) != 0 && strcmp(text, yes) != 0)
+        refuse(opt, "not one of the words that --help names:", text);
+    return strcmp(text, yes) == 0;
 }
 
 static void parse_sizes(struct options *opt, const char *text)
@@ -112,6 +123,12 @@ static void parse_option(struct options *opt, const char *name, const char *valu
         opt->window = (int)whole(opt, value, 1, 65536);
     else if (strcmp(name, "--offset") == 0)
         opt->offset = whole(opt, value, 0, 4095);
+    else if (strcmp(name, "--memory") == 0)
+        opt->mpi_memory = choice(opt, value, "malloc", "mpi");
+    else if (strcmp(name, "--buffers") == 0)
+        opt->one_buffer = choice(opt, value, "two", "one");
+    else if (strcmp(name, "--rewrite") == 0)
+        opt->rewrite = choice(opt, value, "no", "yes");
     else
         refuse(opt, "unknown option", name);
 }

@@ -125,7 +125,9 @@ char *bench_alloc(const struct options *opt, size_t size)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t whole = (size + (size_t)opt->offset + page) / page * page;
     void *memory = NULL;
-    if (posix_memalign(&memory, page, whole) != 0)
+    if (opt->mpi_memory)
+        MPI_Alloc_mem((MPI_Aint)whole, MPI_INFO_NULL, &memory); /* fails by ending the job */
+    else if (posix_memalign(&memory, page, whole) != 0)
         die("out of memory: a buffer of %zu bytes; try a smaller --max", size);
     memset(memory, 0x5a, whole);
     return (char *)memory + opt->offset;
@@ -133,7 +135,10 @@ char *bench_alloc(const struct options *opt, size_t size)
 
 void bench_free(const struct options *opt, char *buffer)
 {
-    free(buffer - opt->offset);
+    if (opt->mpi_memory)
+        MPI_Free_mem(buffer - opt->offset);
+    else
+        free(buffer - opt->offset);
 }
 
 static char mark(long seed, int place)

@@ -42,6 +42,8 @@ static void objects(void) {
     MPI_Op op;
     MPI_Info info;
     MPI_Errhandler errors;
+    void *memory;
+    MPI_Alloc_mem(12345, MPI_INFO_NULL, &memory);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_name(comm, "forgotten");
     MPI_Type_contiguous(3, MPI_INT, &row);

@@ -1,4 +1,4 @@
-/* Works without end, to be killed in the middle of it: storm init|flood|big|coll.
+/* Works without end, to be killed in the middle of it: storm init|flood|big|coll|lent.
  * Rank 0 says "ready" when everyone is at work. */
 #include <mpi.h>
 #include <stdio.h>
@@ -41,6 +41,18 @@ static void big(int round)
         MPI_Type_free(&type);
 }
 
+/* Large messages out of memory that comes and goes. */
+static void lent(int round)
+{
+    void *memory;
+    MPI_Alloc_mem(BIG, MPI_INFO_NULL, &memory);
+    memset(memory, round, BIG);
+    for (int bytes = BIG; bytes > BIG / 512; bytes /= 2)
+        MPI_Sendrecv(memory, bytes, MPI_BYTE, (rank + 1) % size, 1, in, bytes, MPI_BYTE,
+                     (rank + size - 1) % size, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Free_mem(memory);
+}
+
 static void coll(int round)
 {
     int bytes = 8 << round % 16;
@@ -66,6 +78,8 @@ int main(int argc, char **argv)
             flood(round);
         else if (!strcmp(mode, "big"))
             big(round);
+        else if (!strcmp(mode, "lent"))
+            lent(round);
         else if (!strcmp(mode, "coll"))
             coll(round);
         else

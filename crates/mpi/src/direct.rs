@@ -7,15 +7,20 @@
 //! so posted ones are asked first and no order is broken.
 
 use crate::comm::{Channel, Comm};
+use crate::copy;
 use crate::datatype::Datatype;
 use crate::error::{Class, Error};
 use crate::matching::{Content, Pattern, Unexpected};
 use crate::process::Process;
+use crate::protocol::{EAGER, open_envelope};
 use crate::pt2pt::{Incoming, packed_size, unpack_all};
 use crate::request::{RecvOp, ReqId};
 use crate::status::Status;
 use hpvm_fm::{Broken, Rank, Transport};
 use std::sync::Arc;
+
+/// In place of a number of packets: the network is broken.
+const FAILED: usize = usize::MAX;
 
 /// How a direct receive ended.
 #[derive(Debug)]
@@ -36,6 +41,11 @@ pub(crate) struct Direct {
     pattern: Pattern,
     buf: *mut u8,
     count: i64,
+    /// Where the elements begin and how many bytes they are, if they lie in one run: else null.
+    run: *mut u8,
+    capacity: u64,
+    /// No posted receive of the communicator has to be asked first.
+    first: bool,
     /// The type in the hands of the waiting call, which outlives this.
     ty: *const Datatype,
     /// The same as the call holds it, and the communicator.
@@ -47,12 +57,16 @@ pub(crate) struct Direct {
     announced: Option<Box<Unexpected>>,
     /// The request that it has become.
     request: Option<ReqId>,
+    /// What ended the polling.
+    broken: Option<Broken>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Idle,
     Waiting,
+    /// A whole message came and is in the buffer, which was long enough.
+    Plain,
     /// A whole message came; of its `len` bytes as many as fit are in the buffer.
     Whole,
     Announced,
@@ -68,6 +82,9 @@ impl Default for Direct {
             pattern: Pattern { src: 0, tag: 0 },
             buf: core::ptr::null_mut(),
             count: 0,
+            run: core::ptr::null_mut(),
+            capacity: 0,
+            first: false,
             ty: core::ptr::null(),
             owners: (core::ptr::null(), core::ptr::null()),
             src: 0,
@@ -75,6 +92,7 @@ impl Default for Direct {
             len: 0,
             announced: None,
             request: None,
+            broken: None,
         }
     }
 }
@@ -84,6 +102,22 @@ impl Direct {
     #[inline(always)]
     pub fn accepts(&self, context: u32, src: Rank, tag: i32) -> bool {
         self.state == State::Waiting && self.context == context && self.pattern.accepts(src, tag)
+    }
+
+    /// Takes a whole message if it is plainly for the receive that waits: nobody else has to be
+    /// asked, and a copy is all. False: it goes the ordinary way.
+    #[inline(always)]
+    fn takes(&mut self, src: Rank, imm: u64, data: &[u8]) -> bool {
+        let (context, tag) = open_envelope(imm);
+        let plain = self.first && !self.run.is_null() && data.len() as u64 <= self.capacity;
+        if !(plain && self.accepts(context, src, tag)) {
+            return false;
+        }
+        // SAFETY: the waiting call holds the buffer of `capacity` bytes.
+        unsafe { copy::short(data.as_ptr(), self.run, data.len()) };
+        (self.src, self.tag, self.len) = (src, tag, data.len() as u64);
+        self.state = State::Plain;
+        true
     }
 
     /// Copies a message to the buffer of the receive that waits.
@@ -127,55 +161,45 @@ impl Direct {
 }
 
 impl<T: Transport> Process<T> {
-    /// Receives a message on `comm` that `pattern` accepts, polling up to `polls` times for it.
-    /// To be used while no other thread can start an operation.
+    /// Waits for a message on `comm` that `pattern` accepts, polling up to `polls` times, if all goes
+    /// plainly: it comes whole and fits, and lies in one run. Gives its status. Whatever else there is
+    /// to be done is left to `recv_otherwise`, which has to be called with the same arguments when this
+    /// gives none. To be used while no other thread can start an operation.
     ///
     /// # Safety
-    /// `m.buf` is valid for writes of `m.count` elements, and stays so until the request is
-    /// complete if one is returned.
-    #[inline]
-    pub unsafe fn recv_direct(
+    /// `m.buf` is valid for writes of `m.count` elements.
+    #[inline(always)]
+    pub unsafe fn recv_plain(
         &mut self,
         m: Incoming<'_>,
         comm: &Arc<Comm>,
         pattern: Pattern,
         polls: u32,
-    ) -> Result<Received, Broken> {
+    ) -> Option<Status> {
         let context = comm.context(Channel::User);
-        if let Some(message) = self.inbox.table(context).take(pattern) {
-            // SAFETY: the caller's promise.
-            return Ok(unsafe { self.recv_taken(m, comm, message) });
+        let table = self.inbox.table(context);
+        if !table.nothing_unexpected() {
+            return None;
         }
+        let first = table.nothing_posted();
         let d = &mut self.inbox.direct;
+        let run = m.ty.as_run(m.count);
+        d.run = run.map_or(core::ptr::null_mut(), |(at, _)| m.buf.wrapping_offset(at as isize));
+        d.capacity = packed_size(m.ty, m.count);
+        d.first = first;
         (d.context, d.pattern, d.buf, d.count, d.ty) =
             (context, pattern, m.buf, m.count, &raw const **m.ty);
         d.owners = (m.ty, comm);
         d.state = State::Waiting;
-        let polled = self.poll_direct(polls);
-        let d = &mut self.inbox.direct;
-        let state = core::mem::replace(&mut d.state, State::Idle);
-        if state == State::Whole {
-            return Ok(finish(comm, d.src, d.tag, d.len, packed_size(m.ty, m.count)));
-        }
-        if let Some(id) = d.request.take() {
-            return Ok(Received::Pending(id));
-        }
-        polled?;
-        // SAFETY: the caller's promise.
-        Ok(unsafe {
-            match d.announced.take() {
-                Some(message) => self.recv_taken(m, comm, *message),
-                None => Received::Pending(self.recv(m, comm, Channel::User, pattern, None)),
-            }
-        })
-    }
-
-    /// Polls until something has come for the receive that waits, or in vain.
-    #[inline(always)]
-    fn poll_direct(&mut self, polls: u32) -> Result<(), Broken> {
         for _ in 0..polls {
-            let packets = self.extract()?;
-            if self.inbox.direct.state != State::Waiting {
+            let packets = self.extract_direct();
+            let d = &mut self.inbox.direct;
+            if d.state == State::Plain {
+                d.state = State::Idle;
+                let source = comm.rank_of(d.src);
+                return Some(Status { source, tag: d.tag, bytes: d.len, cancelled: false });
+            }
+            if d.state != State::Waiting || packets == FAILED {
                 break;
             }
             if packets == 0 {
@@ -186,13 +210,75 @@ impl<T: Transport> Process<T> {
                 break;
             }
         }
-        Ok(())
+        None
+    }
+
+    /// What follows on `recv_plain` when that gave nothing.
+    ///
+    /// # Safety
+    /// `m.buf` is valid for writes of `m.count` elements, and stays so until the request is
+    /// complete if one is returned.
+    #[inline(never)]
+    pub unsafe fn recv_otherwise(
+        &mut self,
+        m: Incoming<'_>,
+        comm: &Arc<Comm>,
+        pattern: Pattern,
+    ) -> Result<Received, Broken> {
+        let d = &mut self.inbox.direct;
+        let state = core::mem::replace(&mut d.state, State::Idle);
+        if state == State::Whole {
+            return Ok(finish(comm, d.src, d.tag, d.len, packed_size(m.ty, m.count)));
+        }
+        if let Some(id) = d.request.take() {
+            return Ok(Received::Pending(id));
+        }
+        if let Some(broken) = d.broken.take() {
+            return Err(broken);
+        }
+        let announced = d.announced.take().map(|message| *message);
+        let context = comm.context(Channel::User);
+        // SAFETY: the caller's promise.
+        Ok(unsafe {
+            match announced.or_else(|| self.inbox.table(context).take(pattern)) {
+                Some(message) => self.recv_taken(m, comm, message),
+                None => Received::Pending(self.recv(m, comm, Channel::User, pattern, None)),
+            }
+        })
+    }
+
+    /// As `extract`, with an eye on the message that is waited for; one packet at most. `FAILED` when
+    /// the network is broken, which `recv_otherwise` tells.
+    #[inline(always)]
+    fn extract_direct(&mut self) -> usize {
+        let inbox = &mut self.inbox;
+        let packets = self.fm.extract(1, |src, head, data| {
+            if head.handler == EAGER && inbox.direct.takes(src, head.imm, data) {
+                inbox.completions += 1;
+            } else {
+                inbox.packet(src, head, data);
+            }
+        });
+        match packets {
+            Ok(0) => 0,
+            Ok(packets) => match self.extracted() {
+                Ok(()) => packets,
+                Err(broken) => self.failed(broken),
+            },
+            Err(broken) => self.failed(broken),
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, broken: Broken) -> usize {
+        self.inbox.direct.broken = Some(broken);
+        FAILED
     }
 
     /// Receives a message that has come or has been announced.
     ///
     /// # Safety
-    /// As for `recv_direct`.
+    /// As for `recv_otherwise`.
     unsafe fn recv_taken(
         &mut self,
         m: Incoming<'_>,

@@ -103,18 +103,19 @@ impl Group {
     }
 
     /// The place of `process`, if it is a member.
-    #[inline]
+    #[inline(always)]
     pub fn place(&self, process: Rank) -> Option<u32> {
-        match &self.members {
-            Members::Run { first, size } => {
-                let place = process.wrapping_sub(*first);
-                (place < *size).then_some(place)
-            }
-            Members::List { ranks, places } => places
-                .get_or_init(|| ranks.iter().enumerate().map(|(i, r)| (*r, i as u32)).collect())
-                .get(&process)
-                .copied(),
-        }
+        let Members::Run { first, size } = &self.members else {
+            return self.place_in_list(process);
+        };
+        let place = process.wrapping_sub(*first);
+        (place < *size).then_some(place)
+    }
+
+    fn place_in_list(&self, process: Rank) -> Option<u32> {
+        let Members::List { ranks, places } = &self.members else { return None };
+        let make = || ranks.iter().enumerate().map(|(i, r)| (*r, i as u32)).collect();
+        places.get_or_init(make).get(&process).copied()
     }
 
     /// All members in order.

@@ -92,8 +92,8 @@ impl Table {
     /// The receive that takes a message from `src` with `tag`; it is posted no more.
     #[inline]
     pub fn arrive(&mut self, src: Rank, tag: i32) -> Option<ReqId> {
-        if self.posted.is_empty() {
-            return None;
+        if self.posted.front()?.pattern.accepts(src, tag) {
+            return self.posted.pop_front().map(|p| p.request);
         }
         let place = self.posted.iter().position(|p| p.pattern.accepts(src, tag))?;
         self.posted.remove(place).map(|p| p.request)
@@ -118,6 +118,18 @@ impl Table {
         }
         let place = self.unexpected.iter().position(|m| pattern.accepts(m.src, m.tag))?;
         self.unexpected.remove(place)
+    }
+
+    /// No message waits for a receive.
+    #[inline(always)]
+    pub fn nothing_unexpected(&self) -> bool {
+        self.unexpected.is_empty()
+    }
+
+    /// No receive is posted.
+    #[inline(always)]
+    pub fn nothing_posted(&self) -> bool {
+        self.posted.is_empty()
     }
 
     /// Posts a receive. The caller has looked for an unexpected message first.

@@ -203,14 +203,21 @@ impl<T: Transport> Process<T> {
         let inbox = &mut self.inbox;
         let packets = self.fm.extract(BUDGET, |src, head, data| inbox.packet(src, head, data))?;
         if packets != 0 {
-            if inbox.violation.is_some() {
-                return Err(inbox.violated());
-            }
-            while let Some(cookie) = self.fm.transport_mut().streamed() {
-                inbox.stream_landed(ReqId::from_number(cookie));
-            }
+            self.extracted()?;
         }
         Ok(packets)
+    }
+
+    /// What follows when packets have been handled.
+    #[inline(always)]
+    pub(crate) fn extracted(&mut self) -> Result<(), Broken> {
+        if self.inbox.violation.is_some() {
+            return Err(self.inbox.violated());
+        }
+        while let Some(cookie) = self.fm.transport_mut().streamed() {
+            self.inbox.stream_landed(ReqId::from_number(cookie));
+        }
+        Ok(())
     }
 
     /// What arrivals left to be done, and what waits for credits. True when something happened.
@@ -260,6 +267,9 @@ impl<T: Transport> Process<T> {
             return self.stream_in(id, &transfer);
         }
         if want == 0 {
+            return self.finish_transfer(id, transfer);
+        }
+        if self.copy_lent(id, &transfer, want) {
             return self.finish_transfer(id, transfer);
         }
         if transfer.address != 0 && self.fm.transport().can_pull(transfer.src) {
@@ -367,9 +377,10 @@ impl Inbox {
         &mut self.tables[index]
     }
 
-    /// Handles one packet. Never sends.
-    #[inline]
-    fn packet(&mut self, src: Rank, head: Head, data: &[u8]) {
+    /// Handles one packet. Never sends. A function of its own, so that the loops that take packets
+    /// stay small.
+    #[inline(never)]
+    pub(crate) fn packet(&mut self, src: Rank, head: Head, data: &[u8]) {
         match head.handler {
             EAGER => self.on_eager(src, head.imm, data),
             RTS => self.on_rts(src, head, data),

@@ -4,6 +4,7 @@
 //! `MPI_PROC_NULL` never gets here.
 
 use crate::comm::{Channel, Comm};
+use crate::copy;
 use crate::datatype::Datatype;
 use crate::matching::{Content, Pattern, Unexpected};
 use crate::process::Process;
@@ -128,6 +129,31 @@ pub(crate) unsafe fn unpack_all(buf: *mut u8, count: i64, ty: &Datatype, data: &
 }
 
 impl<T: Transport> Process<T> {
+    /// Sends a message that fits in a slot, in standard mode, if that can be done at once: what
+    /// `send` would do, and little enough to become part of its caller.
+    ///
+    /// # Safety
+    /// `m.buf` is valid for reads of `m.count` elements.
+    #[inline(always)]
+    pub unsafe fn send_short(
+        &mut self,
+        m: Outgoing<'_>,
+        dst: Rank,
+        context: u32,
+        tag: i32,
+    ) -> bool {
+        let bytes = m.packed_size();
+        if bytes > self.fm.limits().inline as u64 || self.backlog.blocks(dst) {
+            return false;
+        }
+        let Some((first, _)) = m.ty.as_run(m.count) else { return false };
+        let from = m.buf.wrapping_offset(first as isize);
+        let head = Head::single(EAGER, protocol::envelope(context, tag));
+        // SAFETY: the elements form one run of `out.len()` bytes from `first` on.
+        let fill = |out: &mut [u8]| unsafe { copy::short(from, out.as_mut_ptr(), out.len()) };
+        self.fm.send(dst, head, bytes as usize, fill).is_ok()
+    }
+
     /// Starts a send to process `dst`.
     ///
     /// # Safety

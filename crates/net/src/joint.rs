@@ -15,6 +15,7 @@ use hpvm_wire::board::Board;
 use hpvm_wire::counters::Counters;
 use std::io;
 use std::os::fd::RawFd;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// Place of a rank that runs on another host.
@@ -84,6 +85,16 @@ impl Joint {
     /// See [`Shm::shares_processor`].
     pub fn shares_processor(&self) -> bool {
         self.shm.shares_processor()
+    }
+
+    /// See [`Shm::lend`].
+    pub fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        self.shm.lend(bytes)
+    }
+
+    /// See [`Shm::take_back`].
+    pub fn take_back(&mut self, memory: *mut u8) -> bool {
+        self.shm.take_back(memory)
     }
 
     /// See [`Shm::spread`].
@@ -290,6 +301,10 @@ impl Transport for Joint {
         }
         // SAFETY: the caller's promise.
         unsafe { self.shm.pull(place, remote, local, len) }
+    }
+
+    fn lent(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+        self.shm.lent(self.local(src)?, remote, len)
     }
 
     fn can_stream(&self, peer: Rank, len: u64) -> bool {

@@ -2,6 +2,8 @@
 
 use crate::doorbell::{self, Bell};
 use crate::frames::{self, FramePool};
+use crate::lent::theirs::Theirs;
+use crate::lent::{self, own::Own};
 use crate::pace::{self, Pace, TIMED};
 use crate::pull;
 use crate::ring::{self, Claim, Receiver, RunAway, Taken};
@@ -31,8 +33,8 @@ const PIECE: usize = 4096;
 
 /// One rank's endpoint.
 pub struct Shm {
-    mapping: Arc<Mapping>,
-    rank: Rank,
+    pub(crate) mapping: Arc<Mapping>,
+    pub(crate) rank: Rank,
     batch: u16,
     receiver: Receiver,
     frames: FramePool,
@@ -51,6 +53,11 @@ pub struct Shm {
     asleep: u32,
     /// The pipes of ranks that were woken through one.
     pipes: Box<[OnceCell<Option<File>>]>,
+    /// What this rank lends, and what it has mapped of others.
+    pub(crate) own: Own,
+    pub(crate) theirs: Theirs,
+    /// Least message that is worth copying out of lent memory, bytes.
+    pub(crate) least_lent: u64,
 }
 
 impl Shm {
@@ -85,6 +92,9 @@ impl Shm {
             pull_pays: OnceCell::new(),
             asleep: SLEEPS_ON_WORD,
             pipes: (0..ranks).map(|_| OnceCell::new()).collect(),
+            own: Own::default(),
+            theirs: Theirs::default(),
+            least_lent: if crowded { 0 } else { lent::own_cache() },
             mapping,
             rank,
         })
@@ -112,7 +122,7 @@ impl Shm {
     }
 
     #[inline(always)]
-    fn counters_ref(&self) -> &Counters {
+    pub(crate) fn counters_ref(&self) -> &Counters {
         &self.mapping.control(self.rank).counters
     }
 
@@ -369,6 +379,10 @@ impl Transport for Shm {
             Err(PullRefused::Failed(_)) => {}
         }
         result
+    }
+
+    fn lent(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+        self.lent_by(src, remote, len)
     }
 
     fn counters(&self) -> Option<&Counters> {

@@ -2,7 +2,7 @@
 //!
 //! Each rank has a receive ring that all others share ([`ring`]), frames for packets that do not
 //! fit in a slot (`frames`), a futex to sleep on (`doorbell`), and may read a peer's memory
-//! directly (`pull`); those that share processors spread over them (`spread`). The memory itself is
+//! directly (`pull`) or by way of memory that the peer lends (`lent`); those that share processors spread over them (`spread`). The memory itself is
 //! one nameless segment (`segment`); `endpoint` puts all of it together behind the `Transport` trait.
 
 pub mod ring;
@@ -14,6 +14,8 @@ pub mod doorbell;
 mod endpoint;
 #[cfg(not(hpvm_loom))]
 pub mod frames;
+#[cfg(not(hpvm_loom))]
+mod lent;
 #[cfg(not(hpvm_loom))]
 pub mod observe;
 #[cfg(not(hpvm_loom))]

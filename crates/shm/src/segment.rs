@@ -41,7 +41,7 @@ fn failed(what: impl Into<String>) -> SegmentError {
 
 /// The same open file as a descriptor that is no standard stream. A program may start with those
 /// closed, and what it prints must not land in the segment.
-fn above_streams(file: &File) -> Result<File, SegmentError> {
+pub(crate) fn above_streams(file: &File) -> Result<File, SegmentError> {
     // SAFETY: a system call on an open descriptor with integers; the result is checked.
     let fd =
         unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, libc::STDERR_FILENO + 1) };

@@ -149,6 +149,14 @@ pub trait Transport {
         len: usize,
     ) -> Result<(), PullRefused>;
 
+    /// Where in our own address space `len` bytes at `remote` in the memory of `src` lie, when that is
+    /// memory which `src` lends and copying from there is worth while. They stay readable for as long as this end lives, and are what
+    /// `src` wrote before the last packet that has come from it.
+    fn lent(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+        let _ = (src, remote, len);
+        None
+    }
+
     /// True when a message of `len` bytes from or to `peer` is worth streaming: its bytes then go
     /// by themselves between the two programs' buffers, and no packets carry them. Both sides of
     /// a pair need not say the same about a length.

@@ -36,6 +36,10 @@ counters! {
     packets_received,
     /// Bytes read straight from a peer's memory (single copy).
     bytes_pulled,
+    /// Bytes copied out of memory that a peer lends (`MPI_Alloc_mem`).
+    bytes_lent,
+    /// Allocations of `MPI_Alloc_mem` for which no shared memory was to be had.
+    lent_refused,
     /// Times a packet had to wait for a credit.
     credit_stalls,
     /// Times a packet had to wait for a free frame.

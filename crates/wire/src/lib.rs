@@ -10,6 +10,7 @@ pub mod cell;
 pub mod counters;
 pub mod datagram;
 pub mod envelope;
+pub mod lent;
 pub mod packet;
 pub mod pending;
 pub mod segment;

@@ -12,6 +12,7 @@
 use crate::board::{BOARDS, Board};
 use crate::cell::Cell;
 use crate::counters::Counters;
+use crate::lent::Lent;
 use crate::pending::PENDING;
 use hpvm_sync::Padded;
 use hpvm_sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
@@ -51,7 +52,7 @@ pub struct Header {
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// State of a doorbell: its owner sleeps on the word itself (a futex).
 pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.
@@ -82,6 +83,8 @@ pub struct Control {
     /// One more than the processor on which the rank last waited for long; 0 before that.
     pub processor: Padded<AtomicU32>,
     pub counters: Counters,
+    /// Memory that the rank lends.
+    pub lent: Lent,
 }
 
 impl Control {
@@ -97,6 +100,7 @@ impl Control {
             rank: Padded(AtomicU32::new(0)),
             processor: Padded(AtomicU32::new(0)),
             counters: Counters::default(),
+            lent: Lent::default(),
         }
     }
 }

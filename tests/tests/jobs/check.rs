@@ -29,11 +29,12 @@ fn objects_that_are_left_are_named() {
         "    1 info object not freed",
         "    1 error handler not freed",
         "    1 buffer not detached: of MPI_Buffer_attach",
+        "    1 block of MPI_Alloc_mem not freed: 12345 bytes",
     ] {
         let times = output.lines().filter(|l| l == &line).count();
         assert_eq!(times, 2, "{line:?} in:\n{output}");
     }
-    assert_eq!(output.lines().count(), 2 * 8, "{output}");
+    assert_eq!(output.lines().count(), 2 * 9, "{output}");
 }
 
 #[test]

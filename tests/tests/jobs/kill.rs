@@ -136,6 +136,11 @@ fn killed_in_large_transfers() {
 }
 
 #[test]
+fn killed_while_memory_is_lent() {
+    kills("lent", 8);
+}
+
+#[test]
 fn killed_in_collectives() {
     kills("coll", 8);
 }

@@ -68,6 +68,8 @@ fn text(w: &World) -> String {
     let unexpected = unexpected.map(|(c, m)| message(w, c, m.src, m.tag, m.bytes()));
     list(&mut out, "message", "never received", unexpected.collect());
     list(&mut out, "buffer", "not detached", buffers(w));
+    let blocks = o.allocated.sizes().map(|n| format!("{n} bytes"));
+    list(&mut out, "block", "of MPI_Alloc_mem not freed", blocks.collect());
     out
 }
 

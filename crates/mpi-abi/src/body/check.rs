@@ -124,6 +124,7 @@ pub fn pattern(comm: &Comm, source: i32, tag: i32) -> Result<Option<Pattern>> {
 }
 
 /// An output argument that must not be null.
+#[inline]
 pub fn out<T>(what: &str, place: *mut T) -> Result<()> {
     match place.is_null() {
         false => Ok(()),

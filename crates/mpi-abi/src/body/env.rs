@@ -2,15 +2,17 @@
 
 mod abi;
 mod hardware;
+mod memory;
 
 pub use abi::*;
 pub use hardware::*;
+pub use memory::*;
 
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
 use crate::raise::{anywhere, on_world};
 use crate::runtime::{self, Stage, enter};
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int};
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use std::sync::OnceLock;
@@ -197,35 +199,6 @@ pub unsafe fn get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> c_
         let text = crate::raise::host_name();
         // SAFETY: checked above; the standard makes the place this long.
         unsafe { put_string(&text, name, MPI_MAX_PROCESSOR_NAME as usize, resultlen) };
-        Ok(())
-    })
-}
-
-/// Alignment of memory that the library hands out: a cache line pair.
-const ALIGNMENT: usize = 128;
-
-pub unsafe fn alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) -> c_int {
-    let _ = info;
-    on_world("MPI_Alloc_mem", |_| {
-        out("baseptr", baseptr)?;
-        let bytes = usize::try_from(size)
-            .map_err(|_| wrong(Class::Arg, format!("size is {size}; expected 0 or more")))?;
-        let mut memory = core::ptr::null_mut();
-        // SAFETY: a valid place for the result; the alignment is a power of two.
-        let failed = unsafe { libc::posix_memalign(&mut memory, ALIGNMENT, bytes.max(1)) };
-        if failed != 0 {
-            return Err(wrong(Class::NoMem, format!("{bytes} bytes are not to be had")));
-        }
-        // SAFETY: `baseptr` is the address of the program's pointer.
-        unsafe { *baseptr.cast::<*mut c_void>() = memory };
-        Ok(())
-    })
-}
-
-pub unsafe fn free_mem(base: *mut c_void) -> c_int {
-    on_world("MPI_Free_mem", |_| {
-        // SAFETY: the program got it from `alloc_mem` or gives null.
-        unsafe { libc::free(base) };
         Ok(())
     })
 }

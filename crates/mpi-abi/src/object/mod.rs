@@ -46,6 +46,8 @@ pub struct Objects {
     pub messages: Table<(Arc<CommObject>, Unexpected)>,
     /// Communicators that `MPI_Comm_idup` is making.
     pub unfinished: Vec<comm::Unfinished>,
+    /// Memory of `MPI_Alloc_mem`.
+    pub allocated: crate::body::env::Allocated,
     /// Buffer of `MPI_Buffer_attach`.
     pub buffer: crate::body::buffer::Attached,
     /// Requests that progress has to look at.
@@ -73,6 +75,7 @@ impl Default for Objects {
             sessions: Table::new(Kind::Session),
             messages: Table::new(Kind::Message),
             unfinished: Vec::new(),
+            allocated: Default::default(),
             buffer: Default::default(),
             watched: Vec::new(),
             partition_tag: i32::MIN,

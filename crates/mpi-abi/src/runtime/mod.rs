@@ -63,10 +63,10 @@ struct Global {
     lock: Mutex<()>,
     /// Waits of followers; see `wait`.
     turnover: Condvar,
-    /// The thread that calls without locking; 0 before the first call. See `intrude`.
+    /// The thread that calls without locking, with [`INSIDE`] while its guard lives; 0 before the
+    /// first call and while the engine does not run. Only that thread changes it, but for the first
+    /// one to come (see `enter_slowly`).
     owner: AtomicUsize,
-    /// The owner's guard lives; catches a callback that runs under one where there is no lock.
-    held: AtomicBool,
     stage: AtomicU8,
     level: AtomicU8,
 }
@@ -75,6 +75,9 @@ struct Global {
 // the one thread that the program promises calls at a time (MPI 5.0, section 11.6.2).
 unsafe impl Sync for Global {}
 
+/// Added to the owner's number, which is even.
+const INSIDE: usize = 1;
+
 static GLOBAL: Global = Global {
     world: UnsafeCell::new(None),
     running: AtomicBool::new(false),
@@ -82,7 +85,6 @@ static GLOBAL: Global = Global {
     lock: Mutex::new(()),
     turnover: Condvar::new(),
     owner: AtomicUsize::new(0),
-    held: AtomicBool::new(false),
     stage: AtomicU8::new(Stage::Before as u8),
     level: AtomicU8::new(0),
 };
@@ -95,33 +97,51 @@ pub struct Entered {
 /// Enters the engine; an error before it runs and after it has ended.
 #[inline(always)]
 pub fn enter() -> Result<Entered> {
-    // Acquire pairs with the release in `install`: the world's content comes first.
-    if !GLOBAL.running.load(Ordering::Acquire) {
-        return Err(not_running());
+    let me = this_thread();
+    // Relaxed: a thread finds its own number only if it has put it there, while the engine ran.
+    if GLOBAL.owner.load(Ordering::Relaxed) != me {
+        return enter_slowly();
     }
-    Ok(acquire())
-}
-
-#[inline(always)]
-fn acquire() -> Entered {
-    // Relaxed: the level is set before any other thread may call MPI.
-    if GLOBAL.threads.load(Ordering::Relaxed) {
-        return Entered { lock: Some(lock()) };
-    }
-    // Relaxed: a thread finds its own number only if it has put it there.
-    if GLOBAL.owner.load(Ordering::Relaxed) != this_thread() {
-        return intrude();
-    }
-    // Relaxed, here and below: only this thread, the owner, writes it.
-    assert!(!GLOBAL.held.load(Ordering::Relaxed), "a callback ran inside the engine");
-    GLOBAL.held.store(true, Ordering::Relaxed); // relaxed: as above
+    // Relaxed: only this thread, the owner, writes it.
+    GLOBAL.owner.store(me | INSIDE, Ordering::Relaxed);
     // The intruder's barrier stands for a fence; the compiler must not reorder.
     compiler_fence(Ordering::SeqCst);
     // Relaxed: of the store above and the intruder's store of `threads`, one side sees the other's.
     if GLOBAL.threads.load(Ordering::Relaxed) {
-        return make_way();
+        return Ok(make_way());
     }
-    Entered { lock: None }
+    Ok(Entered { lock: None })
+}
+
+/// Calls lock, or this is the first call of the thread, or the engine does not run.
+#[inline(never)]
+fn enter_slowly() -> Result<Entered> {
+    // Acquire pairs with the release in `install`: the world's content comes first.
+    if !GLOBAL.running.load(Ordering::Acquire) {
+        return Err(not_running());
+    }
+    // Relaxed: the level is set before any other thread may call MPI.
+    if GLOBAL.threads.load(Ordering::Relaxed) {
+        return Ok(Entered { lock: Some(lock()) });
+    }
+    let me = this_thread();
+    // Relaxed: only the first thread finds 0, before any other may call MPI.
+    let first = GLOBAL.owner.compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed);
+    match first {
+        Ok(_) => enter(),
+        Err(owner) => {
+            assert!(owner != me | INSIDE, "a callback ran inside the engine");
+            Ok(intrude())
+        }
+    }
+}
+
+/// Enters again what was left for a while.
+#[inline(always)]
+fn enter_again() -> Entered {
+    // Another thread may have finalised meanwhile, which no program should do. The world is still
+    // there, and calls find it no longer.
+    enter().unwrap_or_else(|_| Entered { lock: Some(lock()) })
 }
 
 /// A number that no two threads share at a time.
@@ -152,28 +172,30 @@ fn this_thread() -> usize {
 /// look whether it is inside. `membarrier` makes sure that one of us sees the other, at our expense.
 #[cold]
 fn intrude() -> Entered {
-    // Relaxed: only the first thread finds 0, before any other may call MPI.
-    if GLOBAL.owner.compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed).is_ok()
-    {
-        return acquire();
-    }
-    // SeqCst: comes before the barrier below, and before the look at `held`.
+    // SeqCst: comes before the barrier below, and before the look at `owner`.
     GLOBAL.threads.store(true, Ordering::SeqCst);
     if !hpvm_shm::doorbell::barrier() {
         // Where the system forbids it: a store is seen long before this is over.
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
-    // Acquire pairs with the releases of `held`: what the owner did comes first.
-    while GLOBAL.held.load(Ordering::Acquire) {
+    // Acquire pairs with the release in `leave`: what the owner did comes first.
+    while GLOBAL.owner.load(Ordering::Acquire) & INSIDE != 0 {
         std::thread::yield_now();
     }
     Entered { lock: Some(lock()) }
 }
 
+/// The owner is no longer inside.
+#[inline(always)]
+fn leave() {
+    // Release pairs with the acquire in `intrude`.
+    GLOBAL.owner.store(this_thread(), Ordering::Release);
+}
+
 /// Another thread has come while this one, the owner, was entering.
 #[cold]
 fn make_way() -> Entered {
-    GLOBAL.held.store(false, Ordering::Release); // pairs with the acquire in `intrude`
+    leave();
     Entered { lock: Some(lock()) }
 }
 
@@ -195,7 +217,7 @@ impl Drop for Entered {
     #[inline(always)]
     fn drop(&mut self) {
         if self.lock.is_none() {
-            GLOBAL.held.store(false, Ordering::Release); // pairs with the acquire in `intrude`
+            leave();
         }
     }
 }
@@ -223,12 +245,10 @@ impl Entered {
     /// can live across it, because it borrows the guard.
     pub fn outside<R>(&mut self, f: impl FnOnce() -> R) -> R {
         if self.lock.take().is_none() {
-            GLOBAL.held.store(false, Ordering::Release); // pairs with the acquire in `intrude`
+            leave();
         }
         let result = f();
-        let again = acquire();
-        self.lock = None;
-        let mut again = std::mem::ManuallyDrop::new(again);
+        let mut again = std::mem::ManuallyDrop::new(enter_again());
         self.lock = again.lock.take();
         result
     }
@@ -301,6 +321,8 @@ fn install(world: World) {
 
 /// Takes the engine out of reach; no call is inside it.
 fn suspend() {
+    // Relaxed: the thread that comes first afterwards finds out whether the engine runs again.
+    GLOBAL.owner.store(0, Ordering::Relaxed);
     // Release pairs with the acquire in `enter`, for order with a later `resume`.
     GLOBAL.running.store(false, Ordering::Release);
 }

@@ -5,10 +5,11 @@ use super::status::store;
 use crate::body::check;
 use crate::generated::constants::*;
 use crate::object::request::handle;
-use crate::raise::on_comm;
-use crate::runtime::Entered;
+use crate::raise::{on_comm, raise_on};
+use crate::runtime::{Entered, enter};
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::error::Result;
+use hpvm_mpi::matching::Pattern;
 use hpvm_mpi::pt2pt::{Mode, Started};
 use hpvm_mpi::{Channel, Class, Received, ReqId, Status};
 
@@ -65,18 +66,32 @@ pub unsafe fn recv(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_comm("MPI_Recv", comm, |w| {
-        let args = Args { buf, count, datatype, source, tag, comm };
-        if w.shared() {
-            // SAFETY: we wait below, and the program keeps its buffer meanwhile.
-            return unsafe {
-                let id = begin(w, args)?;
-                finish(w, id, status)
-            };
+    let mut w = match enter() {
+        Ok(w) => w,
+        Err(error) => return raise_on("MPI_Recv", comm, error),
+    };
+    // SAFETY: both wait, and the program keeps its buffer meanwhile.
+    let result = unsafe {
+        match w.shared() {
+            false => recv_alone(&mut w, Args { buf, count, datatype, source, tag, comm }, status),
+            true => recv_shared(&mut w, Args { buf, count, datatype, source, tag, comm }, status),
         }
-        // SAFETY: as above.
-        unsafe { recv_alone(w, args, status) }
-    })
+    };
+    drop(w);
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise_on("MPI_Recv", comm, error),
+    }
+}
+
+/// A blocking receive while other threads may be inside MPI.
+#[inline(never)]
+unsafe fn recv_shared(w: &mut Entered, a: Args, status: *mut MPI_Status) -> Result<()> {
+    // SAFETY: the caller's promises.
+    unsafe {
+        let id = begin(w, a)?;
+        finish(w, id, status)
+    }
 }
 
 /// A blocking receive of a process in which no other thread is inside MPI.
@@ -90,8 +105,31 @@ unsafe fn recv_alone(w: &mut Entered, a: Args, status: *mut MPI_Status) -> Resul
         // SAFETY: the caller's promise.
         return unsafe { finish(w, None, status) };
     };
+    // SAFETY: the program keeps the buffer until the operation is complete, and vouches for `status`.
+    unsafe {
+        match world.process.recv_plain(m, comm, pattern, polls) {
+            Some(found) => {
+                store(status, &found);
+                Ok(())
+            }
+            None => recv_otherwise(w, a, pattern, status),
+        }
+    }
+}
+
+/// A blocking receive whose message was not the next to come, or is not plain.
+#[inline(never)]
+unsafe fn recv_otherwise(
+    w: &mut Entered,
+    a: Args,
+    pattern: Pattern,
+    status: *mut MPI_Status,
+) -> Result<()> {
+    let world = &mut **w;
+    let comm = &world.objects.comm(a.comm)?.comm;
+    let m = check::incoming(&world.objects, a.buf, a.count, a.datatype)?;
     // SAFETY: the program keeps the buffer until the operation is complete.
-    let received = unsafe { world.process.recv_direct(m, comm, pattern, polls) };
+    let received = unsafe { world.process.recv_otherwise(m, comm, pattern) };
     match received.map_err(|broken| crate::raise::broken(&broken))? {
         Received::Done(found) => {
             // SAFETY: the caller's promise.
@@ -108,6 +146,7 @@ unsafe fn recv_alone(w: &mut Entered, a: Args, status: *mut MPI_Status) -> Resul
     }
 }
 
+#[inline(always)]
 pub unsafe fn irecv(
     buf: *mut c_void,
     count: MPI_Count,
@@ -117,16 +156,24 @@ pub unsafe fn irecv(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    on_comm("MPI_Irecv", comm, |w| {
-        check::out("request", request)?;
-        let args = Args { buf, count, datatype, source, tag, comm };
-        // SAFETY: the program keeps its buffer until the request completes.
-        let id = unsafe { begin(w, args)? };
-        let id = id.unwrap_or_else(|| w.process.requests_mut().insert_done(Status::FROM_NULL));
-        // SAFETY: checked above.
-        unsafe { *request = handle(id) };
-        Ok(())
-    })
+    let args = Args { buf, count, datatype, source, tag, comm };
+    // SAFETY: the program keeps its buffer until the request completes.
+    match unsafe { start(args, request) } {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise_on("MPI_Irecv", comm, error),
+    }
+}
+
+#[inline(always)]
+unsafe fn start(a: Args, request: *mut MPI_Request) -> Result<()> {
+    let mut w = enter()?;
+    check::out("request", request)?;
+    // SAFETY: the caller's promise.
+    let id = unsafe { begin(&mut w, a)? };
+    let id = id.unwrap_or_else(|| w.process.requests_mut().insert_done(Status::FROM_NULL));
+    // SAFETY: checked above.
+    unsafe { *request = handle(id) };
+    Ok(())
 }
 
 pub unsafe fn sendrecv(

@@ -3,8 +3,8 @@
 use crate::body::check;
 use crate::generated::constants::*;
 use crate::object::request::{SENT, handle};
-use crate::raise::on_comm;
-use crate::runtime::Entered;
+use crate::raise::raise_on;
+use crate::runtime::{Entered, enter};
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::Channel;
 use hpvm_mpi::error::Result;
@@ -31,39 +31,68 @@ pub(super) unsafe fn begin(w: &mut Entered, a: Args, mode: Mode) -> Result<Start
     let Some(dst) = check::destination(comm, a.dest)? else { return Ok(Started::Done) };
     let context = comm.context(Channel::User);
     // SAFETY: the program keeps the buffer until the operation is complete.
-    Ok(unsafe { world.process.send(m, dst, context, a.tag, mode, None) })
+    unsafe {
+        if mode == Mode::Standard && world.process.send_short(m, dst, context, a.tag) {
+            return Ok(Started::Done);
+        }
+        Ok(world.process.send(m, dst, context, a.tag, mode, None))
+    }
 }
 
 #[inline(always)]
 unsafe fn blocking(function: &'static str, a: Args, mode: Mode) -> c_int {
-    on_comm(function, a.comm, |w| {
-        // SAFETY: we wait below, and the program keeps its buffer meanwhile.
-        match unsafe { begin(w, a, mode)? } {
-            Started::Done => Ok(()),
-            Started::Pending(id) => w.complete(id).map(drop),
-        }
-    })
+    let mut w = match enter() {
+        Ok(w) => w,
+        Err(error) => return raise_on(function, a.comm, error),
+    };
+    // SAFETY: we wait below, and the program keeps its buffer meanwhile.
+    match unsafe { begin(&mut w, a, mode) } {
+        Ok(Started::Done) => MPI_SUCCESS,
+        other => wait(function, a.comm, w, other),
+    }
 }
 
+/// What is left of a send that was not complete at once.
+#[cold]
+fn wait(function: &'static str, comm: MPI_Comm, mut w: Entered, started: Result<Started>) -> c_int {
+    let result = match started {
+        Ok(Started::Done) => Ok(()),
+        Ok(Started::Pending(id)) => w.complete(id).map(drop),
+        Err(error) => Err(error),
+    };
+    drop(w);
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise_on(function, comm, error),
+    }
+}
+
+#[inline(always)]
 unsafe fn nonblocking(
     function: &'static str,
     a: Args,
     mode: Mode,
     request: *mut MPI_Request,
 ) -> c_int {
-    on_comm(function, a.comm, |w| {
-        check::out("request", request)?;
-        // SAFETY: the program keeps its buffer until the request completes.
-        let started = unsafe { begin(w, a, mode)? };
-        // SAFETY: checked above.
-        unsafe {
-            *request = match started {
-                Started::Done => SENT,
-                Started::Pending(id) => handle(id),
-            };
-        }
-        Ok(())
-    })
+    // SAFETY: the program keeps its buffer until the request completes.
+    match unsafe { start(a, mode, request) } {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise_on(function, a.comm, error),
+    }
+}
+
+#[inline(always)]
+unsafe fn start(a: Args, mode: Mode, request: *mut MPI_Request) -> Result<()> {
+    let mut w = enter()?;
+    check::out("request", request)?;
+    // SAFETY: the caller's promise; `request` was checked.
+    unsafe {
+        *request = match begin(&mut w, a, mode)? {
+            Started::Done => SENT,
+            Started::Pending(id) => handle(id),
+        };
+    }
+    Ok(())
 }
 
 macro_rules! sends {
@@ -75,6 +104,7 @@ macro_rules! sends {
             unsafe { blocking($name, Args { buf, count, datatype, dest, tag, comm }, $mode) }
         }
 
+        #[inline(always)]
         pub unsafe fn $nonblocking(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
             dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
             let args = Args { buf, count, datatype, dest, tag, comm };

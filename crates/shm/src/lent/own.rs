@@ -1,0 +1,263 @@
+//! What this rank lends: regions, and who has which part of them.
+
+use crate::segment::above_streams;
+use hpvm_wire::lent::{Lent, Place, REGIONS};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::ptr::NonNull;
+
+/// Allocations are multiples of this, and begin at one: what is freed goes back to the system.
+pub const PAGE: usize = 4096;
+/// Least size of a region. Address space only: pages come into being when they are touched.
+const LEAST: usize = 64 << 20;
+
+/// The regions of this rank.
+#[derive(Default)]
+pub struct Own {
+    regions: Vec<Region>,
+    /// No further region can be made; what there is stays in use.
+    exhausted: bool,
+}
+
+struct Region {
+    base: NonNull<u8>,
+    bytes: usize,
+    file: File,
+    /// Offset and length of what is free, neighbours joined.
+    free: BTreeMap<usize, usize>,
+    /// Offset and length of what is in use.
+    used: BTreeMap<usize, usize>,
+    /// See [`strict_memory`].
+    strict: bool,
+}
+
+// SAFETY: a region is plain memory that stays where it is; whoever got a part of it uses it.
+unsafe impl Send for Region {}
+// SAFETY: as above; the maps change through `&mut` only.
+unsafe impl Sync for Region {}
+
+impl Own {
+    /// Memory of `bytes` bytes at a multiple of `PAGE`, in a region that `shown` tells to others.
+    /// `None`: there is none to be had this way.
+    pub fn allocate(&mut self, shown: &Lent, bytes: usize) -> Option<NonNull<u8>> {
+        let bytes = bytes.checked_next_multiple_of(PAGE).filter(|b| *b != 0)?;
+        if let Some(memory) = self.regions.iter_mut().find_map(|r| r.take(bytes)) {
+            return Some(memory);
+        }
+        if self.exhausted || self.regions.len() == REGIONS {
+            return None;
+        }
+        let so_far: usize = self.regions.iter().map(|r| r.bytes).sum();
+        let enough = bytes.max(LEAST);
+        let made = Region::new(enough.max(so_far)).or_else(|_| Region::new(enough));
+        let Ok(mut region) = made else {
+            // Too large for this system, or no region at all: only the latter is for good.
+            self.exhausted = bytes <= LEAST;
+            return None;
+        };
+        let place = Place {
+            base: region.base.as_ptr().addr() as u64,
+            bytes: region.bytes as u64,
+            file: region.file.as_raw_fd() as u32,
+        };
+        shown.publish(self.regions.len(), place);
+        let memory = region.take(bytes);
+        self.regions.push(region);
+        memory
+    }
+
+    /// Takes back what `allocate` returned. False: it did not return that.
+    pub fn free(&mut self, memory: *mut u8) -> bool {
+        self.regions.iter_mut().any(|r| r.give_back(memory.addr()))
+    }
+}
+
+impl Region {
+    fn new(bytes: usize) -> io::Result<Region> {
+        let bytes = bytes.checked_next_power_of_two().ok_or(io::ErrorKind::OutOfMemory)?;
+        if bytes as u64 > largest_file() {
+            // The kernel would end us with SIGXFSZ.
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+        // SAFETY: a valid C string; the result is checked.
+        let fd = unsafe { libc::memfd_create(c"hpvm-lent".as_ptr(), flags) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: `fd` was just made and belongs to nobody else.
+        let mut file = unsafe { File::from_raw_fd(fd) };
+        if fd <= libc::STDERR_FILENO {
+            file = above_streams(&file).map_err(io::Error::other)?;
+        }
+        file.set_len(bytes as u64)?;
+        // SAFETY: system calls on our own descriptor with integers.
+        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+        // SAFETY: a new shared mapping at an address of the kernel's choice; checked below.
+        let base = unsafe {
+            libc::mmap(std::ptr::null_mut(), bytes, protection, flags, file.as_raw_fd(), 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: our own mapping. Large pages where the system gives them to who asks.
+        unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+        let free = BTreeMap::from([(0, bytes)]);
+        Ok(Region { base, bytes, file, free, used: BTreeMap::new(), strict: strict_memory() })
+    }
+
+    fn take(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        let (offset, room) = self.free.iter().find(|(_, room)| **room >= bytes)?;
+        let (offset, room) = (*offset, *room);
+        if self.strict && !self.reserve(offset, bytes) {
+            return None;
+        }
+        self.free.remove(&offset);
+        if room > bytes {
+            self.free.insert(offset + bytes, room - bytes);
+        }
+        self.used.insert(offset, bytes);
+        // SAFETY: inside the mapping.
+        Some(unsafe { self.base.add(offset) })
+    }
+
+    fn give_back(&mut self, address: usize) -> bool {
+        let offset = address.wrapping_sub(self.base.as_ptr().addr());
+        let Some(bytes) = self.used.remove(&offset) else { return false };
+        self.punch(offset, bytes);
+        let (mut offset, mut bytes) = (offset, bytes);
+        if let Some(after) = self.free.remove(&(offset + bytes)) {
+            bytes += after;
+        }
+        if let Some((before, room)) = self.free.range(..offset).next_back().map(|(o, r)| (*o, *r))
+            && before + room == offset
+        {
+            self.free.remove(&before);
+            (offset, bytes) = (before, room + bytes);
+        }
+        self.free.insert(offset, bytes);
+        true
+    }
+
+    /// Makes sure that the pages exist. False: there are not enough.
+    fn reserve(&self, offset: usize, bytes: usize) -> bool {
+        // SAFETY: a system call on our own descriptor with integers.
+        let failed =
+            unsafe { libc::fallocate(self.file.as_raw_fd(), 0, offset as i64, bytes as i64) != 0 };
+        if failed {
+            self.punch(offset, bytes);
+        }
+        !failed
+    }
+
+    /// Gives pages back to the system. Where that fails they stay, and are used again.
+    fn punch(&self, offset: usize, bytes: usize) {
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: as in `reserve`.
+        unsafe { libc::fallocate(self.file.as_raw_fd(), mode, offset as i64, bytes as i64) };
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `new`; whoever uses memory of it broke the rule of
+        // `Own::allocate` that it lives as long as its rank.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// Largest file that this process may make, bytes.
+fn largest_file() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a valid place for the result.
+    match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } {
+        0 => limit.rlim_cur,
+        _ => u64::MAX,
+    }
+}
+
+/// The system never promises more memory than it has. Then pages are made when they are asked for,
+/// because a page that can't be had later would end the process.
+fn strict_memory() -> bool {
+    std::fs::read("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.first() == Some(&b'2'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pages of the region's file that exist, in bytes.
+    fn touched(region: &Region) -> u64 {
+        use std::os::unix::fs::MetadataExt;
+        region.file.metadata().unwrap().blocks() * 512
+    }
+
+    #[test]
+    fn what_is_freed_is_used_again_and_goes_back_to_the_system() {
+        let (mut own, shown) = (Own::default(), Lent::default());
+        let take = |own: &mut Own, n| own.allocate(&shown, n).unwrap();
+        let (a, b, c) = (take(&mut own, 1), take(&mut own, 2 * PAGE), take(&mut own, PAGE));
+        assert_eq!(b.as_ptr().addr() - a.as_ptr().addr(), PAGE);
+        // SAFETY: `b` has two pages.
+        unsafe { b.as_ptr().write_bytes(7, 2 * PAGE) };
+        assert!(touched(&own.regions[0]) >= 2 * PAGE as u64);
+        assert!(own.free(b.as_ptr()) && !own.free(b.as_ptr()));
+        assert_eq!(touched(&own.regions[0]), 0);
+        assert!(own.free(a.as_ptr()));
+        assert_eq!(take(&mut own, 3 * PAGE), a);
+        assert!(own.free(a.as_ptr()) && own.free(c.as_ptr()));
+        assert_eq!(own.regions[0].free, BTreeMap::from([(0, LEAST)]));
+        assert!(!own.free(a.as_ptr().wrapping_add(1)) && !own.free(core::ptr::null_mut()));
+    }
+
+    #[test]
+    fn regions_grow_and_are_shown() {
+        let (mut own, shown) = (Own::default(), Lent::default());
+        let first = own.allocate(&shown, LEAST).unwrap();
+        let second = own.allocate(&shown, LEAST + 1).unwrap();
+        assert_eq!(own.regions.iter().map(|r| r.bytes / LEAST).collect::<Vec<_>>(), [1, 2]);
+        for (index, memory) in [first, second].iter().enumerate() {
+            let at = memory.as_ptr().addr() as u64;
+            let (found, place, offset) = shown.find(at, LEAST as u64).unwrap();
+            assert_eq!((found, place.base, offset), (index, at, 0));
+        }
+        assert_eq!(shown.get(2), None);
+        // More than any address space holds; and small ones are to be had still.
+        assert_eq!(own.allocate(&shown, 1 << 62), None);
+        assert!(own.allocate(&shown, usize::MAX).is_none());
+        assert!(own.allocate(&shown, 1).is_some());
+    }
+
+    /// Allocations against a list of what each must hold.
+    #[test]
+    fn random_allocations_do_not_overlap() {
+        let (mut own, shown) = (Own::default(), Lent::default());
+        let (mut live, mut state) = (Vec::new(), 12345u64);
+        for turn in 0..2000u64 {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let draw = (state >> 33) as usize;
+            if draw % 5 < 3 && live.len() < 50 {
+                let bytes = 1 + draw % (20 * PAGE);
+                let memory = own.allocate(&shown, bytes).unwrap();
+                // SAFETY: it has `bytes` bytes.
+                unsafe { memory.as_ptr().write_bytes(turn as u8, bytes) };
+                live.push((memory, bytes, turn as u8));
+            } else if !live.is_empty() {
+                let (memory, bytes, mark) = live.swap_remove(draw % live.len());
+                // SAFETY: it is live.
+                let found = unsafe { core::slice::from_raw_parts(memory.as_ptr(), bytes) };
+                assert!(found.iter().all(|b| *b == mark), "turn {turn}");
+                assert!(own.free(memory.as_ptr()));
+            }
+        }
+        live.iter().for_each(|(memory, ..)| assert!(own.free(memory.as_ptr())));
+        assert_eq!(own.regions[0].free, BTreeMap::from([(0, LEAST)]));
+    }
+}

@@ -1,0 +1,72 @@
+//! What this rank has mapped of the memory that others lend. A region is mapped as a whole when
+//! something is first read out of it.
+
+use hpvm_transport::Rank;
+use hpvm_wire::lent::Place;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+
+/// Regions of others.
+#[derive(Default)]
+pub struct Theirs {
+    /// By owner and index; `None` where mapping it has failed once.
+    windows: Vec<(Rank, usize, Option<Window>)>,
+}
+
+struct Window {
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: a window is plain memory, mapped for reading.
+unsafe impl Send for Window {}
+// SAFETY: as above.
+unsafe impl Sync for Window {}
+
+impl Theirs {
+    /// Where in our address space offset 0 of region `index` of `owner`, process `pid`, lies.
+    /// `None`: it can't be mapped. All `place.bytes` can be read for as long as `self` lives.
+    pub fn map(&mut self, owner: Rank, index: usize, pid: u32, place: Place) -> Option<*const u8> {
+        let known = self.windows.iter().position(|(o, i, _)| (*o, *i) == (owner, index));
+        let known = known.unwrap_or_else(|| {
+            self.windows.push((owner, index, Window::open(pid, place)));
+            self.windows.len() - 1
+        });
+        // A region never changes; another size would be a lie.
+        let window = self.windows[known].2.as_ref().filter(|w| w.bytes as u64 == place.bytes)?;
+        Some(window.base.as_ptr())
+    }
+}
+
+impl Window {
+    /// What the owner says is checked: the file has the size it alleges, and can't lose it.
+    fn open(pid: u32, place: Place) -> Option<Window> {
+        let file = File::open(format!("/proc/{pid}/fd/{}", place.file)).ok()?;
+        // SAFETY: a system call on our own descriptor.
+        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+        if seals < 0
+            || seals & libc::F_SEAL_SHRINK == 0
+            || file.metadata().ok()?.len() != place.bytes
+        {
+            return None;
+        }
+        let bytes = usize::try_from(place.bytes).ok()?;
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping at an address of the kernel's choice; checked below.
+        let base = unsafe {
+            libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, flags, file.as_raw_fd(), 0)
+        };
+        if base == libc::MAP_FAILED {
+            return None;
+        }
+        Some(Window { base: NonNull::new(base.cast())?, bytes })
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `open` with this address and size.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
