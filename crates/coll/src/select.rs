@@ -103,9 +103,9 @@ pub struct Limits {
     pub parts: i64,
     /// Bytes of the whole result.
     pub allgather: i64,
-    /// Bytes of the block between two ranks: in one message per pair of hosts.
+    /// Bytes that one rank carries: in one message per pair of hosts.
     pub alltoall: i64,
-    /// The same, beyond `alltoall`: in one message from a host to a rank.
+    /// Beyond that, bytes of the block between two ranks: in one message from a host to a rank.
     pub joined: i64,
     /// Bytes of one rank's block, of scatter as well.
     pub gather: i64,
@@ -207,11 +207,11 @@ pub static DEFAULT: Tables = Tables {
         bcast: 256 * KIB,
         reduce: 64 * KIB,
         allreduce: 16 * KIB,
-        parts: 1024 * KIB,
+        parts: 128 * KIB,
         allgather: 256 * KIB,
-        alltoall: 4 * KIB,
-        joined: 64 * KIB,
-        gather: 8 * KIB,
+        alltoall: 512 * KIB,
+        joined: 32 * KIB,
+        gather: 2 * KIB,
     },
 };
 

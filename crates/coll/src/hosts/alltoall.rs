@@ -16,10 +16,11 @@ use crate::select::Tables;
 /// all-to-all communication", 2014.
 pub fn alltoall(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
     let bytes = input.recv_bytes();
-    if bytes > tables.hosts.alltoall && bytes <= tables.hosts.joined {
+    let carried = bytes.saturating_mul(hosts.heaviest());
+    if carried > tables.hosts.alltoall && bytes <= tables.hosts.joined {
         return joined::alltoall(hosts, input);
     }
-    if bytes > tables.hosts.alltoall {
+    if carried > tables.hosts.alltoall {
         return plain::schedule_with(tables, input);
     }
     let mut s = Schedule::new();

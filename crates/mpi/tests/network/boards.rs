@@ -8,6 +8,10 @@ use hpvm_mpi::op::{Op, Predef};
 use hpvm_mpi::{Comm, Group, ReqId};
 use hpvm_sim::Turn;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Operations that went over boards within hosts and by messages between them.
+pub static ACROSS: AtomicU32 = AtomicU32::new(0);
 
 /// A context whose board nothing else in a run uses.
 const CONTEXT: u32 = 4 * 13;
@@ -210,7 +214,10 @@ fn begin(p: &P, comm: &Arc<Comm>, what: &[u64; 2]) -> Running {
     unsafe {
         let comm: &'static Arc<Comm> = &*core::ptr::from_ref(comm);
         let call = match p.way(comm, 0) {
-            Way::Across => p.begin_across(comm, what).map(Under::Across),
+            Way::Across => {
+                ACROSS.fetch_add(1, Ordering::Relaxed); // relaxed: read when all is over
+                p.begin_across(comm, what).map(Under::Across)
+            }
             _ => Call::begin(comm, what).map(Under::Here),
         };
         let call = call.expect("members have introduced themselves");

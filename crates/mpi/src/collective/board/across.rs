@@ -485,7 +485,7 @@ impl Across<'_> {
     fn release<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
         let tells = match self.what {
             What::Reduce { root: Some(_), .. } => false,
-            What::Alltoall(_) => self.came.len > 0,
+            What::Alltoall(_) => self.hosts.loads(self.rank()).next().is_some(),
             _ => self.team().len() > 1,
         };
         if tells {
