@@ -16,9 +16,14 @@ pub static ACROSS: AtomicU32 = AtomicU32::new(0);
 /// A context whose board nothing else in a run uses.
 const CONTEXT: u32 = 4 * 13;
 
+/// A communicator at an address that does not change.
+struct Held {
+    comm: Arc<Comm>,
+}
+
 /// What happens on one communicator: members introduce themselves, then come the operations.
 struct Stay {
-    comm: Box<Arc<Comm>>,
+    comm: Box<Held>,
     words: Box<[u64; 2]>,
     introduction: Option<ReqId>,
     introduced: bool,
@@ -86,7 +91,7 @@ impl Boards {
             }
             let comm = Comm::intra(CONTEXT, Group::list(members), self.shared.rank);
             self.now = comm.map(|comm| Stay {
-                comm: Box::new(comm),
+                comm: Box::new(Held { comm }),
                 words: Box::new([0; 2]),
                 introduction: None,
                 introduced: false,
@@ -109,7 +114,7 @@ impl Boards {
                 return true;
             }
             let number = u64::from(self.stay) << 32 | u64::from(stay.done);
-            stay.running = Some(begin(p, &stay.comm, &[seed, number]));
+            stay.running = Some(begin(p, &stay.comm.comm, &[seed, number]));
         }
         let Some((call, sent, recv, expected)) = &mut stay.running else { return false };
         let done = call.poll(p).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
@@ -126,17 +131,17 @@ impl Boards {
 /// Members tell each other what they know of the board.
 fn introduce(stay: &mut Stay, p: &mut P, max: &Arc<Op>) -> bool {
     let Some(id) = stay.introduction else {
-        *stay.words = p.introduction(&stay.comm);
+        *stay.words = p.introduction(&stay.comm.comm);
         let combine = Combine { count: 2, ty: u64s(), op: max };
-        let plan = p.plan(&stay.comm).allreduce(None, stay.words.as_mut_ptr().cast(), combine);
+        let plan = p.plan(&stay.comm.comm).allreduce(None, stay.words.as_mut_ptr().cast(), combine);
         // SAFETY: the words live in a box that stays until the request has ended.
-        stay.introduction = Some(unsafe { p.start_collective(&stay.comm, plan) });
+        stay.introduction = Some(unsafe { p.start_collective(&stay.comm.comm, plan) });
         return true;
     };
     if ended(p, id, &"introduction").is_none() {
         return false;
     }
-    p.introduced(&stay.comm, *stay.words);
+    p.introduced(&stay.comm.comm, *stay.words);
     // A late reader of the communicator before: these members go without boards.
     stay.introduced = true;
     if stay.words[1] != 0 {

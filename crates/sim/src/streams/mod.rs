@@ -13,6 +13,7 @@ use hpvm_bulk::{Action, Bulk, ConnId, Input, Lost};
 use hpvm_transport::{
     Broken, Doorbell, Head, Landing, Limits, Memory, PullRefused, Rank, Refused, Transport,
 };
+use hpvm_wire::board::Board;
 use hpvm_wire::counters::Counters;
 use pipes::{Io, Pipes, Socket};
 use std::collections::HashMap;
@@ -366,6 +367,14 @@ impl<T: Transport> Transport for Streaming<T> {
 
     fn streamed(&mut self) -> Option<u64> {
         self.bulk.done()
+    }
+
+    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
+        self.inner.board(rank, index)
+    }
+
+    fn knock(&self, dst: Rank) {
+        self.inner.knock(dst);
     }
 
     fn counters(&self) -> Option<&Counters> {

@@ -5,10 +5,11 @@
 //! of a head, so that the work is spread over the members.
 
 use super::call::{short, unpack, whole};
-use super::{MOST, Meeting, What, index};
+use super::packed::Packed;
+use super::{MOST, Meeting, Sides, What, index};
 use crate::collective::{Data, Plan};
 use crate::comm::{Channel, Comm, Form};
-use crate::datatype::{Datatype, Predefined};
+use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
 use crate::op::{Op, Predef};
 use crate::process::Process;
@@ -56,33 +57,6 @@ enum Stage {
     Release,
     /// Waits for such notes of others.
     Await,
-}
-
-/// Bytes that any element type may lie in.
-#[derive(Debug, Default)]
-struct Packed {
-    words: Vec<u128>,
-    len: usize,
-}
-
-impl Packed {
-    fn new(len: usize) -> Packed {
-        Packed { words: vec![0; len.div_ceil(16)], len }
-    }
-
-    fn start(&mut self) -> *mut u8 {
-        self.words.as_mut_ptr().cast()
-    }
-
-    fn bytes(&self) -> &[u8] {
-        // SAFETY: `words` holds at least `len` bytes, all of them initialised.
-        unsafe { core::slice::from_raw_parts(self.words.as_ptr().cast(), self.len) }
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and borrowed for writing.
-        unsafe { core::slice::from_raw_parts_mut(self.start(), self.len) }
-    }
 }
 
 impl<T: Transport> Process<T> {
@@ -185,6 +159,16 @@ impl Meeting for Across<'_> {
 
     fn is_crossing(&self) -> bool {
         matches!(self.stage, Stage::Cross(_))
+    }
+}
+
+impl Drop for Across<'_> {
+    /// Who gives up in the middle leaves the memory to the messages that are under way.
+    fn drop(&mut self) {
+        if self.is_crossing() {
+            core::mem::forget(core::mem::take(&mut self.out));
+            core::mem::forget(core::mem::take(&mut self.came));
+        }
     }
 }
 
@@ -331,10 +315,9 @@ impl Across<'_> {
     /// buffers.
     fn join<T: Transport>(&mut self, p: &Process<T>) -> Result<(Schedule, Data, Option<Predef>)> {
         let (tables, hosts, rank) = (&p.select, self.hosts, self.rank());
-        let none = core::ptr::null();
-        let byte = Datatype::byte();
-        match self.what.clone() {
-            What::Barrier => Ok((heads::barrier(hosts, rank), Data::none(), None)),
+        let schedule = match self.what.clone() {
+            What::Barrier => return Ok((heads::barrier(hosts, rank), Data::none(), None)),
+            What::Reduce { .. } => return self.join_reduce(p),
             What::Bcast { root, buf, count, ty } => {
                 self.came = Packed::new(packed_size(&ty, count) as usize);
                 if root == rank {
@@ -342,50 +325,13 @@ impl Across<'_> {
                     // SAFETY: the program's buffer.
                     unsafe { pack_all(m, self.came.bytes_mut()) };
                 }
-                let (size, count) = (self.comm.size(), self.came.len as i64);
+                let (size, count) = (self.comm.size(), self.came.len() as i64);
                 let input = Broadcast { rank, size, root, count, size_bytes: 1, contiguous: true };
-                let schedule = heads::bcast(tables, hosts, &input);
-                Ok((schedule, Data::new(none, byte, self.came.start(), byte), None))
-            }
-            What::Reduce { root, count, ty, op, .. } => {
-                let result = self.combine(p)?;
-                let input = Reduction {
-                    rank,
-                    size: self.comm.size(),
-                    root: root.unwrap_or(0),
-                    count: count as i64,
-                    extent: ty.extent as i64,
-                    size_bytes: ty.size as i64,
-                    commutative: true,
-                    in_place: true,
-                };
-                let schedule = match root {
-                    None => heads::allreduce(tables, hosts, &input),
-                    Some(_) => heads::reduce(tables, hosts, &input),
-                };
-                let ty = Datatype::predefined(ty.abi).ok_or_else(|| Error::from(Class::Intern))?;
-                Ok((schedule, Data::new(result.cast_const(), ty, result, ty), Some(op)))
+                heads::bcast(tables, hosts, &input)
             }
             What::Allgather(sides) => {
-                let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
-                let mut came = Packed::new(bytes * self.all());
-                let mut at = hosts.start(hosts.host(rank)) as usize * bytes;
-                for member in self.team() {
-                    let out = &mut came.bytes_mut()[at..at + bytes];
-                    at += bytes;
-                    if *member == rank {
-                        let m = sides.own_part(rank);
-                        let found = m.packed_size() as usize;
-                        let out = out.get_mut(..found).ok_or_else(|| short(found, bytes))?;
-                        // SAFETY: the program's buffer.
-                        unsafe { pack_all(m, out) };
-                    } else {
-                        out.copy_from_slice(&self.note(p, *member, self.number, bytes)?[..bytes]);
-                    }
-                }
-                self.came = came;
-                let schedule = heads::allgather(tables, hosts, rank, bytes as i64);
-                Ok((schedule, Data::new(none, byte, self.came.start(), byte), None))
+                let bytes = self.join_blocks(p, &sides)?;
+                heads::allgather(tables, hosts, rank, bytes as i64)
             }
             What::Alltoall(sides) => {
                 let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
@@ -396,11 +342,60 @@ impl Across<'_> {
                     unsafe { unpack(&note[own..own + bytes], sides.block(*member))? };
                 }
                 self.load(p, bytes)?;
-                let schedule = heads::alltoall(hosts, rank, bytes as i64);
-                let data = Data::new(self.out.start(), byte, self.came.start(), byte);
-                Ok((schedule, data, None))
+                heads::alltoall(hosts, rank, bytes as i64)
+            }
+        };
+        let byte = Datatype::byte();
+        Ok((schedule, Data::new(self.out.start(), byte, self.came.start(), byte), None))
+    }
+
+    fn join_reduce<T: Transport>(
+        &mut self,
+        p: &Process<T>,
+    ) -> Result<(Schedule, Data, Option<Predef>)> {
+        let What::Reduce { root, count, ty, op, .. } = self.what else {
+            return Err(Class::Intern.into());
+        };
+        let result = self.combine(p)?;
+        let input = Reduction {
+            rank: self.rank(),
+            size: self.comm.size(),
+            root: root.unwrap_or(0),
+            count: count as i64,
+            extent: ty.extent as i64,
+            size_bytes: ty.size as i64,
+            commutative: true,
+            in_place: true,
+        };
+        let schedule = match root {
+            None => heads::allreduce(&p.select, self.hosts, &input),
+            Some(_) => heads::reduce(&p.select, self.hosts, &input),
+        };
+        let ty = Datatype::predefined(ty.abi).ok_or_else(|| Error::from(Class::Intern))?;
+        Ok((schedule, Data::new(result.cast_const(), ty, result, ty), Some(op)))
+    }
+
+    /// Puts the host's blocks where they belong in `came`; returns the bytes of a block.
+    fn join_blocks<T: Transport>(&mut self, p: &Process<T>, sides: &Sides) -> Result<usize> {
+        let (hosts, rank) = (self.hosts, self.rank());
+        let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
+        let mut came = Packed::new(bytes * self.all());
+        let mut at = hosts.start(hosts.host(rank)) as usize * bytes;
+        for member in self.team() {
+            let out = &mut came.bytes_mut()[at..at + bytes];
+            at += bytes;
+            if *member == rank {
+                let m = sides.own_part(rank);
+                let found = m.packed_size() as usize;
+                let out = out.get_mut(..found).ok_or_else(|| short(found, bytes))?;
+                // SAFETY: the program's buffer.
+                unsafe { pack_all(m, out) };
+            } else {
+                out.copy_from_slice(&self.note(p, *member, self.number, bytes)?[..bytes]);
             }
         }
+        self.came = came;
+        Ok(bytes)
     }
 
     fn all(&self) -> usize {
@@ -441,7 +436,7 @@ impl Across<'_> {
             unsafe {
                 match i {
                     0 => core::ptr::copy(input, into, bytes),
-                    _ => apply(op, ty, input, into, count)?,
+                    _ => op.apply(ty, input, into, count)?,
                 }
             }
         }
@@ -468,7 +463,7 @@ impl Across<'_> {
                 }
             }
         }
-        (self.came, self.out) = (Packed::new(out.len), out);
+        (self.came, self.out) = (Packed::new(out.len()), out);
         Ok(())
     }
 
@@ -593,19 +588,4 @@ impl Across<'_> {
         }
         Ok(())
     }
-}
-
-/// `into = input OP into`.
-///
-/// # Safety
-/// Both hold `count` elements of `ty` next to each other.
-unsafe fn apply(
-    op: Predef,
-    ty: &'static Predefined,
-    input: *const u8,
-    into: *mut u8,
-    count: usize,
-) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe { op.apply(ty, input, into, count) }
 }

@@ -13,6 +13,7 @@
 
 mod across;
 mod call;
+mod packed;
 
 pub use across::Across;
 pub use call::{Call, Sides, What};
