@@ -8,7 +8,7 @@ RELEASE := $(TARGET)/release
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
-.PHONY: all build setup install uninstall demo test check unit conformance foreign count instructions \
+.PHONY: all build setup install uninstall demo test check unit flap conformance foreign count instructions \
         mpi4py-tests mpi4py-wheel lammps bench bench-peers loom clean distclean help
 
 help: ## this list
@@ -42,6 +42,11 @@ check: setup ## formatting, lints, tidy rules
 
 unit: build ## Rust tests, and multi-process tests of the launcher and the library
 	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test --workspace
+
+flap: build ## jobs on test hosts while cables go out and in and processes are killed (10 minutes, root)
+	@scripts/mpi4py build $(STAGE)
+	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test -p hpvm-tests --test jobs -- \
+	    --ignored --nocapture --test-threads 1 flap::
 
 conformance: build ## C programs of tests/conformance on the built library
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- \

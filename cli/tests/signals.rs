@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
 use common::*;
@@ -94,6 +95,28 @@ fn a_killed_launcher_leaves_nothing() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
+    job.check_gone();
+}
+
+#[test]
+fn a_signal_that_is_ignored_stays_so() {
+    let script = "echo ready; sleep 1; echo end";
+    let mut job = bash(&["-n", "2"], script);
+    // As a shell starts what it runs in its background.
+    // SAFETY: between fork and exec, one call that is async-signal-safe.
+    unsafe {
+        job.command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_IGN);
+            Ok(())
+        });
+    }
+    let mut child = job.start();
+    for _ in 0..2 {
+        read_until(&mut child, "ready\n");
+    }
+    kill(child.id() as i32, libc::SIGINT);
+    let ended = wait(child);
+    assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, "end\nend\n", ""));
     job.check_gone();
 }
 

@@ -38,6 +38,31 @@ static void shift(int rank, int ranks, int step, int round)
             fail("a message of other bytes came", round);
 }
 
+/* Splits by hardware, of which the host is the only level that is known. */
+static void split(int ranks, int here)
+{
+    MPI_Comm part, none;
+    MPI_Info info;
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    int size, flag = 0, len = sizeof value;
+    MPI_Info_create(&info);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, info, &none);
+    if (none != MPI_COMM_NULL)
+        fail("MPI_COMM_TYPE_HW_GUIDED without a resource gives a communicator", 0);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_UNGUIDED, 0, info, &part);
+    MPI_Info_get_string(info, "mpi_hw_resource_type", &len, value, &flag);
+    if ((part != MPI_COMM_NULL) != (here < ranks) || flag != (here < ranks))
+        fail("MPI_COMM_TYPE_HW_UNGUIDED", 0);
+    if (part != MPI_COMM_NULL) {
+        MPI_Comm_size(part, &size);
+        MPI_Comm_split_type(part, MPI_COMM_TYPE_HW_UNGUIDED, 0, info, &none);
+        if (size != here || none != MPI_COMM_NULL || strcmp(value, "mpi_shared_memory") != 0)
+            fail("MPI_COMM_TYPE_HW_UNGUIDED divides otherwise", size);
+        MPI_Comm_free(&part);
+    }
+    MPI_Info_free(&info);
+}
+
 static void collect(int rank, int ranks, int round)
 {
     long own[2] = {rank, round}, sum[2];
@@ -134,6 +159,7 @@ int main(int argc, char **argv)
     if (argc > 2 && here != atoi(argv[2]))
         fail("another number of ranks shares this host", here);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 3 == 1, -rank, &other);
+    split(ranks, here);
     double start = MPI_Wtime();
     for (; more; round++) {
         shift(rank, ranks, 1 + round % (ranks > 1 ? ranks - 1 : 1), round);

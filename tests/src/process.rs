@@ -34,7 +34,9 @@ pub struct Outcome {
 }
 
 /// A command with nothing in its environment that a surrounding job, shell or build may have set:
-/// Cargo puts folders of its own on the library path, stand-ins of our library among them.
+/// Cargo puts folders of its own on the library path, stand-ins of our library among them. Its
+/// signals are not ignored: a shell that runs the tests in its background ignores SIGINT and
+/// SIGQUIT, and what ignores a signal when it starts is right to go on ignoring it.
 pub fn clean(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
@@ -43,6 +45,17 @@ pub fn clean(program: impl AsRef<OsStr>) -> Command {
         if jobs.iter().any(|prefix| text.starts_with(prefix)) || text == "LD_LIBRARY_PATH" {
             command.env_remove(&name);
         }
+    }
+    // SAFETY: the closure runs between fork and exec and makes system calls only, which are
+    // async-signal-safe; the default action is valid for every signal, and a signal for which it
+    // cannot be set (SIGKILL) has it anyway.
+    unsafe {
+        command.pre_exec(|| {
+            for number in 1..32 {
+                libc::signal(number, libc::SIG_DFL);
+            }
+            Ok(())
+        });
     }
     command
 }
@@ -202,6 +215,18 @@ mod tests {
         let outcome = run(shell("setsid sleep 100 & exit 0"), "t-left", DAY).unwrap();
         assert_eq!(outcome.code, Some(0));
         assert_eq!(outcome.leftovers, 1);
+    }
+
+    #[test]
+    fn an_ignored_signal_is_not_handed_on() {
+        // SAFETY: nothing in this process uses this signal.
+        let set = |action| unsafe { libc::signal(libc::SIGUSR2, action) };
+        set(libc::SIG_IGN);
+        let mut command = clean("sh");
+        command.args(["-c", "kill -USR2 $$; echo deaf"]);
+        let outcome = run(command, "t-ignored", DAY);
+        set(libc::SIG_DFL);
+        assert_eq!(outcome.unwrap().code, Some(128 + libc::SIGUSR2));
     }
 
     const DAY: Duration = Duration::from_secs(24 * 3600);

@@ -9,6 +9,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use hpvm_tests::process::clean;
+
 /// Long enough for a loaded machine; only a hang takes as long.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -32,13 +34,11 @@ pub fn mpirun<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Job {
     // Only distinctness matters.
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let mark = format!("{}-{count}", std::process::id());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hpvm"));
+    let mut command = clean(env!("CARGO_BIN_EXE_hpvm"));
     command
         .arg0("mpirun")
         .args(args)
         .env("HPVM_TEST_MARK", &mark)
-        .env_remove("MPIEXEC_TIMEOUT")
-        .env_remove("HPVM_JOB_ID")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -59,6 +59,13 @@ pub enum Bind {
     HwThread,
 }
 
+/// The usual ways to reach other hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Launcher {
+    Ssh,
+    Slurm,
+}
+
 /// Options of the whole job.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -69,6 +76,10 @@ pub struct Options {
     pub map_by: MapBy,
     /// How other hosts are reached: a command and its first arguments.
     pub launch_agent: Option<Vec<OsString>>,
+    /// By which of the usual ways, where no command is given.
+    pub launcher: Option<Launcher>,
+    /// What ssh is given in front of the host.
+    pub ssh_args: Vec<OsString>,
     pub launch_width: u32,
     pub preload: bool,
     /// How long a host may give no sign of life.
@@ -95,6 +106,8 @@ impl Options {
             pass: Pass::Usual,
             map_by: MapBy::Slot,
             launch_agent: None,
+            launcher: None,
+            ssh_args: Vec::new(),
             launch_width: crate::remote::tree::WIDTH as u32,
             preload: false,
             net_timeout: None,
@@ -124,7 +137,8 @@ pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
     if let Some(stop) = parser.stop {
         return Ok(stop);
     }
-    let options = parser.options;
+    let mut options = parser.options;
+    from_variables(&mut options, |name| std::env::var_os(name))?;
     let single = parser.programs.len() == 1;
     let mut hosts = slurm::hosts(|name| std::env::var(name).ok())?;
     let mut programs = Vec::new();
@@ -283,10 +297,18 @@ impl Parser<'_> {
         match id {
             Id::Ranks => draft.ranks = Some(parse_count(shown, &first)?),
             Id::PerHost => draft.per_host = Some(parse_count(shown, &first)?),
+            Id::OnePerHost => draft.per_host = Some(1),
             Id::Host => draft.hosts.extend(hosts::parse_list(&first.to_string_lossy())?),
             Id::Hostfile => draft.hosts.extend(hosts::read_file(&PathBuf::from(first))?),
-            Id::MapBy => options.map_by = place::parse(&first.to_string_lossy())?,
+            Id::MapBy => {
+                let (map_by, per_host) = place::parse(&first.to_string_lossy())?;
+                options.map_by = map_by;
+                draft.per_host = per_host.or(draft.per_host);
+            }
+            Id::ByNode => options.map_by = MapBy::Node,
             Id::LaunchAgent => options.launch_agent = Some(split_words(shown, &first)?),
+            Id::Launcher => options.launcher = Some(parse_launcher(shown, &first)?),
+            Id::SshArgs => options.ssh_args = split_words(shown, &first)?,
             Id::LaunchWidth => options.launch_width = parse_count(shown, &first)?,
             Id::Preload => options.preload = true,
             Id::Net => options.genv.push(("HPVM_NET".into(), first)),
@@ -303,18 +325,21 @@ impl Parser<'_> {
             Id::GlobalEnvAll => options.pass = Pass::All,
             Id::GlobalEnvList => options.pass = Pass::Only(split_list(&first)),
             Id::ProgramEnvNone => draft.pass = Some(Pass::Only(Vec::new())),
+            Id::ProgramEnvAll => draft.pass = Some(Pass::All),
             Id::ProgramEnvList => draft.pass = Some(Pass::Only(split_list(&first))),
             Id::Wdir => draft.wdir = Some(PathBuf::from(first)),
             Id::BindTo => options.bind = parse_bind(&first)?,
             Id::ReportBindings => options.report_bindings = true,
             Id::TagOutput => options.tag = true,
             Id::TimestampOutput => options.timestamp = true,
+            Id::Output => output(options, &first)?,
             Id::Timeout => options.timeout = Some(parse_seconds(shown, &first)?),
             Id::NoLibraryPath => options.library_path = false,
             Id::Json => options.json = true,
             Id::Quiet => options.quiet = true,
             Id::Verbose => options.verbose = true,
             Id::Oversubscribe | Id::AllowRoot | Id::HwThreads | Id::Mca => {}
+            Id::Ignored | Id::IgnoredValue => {}
             Id::Help => self.stop = Some(Parsed::Help),
             Id::Version => self.stop = Some(Parsed::Version),
         }
@@ -338,6 +363,53 @@ fn split_words(shown: &str, value: &OsStr) -> Result<Vec<OsString>, LaunchError>
     Ok(words)
 }
 
+/// The command that reaches other hosts, and ssh's first words, where no flag names them.
+pub const LAUNCH_AGENT: &str = "HPVM_LAUNCH_AGENT";
+pub const SSH_ARGS: &str = "HPVM_SSH_ARGS";
+
+/// What variables say and flags do not. A flag that names a way to reach hosts wins over both.
+fn from_variables(
+    options: &mut Options,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<(), LaunchError> {
+    let named = options.launch_agent.is_some() || options.launcher.is_some();
+    if let Some(value) = variable(LAUNCH_AGENT).filter(|value| !value.is_empty() && !named) {
+        options.launch_agent = Some(split_words(LAUNCH_AGENT, &value)?);
+    }
+    if let Some(value) = variable(SSH_ARGS).filter(|_| options.ssh_args.is_empty())
+        && !value.is_empty()
+    {
+        options.ssh_args = split_words(SSH_ARGS, &value)?;
+    }
+    Ok(())
+}
+
+fn parse_launcher(shown: &str, value: &OsStr) -> Result<Launcher, LaunchError> {
+    match value.to_string_lossy().as_ref() {
+        "ssh" => Ok(Launcher::Ssh),
+        "slurm" | "srun" => Ok(Launcher::Slurm),
+        other => Err(LaunchError::usage(format!(
+            "'{shown} {other}': hpvm reaches hosts by 'ssh' or 'slurm'; --launch-agent takes any \
+             other command"
+        ))),
+    }
+}
+
+fn output(options: &mut Options, value: &OsStr) -> Result<(), LaunchError> {
+    for word in value.to_string_lossy().split(',') {
+        match word {
+            "tag" | "rank" => options.tag = true,
+            "timestamp" => options.timestamp = true,
+            other => {
+                return Err(LaunchError::usage(format!(
+                    "'--output {other}': hpvm knows 'tag' and 'timestamp'"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The digits of `-n4` or `-np4`.
 fn attached_count(name: &str) -> Option<&str> {
     let digits = name.strip_prefix("np").or_else(|| name.strip_prefix('n'))?;
@@ -358,7 +430,7 @@ fn parse_count(shown: &str, value: &OsStr) -> Result<u32, LaunchError> {
 }
 
 /// Linux has no more process ids than this.
-const MAX_RANKS: u32 = 4_194_304;
+pub const MAX_RANKS: u32 = 4_194_304;
 
 /// Seconds, with a fraction if need be.
 pub fn parse_seconds(shown: &str, value: &OsStr) -> Result<Duration, LaunchError> {
@@ -460,6 +532,11 @@ mod tests {
             "-host localhost:4 prog",
             "--host=localhost:2,127.0.0.1:2 prog",
             "--oversubscribe --allow-run-as-root --mca btl self -n 4 -- prog",
+            "--map-by ppr:4:node prog",
+            "--map-by ppr:2:node:PE=2 -H a,b prog",
+            "-pernode -H n[1-4] -launcher ssh prog",
+            "-bootstrap ssh -rmk user -iface net0 -envall -print-rank-map -n 4 prog",
+            "--bynode --rank-by slot --display-map --output tag,timestamp -n 4 prog",
         ] {
             let request = request(line);
             assert_eq!(request.programs[0].ranks, 4, "{line}");
@@ -538,7 +615,11 @@ mod tests {
             ("-ppn 2 -n 4 a", "more ranks than -ppn 2 allows on one host"),
             ("-H a,b -ppn 2 -n 5 a", "more ranks than -ppn 2 allows on 2 hosts"),
             ("-H a:0 a", "not a number of slots"),
-            ("--map-by socket a", "'--map-by socket'"),
+            ("--map-by wheel a", "'--map-by wheel'"),
+            ("--map-by ppr:0:node a", "'--map-by ppr:0:node'"),
+            ("--launcher lsf a", "'--launcher lsf'"),
+            ("--ssh-args= a", "no command given"),
+            ("--output file a", "'--output file'"),
             ("--launch-agent= a", "no command given"),
             ("--net-timeout 0 a", "above 0"),
             ("-genv A", "'-genv' needs a value: VALUE"),
@@ -547,6 +628,23 @@ mod tests {
             let message = refusal(line);
             assert!(message.contains(part), "{line}: {message}");
         }
+    }
+
+    #[test]
+    fn variables_say_what_flags_do_not() {
+        let variables = |name: &str| match name {
+            LAUNCH_AGENT => Some("rsh -x".into()),
+            SSH_ARGS => Some("-p 2222".into()),
+            _ => None,
+        };
+        let with = |line: &str| {
+            let mut options = request(line).options;
+            from_variables(&mut options, variables).unwrap();
+            (options.launch_agent, options.ssh_args)
+        };
+        assert_eq!(with("a"), (Some(words("rsh -x")), words("-p 2222")));
+        assert_eq!(with("--ssh-args -v --launcher ssh a"), (None, words("-v")));
+        assert_eq!(with("--launch-agent x a").0, Some(words("x")));
     }
 
     #[test]

@@ -358,10 +358,12 @@ impl Dispatcher {
             ClientEvent::Malformed(fault) => self.malformed(rank, &fault, now),
             ClientEvent::Abort { code, message } => {
                 let exit = if code & 0xff == 0 { 1 } else { code & 0xff };
-                let message = message.map(|text| format!(": {text}")).unwrap_or_default();
                 let who = self.who(rank);
-                let text =
-                    format!("{who} called MPI_Abort with code {code}{message}; ending the job");
+                let text = match message {
+                    // The library's own reason, not the program's.
+                    Some(why) => format!("{who} gives up: {why}; ending the job"),
+                    None => format!("{who} called MPI_Abort with code {code}; ending the job"),
+                };
                 self.fail(exit, text, GRACE_FAILURE, libc::SIGTERM, now);
             }
             ClientEvent::Opened => self.opened(),

@@ -5,10 +5,14 @@
 pub enum Id {
     Ranks,
     PerHost,
+    OnePerHost,
     Host,
     Hostfile,
     MapBy,
+    ByNode,
     LaunchAgent,
+    Launcher,
+    SshArgs,
     LaunchWidth,
     Preload,
     Net,
@@ -20,12 +24,14 @@ pub enum Id {
     GlobalEnvAll,
     GlobalEnvList,
     ProgramEnvNone,
+    ProgramEnvAll,
     ProgramEnvList,
     Wdir,
     BindTo,
     ReportBindings,
     TagOutput,
     TimestampOutput,
+    Output,
     Timeout,
     NoLibraryPath,
     Json,
@@ -35,6 +41,8 @@ pub enum Id {
     AllowRoot,
     HwThreads,
     Mca,
+    Ignored,
+    IgnoredValue,
     Help,
     Version,
 }
@@ -115,6 +123,7 @@ pub const FLAGS: &[Flag] = &[
         "Ranks per host, whatever its slots. Without -n there are so many on each host; -n must \
          not ask for more than that.",
     ),
+    flag(Id::OnePerHost, Group::Ranks, &["pernode"], &[], "As -ppn 1."),
     flag(
         Id::Host,
         Group::Ranks,
@@ -126,25 +135,42 @@ pub const FLAGS: &[Flag] = &[
     flag(
         Id::Hostfile,
         Group::Ranks,
-        &["hostfile", "f", "machinefile"],
+        &["hostfile", "f", "machinefile", "default-hostfile"],
         &["FILE"],
         "Read the hosts from FILE: one a line, HOST, HOST:SLOTS or HOST slots=SLOTS; # starts a \
-         comment.",
+         comment. - is standard input, of which rank 0 then sees the end.",
     ),
     flag(
         Id::MapBy,
         Group::Ranks,
         &["map-by"],
         &["slot|node"],
-        "slot (the default): neighbouring ranks share a host; node: hosts get one each in turn.",
+        "slot (the default): neighbouring ranks share a host; node: hosts get one each in turn. \
+         ppr:N:node is -ppn N. Parts of a host (socket, numa, ...) count as slot.",
     ),
+    flag(Id::ByNode, Group::Ranks, &["bynode"], &[], "As --map-by node."),
     flag(
         Id::LaunchAgent,
         Group::Hosts,
-        &["launch-agent"],
+        &["launch-agent", "launcher-exec", "bootstrap-exec"],
         &["CMD"],
         "Start hpvm on other hosts with 'CMD HOST COMMAND...' instead of ssh. Like ssh it has to \
-         give COMMAND to a shell there, and its standard input and output to COMMAND.",
+         give COMMAND to a shell there, and its standard input and output to COMMAND. Default: \
+         HPVM_LAUNCH_AGENT.",
+    ),
+    flag(
+        Id::Launcher,
+        Group::Hosts,
+        &["launcher", "bootstrap"],
+        &["ssh|slurm"],
+        "How hosts are reached: by ssh, or by srun inside of a Slurm job (the default there).",
+    ),
+    flag(
+        Id::SshArgs,
+        Group::Hosts,
+        &["ssh-args"],
+        &["ARGS"],
+        "Words for ssh in front of the host: '-p 2222 -i KEY'. Default: HPVM_SSH_ARGS.",
     ),
     flag(
         Id::LaunchWidth,
@@ -164,7 +190,7 @@ pub const FLAGS: &[Flag] = &[
     flag(
         Id::Net,
         Group::Hosts,
-        &["net"],
+        &["net", "iface"],
         &["NAME|CIDR"],
         "Use this network interface, or those in this network, between hosts (HPVM_NET).",
     ),
@@ -226,6 +252,13 @@ pub const FLAGS: &[Flag] = &[
         "As -genvnone, for this program only.",
     ),
     flag(
+        Id::ProgramEnvAll,
+        Group::Environment,
+        &["envall"],
+        &[],
+        "As -genvall, for this program only.",
+    ),
+    flag(
         Id::ProgramEnvList,
         Group::Environment,
         &["envlist"],
@@ -274,6 +307,13 @@ pub const FLAGS: &[Flag] = &[
         &["timestamp-output"],
         &[],
         "Put the local time in front of every line of output.",
+    ),
+    flag(
+        Id::Output,
+        Group::Output,
+        &["output"],
+        &["tag,timestamp"],
+        "The same two, as Open MPI 5 writes them.",
     ),
     flag(
         Id::Json,
@@ -325,8 +365,29 @@ pub const FLAGS: &[Flag] = &[
         &["KEY", "VALUE"],
         "Accepted and ignored: Open MPI's parameters have no meaning here.",
     ),
+    flag(
+        Id::Ignored,
+        Group::Other,
+        &["byslot", "display-allocation", "display-map", "print-rank-map"],
+        &[],
+        "Accepted and ignored.",
+    ),
+    flag(
+        Id::Ignored,
+        Group::Other,
+        &["disable-hostname-propagation", "disable-x", "hybrid-hosts"],
+        &[],
+        "Accepted and ignored.",
+    ),
+    flag(
+        Id::IgnoredValue,
+        Group::Other,
+        &["demux", "localhost", "personality", "rank-by", "rmk", "topolib", "tune", "usize"],
+        &["VALUE"],
+        "Accepted and ignored.",
+    ),
     flag(Id::Help, Group::Other, &["help", "h", "?"], &[], "Show this text."),
-    flag(Id::Version, Group::Other, &["version", "V"], &[], "Show the version."),
+    flag(Id::Version, Group::Other, &["version", "V", "info"], &[], "Show the version."),
 ];
 
 /// The flag with this spelling (without dashes).

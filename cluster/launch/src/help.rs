@@ -40,6 +40,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "SLURM_JOB_ID, SLURM_JOB_NODELIST, SLURM_TASKS_PER_NODE",
         "the hosts of a Slurm allocation, used where none are named; agents are then started by srun",
     ),
+    (
+        "HPVM_LAUNCH_AGENT, HPVM_SSH_ARGS",
+        "as --launch-agent and --ssh-args, where those are not given",
+    ),
     ("HPVM_NET_TIMEOUT", "as --net-timeout; also read by the ranks"),
     ("PATH", "where programs without a slash in their name are searched"),
     (TIMEOUT_VARIABLE, "time limit in seconds, where --timeout is not given"),

@@ -6,6 +6,9 @@ use crate::error::LaunchError;
 /// More names in one list are taken for a typing error.
 const NAMES_MAX: usize = 1 << 20;
 
+/// A number in a name has at most so many digits, zeroes in front included.
+const DIGITS_MAX: usize = 18;
+
 /// Cuts a list at its commas, but not inside of brackets.
 pub fn items(text: &str) -> Vec<&str> {
     let (mut items, mut depth, mut start) = (Vec::new(), 0_u32, 0);
@@ -59,7 +62,9 @@ fn numbers(item: &str, text: &str) -> Result<Vec<String>, LaunchError> {
                 "'{item}': '{part}' is not a number or a range of numbers like 01-16"
             ))
         };
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let digits = |text: &str| {
+            (1..=DIGITS_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
+        };
         if !digits(first) || !digits(last) {
             return Err(bad());
         }
@@ -101,6 +106,7 @@ mod tests {
             ("n[3-1]", "'3-1' is not"),
             ("n[1-99999999999]", "is not"),
             ("n[1-1000][1-1000][1-1000]", "too many hosts"),
+            (&format!("n[{}1-3]", "0".repeat(70_000)), "is not a number"),
         ] {
             let error = expand(item).unwrap_err();
             assert!(error.message.contains(part), "{item}: {error}");

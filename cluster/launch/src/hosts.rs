@@ -1,5 +1,6 @@
 //! Lists of hosts: what the user writes, and which of them is this machine.
 
+use std::io::Read;
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 use std::path::Path;
 
@@ -37,22 +38,53 @@ pub fn parse_list(text: &str) -> Result<Vec<Host>, LaunchError> {
     Ok(hosts)
 }
 
-/// Reads a hostfile.
+/// More bytes are no hostfile: a million hosts have shorter ones.
+const FILE_MAX: u64 = 64 << 20;
+/// So much of a line that is not understood is shown.
+const SHOWN_MAX: usize = 60;
+
+/// Reads a hostfile; `-` is standard input.
 pub fn read_file(path: &Path) -> Result<Vec<Host>, LaunchError> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        LaunchError::usage(format!("hostfile '{}': {}", path.display(), plain(&error)))
-    })?;
+    let stdin = path == Path::new("-");
+    let name = if stdin { "standard input".to_string() } else { path.display().to_string() };
+    let fault = |what: &str| LaunchError::usage(format!("hostfile '{name}': {what}"));
+    let mut bytes = Vec::new();
+    let read = match stdin {
+        true => std::io::stdin().take(FILE_MAX + 1).read_to_end(&mut bytes),
+        false => std::fs::File::open(path)
+            .and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut bytes)),
+    };
+    read.map_err(|error| fault(&plain(&error)))?;
+    if bytes.len() as u64 > FILE_MAX {
+        return Err(fault("this is no list of hosts: it is longer than 64 MiB"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| fault("this is no text"))?;
     let mut hosts = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let parsed = parse_line(line).map_err(|error| {
-            LaunchError::usage(format!("{}:{}: {}", path.display(), number + 1, error.message))
+            LaunchError::usage(format!("{name}:{}: {}", number + 1, shortened(&error.message)))
         })?;
         hosts.extend(parsed);
     }
     if hosts.is_empty() {
-        return Err(LaunchError::usage(format!("hostfile '{}' names no host", path.display())));
+        return Err(fault("it names no host"));
     }
     Ok(hosts)
+}
+
+/// What a message shows of garbage: no control characters, and the middle left out.
+fn shortened(text: &str) -> String {
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().collect::<Vec<char>>(),
+        false => vec![c],
+    };
+    let shown: Vec<char> = text.chars().flat_map(escaped).collect();
+    if shown.len() <= 3 * SHOWN_MAX {
+        return shown.into_iter().collect();
+    }
+    // The end says what was expected.
+    let (head, tail) = (&shown[..SHOWN_MAX], &shown[shown.len() - 2 * SHOWN_MAX..]);
+    head.iter().chain(&['.'; 3]).chain(tail).collect()
 }
 
 fn parse_line(line: &str) -> Result<Vec<Host>, LaunchError> {
@@ -91,10 +123,17 @@ fn parse_host(item: &str, slots: Option<u32>) -> Result<Vec<Host>, LaunchError> 
     } else {
         hostlist::expand(name)?
     };
-    if names.iter().any(|name| name.is_empty() || name.starts_with('-')) {
+    if !names.iter().all(|name| is_name(name)) {
         return Err(LaunchError::usage(format!("'{item}' is not the name of a host")));
     }
     Ok(names.into_iter().map(|name| Host { name, slots: slots.or(count) }).collect())
+}
+
+/// Whether something can be the name or the address of a host, as ssh takes it: `USER@` may be in
+/// front, and an interface behind an address (`%eth0`). Not a flag for ssh.
+fn is_name(name: &str) -> bool {
+    let fits = |c: char| c.is_alphanumeric() || "-._:@%".contains(c);
+    !name.is_empty() && !name.starts_with('-') && name.chars().all(fits)
 }
 
 fn parse_slots(item: &str, count: &str) -> Result<u32, LaunchError> {
@@ -151,6 +190,8 @@ mod tests {
             ("a:x", "not a number of slots"),
             (",", "list of hosts is empty"),
             ("-oProxyCommand=x", "not the name of a host"),
+            ("a;b", "not the name of a host"),
+            ("a\u{1}", "not the name of a host"),
             ("a[1", "'[' without ']'"),
         ] {
             let error = parse_list(text).unwrap_err();
@@ -166,6 +207,42 @@ mod tests {
         // An address for documentation is nobody's.
         assert!(!is_local("192.0.2.1"));
         assert!(!is_local("no-such-host.invalid"));
+    }
+
+    #[test]
+    fn garbage_for_a_hostfile() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f");
+        for (bytes, part) in [
+            (&b""[..], "it names no host"),
+            (b"# only words\n\n", "it names no host"),
+            (b"\xff\xfe\x00", "this is no text"),
+            (b"\x7fELF\x01\x02", "f:1: '\\u{7f}ELF\\u{1}\\u{2}' is not the name of a host"),
+            (b"a\nb c=1\n", "f:2: 'c=1' is not understood"),
+            (&[b'['; 100_000], "'[' without ']'"),
+        ] {
+            std::fs::write(&file, bytes).unwrap();
+            let message = read_file(&file).unwrap_err().message;
+            assert!(message.contains(part) && message.len() < 400, "{message}");
+        }
+        let message = read_file(dir.path()).unwrap_err().message;
+        assert!(message.contains("directory"), "{message}");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_taken_or_refused(text in ".{0,60}") {
+            for hosts in [parse_list(&text), parse_line(&text)].into_iter().flatten() {
+                assert!(hosts.iter().all(|host| is_name(&host.name)));
+            }
+        }
+
+        #[test]
+        fn what_looks_like_a_list_is_taken_or_refused(text in "[a-b0-3,:\\[\\]=# -]{0,24}") {
+            for hosts in [parse_list(&text), parse_line(&text)].into_iter().flatten() {
+                assert!(hosts.iter().all(|host| is_name(&host.name)));
+            }
+        }
     }
 
     #[test]

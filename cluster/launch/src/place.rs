@@ -76,16 +76,30 @@ impl Room {
     }
 }
 
-/// Reads the value of `--map-by`.
-pub fn parse(text: &str) -> Result<MapBy, LaunchError> {
-    match text {
-        "slot" | "core" => Ok(MapBy::Slot),
-        "node" => Ok(MapBy::Node),
-        other => Err(LaunchError::usage(format!(
-            "'--map-by {other}': hpvm maps by 'slot' (fill a host, then the next) or 'node' (one \
-             each in turn)"
-        ))),
+/// Reads the value of `--map-by`, with the number of ranks per host that is in Open MPI's
+/// `ppr:N:node`. What it says of parts of a host concerns binding, which is not steered here.
+pub fn parse(text: &str) -> Result<(MapBy, Option<u32>), LaunchError> {
+    const PARTS: [&str; 9] =
+        ["slot", "core", "hwthread", "socket", "package", "numa", "l1cache", "l2cache", "l3cache"];
+    let mut words = text.split(':');
+    let first = words.next().unwrap_or("").to_ascii_lowercase();
+    match first.as_str() {
+        "ppr" => {
+            let count = words.next().and_then(|count| count.parse().ok());
+            let whole = matches!(words.next(), Some("node" | "Node" | "NODE"));
+            let per_host = count.filter(|count| *count > 0 && whole);
+            if per_host.is_some() {
+                return Ok((MapBy::Slot, per_host));
+            }
+        }
+        "node" => return Ok((MapBy::Node, None)),
+        part if PARTS.contains(&part) => return Ok((MapBy::Slot, None)),
+        _ => {}
     }
+    Err(LaunchError::usage(format!(
+        "'--map-by {text}': hpvm maps by 'slot' (fill a host, then the next), 'node' (one each in \
+         turn) or 'ppr:N:node' (N on each)"
+    )))
 }
 
 /// The hosts of all ranks in the form of `PMI_process_mapping`: blocks of neighbouring hosts with

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use crate::args::{self, NET_TIMEOUT, Options, Request};
+use crate::args::{self, Launcher, NET_TIMEOUT, Options, Request};
 use crate::dispatcher::Layout;
 use crate::error::LaunchError;
 use crate::place;
@@ -109,7 +109,7 @@ impl Spread {
         let remote: Vec<Node> =
             all.into_iter().filter(|node| !self.nodes[node.number as usize].local).collect();
         let shell = Shell {
-            raw: options.launch_agent.is_none() && in_slurm(),
+            raw: by_srun(options),
             words: words(options),
             preload: options.preload,
             width: options.launch_width,
@@ -168,9 +168,18 @@ impl Spread {
 fn words(options: &Options) -> Vec<OsString> {
     match &options.launch_agent {
         Some(words) => words.clone(),
-        None if in_slurm() => slurm::SRUN.iter().map(OsString::from).collect(),
-        None => start::SSH.iter().map(OsString::from).collect(),
+        None if by_srun(options) => slurm::SRUN.iter().map(OsString::from).collect(),
+        None => {
+            let ssh = start::SSH.iter().map(OsString::from);
+            ssh.chain(options.ssh_args.iter().cloned()).collect()
+        }
     }
+}
+
+/// Whether it is srun, which takes words as they are.
+fn by_srun(options: &Options) -> bool {
+    let usual = || if in_slurm() { Launcher::Slurm } else { Launcher::Ssh };
+    options.launch_agent.is_none() && options.launcher.unwrap_or_else(usual) == Launcher::Slurm
 }
 
 fn in_slurm() -> bool {

@@ -136,4 +136,13 @@ impl Client {
             Client::Two(client) => client.abort(code),
         }
     }
+
+    /// As `abort`, with the reason for people. False: the protocol has no place for it, and
+    /// nothing was sent.
+    pub fn abort_because(&mut self, code: i32, why: &str) -> Result<bool, PmiError> {
+        match self {
+            Client::One(client) => client.abort_because(code, why).map(|()| true),
+            Client::Two(_) => Ok(false),
+        }
+    }
 }

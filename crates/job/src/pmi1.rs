@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Longest line that a manager may send us.
 const LINE_MAX: usize = 64 * 1024;
+/// Managers may take no longer lines than some kilobytes.
+const REASON_MAX: usize = 2000;
 
 /// Why the process manager could not be talked to.
 #[derive(Debug)]
@@ -148,6 +150,17 @@ impl Client {
         Ok(())
     }
 
+    /// As `abort`, with the reason for people, of which one line of 2000 bytes is sent.
+    pub fn abort_because(&mut self, code: i32, why: &str) -> Result<(), PmiError> {
+        let mut why: String = why.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        while why.len() > REASON_MAX {
+            why.pop();
+        }
+        let line = format!("cmd=abort exitcode={code} message={why}\n");
+        self.stream().get_mut().write_all(line.as_bytes())?;
+        Ok(())
+    }
+
     fn ask(&mut self, line: &str, answer: &str) -> Result<Answer, PmiError> {
         self.stream().get_mut().write_all(line.as_bytes())?;
         self.answer(answer)
@@ -206,6 +219,17 @@ mod tests {
             }
         });
         Client::new(ours)
+    }
+
+    #[test]
+    fn a_reason_is_one_line_of_text() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut client = Client::new(ours);
+        client.abort_because(16, "a\nb\u{7}").unwrap();
+        client.abort_because(16, &"\u{20ac}".repeat(5000)).unwrap();
+        let mut lines = BufReader::new(theirs).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "cmd=abort exitcode=16 message=a b ");
+        assert!(lines.next().unwrap().unwrap().len() < REASON_MAX + 50);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::object::comm::CommObject;
 use crate::object::errhandler::Handler;
 use crate::runtime::{Entered, enter};
 use core::ffi::c_int;
+use hpvm_job::Job;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use hpvm_transport::Broken;
@@ -163,10 +164,18 @@ pub fn abort(code: c_int) -> ! {
 }
 
 /// The error of an engine whose network is broken: nothing can be relied on, so the job ends.
+///
+/// Ranks on both sides of a cut notice it at about the same time. Our own launcher, which sets
+/// `HPVM_JOB_ID`, shows the reason of the first only; with others each tells by itself.
 #[cold]
-pub fn broken(cause: &Broken) -> Error {
-    eprintln!("hpvm: a rank on {} must give up: {cause}", host_name());
-    abort_inside(Class::Other.code())
+pub fn broken(job: &mut Job, cause: &Broken) -> Error {
+    let code = Class::Other.code();
+    let launcher = std::env::var_os("HPVM_JOB_ID").and(job.manager.as_mut());
+    let told = launcher.map(|manager| manager.abort_because(code, &cause.to_string()));
+    if !matches!(told, Some(Ok(true))) {
+        eprintln!("hpvm: a rank on {} must give up: {cause}", host_name());
+    }
+    abort_inside(code)
 }
 
 /// As `abort`, when the caller holds the guard already.

@@ -55,7 +55,7 @@ impl Entered {
     #[inline]
     pub fn turn(&mut self) -> Result<bool> {
         let moved = self.process.progress();
-        let mut moved = moved.map_err(|broken| crate::raise::broken(&broken))?;
+        let mut moved = moved.map_err(|broken| crate::raise::broken(&mut self.job, &broken))?;
         while let Some(mut compute) = self.process.take_compute() {
             let lent = self.objects.lend_handle(compute.ty());
             self.outside(|| compute.run());

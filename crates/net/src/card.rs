@@ -153,6 +153,21 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn what_is_taken_is_a_card(text in "[0-9]{0,6},[a-z.]{0,4}(,[0-9a-f:./]{0,12}){0,14}") {
+            if let Ok(card) = Card::parse(&text) {
+                assert!(card.port > 0 && (1..=MOST).contains(&card.places.len()));
+                assert_eq!(Card::parse(&card.text()), Ok(card));
+            }
+        }
+
+        #[test]
+        fn any_text_is_taken_or_refused(text in ".{0,80}") {
+            let _ = Card::parse(&text);
+        }
+    }
+
     #[test]
     fn networks_of_ours_first() {
         let text = "1,h,172.17.0.1/16,10.1.2.3/24,fd00::9/64,192.168.7.7/24";

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::common::{number, program, tell};
-use crate::kill::job::{Job, Random};
+use crate::common::{program, tell};
+use crate::kill::job::Job;
+use crate::random::{Random, seed};
 
 mod job;
 mod place;
@@ -37,18 +38,6 @@ impl Victims {
     /// The launcher's code is that of its own death then, and it says nothing more.
     fn have_launcher(self) -> bool {
         !matches!(self, Victims::Rank | Victims::TwoRanks)
-    }
-}
-
-/// A seed from `HPVM_TEST_SEED`, or a new one; a failure names it.
-fn seed() -> u64 {
-    match std::env::var("HPVM_TEST_SEED").map(|text| text.parse()) {
-        Ok(Ok(seed)) => seed,
-        Ok(Err(_)) => panic!("HPVM_TEST_SEED: expected a number"),
-        Err(_) => {
-            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-            now.map_or(1, |t| t.as_micros() as u64) * 1000 + u64::from(number())
-        }
     }
 }
 

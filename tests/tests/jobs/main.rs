@@ -10,6 +10,7 @@
 mod abi;
 mod check;
 mod common;
+mod flap;
 mod fm;
 mod forbidden;
 mod foreign;
@@ -20,7 +21,9 @@ mod kill;
 mod load;
 mod mistakes;
 mod network;
+mod random;
 mod solo;
+mod strangers;
 mod stuck;
 mod tables;
 mod threads;

@@ -108,12 +108,17 @@ fn how_ranks_may_not_end() {
     for (code, expected) in [(42, 42), (0, 1), (256, 1), (-1, 255)] {
         let mut third = job(1);
         init(&mut third, 0);
-        say(&mut third, 0, &format!("cmd=abort exitcode={code} message=no more"));
-        let text = format!("called MPI_Abort with code {code}: no more");
+        say(&mut third, 0, &format!("cmd=abort exitcode={code}"));
+        let text = format!("called MPI_Abort with code {code}; ending");
         assert!(error(&mut third).contains(&text));
         exit(&mut third, 0, 9, T0);
         assert_eq!(finish(&mut third, T0), expected);
     }
+
+    let mut gives_up = job(2);
+    init(&mut gives_up, 1);
+    say(&mut gives_up, 1, "cmd=abort exitcode=16 message=rank 0 is gone");
+    assert!(error(&mut gives_up).contains("on here) gives up: rank 0 is gone; ending the job"));
 
     let mut fourth = job(2);
     say(&mut fourth, 1, "hello");

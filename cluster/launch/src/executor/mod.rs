@@ -4,6 +4,7 @@ pub mod feed;
 pub mod guardian;
 pub mod leftovers;
 pub mod link;
+pub mod local;
 pub mod rank;
 pub mod signals;
 pub mod spawn;
@@ -13,7 +14,7 @@ mod links;
 
 use std::io;
 use std::os::fd::AsRawFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::bind::Cpus;
 use crate::dispatcher::{Action, Dispatcher, Event};
@@ -25,11 +26,9 @@ use crate::remote::start::Starter;
 use crate::sys::{self, Epoll};
 use feed::Feed;
 use guardian::Guardian;
-use leftovers::Leftovers;
-use link::LinkIo;
+use local::Local;
 use rank::RankIo;
-use signals::Signals;
-use spawn::{Image, Nursery};
+use spawn::Image;
 use stdin::Typing;
 
 /// A job ready to be started.
@@ -103,9 +102,6 @@ impl Source {
     }
 }
 
-/// How often orphans that have ended are collected while ranks run.
-const REAP_EVERY: Duration = Duration::from_millis(500);
-
 /// Runs a job to its end. The process must have one thread, and this takes it over: its signals,
 /// its children, its standard streams.
 /// `report` makes the text that is written last.
@@ -129,7 +125,7 @@ pub fn execute(
             if !job.dispatcher.abandoned() {
                 job.drain();
             }
-            job.dispose_links();
+            job.here.dispose_links();
             outcome
         }
         Err(error) => Err(error),
@@ -142,68 +138,47 @@ struct Executor<'a> {
     plan: Plan,
     dispatcher: &'a mut Dispatcher,
     guardian: &'a Guardian,
-    leftovers: Leftovers,
-    signals: Signals,
-    nursery: Nursery,
-    epoll: Epoll,
-    ranks: Vec<RankIo>,
+    /// The ranks that run here are at their number.
+    here: Local,
     /// Standard output and standard error: how lines are joined, and where they go.
     muxes: [Mux; 2],
     sinks: [Sink; 2],
     sink_watched: [bool; 2],
     typing: Option<Typing>,
     typing_watched: [bool; 2],
-    /// Connections to agents, and whether they were told to read no outputs.
-    links: Vec<LinkIo>,
+    /// Whether agents were told to read no outputs.
     paused: bool,
     feed: Option<Feed>,
-    start: Instant,
-    reap_at: Option<Duration>,
     output_broken: bool,
-    buffer: Vec<u8>,
 }
 
 impl<'a> Executor<'a> {
-    fn new(plan: Plan, dispatcher: &'a mut Dispatcher, guardian: &'a Guardian) -> io::Result<Self> {
-        let leftovers = Leftovers::adopt();
-        let signals = Signals::new()?;
-        let limit = sys::descriptor_limit()?;
-        let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
-        // If it cannot be raised, opening too many says so.
-        let _ = sys::set_descriptor_limit(&raised);
-        let nursery = Nursery::new(signals.old_mask, limit)?;
-        let epoll = Epoll::new()?;
-        epoll.add(signals.fd.as_raw_fd(), libc::EPOLLIN, Source::Signal.token(0))?;
-        let failures = nursery.failure_read.as_raw_fd();
-        epoll.add(failures, libc::EPOLLIN, Source::Failure.token(0))?;
+    fn new(
+        mut plan: Plan,
+        dispatcher: &'a mut Dispatcher,
+        guardian: &'a Guardian,
+    ) -> io::Result<Self> {
         let count = plan.ranks.len();
         let mux = || Mux::new(count, plan.prefix, crate::clock::stamp);
         Ok(Self {
+            here: Local::new(plan.starter.take())?,
             muxes: [mux(), mux()],
             sinks: [Sink::new(1)?, Sink::new(2)?],
             sink_watched: [false; 2],
             typing: None,
             typing_watched: [false; 2],
-            links: Vec::new(),
             paused: false,
             feed: None,
-            ranks: Vec::with_capacity(count),
-            start: Instant::now(),
-            reap_at: None,
             output_broken: false,
-            buffer: vec![0; 64 << 10],
             plan,
             dispatcher,
             guardian,
-            leftovers,
-            signals,
-            nursery,
-            epoll,
         })
     }
 
-    fn now(&self) -> Duration {
-        self.start.elapsed()
+    /// Tells the dispatcher.
+    fn handle(&mut self, event: Event) {
+        self.dispatcher.handle(event, self.here.now());
     }
 
     fn run(&mut self) -> Result<Outcome, LaunchError> {
@@ -217,16 +192,16 @@ impl<'a> Executor<'a> {
             self.write_outputs();
             self.watch();
             self.tend_links();
-            let timeout = self.timeout();
-            self.epoll
-                .wait(timeout, &mut tokens)
+            let due = self.next_timeout();
+            self.here
+                .wait(due, &mut tokens)
                 .map_err(|error| LaunchError::system("cannot wait for the ranks", &error))?;
             for token in &tokens {
                 self.happened(*token);
             }
             self.tick();
         };
-        Ok(Outcome { code, elapsed: self.now() })
+        Ok(Outcome { code, elapsed: self.here.now() })
     }
 
     /// Writes the launcher's last words and what is left of the output. Waits for a slow reader,
@@ -237,7 +212,7 @@ impl<'a> Executor<'a> {
         }
         // An instance of its own: what else is readable does not matter any more.
         let Ok(epoll) = Epoll::new() else { return };
-        let _ = epoll.add(self.signals.fd.as_raw_fd(), libc::EPOLLIN, 0);
+        let _ = epoll.add(self.here.signals.fd.as_raw_fd(), libc::EPOLLIN, 0);
         for fd in self.sinks.iter().filter_map(Sink::pollable) {
             let _ = epoll.add(fd, libc::EPOLLOUT, 1);
         }
@@ -252,7 +227,7 @@ impl<'a> Executor<'a> {
             {
                 return;
             }
-            while let Some(number) = self.signals.next() {
+            while let Some(number) = self.here.signals.next() {
                 if matches!(number, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT) {
                     return;
                 }
@@ -265,21 +240,19 @@ impl<'a> Executor<'a> {
         let mut local = 0;
         for rank in 0..count {
             if self.plan.ranks[rank as usize].is_none() {
-                self.ranks.push(RankIo::absent());
+                self.here.ranks.push(RankIo::absent());
                 continue;
             }
             match self.start_rank(rank, local) {
                 Ok(pid) => {
                     local += 1;
-                    let now = self.now();
-                    self.dispatcher.handle(Event::Started { rank, pid }, now);
+                    self.handle(Event::Started { rank, pid });
                 }
                 Err(error) => {
                     let text = spawn::not_started(rank, count, &error);
-                    let now = self.now();
-                    self.dispatcher.handle(Event::NotStarted { rank, text, code: 1 }, now);
+                    self.handle(Event::NotStarted { rank, text, code: 1 });
                     for absent in rank..count {
-                        self.ranks.push(RankIo::absent());
+                        self.here.ranks.push(RankIo::absent());
                         for side in 0..2 {
                             self.muxes[side].close(absent, self.sinks[side].buffer());
                         }
@@ -301,16 +274,16 @@ impl<'a> Executor<'a> {
         let stdin = match (&typed, rank) {
             (Some(pipe), _) => pipe.as_raw_fd(),
             (None, 0) => 0,
-            (None, _) => self.nursery.null(),
+            (None, _) => self.here.nursery.null(),
         };
         let image = self.plan.ranks[rank as usize].ok_or(io::ErrorKind::NotFound)?;
         let image = &self.plan.images[image];
         let cpus = crate::bind::place_of(&self.plan.places, local).map(crate::bind::kernel_set);
         let numbers = (rank, local);
-        let io = RankIo::start(numbers, image, &self.nursery, &self.epoll, stdin, cpus)?;
+        let io = RankIo::start(numbers, image, &self.here.nursery, &self.here.epoll, stdin, cpus)?;
         let pid = io.pid;
         self.guardian.add(pid);
-        self.ranks.push(io);
+        self.here.ranks.push(io);
         Ok(pid)
     }
 
@@ -319,18 +292,12 @@ impl<'a> Executor<'a> {
         while let Some(action) = self.dispatcher.poll_action() {
             match action {
                 Action::Reply { rank, text } => {
-                    self.ranks[rank as usize].send(&text, rank, &self.epoll);
+                    self.here.ranks[rank as usize].send(&text, rank, &self.here.epoll);
                 }
-                Action::Down { link, frame } => self.send_down(link, &frame),
-                Action::Cut(link) => self.links[link].close(&self.epoll),
-                Action::Signal(number) => {
-                    // Group by group: unlike the processes, the groups are known for certain, as
-                    // their leaders are not reaped before the end.
-                    for rank in self.ranks.iter().filter(|rank| rank.pid > 1 && !rank.reaped) {
-                        sys::kill(-rank.pid, number);
-                    }
-                }
-                Action::SignalLeftovers(number) => self.leftovers.signal(number),
+                Action::Down { link, frame } => self.here.send_down(link, &frame),
+                Action::Cut(link) => self.here.cut(link),
+                Action::Signal(number) => self.here.signal_ranks(number),
+                Action::SignalLeftovers(number) => self.here.leftovers.signal(number),
                 Action::Survey => self.survey(),
                 Action::StopSelf => sys::kill(std::process::id() as i32, libc::SIGSTOP),
                 Action::Error(text) => self.message(&text),
@@ -348,12 +315,9 @@ impl<'a> Executor<'a> {
     }
 
     fn survey(&mut self) {
-        self.ranks.iter_mut().for_each(|rank| rank.reaped = true);
-        let processes = self.leftovers.reap(|_| false);
-        let outputs = self.ranks.iter().any(RankIo::has_output);
+        let (processes, outputs) = self.here.survey();
         let blocked = outputs && self.sinks.iter().any(Sink::full);
-        let now = self.now();
-        self.dispatcher.handle(Event::Survey { processes, outputs, blocked }, now);
+        self.handle(Event::Survey { processes, outputs, blocked });
     }
 
     fn happened(&mut self, token: u64) {
@@ -371,13 +335,13 @@ impl<'a> Executor<'a> {
             Source::Sink => {}
             Source::Failure => self.read_failures(),
             Source::Terminal => {
-                let now = self.now();
+                let now = self.here.now();
                 self.typing.iter_mut().for_each(|typing| typing.terminal_ready(now));
             }
             Source::TypingPipe => self.typing.iter_mut().for_each(Typing::pipe_ready),
             Source::LinkIn => self.read_link(rank as usize),
-            Source::LinkRoom => self.links[rank as usize].flush(&self.epoll, rank),
-            Source::LinkError => self.links[rank as usize].read_errors(&self.epoll),
+            Source::LinkRoom => self.here.flush_link(rank),
+            Source::LinkError => self.here.read_link_errors(rank),
             Source::Feed => self.read_feed(),
         }
     }
@@ -386,18 +350,19 @@ impl<'a> Executor<'a> {
         // What it did before it ended comes first.
         self.read_failures();
         self.read_pmi(rank);
-        let Some(ended) = self.ranks[rank as usize].take_exit(&self.epoll) else { return };
+        let Some(ended) = self.here.ranks[rank as usize].take_exit(&self.here.epoll) else {
+            return;
+        };
         for side in 0..2 {
             while self.read_output(rank, side) && !self.sinks[side].full() {}
         }
-        let now = self.now();
-        self.dispatcher.handle(Event::Exited { rank, ended }, now);
+        self.handle(Event::Exited { rank, ended });
     }
 
     fn read_pmi(&mut self, rank: u32) {
-        let now = self.now();
-        let io = &mut self.ranks[rank as usize];
-        io.read_pmi(rank, &self.epoll, &mut self.buffer, |event| {
+        let now = self.here.now();
+        let Local { ranks, epoll, buffer, .. } = &mut self.here;
+        ranks[rank as usize].read_pmi(rank, epoll, buffer, |event| {
             self.dispatcher.handle(event, now);
         });
     }
@@ -407,12 +372,13 @@ impl<'a> Executor<'a> {
         if !self.muxes[side].wants(rank) {
             return false;
         }
-        let now = self.now();
+        let now = self.here.now();
         let out = self.sinks[side].buffer();
-        match self.ranks[rank as usize].read_output(side, &self.epoll, &mut self.buffer) {
+        let Local { ranks, epoll, buffer, .. } = &mut self.here;
+        match ranks[rank as usize].read_output(side, epoll, buffer) {
             rank::Read::Nothing => false,
             rank::Read::Bytes(count) => {
-                self.muxes[side].data(rank, &self.buffer[..count], now, out);
+                self.muxes[side].data(rank, &buffer[..count], now, out);
                 true
             }
             rank::Read::End => {
@@ -423,50 +389,35 @@ impl<'a> Executor<'a> {
     }
 
     fn read_signals(&mut self) {
-        while let Some(number) = self.signals.next() {
-            let now = self.now();
-            if number == libc::SIGCHLD {
-                self.reap_at.get_or_insert(now + REAP_EVERY);
-                self.look_for_exits();
-            } else {
-                self.dispatcher.handle(Event::Signal(number), now);
-            }
-        }
-    }
-
-    /// Where the kernel has no process descriptors, `SIGCHLD` has to do.
-    fn look_for_exits(&mut self) {
-        for rank in 0..self.ranks.len() {
-            if self.ranks[rank].waits_for_sigchld() {
-                self.rank_exited(rank as u32);
+        while let Some(number) = self.here.next_signal() {
+            match number {
+                libc::SIGCHLD => {
+                    let ranks = self.here.unwatched_ranks();
+                    ranks.into_iter().for_each(|rank| self.rank_exited(rank as u32));
+                }
+                number => self.handle(Event::Signal(number)),
             }
         }
     }
 
     fn read_failures(&mut self) {
-        while let Some((rank, stage, errno)) = self.nursery.next_failure() {
+        while let Some((rank, stage, errno)) = self.here.nursery.next_failure() {
             let Some(Some(index)) = self.plan.ranks.get(rank as usize) else { continue };
             let error = stage.failure(rank, &self.plan.images[*index].file, errno);
             let (text, code) = (error.message, error.code);
-            let now = self.now();
-            self.dispatcher.handle(Event::NotExecuted { rank, text, code }, now);
+            self.handle(Event::NotExecuted { rank, text, code });
         }
     }
 
     fn tick(&mut self) {
-        let now = self.now();
+        let now = self.here.now();
         for side in 0..2 {
             self.muxes[side].tick(now, self.sinks[side].buffer());
         }
         self.typing.iter_mut().for_each(|typing| typing.tick(now));
         self.feed.iter_mut().for_each(|feed| feed.tick(now));
-        if self.reap_at.is_some_and(|at| now >= at) {
-            self.reap_at = None;
-            let ranks: std::collections::BTreeSet<i32> =
-                self.ranks.iter().map(|rank| rank.pid).collect();
-            self.leftovers.reap(|pid| ranks.contains(&pid));
-        }
-        self.dispatcher.handle(Event::Tick, now);
+        self.here.tick();
+        self.handle(Event::Tick);
     }
 
     fn write_outputs(&mut self) {
@@ -474,17 +425,16 @@ impl<'a> Executor<'a> {
         if let Some(errno) = self.sinks[0].broken()
             && !std::mem::replace(&mut self.output_broken, true)
         {
-            let now = self.now();
-            self.dispatcher.handle(Event::OutputBroken { errno }, now);
+            self.handle(Event::OutputBroken { errno });
         }
     }
 
     /// Brings the set of watched descriptors in line with what can be handled now.
     fn watch(&mut self) {
-        for (rank, io) in self.ranks.iter_mut().enumerate() {
+        for (rank, io) in self.here.ranks.iter_mut().enumerate() {
             for side in 0..2 {
                 let wanted = self.muxes[side].wants(rank as u32) && !self.sinks[side].full();
-                io.watch_output(side, wanted, rank as u32, &self.epoll);
+                io.watch_output(side, wanted, rank as u32, &self.here.epoll);
             }
         }
         self.watch_sinks();
@@ -495,12 +445,12 @@ impl<'a> Executor<'a> {
             match (wanted[index], self.typing_watched[index]) {
                 (Some(fd), false) => {
                     self.typing_watched[index] =
-                        self.epoll.add(fd, events, source.token(0)).is_ok();
+                        self.here.epoll.add(fd, events, source.token(0)).is_ok();
                 }
                 (None, true) => {
                     // A closed pipe has left the set by itself.
                     let fd = if index == 0 { Some(0) } else { typing.pipe_fd() };
-                    fd.into_iter().for_each(|fd| self.epoll.remove(fd));
+                    fd.into_iter().for_each(|fd| self.here.epoll.remove(fd));
                     self.typing_watched[index] = false;
                 }
                 _ => {}
@@ -514,16 +464,16 @@ impl<'a> Executor<'a> {
             let Some(fd) = self.sinks[side].pollable() else { continue };
             if wanted && !self.sink_watched[side] {
                 let token = Source::Sink.token(side as u32);
-                self.sink_watched[side] = self.epoll.add(fd, libc::EPOLLOUT, token).is_ok();
+                self.sink_watched[side] = self.here.epoll.add(fd, libc::EPOLLOUT, token).is_ok();
             } else if !wanted && self.sink_watched[side] {
-                self.epoll.remove(fd);
+                self.here.epoll.remove(fd);
                 self.sink_watched[side] = false;
             }
         }
     }
 
-    /// Milliseconds until something is due, rounded up; -1 for never.
-    fn timeout(&self) -> libc::c_int {
+    /// When something is due, if anything.
+    fn next_timeout(&self) -> Option<Duration> {
         let due = [
             self.dispatcher.poll_timeout(),
             // Held lines are useless while their sink takes nothing.
@@ -531,14 +481,7 @@ impl<'a> Executor<'a> {
             self.muxes[1].next_timeout().filter(|_| !self.sinks[1].full()),
             self.typing.as_ref().and_then(Typing::next_timeout),
             self.feed.as_ref().and_then(Feed::next_timeout),
-            self.reap_at,
         ];
-        match due.into_iter().flatten().min() {
-            None => -1,
-            Some(due) => {
-                let wait = due.saturating_sub(self.now()).as_micros().div_ceil(1000);
-                wait.min(60_000) as libc::c_int
-            }
-        }
+        due.into_iter().flatten().min()
     }
 }

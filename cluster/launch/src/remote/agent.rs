@@ -1,36 +1,32 @@
 //! `hpvm agent`: starts the ranks of one host, and further agents. It performs what its
 //! [brain](super::brain) decides: one thread, one epoll loop.
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::brain::{Action, Brain};
-use super::codec::Fault;
 use super::frame::{Frame, FrameBuffer, HELLO};
 use super::order::{Order, Program};
 use super::start::Starter;
+use super::typed::Typed;
 use crate::bind::{self, Cpus};
 use crate::dispatcher::Event;
 use crate::environment::{self, Environment, JOB_ID, NODE};
 use crate::error::{LaunchError, plain};
 use crate::executor::Source;
 use crate::executor::guardian::{Guardian, marks};
-use crate::executor::leftovers::Leftovers;
-use crate::executor::link::{Got, LinkIo, cannot_start};
+use crate::executor::link::LinkIo;
+use crate::executor::local::{self, Local};
 use crate::executor::rank::{RankIo, Read};
-use crate::executor::signals::Signals;
-use crate::executor::spawn::{self, Image, Nursery};
+use crate::executor::spawn::{self, Image};
 use crate::program;
-use crate::sys::{self, Epoll};
+use crate::sys;
 
 /// The number in the events of the connection upward.
 const UP: u32 = u32::MAX;
-/// How often orphans that have ended are collected.
-const REAP_EVERY: Duration = Duration::from_millis(500);
 /// How long the last words may take to go out.
 const FINISH_WAIT: Duration = Duration::from_secs(5);
 
@@ -114,37 +110,18 @@ fn first_frame(from: &OwnedFd, frames: &mut FrameBuffer) -> Result<Option<Frame>
     }
 }
 
-/// Standard input of rank 0, when it runs here.
-#[derive(Debug, Default)]
-struct Typed {
-    pipe: Option<OwnedFd>,
-    bytes: Vec<u8>,
-    ended: bool,
-    watched: bool,
-}
-
 struct Agent<'a> {
     order: Order,
     brain: Brain,
     guardian: &'a Guardian,
-    leftovers: Leftovers,
-    signals: Signals,
-    nursery: Nursery,
-    epoll: Epoll,
+    here: Local,
     up: LinkIo,
-    /// How agents below are started, if there are any.
-    starter: Option<Starter>,
-    links: Vec<LinkIo>,
     /// Ranks of this host in ascending order, with their images.
     numbers: Vec<(u32, u32)>,
-    ranks: Vec<RankIo>,
     images: Vec<Option<Image>>,
     places: Vec<Cpus>,
     typed: Typed,
     paused: bool,
-    start: Instant,
-    reap_at: Option<Duration>,
-    buffer: Vec<u8>,
     end: Option<End>,
 }
 
@@ -162,49 +139,26 @@ impl<'a> Agent<'a> {
         frames: FrameBuffer,
         guardian: &'a Guardian,
     ) -> io::Result<Self> {
-        let leftovers = Leftovers::adopt();
-        let signals = Signals::new()?;
-        let limit = sys::descriptor_limit()?;
-        let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
-        // If it cannot be raised, opening too many says so.
-        let _ = sys::set_descriptor_limit(&raised);
-        let nursery = Nursery::new(signals.old_mask, limit)?;
-        let epoll = Epoll::new()?;
-        epoll.add(signals.fd.as_raw_fd(), libc::EPOLLIN, Source::Signal.token(0))?;
-        let failures = nursery.failure_read.as_raw_fd();
-        epoll.add(failures, libc::EPOLLIN, Source::Failure.token(0))?;
-        let up = LinkIo::upward(from, to, frames, &epoll, UP)?;
+        let starter = (order.nodes.len() > 1).then(|| Starter::new(&order.shell)).transpose()?;
+        let here = Local::new(starter)?;
+        let up = LinkIo::upward(from, to, frames, &here.epoll, UP)?;
         Ok(Self {
             brain: Brain::new(&order),
             numbers: order.nodes[0].ranks().collect(),
             places: bind::places(order.bind)?,
-            starter: (order.nodes.len() > 1).then(|| Starter::new(&order.shell)).transpose()?,
             order,
             guardian,
-            leftovers,
-            signals,
-            nursery,
-            epoll,
+            here,
             up,
-            links: Vec::new(),
-            ranks: Vec::new(),
             images: Vec::new(),
             typed: Typed::default(),
             paused: false,
-            start: Instant::now(),
-            reap_at: None,
-            buffer: vec![0; 64 << 10],
             end: None,
         })
     }
 
-    fn now(&self) -> Duration {
-        self.start.elapsed()
-    }
-
     fn handle(&mut self, event: Event) {
-        let now = self.now();
-        self.brain.handle(event, now);
+        self.brain.handle(event, self.here.now());
     }
 
     /// Runs to the end of the job; gives the reason if it is no good one.
@@ -225,12 +179,14 @@ impl<'a> Agent<'a> {
                 }
                 None => {}
             }
-            let timeout = self.timeout();
-            self.epoll.wait(timeout, &mut tokens).map_err(|error| plain(&error))?;
+            self.here
+                .wait(self.brain.poll_timeout(), &mut tokens)
+                .map_err(|error| plain(&error))?;
             for token in &tokens {
                 self.happened(*token);
             }
-            self.tick();
+            self.here.tick();
+            self.handle(Event::Tick);
         }
     }
 
@@ -238,22 +194,8 @@ impl<'a> Agent<'a> {
 
     fn start_links(&mut self) {
         let orders = self.brain.orders(&self.order);
-        for (index, order) in orders.iter().enumerate() {
-            let started = match &self.starter {
-                Some(starter) => starter.start(order, &self.epoll, index as u32),
-                None => Err(io::ErrorKind::NotFound.into()),
-            };
-            match started {
-                Ok(link) => {
-                    link.pid().into_iter().for_each(|pid| self.leftovers.ignore(pid));
-                    self.links.push(link);
-                }
-                Err(error) => {
-                    let text = cannot_start(&order.shell.words, &order.nodes[0].host, &error);
-                    self.links.push(LinkIo::nowhere());
-                    self.handle(Event::LinkLost { link: index, text, code: 1 });
-                }
-            }
+        for lost in self.here.start_links(&orders) {
+            self.handle(lost);
         }
     }
 
@@ -269,7 +211,7 @@ impl<'a> Agent<'a> {
                 }
                 Err(error) => {
                     let text = format!("host '{here}': {}", error.message);
-                    self.ranks.extend((index..self.numbers.len()).map(|_| RankIo::absent()));
+                    self.here.ranks.extend((index..self.numbers.len()).map(|_| RankIo::absent()));
                     return self.handle(Event::NotStarted { rank, text, code: error.code });
                 }
             }
@@ -308,20 +250,17 @@ impl<'a> Agent<'a> {
         };
         let mut typed = None;
         if rank == 0 {
-            let (read, write) = sys::pipe().map_err(failed)?;
-            sys::set_nonblocking(write.as_raw_fd()).map_err(failed)?;
-            self.typed.pipe = Some(write);
-            typed = Some(read);
+            typed = Some(self.typed.open().map_err(failed)?);
         }
-        let stdin = typed.as_ref().map_or(self.nursery.null(), AsRawFd::as_raw_fd);
+        let stdin = typed.as_ref().map_or(self.here.nursery.null(), AsRawFd::as_raw_fd);
         let local = index as u32;
         let cpus = bind::place_of(&self.places, local).map(bind::kernel_set);
         let numbers = (rank, local);
-        let io = RankIo::start(numbers, image, &self.nursery, &self.epoll, stdin, cpus)
+        let io = RankIo::start(numbers, image, &self.here.nursery, &self.here.epoll, stdin, cpus)
             .map_err(failed)?;
         let pid = io.pid;
         self.guardian.add(pid);
-        self.ranks.push(io);
+        self.here.ranks.push(io);
         Ok(pid)
     }
 
@@ -331,23 +270,16 @@ impl<'a> Agent<'a> {
         while let Some(action) = self.brain.poll_action() {
             match action {
                 Action::Up(frame) => self.up.queue(&frame),
-                Action::Down { link: Some(link), frame } => self.links[link].queue(&frame),
-                Action::Down { link: None, frame } => {
-                    self.links.iter_mut().for_each(|link| link.queue(&frame));
-                }
+                Action::Down { link, frame } => self.here.send_down(link, &frame),
                 Action::Reply { rank, text } => {
                     if let Some(index) = self.index_of(rank) {
-                        self.ranks[index].send(&text, rank, &self.epoll);
+                        self.here.ranks[index].send(&text, rank, &self.here.epoll);
                     }
                 }
-                Action::Signal(number) => {
-                    for rank in self.ranks.iter().filter(|rank| rank.pid > 1 && !rank.reaped) {
-                        sys::kill(-rank.pid, number);
-                    }
-                }
-                Action::SignalLeftovers(number) => self.leftovers.signal(number),
+                Action::Signal(number) => self.here.signal_ranks(number),
+                Action::SignalLeftovers(number) => self.here.leftovers.signal(number),
                 Action::Survey => self.survey(),
-                Action::Cut(link) => self.links[link].close(&self.epoll),
+                Action::Cut(link) => self.here.cut(link),
                 Action::Stdin(bytes) => self.type_in(&bytes),
                 Action::Pause(paused) => self.paused = paused,
                 Action::Finish => self.end = Some(End::Finish),
@@ -357,9 +289,7 @@ impl<'a> Agent<'a> {
     }
 
     fn survey(&mut self) {
-        self.ranks.iter_mut().for_each(|rank| rank.reaped = true);
-        let processes = self.leftovers.reap(|_| false);
-        let outputs = self.ranks.iter().any(RankIo::has_output);
+        let (processes, outputs) = self.here.survey();
         let blocked = outputs && !self.may_read_outputs();
         self.handle(Event::Survey { processes, outputs, blocked });
     }
@@ -371,77 +301,37 @@ impl<'a> Agent<'a> {
     /// Sends what waits, and watches what can be handled now.
     fn tend(&mut self) {
         let readable = self.may_read_outputs();
-        for (index, rank) in self.ranks.iter_mut().enumerate() {
+        let Local { ranks, epoll, .. } = &mut self.here;
+        for (rank, (number, _)) in ranks.iter_mut().zip(&self.numbers) {
             for side in 0..2 {
-                rank.watch_output(side, readable, self.numbers[index].0, &self.epoll);
+                rank.watch_output(side, readable, *number, epoll);
             }
         }
-        let rest = self.up.is_full();
-        for (index, link) in self.links.iter_mut().enumerate() {
-            link.rest(rest, &self.epoll, index as u32);
-            link.flush(&self.epoll, index as u32);
-        }
-        self.up.flush(&self.epoll, UP);
+        self.here.tend_links(self.up.is_full());
+        self.up.flush(&self.here.epoll, UP);
     }
 
     /// Everything is done: the last words go out, and the agents below end.
     fn finish(&mut self) {
-        let end = self.now() + FINISH_WAIT;
+        let end = self.here.now() + FINISH_WAIT;
         let mut tokens = Vec::new();
-        while !self.up.is_flushed() && self.now() < end {
-            self.up.flush(&self.epoll, UP);
-            if self.epoll.wait(50, &mut tokens).is_err() {
+        while !self.up.is_flushed() && self.here.now() < end {
+            self.up.flush(&self.here.epoll, UP);
+            if self.here.epoll.wait(50, &mut tokens).is_err() {
                 break;
             }
         }
-        for link in &mut self.links {
-            link.close(&self.epoll);
-        }
-        for link in &mut self.links {
-            link.dispose(&self.epoll, Duration::from_millis(300));
-        }
+        self.here.dispose_links();
     }
 
     fn type_in(&mut self, bytes: &[u8]) {
-        if bytes.is_empty() {
-            self.typed.ended = true;
-        }
-        self.typed.bytes.extend_from_slice(bytes);
-        self.pipe_ready();
+        self.typed.push(bytes);
+        self.write_typed();
     }
 
-    fn pipe_ready(&mut self) {
-        let typed = &mut self.typed;
-        let Some(pipe) = typed.pipe.as_ref().map(AsRawFd::as_raw_fd) else { return };
-        let mut close = false;
-        if !typed.bytes.is_empty() {
-            match sys::write(pipe, &typed.bytes) {
-                Ok(count) => {
-                    typed.bytes.drain(..count);
-                    self.up.queue(&Frame::StdinTaken(count as u32));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(_) => {
-                    self.up.queue(&Frame::StdinClosed);
-                    close = true;
-                }
-            }
-        }
-        close |= typed.ended && typed.bytes.is_empty();
-        let wanted = !close && !typed.bytes.is_empty();
-        if wanted != typed.watched {
-            if wanted {
-                let token = Source::TypingPipe.token(0);
-                typed.watched = self.epoll.add(pipe, libc::EPOLLOUT, token).is_ok();
-            } else {
-                self.epoll.remove(pipe);
-                typed.watched = false;
-            }
-        }
-        if close {
-            typed.pipe = None;
-            typed.bytes.clear();
-        }
+    fn write_typed(&mut self) {
+        let told = self.typed.write(&self.here.epoll);
+        told.iter().for_each(|frame| self.up.queue(frame));
     }
 
     // --- events -----------------------------------------------------------------------------
@@ -450,7 +340,7 @@ impl<'a> Agent<'a> {
         self.numbers
             .binary_search_by_key(&rank, |(number, _)| *number)
             .ok()
-            .filter(|index| *index < self.ranks.len())
+            .filter(|index| *index < self.here.ranks.len())
     }
 
     fn happened(&mut self, token: u64) {
@@ -458,12 +348,12 @@ impl<'a> Agent<'a> {
         match source {
             Source::Signal => self.read_signals(),
             Source::Failure => self.read_failures(),
-            Source::TypingPipe => self.pipe_ready(),
+            Source::TypingPipe => self.write_typed(),
             Source::LinkIn if number == UP => self.read_up(),
             Source::LinkIn => self.read_link(number as usize),
-            Source::LinkRoom if number == UP => self.up.flush(&self.epoll, UP),
-            Source::LinkRoom => self.links[number as usize].flush(&self.epoll, number),
-            Source::LinkError => self.links[number as usize].read_errors(&self.epoll),
+            Source::LinkRoom if number == UP => self.up.flush(&self.here.epoll, UP),
+            Source::LinkRoom => self.here.flush_link(number),
+            Source::LinkError => self.here.read_link_errors(number),
             Source::Exit | Source::Pmi | Source::Output | Source::Error => {
                 let Some(index) = self.index_of(number) else { return };
                 match source {
@@ -481,7 +371,7 @@ impl<'a> Agent<'a> {
         // What it did before it ended comes first.
         self.read_failures();
         self.read_pmi(index);
-        let Some(ended) = self.ranks[index].take_exit(&self.epoll) else { return };
+        let Some(ended) = self.here.ranks[index].take_exit(&self.here.epoll) else { return };
         for side in 0..2 {
             while self.may_read_outputs() && self.read_output(index, side) {}
         }
@@ -489,22 +379,21 @@ impl<'a> Agent<'a> {
     }
 
     fn read_pmi(&mut self, index: usize) {
-        let (now, rank) = (self.now(), self.numbers[index].0);
-        let brain = &mut self.brain;
-        self.ranks[index].read_pmi(rank, &self.epoll, &mut self.buffer, |event| {
-            brain.handle(event, now);
-        });
+        let (now, rank) = (self.here.now(), self.numbers[index].0);
+        let Local { ranks, epoll, buffer, .. } = &mut self.here;
+        ranks[index].read_pmi(rank, epoll, buffer, |event| self.brain.handle(event, now));
     }
 
     /// One read of a rank's output; true when it brought something.
     fn read_output(&mut self, index: usize, side: usize) -> bool {
         let rank = self.numbers[index].0;
-        let (read, side) =
-            (self.ranks[index].read_output(side, &self.epoll, &mut self.buffer), side as u8);
+        let Local { ranks, epoll, buffer, .. } = &mut self.here;
+        let read = ranks[index].read_output(side, epoll, buffer);
+        let side = side as u8;
         match read {
             Read::Nothing => false,
             Read::Bytes(count) => {
-                let bytes = self.buffer[..count].to_vec();
+                let bytes = buffer[..count].to_vec();
                 self.up.queue(&Frame::Output { rank, side, bytes });
                 true
             }
@@ -516,16 +405,11 @@ impl<'a> Agent<'a> {
     }
 
     fn read_signals(&mut self) {
-        while let Some(number) = self.signals.next() {
+        while let Some(number) = self.here.next_signal() {
             match number {
                 libc::SIGCHLD => {
-                    let now = self.now();
-                    self.reap_at.get_or_insert(now + REAP_EVERY);
-                    for index in 0..self.ranks.len() {
-                        if self.ranks[index].waits_for_sigchld() {
-                            self.rank_exited(index);
-                        }
-                    }
+                    let ranks = self.here.unwatched_ranks();
+                    ranks.into_iter().for_each(|index| self.rank_exited(index));
                 }
                 libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT => {
                     self.handle(Event::Signal(number));
@@ -536,7 +420,7 @@ impl<'a> Agent<'a> {
     }
 
     fn read_failures(&mut self) {
-        while let Some((rank, stage, errno)) = self.nursery.next_failure() {
+        while let Some((rank, stage, errno)) = self.here.nursery.next_failure() {
             let Some(index) = self.index_of(rank) else { continue };
             let program = self.numbers[index].1 as usize;
             let Some(Some(image)) = self.images.get(program) else { continue };
@@ -547,67 +431,38 @@ impl<'a> Agent<'a> {
     }
 
     fn read_up(&mut self) {
-        let got = self.up.read(&mut self.buffer);
-        let now = self.now();
-        if got == Got::Bytes {
+        let news = local::read(&mut self.up, &mut self.here.buffer);
+        let now = self.here.now();
+        if news.heard {
             self.brain.heard_above(now);
         }
-        loop {
-            match self.up.next_frame() {
-                Ok(Some(frame)) => self.brain.instruct(frame, now),
-                Ok(None) => break,
-                Err(fault) => {
-                    self.end = Some(End::Die(format!("the launcher: {fault}")));
-                    return;
-                }
-            }
+        for frame in news.frames {
+            self.brain.instruct(frame, now);
         }
-        if got == Got::End {
-            self.end.get_or_insert(End::Die("the connection to the launcher is gone".to_string()));
-        }
+        let why = match news.end {
+            None => return,
+            Some(Err(fault)) => format!("the launcher: {fault}"),
+            Some(Ok(())) => "the connection to the launcher is gone".to_string(),
+        };
+        self.end.get_or_insert(End::Die(why));
     }
 
     fn read_link(&mut self, link: usize) {
-        let got = self.links[link].read(&mut self.buffer);
-        if got == Got::Bytes {
+        let news = self.here.read_link(link);
+        if news.heard {
             self.handle(Event::Heard { link });
         }
-        loop {
-            match self.links[link].next_frame() {
-                Ok(Some(frame)) => self.handle(Event::Frame { link, frame }),
-                Ok(None) => break,
-                Err(fault) => return self.link_lost(link, Some(fault)),
+        for frame in news.frames {
+            self.handle(Event::Frame { link, frame });
+        }
+        match news.end {
+            None => {}
+            Some(Ok(())) if !self.brain.expects(link) => self.here.cut(link),
+            Some(end) => {
+                let lost = self.here.lose_link(link, end.err());
+                self.handle(lost);
             }
         }
-        if got == Got::End {
-            match self.brain.expects(link) {
-                true => self.link_lost(link, None),
-                false => self.links[link].close(&self.epoll),
-            }
-        }
-    }
-
-    fn link_lost(&mut self, link: usize, fault: Option<Fault>) {
-        let place = self.starter.as_ref().map_or(OsStr::new(""), Starter::place);
-        let text = self.links[link].epitaph(fault, place, &self.epoll);
-        self.handle(Event::LinkLost { link, text, code: 1 });
-    }
-
-    fn tick(&mut self) {
-        let now = self.now();
-        if self.reap_at.is_some_and(|at| now >= at) {
-            self.reap_at = None;
-            let ranks: BTreeSet<i32> = self.ranks.iter().map(|rank| rank.pid).collect();
-            self.leftovers.reap(|pid| ranks.contains(&pid));
-        }
-        self.handle(Event::Tick);
-    }
-
-    /// Milliseconds until something is due, rounded up.
-    fn timeout(&self) -> libc::c_int {
-        let due = [self.brain.poll_timeout(), self.reap_at].into_iter().flatten().min();
-        let wait = due.unwrap_or_default().saturating_sub(self.now()).as_micros().div_ceil(1000);
-        wait.min(60_000) as libc::c_int
     }
 }
 

@@ -9,6 +9,7 @@ pub mod order;
 pub mod preload;
 pub mod start;
 pub mod tree;
+pub mod typed;
 
 use frame::PUTS_MAX;
 

@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
 use super::codec::{Fault, Reader, Writer};
-use crate::args::Bind;
+use crate::args::{Bind, MAX_RANKS};
 
 /// One program of the job, as it is started on hosts other than the launcher's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +119,9 @@ impl Order {
         if self.nodes.is_empty() || self.programs.iter().any(|program| program.argv.is_empty()) {
             return Err("an order without host or program".to_string());
         }
+        if self.size > MAX_RANKS {
+            return Err(format!("a job of {} ranks", self.size));
+        }
         for run in self.nodes.iter().flat_map(|node| &node.runs) {
             let end = run.first.checked_add(run.count);
             let program = self.programs.get(run.program as usize);
@@ -221,6 +224,26 @@ pub(crate) mod tests {
             assert!(Order::decode(&bytes[..length]).is_err(), "{length}");
         }
         assert!(Order::decode(&[&bytes[..], b"x"].concat()).is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_taken_of_bent_orders_is_whole(
+            changes in proptest::collection::vec((0..400_usize, proptest::num::u8::ANY), 1..6),
+        ) {
+            let mut bytes = order().encode();
+            for (at, value) in changes {
+                let at = at % bytes.len();
+                bytes[at] = value;
+            }
+            if let Ok(order) = Order::decode(&bytes) {
+                assert!(!order.nodes.is_empty());
+                let ranks = order.nodes.iter().flat_map(Node::ranks);
+                for (rank, program) in ranks {
+                    assert!(rank < order.size && (program as usize) < order.programs.len());
+                }
+            }
+        }
     }
 
     #[test]

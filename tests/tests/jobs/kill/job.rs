@@ -16,24 +16,6 @@ use crate::common::{PATIENCE, clean, marker, prefix};
 /// How long processes may take to disappear after the launcher.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// A small generator of numbers that a seed repeats (splitmix64).
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    /// A number from 0 to `end - 1`.
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % end
-    }
-}
-
 /// A running job, its processes marked, its /tmp and /dev/shm watched.
 pub struct Job {
     launcher: Child,

@@ -167,12 +167,17 @@ pub unsafe fn comm_split_type(
     on_comm("MPI_Comm_split_type", comm, |w| {
         let parent = w.objects.comm(comm)?.clone();
         out("newcomm", newcomm)?;
-        let info = info::copy_or_empty(info)?;
-        let colour = colour_of_type(w, &parent.comm, split_type, &info)?;
+        let given = info::copy_or_empty(info)?;
+        let colour = colour_of_type(w, &parent.comm, split_type, &given)?;
         let made = build::split(w, &parent.comm, colour, key)?;
         let new = adopt_some(w, &parent, made)?;
         if new != MPI_COMM_NULL {
-            w.objects.comm(new)?.extras().info = hints(&info);
+            w.objects.comm(new)?.extras().info = hints(&given);
+            let chosen = split_type == MPI_COMM_TYPE_HW_UNGUIDED && info != MPI_INFO_NULL;
+            if chosen && info::check_writable(info).is_ok() {
+                // The caller learns what it was split by (MPI 5.0, section 7.4.2).
+                info::with_info(info, |i| i.set(RESOURCE.0, RESOURCE.1))?;
+            }
         }
         // SAFETY: checked above.
         unsafe { *newcomm = new };
@@ -197,8 +202,7 @@ fn colour_of_type(w: &World, comm: &Arc<Comm>, kind: c_int, info: &Info) -> Resu
         MPI_COMM_TYPE_HW_UNGUIDED => Ok(colour.filter(|_| divides)),
         MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => match info.get(RESOURCE.0) {
             Some(value) if value == RESOURCE.1 => Ok(colour),
-            // Without the key it is as unguided.
-            None if kind == MPI_COMM_TYPE_HW_GUIDED => Ok(colour.filter(|_| divides)),
+            // Also without the key.
             _ => Ok(None),
         },
         _ => {

@@ -130,7 +130,7 @@ unsafe fn recv_otherwise(
     let m = check::incoming(&world.objects, a.buf, a.count, a.datatype)?;
     // SAFETY: the program keeps the buffer until the operation is complete.
     let received = unsafe { world.process.recv_otherwise(m, comm, pattern) };
-    match received.map_err(|broken| crate::raise::broken(&broken))? {
+    match received.map_err(|broken| crate::raise::broken(&mut world.job, &broken))? {
         Received::Done(found) => {
             // SAFETY: the caller's promise.
             unsafe { store(status, &found) };
