@@ -21,7 +21,7 @@ setup:
 
 build: setup
 	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich -p hpvm-abi-ompi \
-		-p hpvm-abi-ompi-cxx
+		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran
 	@scripts/stage $(RELEASE) $(STAGE)
 
 install: build ## copy the installation to PREFIX (default /usr/local)

@@ -6,17 +6,11 @@
  *
  * Prints one JSON object per size, like `floor`. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <netdb.h>
+#define PROGRAM "tcpfloor"
+#include "network.h"
+
 #include <netinet/tcp.h>
-#include <sched.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { LARGEST = 16 << 20, BATCHES = 101 };
 
@@ -26,27 +20,6 @@ struct order {
 };
 
 static char *buffer;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int fail(const char *what)
-{
-    fprintf(stderr, "tcpfloor: %s: %s\n", what, strerror(errno));
-    return 1;
-}
-
-static int pin(const char *text)
-{
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(atoi(text), &one);
-    return sched_setaffinity(0, sizeof one, &one);
-}
 
 static int get(int fd, void *to, size_t size)
 {
@@ -77,13 +50,10 @@ static int put(int fd, const void *from, size_t size)
 
 static int serve(const char *port, const char *cpu)
 {
-    struct addrinfo hints = {
-        .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *own;
-    int one = 1;
-    if (getaddrinfo(NULL, port, &hints, &own) != 0)
-        return fail("no such port");
-    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    int one = 1, listener = open_socket(SOCK_STREAM, NULL, port, &own);
+    if (listener < 0)
+        return 1;
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (bind(listener, own->ai_addr, own->ai_addrlen) != 0 || listen(listener, 1) != 0)
         return fail("cannot serve");
@@ -103,12 +73,6 @@ static int serve(const char *port, const char *cpu)
     return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Seconds for one order. */
 static double perform(int fd, struct order order)
 {
@@ -126,12 +90,9 @@ static double perform(int fd, struct order order)
 
 static int client(char **argv, int echo)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *peer;
-    int one = 1;
-    if (getaddrinfo(argv[2], argv[3], &hints, &peer) != 0)
-        return fail(argv[2]);
-    int fd = socket(peer->ai_family, SOCK_STREAM, 0);
-    if (connect(fd, peer->ai_addr, peer->ai_addrlen) != 0 || pin(argv[4]) != 0)
+    struct addrinfo *peer;
+    int one = 1, fd = open_socket(SOCK_STREAM, argv[2], argv[3], &peer);
+    if (fd < 0 || connect(fd, peer->ai_addr, peer->ai_addrlen) != 0 || pin(argv[4]) != 0)
         return fail("cannot connect");
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     for (char **text = argv + 5; *text; text++) {
@@ -147,11 +108,8 @@ static int client(char **argv, int echo)
             double each = took / (double)order.count;
             times[i < 0 ? 0 : i] = echo ? 1e6 * each / 2 : 1e-6 * (double)order.size / each;
         }
-        qsort(times, BATCHES, sizeof *times, compare);
-        printf("{\"mode\":\"%s\",\"size\":%zu,\"unit\":\"%s\",\"median\":%.4g,\"min\":%.4g,"
-               "\"max\":%.4g}\n",
-               echo ? "tcp" : "tcp stream", (size_t)order.size, echo ? "us" : "MB/s",
-               times[BATCHES / 2], times[0], times[BATCHES - 1]);
+        report(echo ? "tcp" : "tcp stream", (size_t)order.size, echo ? "us" : "MB/s", times,
+               BATCHES);
     }
     return 0;
 }

@@ -5,53 +5,12 @@
  *
  * Prints one JSON object per size, the time one way in microseconds, like `floor`. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <netdb.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
+#define PROGRAM "udpfloor"
+#include "network.h"
 
 enum { LARGEST = 65000, BATCHES = 201, ROUNDS = 1000, WARM_UP = 2000 };
 
 static char buffer[LARGEST];
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int fail(const char *what)
-{
-    fprintf(stderr, "udpfloor: %s: %s\n", what, strerror(errno));
-    return 1;
-}
-
-static int pin(const char *text)
-{
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(atoi(text), &one);
-    return sched_setaffinity(0, sizeof one, &one);
-}
-
-/* An unconnected datagram socket; with `host` null, one bound to `port`. */
-static int open_socket(const char *host, const char *port, struct addrinfo **found)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = host ? 0 : AI_PASSIVE};
-    hints.ai_family = host ? AF_UNSPEC : AF_INET;
-    int error = getaddrinfo(host, port, &hints, found);
-    if (error) {
-        fprintf(stderr, "udpfloor: %s: %s\n", host ? host : port, gai_strerror(error));
-        return -1;
-    }
-    return socket((*found)->ai_family, SOCK_DGRAM, 0);
-}
 
 /* The next datagram; polls without sleeping. A lost one (this is no protocol) ends the program. */
 static ssize_t next(int fd, struct sockaddr_storage *from, socklen_t *length, double patience)
@@ -75,7 +34,7 @@ static ssize_t next(int fd, struct sockaddr_storage *from, socklen_t *length, do
 static int serve(const char *port, const char *cpu)
 {
     struct addrinfo *own;
-    int fd = open_socket(NULL, port, &own);
+    int fd = open_socket(SOCK_DGRAM, NULL, port, &own);
     if (fd < 0 || bind(fd, own->ai_addr, own->ai_addrlen) != 0 || pin(cpu) != 0)
         return fail("cannot serve");
     for (;;) {
@@ -86,12 +45,6 @@ static int serve(const char *port, const char *cpu)
             return got == 0 ? 0 : fail("no datagram");
         sendto(fd, buffer, (size_t)got, 0, (void *)&from, length);
     }
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static int rounds(int fd, const struct addrinfo *peer, size_t size, int count)
@@ -108,7 +61,7 @@ static int rounds(int fd, const struct addrinfo *peer, size_t size, int count)
 static int ping(char **argv)
 {
     struct addrinfo *peer;
-    int fd = open_socket(argv[2], argv[3], &peer);
+    int fd = open_socket(SOCK_DGRAM, argv[2], argv[3], &peer);
     if (fd < 0 || pin(argv[4]) != 0)
         return fail("cannot ping");
     for (char **size = argv + 5; *size; size++) {
@@ -122,10 +75,7 @@ static int ping(char **argv)
                 return 1;
             times[i] = 1e6 * (now() - start) / (ROUNDS / 10) / 2;
         }
-        qsort(times, BATCHES, sizeof *times, compare);
-        printf("{\"mode\":\"udp\",\"size\":%zu,\"unit\":\"us\",\"median\":%.4g,\"min\":%.4g,"
-               "\"max\":%.4g}\n",
-               bytes, times[BATCHES / 2], times[0], times[BATCHES - 1]);
+        report("udp", bytes, "us", times, BATCHES);
     }
     sendto(fd, buffer, 0, 0, peer->ai_addr, peer->ai_addrlen);
     return 0;

@@ -70,6 +70,16 @@ static void objects(void) {
     MPI_Type_free(&pair);
 }
 
+/* Programs tell by the beginning which ABI this is, and people by the rest whose library. */
+static void names(void) {
+    const char *family = sizeof(MPI_Comm) == sizeof(int) ? "MPICH Version:" : "Open MPI v";
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = -1;
+    CHECK(MPI_Get_library_version(version, &length) == MPI_SUCCESS);
+    CHECK((int)strlen(version) == length && strncmp(version, family, strlen(family)) == 0);
+    CHECK(strstr(version, "hpvm "));
+}
+
 static void mistakes(void) {
     int class = 0;
     MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
@@ -89,6 +99,7 @@ int main(int argc, char **argv) {
     reductions();
     messages();
     objects();
+    names();
     mistakes();
     if (!errors) printf("%d of %d: good\n", rank, size);
     MPI_Finalize();

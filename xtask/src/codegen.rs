@@ -9,11 +9,12 @@ use crate::spec::Spec;
 
 /// Where the generated Rust modules lie; nothing else may lie there. Those of the libraries for other
 /// ABIs follow from spec/abi/.
-pub const RUST: [&str; 6] = [
+pub const RUST: [&str; 7] = [
     "crates/mpi-abi/src/generated",
     "crates/abi/src/generated",
     "crates/foreign/src/generated",
     "crates/fortran/src/generated",
+    "crates/abi-fortran/src/generated",
     "crates/abi-mpich/src/generated",
     "crates/abi-ompi/src/generated",
 ];
@@ -88,6 +89,7 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let spec = Spec::load(&root.join("spec"))?;
     let mut files = vec![
         (PathBuf::from("include/mpi.h"), emit::header::header(&spec)?),
+        (PathBuf::from("include/mpif.h"), emit::mpif::mpif(&spec)?),
         (PathBuf::from("docs/coverage.md"), emit::coverage::coverage(&spec)),
         (PathBuf::from("cli/src/missing.rs"), emit::missing::missing(&spec)),
         (PathBuf::from("crates/fortran/src/entry.rs"), emit::fortran::entry(&spec)?),
@@ -122,6 +124,9 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let heading = "//! One translation for each Fortran procedure, made from spec/.";
     let fortran = fortran?;
     add(&mut files, RUST[3], module(heading, &fortran), fortran);
+
+    let own = vec![("numbers".to_owned(), emit::mpif::numbers(&spec)?)];
+    add(&mut files, RUST[4], module("//! Numbers made from spec/.", &own), own);
 
     for other in Other::load_all(root, &spec)? {
         let modules = emit::other::modules(&spec, &other)?;

@@ -129,6 +129,8 @@ impl Abi for Mpich {
 
     type Status = Status;
 
+    const FAMILY: &str = "MPICH Version:      5.0.2\nMPICH's ABI, provided by ";
+
     #[inline(always)]
     fn load(status: &Status) -> Outcome {
         status.load()

@@ -140,6 +140,8 @@ impl Abi for Ompi {
 
     type Status = Status;
 
+    const FAMILY: &str = "Open MPI v5.0.11, package: its ABI, provided by ";
+
     #[inline(always)]
     fn load(status: &Status) -> Outcome {
         status.outcome()

@@ -10,6 +10,7 @@ use core::mem::transmute;
 use hpvm_abi::constants::{MPI_Count, MPI_Datatype, MPI_Op, MPI_SUCCESS};
 use hpvm_foreign::numbers::error_out;
 use hpvm_foreign::place::Place;
+use hpvm_foreign::program::reduce_in_pieces;
 use hpvm_foreign::{Abi, by_hand, entries};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -45,34 +46,24 @@ pub extern "C" fn hpvm_set_cxx_intercept(function: *const c_void) {
 /// Calls the C++ function of an operation.
 unsafe extern "C" fn reduce(
     state: usize,
-    mut invec: *mut c_void,
-    mut inoutvec: *mut c_void,
+    invec: *mut c_void,
+    inoutvec: *mut c_void,
     count: MPI_Count,
     datatype: MPI_Datatype,
 ) {
     let (intercept, function) =
         known(|known| (known.intercept, known.functions.get(&state).copied().unwrap_or(0)));
-    let mut left = count;
-    while left > 0 {
-        let piece = left.min(MPI_Count::from(c_int::MAX));
-        let (mut len, mut own) = (piece as c_int, Ompi::datatype_out(datatype));
-        // SAFETY: `op_create` saw this function's address; the buffers hold `count` elements.
+    let call = |invec, inoutvec, mut len| {
+        let mut own = Ompi::datatype_out(datatype);
+        // SAFETY: `op_create` saw this function's address; the buffers are the engine's.
         unsafe {
             let intercept = transmute::<usize, Intercept>(intercept);
             let function = core::ptr::with_exposed_provenance(function);
             intercept(invec, inoutvec, &mut len, &mut own, function);
         }
-        left -= piece;
-        if left > 0 {
-            let (mut lb, mut extent) = (0, 0);
-            // SAFETY: the places are local variables; the elements are within the buffers.
-            unsafe {
-                (entries().standard.MPI_Type_get_extent)(datatype, &mut lb, &mut extent);
-                invec = invec.byte_offset(extent * piece as isize);
-                inoutvec = inoutvec.byte_offset(extent * piece as isize);
-            }
-        }
-    }
+    };
+    // SAFETY: the engine's buffers hold `count` elements.
+    unsafe { reduce_in_pieces(invec, inoutvec, count, datatype, call) };
 }
 
 /// `PMPI_Op_create`.

@@ -36,6 +36,11 @@ pub trait Abi: Numbers + Sized + 'static {
     /// `MPI_Status`.
     type Status: Copy;
 
+    /// How the text of `MPI_Get_library_version` begins: programs (mpi4py, Netgen, MPI.jl) tell by it
+    /// which ABI they have before them. Its version is that of the latest library whose symbols are
+    /// all there.
+    const FAMILY: &str;
+
     fn comm_in(handle: Self::Comm) -> MPI_Comm;
     fn comm_out(handle: MPI_Comm) -> Self::Comm;
     fn comm_toint(handle: Self::Comm) -> c_int;

@@ -10,10 +10,11 @@
 
 use crate::numbers::{error_in, error_out, keyval_in, rank_out, to_foreign};
 use crate::place::Place;
-use crate::status::{status_in, status_out};
+use crate::program::{self, query_status, reduce_in_pieces, start_generalised};
+use crate::text::Text;
 use crate::{Abi, entries};
 use core::ffi::{c_char, c_int, c_void};
-use core::mem::{MaybeUninit, transmute};
+use core::mem::transmute;
 use core::ptr::null_mut;
 use hpvm_abi::constants::*;
 use hpvm_abi::extra::{ErrorCall, Holder, Reduction};
@@ -27,33 +28,21 @@ type Narrow<A> =
 type Wide<A> =
     unsafe extern "C" fn(*mut c_void, *mut c_void, *mut MPI_Count, *mut <A as Abi>::Datatype);
 
-/// Calls a reduction of the program, as often as its `int` needs.
+/// Calls a reduction of the program.
 unsafe extern "C" fn reduce<A: Abi>(
     state: usize,
-    mut invec: *mut c_void,
-    mut inoutvec: *mut c_void,
+    invec: *mut c_void,
+    inoutvec: *mut c_void,
     count: MPI_Count,
     datatype: MPI_Datatype,
 ) {
-    // SAFETY: `op_create` gave the address of such a function.
-    let function = unsafe { transmute::<usize, Narrow<A>>(state) };
-    let mut left = count;
-    while left > 0 {
-        let piece = left.min(MPI_Count::from(c_int::MAX));
-        let (mut len, mut own) = (piece as c_int, A::datatype_out(datatype));
-        // SAFETY: the buffers hold `count` elements.
-        unsafe { function(invec, inoutvec, &mut len, &mut own) };
-        left -= piece;
-        if left > 0 {
-            let (mut lb, mut extent) = (0, 0);
-            // SAFETY: the places are local variables; the elements are within the buffers.
-            unsafe {
-                (entries().standard.MPI_Type_get_extent)(datatype, &mut lb, &mut extent);
-                invec = invec.byte_offset(extent * piece as isize);
-                inoutvec = inoutvec.byte_offset(extent * piece as isize);
-            }
-        }
-    }
+    let call = |invec, inoutvec, mut len| {
+        let mut own = A::datatype_out(datatype);
+        // SAFETY: `op_create` gave the address of such a function; the buffers are the engine's.
+        unsafe { transmute::<usize, Narrow<A>>(state)(invec, inoutvec, &mut len, &mut own) };
+    };
+    // SAFETY: the engine's buffers hold `count` elements.
+    unsafe { reduce_in_pieces(invec, inoutvec, count, datatype, call) };
 }
 
 unsafe extern "C" fn reduce_c<A: Abi>(
@@ -111,6 +100,19 @@ pub unsafe fn abi_get_version<A: Abi>(abi_major: *mut c_int, abi_minor: *mut c_i
     }
 }
 
+/// `MPI_Get_library_version`: [`Abi::FAMILY`], then the engine's own text.
+pub unsafe fn get_library_version<A: Abi>(version: *mut c_char, resultlen: *mut c_int) -> c_int {
+    let mut text = Text::after(A::FAMILY, version, A::MPI_MAX_LIBRARY_VERSION_STRING);
+    // SAFETY: the caller's promises; the text lives through the call.
+    unsafe {
+        let code = (entries().standard.MPI_Get_library_version)(text.place(), resultlen);
+        if code == MPI_SUCCESS {
+            text.give(resultlen);
+        }
+        error_out::<A>(code)
+    }
+}
+
 macro_rules! error_handlers {
     ($($create:ident $call:ident $holder:ident $handle:ident $type:ident $out:ident;)*) => {$(
         unsafe extern "C" fn $call<A: Abi>(state: usize, handle: *mut usize, code: *mut c_int) {
@@ -162,17 +164,8 @@ unsafe fn create_errhandler<A: Abi>(
     }
 }
 
-/// What a program gave with an attribute key.
-struct Key {
-    copy: usize,
-    delete: usize,
-    extra: *mut c_void,
-}
-
-unsafe extern "C" fn release_key(key: *mut c_void) {
-    // SAFETY: the engine hands back what `create_keyval` made, once.
-    drop(unsafe { Box::from_raw(key.cast::<Key>()) });
-}
+/// A key with the program's word of state.
+type Key = program::Key<*mut c_void>;
 
 macro_rules! attributes {
     ($($holder:ident $handle:ident $type:ident $out:ident $in:ident:
@@ -292,23 +285,12 @@ unsafe fn create_keyval<A: Abi>(
     extra: *mut c_void,
 ) -> c_int {
     let (copy, delete) = (A::copy_function(copy), A::delete_function(delete));
-    let key = Box::new(Key { copy: copy.addr(), delete: delete.addr(), extra });
-    let key = Box::into_raw(key).cast();
+    let key = Key { copy: copy.addr(), delete: delete.addr(), extra };
     let predefined = |function: *const c_void| function.addr() <= 1;
     let copy = if predefined(copy) { copy } else { ours.0 };
     let delete = if predefined(delete) { delete } else { ours.1 };
-    // SAFETY: null, the standard's numbers for predefined functions, or ours, which have these
-    // signatures up to the handle, a word. The engine takes over the box unless it fails.
-    unsafe {
-        let copy = transmute::<*const c_void, MPI_Comm_copy_attr_function>(copy);
-        let delete = transmute::<*const c_void, MPI_Comm_delete_attr_function>(delete);
-        let create = entries().extra.keyval_create;
-        let code = create(holder, copy, delete, release_key, keyval, key);
-        if code != MPI_SUCCESS {
-            release_key(key);
-        }
-        error_out::<A>(code)
-    }
+    // SAFETY: the caller's promises; ours have the right signatures.
+    unsafe { program::create_keyval::<A, _>(holder, key, (copy, delete), keyval) }
 }
 
 /// Replaces the value of a predefined attribute, the address of a number, where numbers differ.
@@ -333,27 +315,17 @@ fn cell(value: c_int) -> *const c_int {
     *cells.entry(value).or_insert_with(|| Box::leak(Box::new(value)))
 }
 
-/// A generalised request of the program.
-struct Generalised {
-    query: usize,
-    free: usize,
-    cancel: usize,
-    extra: *mut c_void,
-}
+/// A generalised request with the program's word of state.
+type Generalised = program::Generalised<*mut c_void>;
 
 unsafe extern "C" fn query<A: Abi>(state: *mut c_void, status: *mut MPI_Status) -> c_int {
     type Function<A> = unsafe extern "C" fn(*mut c_void, *mut <A as Abi>::Status) -> c_int;
-    let mut own = MaybeUninit::<A::Status>::zeroed();
-    // SAFETY: the state is the box of `grequest_start` and lives until `free`; the engine's status
-    // is valid; a status consists of numbers, for which zero is a value.
+    // SAFETY: the state is the box of `grequest_start` and lives until `free`, with the address of
+    // such a function; the engine's status is valid.
     unsafe {
         let functions = &*state.cast::<Generalised>();
-        status_out::<A>(&*status, own.as_mut_ptr());
         let function = transmute::<usize, Function<A>>(functions.query);
-        let code = function(functions.extra, own.as_mut_ptr());
-        let error = (*status).MPI_ERROR;
-        *status = MPI_Status { MPI_ERROR: error, ..status_in::<A>(own.assume_init_ref()) };
-        error_in::<A>(code)
+        query_status::<A>(status, |own| function(functions.extra, own))
     }
 }
 
@@ -391,19 +363,14 @@ pub unsafe fn grequest_start<A: Abi>(
         cancel: cancel_fn.addr(),
         extra: extra_state,
     };
-    let state = Box::into_raw(Box::new(functions));
     let mut own = Place::new(request);
     let query: MPI_Grequest_query_function =
         if query_fn.is_null() { None } else { Some(query::<A>) };
     let cancel: MPI_Grequest_cancel_function =
         if cancel_fn.is_null() { None } else { Some(cancel::<A>) };
-    // SAFETY: the caller's promises; the engine takes over the state unless it fails.
+    // SAFETY: the caller's promises.
     unsafe {
-        let start = entries().standard.MPI_Grequest_start;
-        let code = start(query, Some(free::<A>), cancel, state.cast(), own.place());
-        if code != MPI_SUCCESS {
-            drop(Box::from_raw(state));
-        }
+        let code = start_generalised(functions, (query, Some(free::<A>), cancel), own.place());
         own.give(A::request_out);
         error_out::<A>(code)
     }

@@ -64,7 +64,8 @@ unsafe fn translate<A: Abi>(
 ) -> c_int {
     // SAFETY: the caller's promise: a datatype, or something that the engine refuses.
     let envelope = unsafe { envelope(datatype) };
-    let mut own = Several::fresh(datatypes, length(envelope.datatypes), MPI_DATATYPE_NULL);
+    let mut own = Several::new(datatypes, length(envelope.datatypes));
+    own.fill(MPI_DATATYPE_NULL);
     let code = call(own.place());
     if code == MPI_SUCCESS {
         // SAFETY: the engine has found the arrays long enough.

@@ -5,7 +5,8 @@
 //! each function of MPI, generic over the ABI: it translates the arguments according to the kinds
 //! and directions in spec/, calls the function of the same name in `libmpi_abi.so.1` through the
 //! table [`entries`], and translates the results. What cannot be derived from kinds is in
-//! [`by_hand`]; functions that the standard no longer has are in [`removed`].
+//! [`by_hand`]; what functions of the program need in any language is in [`program`]; functions that
+//! the standard no longer has are in [`removed`].
 //!
 //! # To add an ABI
 //!
@@ -28,6 +29,7 @@ pub mod generated;
 pub mod lengths;
 pub mod numbers;
 pub mod place;
+pub mod program;
 pub mod removed;
 pub mod several;
 pub mod status;

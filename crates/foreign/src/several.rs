@@ -21,40 +21,41 @@ pub fn length<N: TryInto<usize>>(n: N) -> usize {
 }
 
 impl<F: Copy, S: Copy + PartialEq> Several<F, S> {
-    /// The translated elements of `user`, which may be null.
+    /// For `len` elements of `user`, which may be null; none yet. What it holds is never moved, because
+    /// that would copy all of it.
+    #[inline(always)]
+    pub fn new(user: *const F, len: usize) -> Several<F, S> {
+        let len = if user.is_null() { 0 } else { len };
+        let few = [const { MaybeUninit::uninit() }; FEW];
+        Several { user: user.cast_mut(), len, few, many: Vec::new() }
+    }
+
+    /// Takes the translated elements.
     ///
     /// # Safety
-    /// `user` is null or holds `len` elements.
+    /// The program's array is null or has the length given.
     #[inline(always)]
-    pub unsafe fn take(user: *const F, len: usize, translate: impl Fn(F) -> S) -> Several<F, S> {
-        let user = user.cast_mut();
-        let len = if user.is_null() { 0 } else { len };
-        let mut several =
-            Several { user, len, few: [MaybeUninit::uninit(); FEW], many: Vec::new() };
+    pub unsafe fn take(&mut self, translate: impl Fn(F) -> S) {
+        let user = self.user;
         // SAFETY: `i < len`, and the caller vouches for `len`.
         let element = |i: usize| translate(unsafe { *user.add(i) });
-        if len > FEW {
-            several.many = (0..len).map(element).collect();
+        if self.len > FEW {
+            self.many = (0..self.len).map(element).collect();
         } else {
-            several.few[..len].iter_mut().enumerate().for_each(|(i, place)| {
+            self.few[..self.len].iter_mut().enumerate().for_each(|(i, place)| {
                 place.write(element(i));
             });
         }
-        several
     }
 
-    /// `len` places for results, which hold `value`; null is allowed and handed on.
+    /// Takes `value` for every element: places for results.
     #[inline(always)]
-    pub fn fresh(user: *mut F, len: usize, value: S) -> Several<F, S> {
-        let len = if user.is_null() { 0 } else { len };
-        let mut several =
-            Several { user, len, few: [MaybeUninit::uninit(); FEW], many: Vec::new() };
-        if len > FEW {
-            several.many = vec![value; len];
+    pub fn fill(&mut self, value: S) {
+        if self.len > FEW {
+            self.many = vec![value; self.len];
         } else {
-            several.few[..len].fill(MaybeUninit::new(value));
+            self.few[..self.len].fill(MaybeUninit::new(value));
         }
-        several
     }
 
     /// The array for the engine; null where the program's is.
@@ -70,9 +71,9 @@ impl<F: Copy, S: Copy + PartialEq> Several<F, S> {
     /// Hands all elements back.
     ///
     /// # Safety
-    /// As `take`, and the elements may be written.
+    /// After `take` or `fill`; as `take`, and the elements may be written.
     #[inline(always)]
-    pub unsafe fn give(mut self, translate: impl Fn(S) -> F) {
+    pub unsafe fn give(&mut self, translate: impl Fn(S) -> F) {
         let own = self.place();
         for i in 0..self.len {
             // SAFETY: both arrays have `len` elements, all of ours initialised.
@@ -91,15 +92,17 @@ mod tests {
             let mut user: Vec<i32> = (0..n as i32).collect();
             // SAFETY: the array has `n` elements, and so has ours.
             unsafe {
-                let mut own = Several::take(user.as_mut_ptr(), n, |v| i64::from(v) + 1);
+                let mut own = Several::new(user.as_mut_ptr(), n);
+                own.take(|v| i64::from(v) + 1);
                 let place = own.place();
                 (0..n).for_each(|i| *place.add(i) *= 2);
                 own.give(|v| v as i32);
             }
             assert!(user.iter().enumerate().all(|(i, v)| *v == 2 * (i as i32 + 1)));
         }
-        // SAFETY: null is allowed.
-        assert!(unsafe { Several::take(null_mut::<i32>(), 9, |v| v) }.place().is_null());
+        let mut none = Several::new(null_mut::<i32>(), 9);
+        none.fill(7i64);
+        assert!(none.place().is_null());
         assert_eq!((length(-1), length(5i64)), (0, 5));
     }
 }

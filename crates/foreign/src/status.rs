@@ -108,18 +108,24 @@ pub struct Statuses<A: Abi> {
 }
 
 impl<A: Abi> Statuses<A> {
-    /// For `len` results; `MPI_STATUSES_IGNORE` and null mean that none are wanted.
+    /// For `len` results; `MPI_STATUSES_IGNORE` and null mean that none are wanted. What it holds is
+    /// never moved, because that would copy all of it.
     #[inline(always)]
     pub fn new(user: *mut A::Status, len: usize) -> Statuses<A> {
         let ignore = user.is_null() || user.addr() == A::MPI_STATUSES_IGNORE;
         let (user, len) = if ignore { (null_mut(), 0) } else { (user, len) };
-        let mut all = Statuses { user, len, few: [MaybeUninit::uninit(); FEW], many: Vec::new() };
-        if len > FEW {
-            all.many = vec![UNWRITTEN; len];
+        let few = [const { MaybeUninit::uninit() }; FEW];
+        Statuses { user, len, few, many: Vec::new() }
+    }
+
+    /// Marks all of them as unwritten.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        if self.len > FEW {
+            self.many = vec![UNWRITTEN; self.len];
         } else {
-            all.few[..len].fill(MaybeUninit::new(UNWRITTEN));
+            self.few[..self.len].fill(MaybeUninit::new(UNWRITTEN));
         }
-        all
     }
 
     #[inline(always)]
@@ -134,9 +140,9 @@ impl<A: Abi> Statuses<A> {
     /// Hands over what the engine wrote. Where it only told an error, only that is handed over.
     ///
     /// # Safety
-    /// The program's array has the length given and may be written.
+    /// After `clear`; the program's array has the length given and may be written.
     #[inline(always)]
-    pub unsafe fn give(mut self) {
+    pub unsafe fn give(&mut self) {
         let place = self.place();
         for i in 0..self.len {
             // SAFETY: both arrays have `len` elements, all of ours initialised.

@@ -6,8 +6,11 @@ use core::ffi::{CStr, c_char, c_int};
 use core::ptr::null_mut;
 use hpvm_abi::constants::{MPI_COMM_SELF, MPI_ERR_INFO_KEY};
 
-/// Room for the longest text of the standard ABI (`MPI_MAX_LIBRARY_VERSION_STRING`).
-const LONGEST: usize = 8192;
+/// Room for words of ours before a text.
+const FIRST: usize = 256;
+
+/// Room for the longest text of the standard ABI (`MPI_MAX_LIBRARY_VERSION_STRING`) after them.
+const LONGEST: usize = FIRST + 8192;
 
 /// A buffer of the program for a text, which has room for `limit` bytes with the last zero, where
 /// the engine may write `standard` bytes.
@@ -15,17 +18,30 @@ pub struct Text {
     user: *mut c_char,
     limit: usize,
     own: [u8; LONGEST],
+    /// Where the engine begins to write.
+    start: usize,
 }
 
 impl Text {
     /// Null is allowed and handed on.
     #[inline(always)]
     pub fn new(user: *mut c_char, limit: c_int) -> Text {
-        Text { user, limit: usize::try_from(limit).unwrap_or(1), own: [0; LONGEST] }
+        Text { user, limit: usize::try_from(limit).unwrap_or(1), own: [0; LONGEST], start: 0 }
+    }
+
+    /// A text that begins with `first`, cut after [`FIRST`] bytes; the engine writes the rest.
+    pub fn after(first: &str, user: *mut c_char, limit: c_int) -> Text {
+        let mut text = Text::new(user, limit);
+        text.start = first.len().min(FIRST);
+        text.own[..text.start].copy_from_slice(&first.as_bytes()[..text.start]);
+        text
     }
 
     pub fn place(&mut self) -> *mut c_char {
-        if self.user.is_null() { null_mut() } else { self.own.as_mut_ptr().cast() }
+        match self.user.is_null() {
+            true => null_mut(),
+            false => self.own[self.start..].as_mut_ptr().cast(),
+        }
     }
 
     /// Hands over as much as fits, and corrects the length that the engine stored at `length`.
@@ -92,5 +108,17 @@ mod tests {
             text.give(&mut length);
         }
         assert_eq!((&buffer[..5], length), (&b"hel\0\x07".map(|b| b as c_char)[..], 3));
+    }
+
+    #[test]
+    fn a_text_may_begin_with_words_of_ours() {
+        let (mut buffer, mut length) = ([7 as c_char; 16], 99);
+        let mut text = Text::after("one ", buffer.as_mut_ptr(), 16);
+        // SAFETY: the buffer is as long as the limit, and the place has more room than is used.
+        unsafe {
+            text.place().copy_from_nonoverlapping(c"two".as_ptr(), 4);
+            text.give(&mut length);
+        }
+        assert_eq!((&buffer[..8], length), (&b"one two\0".map(|b| b as c_char)[..], 7));
     }
 }

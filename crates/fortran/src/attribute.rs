@@ -7,8 +7,8 @@ use core::ptr::without_provenance_mut;
 
 use hpvm_abi::constants::*;
 use hpvm_abi::extra::Holder;
-use hpvm_foreign::numbers::{error_in, error_out, keyval_in};
-use hpvm_foreign::{by_hand, entries, generated};
+use hpvm_foreign::numbers::{error_in, keyval_in};
+use hpvm_foreign::{by_hand, generated, program};
 
 use crate::Fortran;
 
@@ -36,17 +36,8 @@ impl Value for c_int {
     }
 }
 
-/// What a program gave with an attribute key.
-struct Key {
-    copy: usize,
-    delete: usize,
-    extra: MPI_Aint,
-}
-
-unsafe extern "C" fn release_key(key: *mut c_void) {
-    // SAFETY: the engine hands back what `create_keyval` made, once.
-    drop(unsafe { Box::from_raw(key.cast::<Key>()) });
-}
+/// A key with the program's state, an integer.
+type Key = program::Key<MPI_Aint>;
 
 unsafe fn call_copy<V: Value, F: Fortran>(
     object: c_int,
@@ -138,7 +129,7 @@ macro_rules! attributes {
             unsafe {
                 let extra = extra_state.read_unaligned().word();
                 let key = Key { copy: copy.addr(), delete: delete.addr(), extra };
-                *ierror = create_keyval::<F>(Holder::$holder, key, ours, keyval);
+                *ierror = program::create_keyval::<F, _>(Holder::$holder, key, ours, keyval);
             }
         }
 
@@ -185,27 +176,6 @@ attributes! {
         copy_on_type delete_on_type type_create_keyval type_get_attr type_set_attr;
     Window MPI_Win win_out win_toint win_fromint:
         copy_on_win delete_on_win win_create_keyval win_get_attr win_set_attr;
-}
-
-unsafe fn create_keyval<F: Fortran>(
-    holder: Holder,
-    key: Key,
-    ours: (*const c_void, *const c_void),
-    keyval: *mut c_int,
-) -> c_int {
-    let key = Box::into_raw(Box::new(key)).cast();
-    // SAFETY: ours have these signatures up to the handle, a word. The engine takes over the box
-    // unless it fails.
-    unsafe {
-        let copy = transmute::<*const c_void, MPI_Comm_copy_attr_function>(ours.0);
-        let delete = transmute::<*const c_void, MPI_Comm_delete_attr_function>(ours.1);
-        let create = entries().extra.keyval_create;
-        let code = create(holder, copy, delete, release_key, keyval, key);
-        if code != MPI_SUCCESS {
-            release_key(key);
-        }
-        error_out::<F>(code)
-    }
 }
 
 /// The value in Fortran of what C gets: predefined attributes are addresses of numbers there.

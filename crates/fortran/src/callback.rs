@@ -2,46 +2,34 @@
 //! requests. They get the addresses of integers.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::mem::{MaybeUninit, transmute};
+use core::mem::transmute;
 use core::ptr::null;
 
 use hpvm_abi::constants::*;
 use hpvm_abi::extra::{ErrorCall, Holder};
 use hpvm_foreign::entries;
 use hpvm_foreign::numbers::{error_in, error_out};
-use hpvm_foreign::status::{status_in, status_out};
+use hpvm_foreign::program::{self, query_status, reduce_in_pieces, start_generalised};
 
 use crate::Fortran;
 
 type User = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut c_int);
 
-/// Calls a reduction of the program, as often as its INTEGER needs.
+/// Calls a reduction of the program.
 unsafe extern "C" fn reduce<F: Fortran>(
     state: usize,
-    mut invec: *mut c_void,
-    mut inoutvec: *mut c_void,
+    invec: *mut c_void,
+    inoutvec: *mut c_void,
     count: MPI_Count,
     datatype: MPI_Datatype,
 ) {
-    // SAFETY: `op_create` gave the address of such a function.
-    let function = unsafe { transmute::<usize, User>(state) };
-    let mut left = count;
-    while left > 0 {
-        let piece = left.min(MPI_Count::from(c_int::MAX));
-        let (mut len, mut own) = (piece as c_int, F::datatype_toint(F::datatype_out(datatype)));
-        // SAFETY: the buffers hold `count` elements.
-        unsafe { function(invec, inoutvec, &mut len, &mut own) };
-        left -= piece;
-        if left > 0 {
-            let (mut lb, mut extent) = (0, 0);
-            // SAFETY: the places are local variables; the elements are within the buffers.
-            unsafe {
-                (entries().standard.MPI_Type_get_extent)(datatype, &mut lb, &mut extent);
-                invec = invec.byte_offset(extent * piece as isize);
-                inoutvec = inoutvec.byte_offset(extent * piece as isize);
-            }
-        }
-    }
+    let call = |invec, inoutvec, mut len| {
+        let mut own = F::datatype_toint(F::datatype_out(datatype));
+        // SAFETY: `op_create` gave the address of such a function; the buffers are the engine's.
+        unsafe { transmute::<usize, User>(state)(invec, inoutvec, &mut len, &mut own) };
+    };
+    // SAFETY: the engine's buffers hold `count` elements.
+    unsafe { reduce_in_pieces(invec, inoutvec, count, datatype, call) };
 }
 
 /// `MPI_OP_CREATE`.
@@ -113,27 +101,21 @@ unsafe fn create<F: Fortran>(
     }
 }
 
-/// A generalised request of the program.
-struct Generalised {
-    query: usize,
-    free: usize,
-    cancel: usize,
-    extra: MPI_Aint,
-}
+/// A generalised request with the program's word of state.
+type Generalised = program::Generalised<MPI_Aint>;
 
 unsafe extern "C" fn query<F: Fortran>(state: *mut c_void, status: *mut MPI_Status) -> c_int {
     type Function = unsafe extern "C" fn(*const MPI_Aint, *mut c_int, *mut c_int);
-    let mut own = MaybeUninit::<F::Status>::zeroed();
-    // SAFETY: the state is the box of `grequest_start` and lives until `free`; the engine's status
-    // is valid; a status consists of numbers, for which zero is a value.
+    // SAFETY: the state is the box of `grequest_start` and lives until `free`, with the address of
+    // such a function; the engine's status is valid, and has the same words in Fortran as in C.
     unsafe {
         let functions = &*state.cast::<Generalised>();
-        status_out::<F>(&*status, own.as_mut_ptr());
-        let (function, mut code) = (transmute::<usize, Function>(functions.query), 0);
-        function(&functions.extra, own.as_mut_ptr().cast(), &mut code);
-        let error = (*status).MPI_ERROR;
-        *status = MPI_Status { MPI_ERROR: error, ..status_in::<F>(own.assume_init_ref()) };
-        error_in::<F>(code)
+        let function = transmute::<usize, Function>(functions.query);
+        query_status::<F>(status, |own| {
+            let mut code = 0;
+            function(&functions.extra, own.cast(), &mut code);
+            code
+        })
     }
 }
 
@@ -168,23 +150,19 @@ pub unsafe fn grequest_start<F: Fortran>(
     request: *mut c_int,
     ierror: *mut c_int,
 ) {
-    // SAFETY: the program's promises; the engine takes over the state unless it fails.
+    // SAFETY: the program's promises.
     unsafe {
-        let state = Box::into_raw(Box::new(Generalised {
+        let functions = Generalised {
             query: query_fn.addr(),
             free: free_fn.addr(),
             cancel: cancel_fn.addr(),
             extra: extra_state.read_unaligned(),
-        }));
+        };
         let mut own = MPI_REQUEST_NULL;
-        let start = entries().standard.MPI_Grequest_start;
         let calls = (Some(query::<F> as _), Some(free::<F> as _), Some(cancel::<F> as _));
-        let code = start(calls.0, calls.1, calls.2, state.cast(), &mut own);
-        match code {
-            MPI_SUCCESS => {
-                *request = F::request_toint(F::request_out(own));
-            }
-            _ => drop(Box::from_raw(state)),
+        let code = start_generalised(functions, calls, &mut own);
+        if code == MPI_SUCCESS {
+            *request = F::request_toint(F::request_out(own));
         }
         *ierror = error_out::<F>(code);
     }

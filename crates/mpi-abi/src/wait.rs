@@ -80,6 +80,25 @@ impl Entered {
         Ok(moved)
     }
 
+    /// One turn for a call that does not wait. A program that waits by calling again and again would
+    /// keep the processor from those whom it waits for, so turns in vain give way as waiting does,
+    /// though they never sleep.
+    #[inline]
+    pub fn glance(&mut self) -> Result<()> {
+        self.vain = if self.turn()? { 0 } else { self.vain.saturating_add(1) };
+        if self.vain > self.patience() {
+            self.give_way_in_vain();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn give_way_in_vain(&mut self) {
+        if self.crowded || self.vain.is_multiple_of(BETWEEN) {
+            self.give_way();
+        }
+    }
+
     /// Blocks until `done` says so. `done` is asked after every turn, at least once.
     #[inline]
     pub fn wait_until(&mut self, mut done: impl FnMut(&mut World) -> bool) -> Result<()> {

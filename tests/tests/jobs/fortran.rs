@@ -39,6 +39,11 @@ fn works(mut compiler: Command, flavour: &Flavour, binary: &Path) {
     compiler.arg("-o").arg(binary).arg(&library);
     let output = compiler.output().unwrap_or_else(|e| panic!("{compiler:?}: {e}"));
     assert!(output.status.success(), "{compiler:?}: {output:?}");
+    runs(binary);
+}
+
+#[track_caller]
+fn runs(binary: &Path) {
     for ranks in ["1", "2", "4"] {
         let mut job = clean(prefix().join("bin/mpirun"));
         job.args(["-n", ranks]).arg(binary);
@@ -79,6 +84,26 @@ fn from_fortran(flavour: &Flavour, package: &str) {
         gfortran.arg(source("suite.F90"));
         let binary = scratch().join(format!("suite{}-{name}", flavour.define));
         works(gfortran, flavour, &binary);
+    }
+}
+
+/// With our own wrapper, header and module; the library is not named.
+#[test]
+fn own_installation() {
+    let wrapper = prefix().join("bin/mpifort");
+    let compiler = Command::new("gfortran").arg("--version").output();
+    if !compiler.is_ok_and(|output| output.status.success()) || !wrapper.exists() {
+        return tell("skipped: needs gfortran, and mpifort in the installation");
+    }
+    for (name, flags) in [("header", &[][..]), ("module", &["-DUSE_MPI"][..])] {
+        let mut mpifort = Command::new(&wrapper);
+        mpifort.args(["-cpp", "-w", "-ffree-line-length-none"]).args(flags);
+        mpifort.env("XDG_CACHE_HOME", scratch().join("cache")).current_dir(scratch());
+        mpifort.arg(source("suite.F90"));
+        let binary = scratch().join(format!("suite-own-{name}"));
+        let output = mpifort.arg("-o").arg(&binary).output().expect("mpifort");
+        assert!(output.status.success(), "{mpifort:?}: {output:?}");
+        runs(&binary);
     }
 }
 

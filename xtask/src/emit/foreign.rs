@@ -75,6 +75,7 @@ fn is_by_hand(function: &Function) -> bool {
         || function.name.ends_with("_get_attr")
         || function.name == "MPI_Attr_get"
         || function.name == "MPI_Abi_get_version"
+        || function.name == "MPI_Get_library_version"
         || function.name.starts_with("MPI_Type_get_contents")
 }
 
@@ -219,8 +220,12 @@ fn handle(function: &Function, param: &Param, short: &str, name: &str) -> Result
         let length = array_length(function, param)?;
         // A result's place may hold anything, which no function for handles should see.
         let before = match param.direction.as_str() {
-            "out" => format!("let mut {own} = Several::fresh({name}, {length}, Unset::UNSET);"),
-            _ => format!("let mut {own} = Several::take({name}, {length}, A::{short}_in);"),
+            "out" => {
+                format!("let mut {own} = Several::new({name}, {length}); {own}.fill(Unset::UNSET);")
+            }
+            _ => format!(
+                "let mut {own} = Several::new({name}, {length}); {own}.take(A::{short}_in);"
+            ),
         };
         return Ok(Piece { before, argument, after: if out { give } else { String::new() } });
     }
@@ -263,7 +268,7 @@ fn status(function: &Function, param: &Param, name: &str) -> Piece {
             let counts = ["count", "incount"];
             let named = |p: &&Param| counts.contains(&p.decl.name.as_str());
             let count = function.params.iter().find(named).map_or("0", |p| &p.decl.name);
-            format!("let mut {own} = Statuses::<A>::new({name}, length({count}));")
+            format!("let mut {own} = Statuses::<A>::new({name}, length({count})); {own}.clear();")
         }
         (false, "out") => format!("let mut {own} = OneStatus::<A>::new({name});"),
         _ => format!("let mut {own} = OneStatus::<A>::take({name});"),
@@ -328,7 +333,9 @@ fn array(function: &Function, param: &Param, name: &str, own: &str) -> Piece {
         _ => return Piece { argument: name.to_owned(), ..Piece::default() },
     };
     Piece {
-        before: format!("let mut {own} = Several::take({name}, length({length}), {there});"),
+        before: format!(
+            "let mut {own} = Several::new({name}, length({length})); {own}.take({there});"
+        ),
         argument: format!("{own}.place()"),
         after: match param.direction.as_str() {
             "in" => String::new(),

@@ -9,6 +9,7 @@ pub mod foreign;
 pub mod fortran;
 pub mod header;
 pub mod missing;
+pub mod mpif;
 pub mod other;
 pub mod other_header;
 pub mod predefined;

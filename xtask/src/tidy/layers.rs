@@ -25,6 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-abi", &[]),
     ("hpvm-foreign", &["abi"]),
     ("hpvm-fortran", &["abi", "foreign"]),
+    ("hpvm-abi-fortran", &["abi", "foreign", "fortran"]),
     ("hpvm-abi-mpich", &["abi", "foreign", "fortran"]),
     ("hpvm-abi-ompi", &["abi", "foreign", "fortran"]),
     ("hpvm-abi-ompi-cxx", &[]),

@@ -194,7 +194,7 @@ pub unsafe extern "C" fn MPI_Get_hw_resource_info(hw_info: *mut Info) -> c_int {
 pub unsafe extern "C" fn PMPI_Get_library_version(version: *mut c_char,
     resultlen: *mut c_int) -> c_int {
     // SAFETY: the caller's promises are handed on unchanged.
-    unsafe { hpvm_foreign::generated::env::get_library_version::<Ompi>(version, resultlen) }
+    unsafe { hpvm_foreign::by_hand::get_library_version::<Ompi>(version, resultlen) }
 }
 
 /// Calls [`PMPI_Get_library_version`].

@@ -326,8 +326,8 @@ pub unsafe fn alltoallw<A: Abi>(sendbuf: *const c_void, sendcounts: *const c_int
     comm: A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Several::take(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }, A::datatype_in);
-        let mut own_recvtypes = Several::take(recvtypes, members(A::comm_in(comm)), A::datatype_in);
+        let mut own_sendtypes = Several::new(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }); own_sendtypes.take(A::datatype_in);
+        let mut own_recvtypes = Several::new(recvtypes, members(A::comm_in(comm))); own_recvtypes.take(A::datatype_in);
         let code = (entries().standard.MPI_Alltoallw)(address_in::<A>(sendbuf), sendcounts, sdispls,
             own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
             own_recvtypes.place(), A::comm_in(comm));
@@ -343,8 +343,8 @@ pub unsafe fn alltoallw_c<A: Abi>(sendbuf: *const c_void, sendcounts: *const MPI
     comm: A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Several::take(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }, A::datatype_in);
-        let mut own_recvtypes = Several::take(recvtypes, members(A::comm_in(comm)), A::datatype_in);
+        let mut own_sendtypes = Several::new(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }); own_sendtypes.take(A::datatype_in);
+        let mut own_recvtypes = Several::new(recvtypes, members(A::comm_in(comm))); own_recvtypes.take(A::datatype_in);
         let code = (entries().standard.MPI_Alltoallw_c)(address_in::<A>(sendbuf), sendcounts,
             sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
             own_recvtypes.place(), A::comm_in(comm));
@@ -360,8 +360,8 @@ pub unsafe fn alltoallw_init<A: Abi>(sendbuf: *const c_void, sendcounts: *const 
     info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Several::take(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }, A::datatype_in);
-        let mut own_recvtypes = Several::take(recvtypes, members(A::comm_in(comm)), A::datatype_in);
+        let mut own_sendtypes = Several::new(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }); own_sendtypes.take(A::datatype_in);
+        let mut own_recvtypes = Several::new(recvtypes, members(A::comm_in(comm))); own_recvtypes.take(A::datatype_in);
         let mut own_request = Place::new(request);
         let code = (entries().standard.MPI_Alltoallw_init)(address_in::<A>(sendbuf), sendcounts,
             sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
@@ -379,8 +379,8 @@ pub unsafe fn alltoallw_init_c<A: Abi>(sendbuf: *const c_void, sendcounts: *cons
     comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Several::take(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }, A::datatype_in);
-        let mut own_recvtypes = Several::take(recvtypes, members(A::comm_in(comm)), A::datatype_in);
+        let mut own_sendtypes = Several::new(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }); own_sendtypes.take(A::datatype_in);
+        let mut own_recvtypes = Several::new(recvtypes, members(A::comm_in(comm))); own_recvtypes.take(A::datatype_in);
         let mut own_request = Place::new(request);
         let code = (entries().standard.MPI_Alltoallw_init_c)(address_in::<A>(sendbuf), sendcounts,
             sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
@@ -820,8 +820,8 @@ pub unsafe fn ialltoallw<A: Abi>(sendbuf: *const c_void, sendcounts: *const c_in
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Several::take(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }, A::datatype_in);
-        let mut own_recvtypes = Several::take(recvtypes, members(A::comm_in(comm)), A::datatype_in);
+        let mut own_sendtypes = Several::new(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }); own_sendtypes.take(A::datatype_in);
+        let mut own_recvtypes = Several::new(recvtypes, members(A::comm_in(comm))); own_recvtypes.take(A::datatype_in);
         let mut own_request = Place::new(request);
         let code = (entries().standard.MPI_Ialltoallw)(address_in::<A>(sendbuf), sendcounts,
             sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
@@ -839,8 +839,8 @@ pub unsafe fn ialltoallw_c<A: Abi>(sendbuf: *const c_void, sendcounts: *const MP
     comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Several::take(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }, A::datatype_in);
-        let mut own_recvtypes = Several::take(recvtypes, members(A::comm_in(comm)), A::datatype_in);
+        let mut own_sendtypes = Several::new(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }); own_sendtypes.take(A::datatype_in);
+        let mut own_recvtypes = Several::new(recvtypes, members(A::comm_in(comm))); own_recvtypes.take(A::datatype_in);
         let mut own_request = Place::new(request);
         let code = (entries().standard.MPI_Ialltoallw_c)(address_in::<A>(sendbuf), sendcounts,
             sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
@@ -1124,8 +1124,8 @@ pub unsafe fn ineighbor_alltoallw<A: Abi>(sendbuf: *const c_void, sendcounts: *c
     comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Several::take(sendtypes, neighbours(A::comm_in(comm), true), A::datatype_in);
-        let mut own_recvtypes = Several::take(recvtypes, neighbours(A::comm_in(comm), false), A::datatype_in);
+        let mut own_sendtypes = Several::new(sendtypes, neighbours(A::comm_in(comm), true)); own_sendtypes.take(A::datatype_in);
+        let mut own_recvtypes = Several::new(recvtypes, neighbours(A::comm_in(comm), false)); own_recvtypes.take(A::datatype_in);
         let mut own_request = Place::new(request);
         let code = (entries().standard.MPI_Ineighbor_alltoallw)(address_in::<A>(sendbuf),
             sendcounts, sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts,
@@ -1143,8 +1143,8 @@ pub unsafe fn ineighbor_alltoallw_c<A: Abi>(sendbuf: *const c_void, sendcounts: 
     comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Several::take(sendtypes, neighbours(A::comm_in(comm), true), A::datatype_in);
-        let mut own_recvtypes = Several::take(recvtypes, neighbours(A::comm_in(comm), false), A::datatype_in);
+        let mut own_sendtypes = Several::new(sendtypes, neighbours(A::comm_in(comm), true)); own_sendtypes.take(A::datatype_in);
+        let mut own_recvtypes = Several::new(recvtypes, neighbours(A::comm_in(comm), false)); own_recvtypes.take(A::datatype_in);
         let mut own_request = Place::new(request);
         let code = (entries().standard.MPI_Ineighbor_alltoallw_c)(address_in::<A>(sendbuf),
             sendcounts, sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts,
@@ -1598,8 +1598,8 @@ pub unsafe fn neighbor_alltoallw<A: Abi>(sendbuf: *const c_void, sendcounts: *co
     comm: A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Several::take(sendtypes, neighbours(A::comm_in(comm), true), A::datatype_in);
-        let mut own_recvtypes = Several::take(recvtypes, neighbours(A::comm_in(comm), false), A::datatype_in);
+        let mut own_sendtypes = Several::new(sendtypes, neighbours(A::comm_in(comm), true)); own_sendtypes.take(A::datatype_in);
+        let mut own_recvtypes = Several::new(recvtypes, neighbours(A::comm_in(comm), false)); own_recvtypes.take(A::datatype_in);
         let code = (entries().standard.MPI_Neighbor_alltoallw)(address_in::<A>(sendbuf), sendcounts,
             sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
             own_recvtypes.place(), A::comm_in(comm));
@@ -1615,8 +1615,8 @@ pub unsafe fn neighbor_alltoallw_c<A: Abi>(sendbuf: *const c_void, sendcounts: *
     comm: A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Several::take(sendtypes, neighbours(A::comm_in(comm), true), A::datatype_in);
-        let mut own_recvtypes = Several::take(recvtypes, neighbours(A::comm_in(comm), false), A::datatype_in);
+        let mut own_sendtypes = Several::new(sendtypes, neighbours(A::comm_in(comm), true)); own_sendtypes.take(A::datatype_in);
+        let mut own_recvtypes = Several::new(recvtypes, neighbours(A::comm_in(comm), false)); own_recvtypes.take(A::datatype_in);
         let code = (entries().standard.MPI_Neighbor_alltoallw_c)(address_in::<A>(sendbuf),
             sendcounts, sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts,
             rdispls, own_recvtypes.place(), A::comm_in(comm));
@@ -1632,8 +1632,8 @@ pub unsafe fn neighbor_alltoallw_init<A: Abi>(sendbuf: *const c_void, sendcounts
     comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Several::take(sendtypes, neighbours(A::comm_in(comm), true), A::datatype_in);
-        let mut own_recvtypes = Several::take(recvtypes, neighbours(A::comm_in(comm), false), A::datatype_in);
+        let mut own_sendtypes = Several::new(sendtypes, neighbours(A::comm_in(comm), true)); own_sendtypes.take(A::datatype_in);
+        let mut own_recvtypes = Several::new(recvtypes, neighbours(A::comm_in(comm), false)); own_recvtypes.take(A::datatype_in);
         let mut own_request = Place::new(request);
         let code = (entries().standard.MPI_Neighbor_alltoallw_init)(address_in::<A>(sendbuf),
             sendcounts, sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts,
@@ -1653,8 +1653,8 @@ pub unsafe fn neighbor_alltoallw_init_c<A: Abi>(sendbuf: *const c_void,
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Several::take(sendtypes, neighbours(A::comm_in(comm), true), A::datatype_in);
-        let mut own_recvtypes = Several::take(recvtypes, neighbours(A::comm_in(comm), false), A::datatype_in);
+        let mut own_sendtypes = Several::new(sendtypes, neighbours(A::comm_in(comm), true)); own_sendtypes.take(A::datatype_in);
+        let mut own_recvtypes = Several::new(recvtypes, neighbours(A::comm_in(comm), false)); own_recvtypes.take(A::datatype_in);
         let mut own_request = Place::new(request);
         let code = (entries().standard.MPI_Neighbor_alltoallw_init_c)(address_in::<A>(sendbuf),
             sendcounts, sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts,

@@ -176,8 +176,8 @@ pub unsafe fn type_create_darray<A: Abi>(size: c_int, rank: c_int, ndims: c_int,
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_distribs = Several::take(array_of_distribs, length(ndims), |v| to_standard(A::DISTRIBUTION, v));
-        let mut own_array_of_dargs = Several::take(array_of_dargs, length(ndims), distribution_argument_in::<A>);
+        let mut own_array_of_distribs = Several::new(array_of_distribs, length(ndims)); own_array_of_distribs.take(|v| to_standard(A::DISTRIBUTION, v));
+        let mut own_array_of_dargs = Several::new(array_of_dargs, length(ndims)); own_array_of_dargs.take(distribution_argument_in::<A>);
         let mut own_newtype = Place::new(newtype);
         let code = (entries().standard.MPI_Type_create_darray)(size, rank_in::<A>(rank), ndims,
             array_of_gsizes, own_array_of_distribs.place(), own_array_of_dargs.place(),
@@ -196,8 +196,8 @@ pub unsafe fn type_create_darray_c<A: Abi>(size: c_int, rank: c_int, ndims: c_in
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_distribs = Several::take(array_of_distribs, length(ndims), |v| to_standard(A::DISTRIBUTION, v));
-        let mut own_array_of_dargs = Several::take(array_of_dargs, length(ndims), distribution_argument_in::<A>);
+        let mut own_array_of_distribs = Several::new(array_of_distribs, length(ndims)); own_array_of_distribs.take(|v| to_standard(A::DISTRIBUTION, v));
+        let mut own_array_of_dargs = Several::new(array_of_dargs, length(ndims)); own_array_of_dargs.take(distribution_argument_in::<A>);
         let mut own_newtype = Place::new(newtype);
         let code = (entries().standard.MPI_Type_create_darray_c)(size, rank_in::<A>(rank), ndims,
             array_of_gsizes, own_array_of_distribs.place(), own_array_of_dargs.place(),
@@ -398,7 +398,7 @@ pub unsafe fn type_create_struct<A: Abi>(count: c_int, array_of_blocklengths: *c
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_types = Several::take(array_of_types, length(count), A::datatype_in);
+        let mut own_array_of_types = Several::new(array_of_types, length(count)); own_array_of_types.take(A::datatype_in);
         let mut own_newtype = Place::new(newtype);
         let code = (entries().standard.MPI_Type_create_struct)(count, array_of_blocklengths,
             array_of_displacements, own_array_of_types.place(), own_newtype.place());
@@ -414,7 +414,7 @@ pub unsafe fn type_create_struct_c<A: Abi>(count: MPI_Count,
     array_of_types: *const A::Datatype, newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_types = Several::take(array_of_types, length(count), A::datatype_in);
+        let mut own_array_of_types = Several::new(array_of_types, length(count)); own_array_of_types.take(A::datatype_in);
         let mut own_newtype = Place::new(newtype);
         let code = (entries().standard.MPI_Type_create_struct_c)(count, array_of_blocklengths,
             array_of_displacements, own_array_of_types.place(), own_newtype.place());

@@ -138,18 +138,6 @@ pub unsafe fn get_hw_resource_info<A: Abi>(hw_info: *mut A::Info) -> c_int {
     }
 }
 
-/// `MPI_Get_library_version`.
-#[inline(always)]
-pub unsafe fn get_library_version<A: Abi>(version: *mut c_char, resultlen: *mut c_int) -> c_int {
-    // SAFETY: the caller's promises; places of ours live through the call.
-    unsafe {
-        let mut own_version = Text::new(version, A::MPI_MAX_LIBRARY_VERSION_STRING);
-        let code = (entries().standard.MPI_Get_library_version)(own_version.place(), resultlen);
-        if code == MPI_SUCCESS { own_version.give(resultlen); }
-        error_out::<A>(code)
-    }
-}
-
 /// `MPI_Get_processor_name`.
 #[inline(always)]
 pub unsafe fn get_processor_name<A: Abi>(name: *mut c_char, resultlen: *mut c_int) -> c_int {

@@ -170,8 +170,8 @@ pub unsafe fn group_translate_ranks<A: Abi>(group1: A::Group, n: c_int, ranks1: 
     group2: A::Group, ranks2: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_ranks1 = Several::take(ranks1, length(n), rank_in::<A>);
-        let mut own_ranks2 = Several::take(ranks2, length(n), rank_in::<A>);
+        let mut own_ranks1 = Several::new(ranks1, length(n)); own_ranks1.take(rank_in::<A>);
+        let mut own_ranks2 = Several::new(ranks2, length(n)); own_ranks2.take(rank_in::<A>);
         let code = (entries().standard.MPI_Group_translate_ranks)(A::group_in(group1), n,
             own_ranks1.place(), A::group_in(group2), own_ranks2.place());
         if code == MPI_SUCCESS { own_ranks2.give(rank_out::<A>); }

@@ -834,8 +834,8 @@ pub unsafe fn request_get_status_all<A: Abi>(count: c_int, array_of_requests: *c
     flag: *mut c_int, array_of_statuses: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_requests = Several::take(array_of_requests, length(count), A::request_in);
-        let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(count));
+        let mut own_array_of_requests = Several::new(array_of_requests, length(count)); own_array_of_requests.take(A::request_in);
+        let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(count)); own_array_of_statuses.clear();
         let code = (entries().standard.MPI_Request_get_status_all)(count,
             own_array_of_requests.place(), flag, own_array_of_statuses.place());
         own_array_of_statuses.give();
@@ -849,7 +849,7 @@ pub unsafe fn request_get_status_any<A: Abi>(count: c_int, array_of_requests: *c
     indx: *mut c_int, flag: *mut c_int, status: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_requests = Several::take(array_of_requests, length(count), A::request_in);
+        let mut own_array_of_requests = Several::new(array_of_requests, length(count)); own_array_of_requests.take(A::request_in);
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Request_get_status_any)(count,
             own_array_of_requests.place(), indx, flag, own_status.place());
@@ -865,8 +865,8 @@ pub unsafe fn request_get_status_some<A: Abi>(incount: c_int, array_of_requests:
     array_of_statuses: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_requests = Several::take(array_of_requests, length(incount), A::request_in);
-        let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(incount));
+        let mut own_array_of_requests = Several::new(array_of_requests, length(incount)); own_array_of_requests.take(A::request_in);
+        let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(incount)); own_array_of_statuses.clear();
         let code = (entries().standard.MPI_Request_get_status_some)(incount,
             own_array_of_requests.place(), outcount, array_of_indices,
             own_array_of_statuses.place());
@@ -1195,7 +1195,7 @@ pub unsafe fn start<A: Abi>(request: *mut A::Request) -> c_int {
 pub unsafe fn startall<A: Abi>(count: c_int, array_of_requests: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_requests = Several::take(array_of_requests, length(count), A::request_in);
+        let mut own_array_of_requests = Several::new(array_of_requests, length(count)); own_array_of_requests.take(A::request_in);
         let code = (entries().standard.MPI_Startall)(count, own_array_of_requests.place());
         own_array_of_requests.give(A::request_out);
         error_out::<A>(code)
@@ -1366,8 +1366,8 @@ pub unsafe fn testall<A: Abi>(count: c_int, array_of_requests: *mut A::Request, 
     array_of_statuses: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_requests = Several::take(array_of_requests, length(count), A::request_in);
-        let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(count));
+        let mut own_array_of_requests = Several::new(array_of_requests, length(count)); own_array_of_requests.take(A::request_in);
+        let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(count)); own_array_of_statuses.clear();
         let code = (entries().standard.MPI_Testall)(count, own_array_of_requests.place(), flag,
             own_array_of_statuses.place());
         own_array_of_requests.give(A::request_out);
@@ -1382,7 +1382,7 @@ pub unsafe fn testany<A: Abi>(count: c_int, array_of_requests: *mut A::Request, 
     flag: *mut c_int, status: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_requests = Several::take(array_of_requests, length(count), A::request_in);
+        let mut own_array_of_requests = Several::new(array_of_requests, length(count)); own_array_of_requests.take(A::request_in);
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Testany)(count, own_array_of_requests.place(), indx,
             flag, own_status.place());
@@ -1399,8 +1399,8 @@ pub unsafe fn testsome<A: Abi>(incount: c_int, array_of_requests: *mut A::Reques
     array_of_statuses: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_requests = Several::take(array_of_requests, length(incount), A::request_in);
-        let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(incount));
+        let mut own_array_of_requests = Several::new(array_of_requests, length(incount)); own_array_of_requests.take(A::request_in);
+        let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(incount)); own_array_of_statuses.clear();
         let code = (entries().standard.MPI_Testsome)(incount, own_array_of_requests.place(),
             outcount, array_of_indices, own_array_of_statuses.place());
         own_array_of_requests.give(A::request_out);
@@ -1429,8 +1429,8 @@ pub unsafe fn waitall<A: Abi>(count: c_int, array_of_requests: *mut A::Request,
     array_of_statuses: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_requests = Several::take(array_of_requests, length(count), A::request_in);
-        let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(count));
+        let mut own_array_of_requests = Several::new(array_of_requests, length(count)); own_array_of_requests.take(A::request_in);
+        let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(count)); own_array_of_statuses.clear();
         let code = (entries().standard.MPI_Waitall)(count, own_array_of_requests.place(),
             own_array_of_statuses.place());
         own_array_of_requests.give(A::request_out);
@@ -1445,7 +1445,7 @@ pub unsafe fn waitany<A: Abi>(count: c_int, array_of_requests: *mut A::Request, 
     status: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_requests = Several::take(array_of_requests, length(count), A::request_in);
+        let mut own_array_of_requests = Several::new(array_of_requests, length(count)); own_array_of_requests.take(A::request_in);
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Waitany)(count, own_array_of_requests.place(), indx,
             own_status.place());
@@ -1462,8 +1462,8 @@ pub unsafe fn waitsome<A: Abi>(incount: c_int, array_of_requests: *mut A::Reques
     array_of_statuses: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_requests = Several::take(array_of_requests, length(incount), A::request_in);
-        let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(incount));
+        let mut own_array_of_requests = Several::new(array_of_requests, length(incount)); own_array_of_requests.take(A::request_in);
+        let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(incount)); own_array_of_statuses.clear();
         let code = (entries().standard.MPI_Waitsome)(incount, own_array_of_requests.place(),
             outcount, array_of_indices, own_array_of_statuses.place());
         own_array_of_requests.give(A::request_out);

@@ -115,7 +115,7 @@ pub unsafe fn comm_spawn_multiple<A: Abi>(count: c_int, array_of_commands: *mut 
     array_of_errcodes: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_array_of_info = Several::take(array_of_info, length(count), A::info_in);
+        let mut own_array_of_info = Several::new(array_of_info, length(count)); own_array_of_info.take(A::info_in);
         let mut own_intercomm = Place::new(intercomm);
         let code = (entries().standard.MPI_Comm_spawn_multiple)(count, array_of_commands,
             array_of_argv, array_of_maxprocs, own_array_of_info.place(), rank_in::<A>(root),

@@ -277,7 +277,7 @@ pub unsafe fn event_get_info<A: Abi>(event_index: c_int, name: *mut c_char, name
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_verbosity = Place::new(verbosity);
-        let mut own_array_of_datatypes = Several::fresh(array_of_datatypes, if num_elements.is_null() { 0 } else { length(*num_elements) }, Unset::UNSET);
+        let mut own_array_of_datatypes = Several::new(array_of_datatypes, if num_elements.is_null() { 0 } else { length(*num_elements) }); own_array_of_datatypes.fill(Unset::UNSET);
         let mut own_info = Place::new(info);
         let mut own_bind = Place::new(bind);
         let code = (entries().standard.MPI_T_event_get_info)(event_index, name, name_len,

@@ -72,8 +72,7 @@ pub unsafe fn get_library_version<F: Fortran>(version: *mut c_char, resultlen: *
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_version = TextOut::new(version, version_len, room(F::MPI_MAX_LIBRARY_VERSION_STRING));
-        *ierror = hpvm_foreign::generated::env::get_library_version::<F>(own_version.place(),
-            resultlen);
+        *ierror = hpvm_foreign::by_hand::get_library_version::<F>(own_version.place(), resultlen);
         if *ierror == MPI_SUCCESS { own_version.give(); }
     }
 }

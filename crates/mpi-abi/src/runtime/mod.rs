@@ -35,6 +35,8 @@ pub struct World {
     pub(crate) shares: bool,
     /// Times that a waiting thread has given way.
     pub(crate) yields: u32,
+    /// Turns in a row in which calls that do not wait found nothing.
+    pub(crate) vain: u32,
     /// Waits for notes that shall sleep at once, because others want the processors.
     pub(crate) loaded: u32,
     /// A thread polls the network on behalf of all that wait.

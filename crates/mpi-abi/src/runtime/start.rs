@@ -45,6 +45,7 @@ fn bootstrap() -> Result<()> {
         quiet: Default::default(),
         shares: false,
         yields: 0,
+        vain: 0,
         loaded: 0,
         leader: false,
         followers: 0,

@@ -299,7 +299,7 @@ pub unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI
         // SAFETY: checked above; the caller vouches for the rest.
         unsafe {
             look(w, *request)?;
-            w.turn()?;
+            w.glance()?;
             let done = look(w, *request)? != Look::Pending;
             *flag = c_int::from(done);
             if !done {
@@ -423,7 +423,7 @@ pub unsafe fn testall(
         out("flag", flag)?;
         // SAFETY: the caller's promises.
         let all = unsafe { array(count, requests)? };
-        w.turn()?;
+        w.glance()?;
         let mut done = true;
         for r in all {
             done &= look(w, *r)? != Look::Pending;
@@ -526,7 +526,7 @@ pub unsafe fn testany(
         out("flag", flag)?;
         // SAFETY: the caller's promises.
         let all = unsafe { array(count, requests)? };
-        w.turn()?;
+        w.glance()?;
         let found = find(w, all)?;
         // SAFETY: checked above.
         unsafe {
@@ -612,7 +612,7 @@ pub unsafe fn testsome(
         out("outcount", outcount)?;
         // SAFETY: the caller's promises.
         let all = unsafe { array(incount, requests)? };
-        w.turn()?;
+        w.glance()?;
         // SAFETY: as above.
         unsafe { give_some(w, all, requests, outcount, indices, statuses) }
     })

@@ -51,7 +51,7 @@ pub unsafe fn request_get_status(
 ) -> c_int {
     on_requests("MPI_Request_get_status", |w| {
         out("flag", flag)?;
-        w.turn()?;
+        w.glance()?;
         let done = look(w, request)? != Look::Pending;
         // SAFETY: checked above; the caller vouches for the status.
         unsafe {
@@ -74,7 +74,7 @@ pub unsafe fn request_get_status_all(
         out("flag", flag)?;
         // SAFETY: the caller's promises.
         let all = unsafe { array(count, requests)? };
-        w.turn()?;
+        w.glance()?;
         let mut done = true;
         for r in all {
             done &= look(w, *r)? != Look::Pending;
@@ -102,7 +102,7 @@ pub unsafe fn request_get_status_any(
         out("flag", flag)?;
         // SAFETY: the caller's promises.
         let all = unsafe { array(count, requests)? };
-        w.turn()?;
+        w.glance()?;
         let found = find(w, all)?;
         // SAFETY: as above.
         unsafe {
@@ -132,7 +132,7 @@ pub unsafe fn request_get_status_some(
         out("outcount", outcount)?;
         // SAFETY: the caller's promises.
         let all = unsafe { array(incount, requests)? };
-        w.turn()?;
+        w.glance()?;
         let (mut active, mut n) = (false, 0);
         for (i, r) in all.iter().enumerate() {
             match look(w, *r)? {

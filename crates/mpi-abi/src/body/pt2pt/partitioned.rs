@@ -484,7 +484,7 @@ pub unsafe fn pready_list(
 pub unsafe fn parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) -> c_int {
     on_world("MPI_Parrived", |w| {
         out("flag", flag)?;
-        w.turn()?;
+        w.glance()?;
         let arrived = match w.name_request(request)? {
             // A null request counts as complete (section 4.2.2).
             Named::Null => true,

@@ -63,7 +63,7 @@ pub unsafe fn iprobe(
         let found = match pattern {
             None => Some(Status::FROM_NULL),
             Some(pattern) => {
-                w.turn()?;
+                w.glance()?;
                 w.process.probe(&object.comm, pattern)
             }
         };
@@ -155,7 +155,7 @@ pub unsafe fn improbe(
             }
             return Ok(());
         };
-        w.turn()?;
+        w.glance()?;
         let taken = w.process.take_probed(&object.comm, pattern);
         // SAFETY: as above.
         unsafe { *flag = c_int::from(taken.is_some()) };
