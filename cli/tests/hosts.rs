@@ -90,6 +90,9 @@ fn environment_of_other_hosts() {
     let mut job = quick(&hosts, &[&args[..], &["sh", "-c", text]].concat());
     job.command.env("HPVM_X", "3").env("SECRET", "4");
     assert_eq!(wait(job.start()).out, "1.2.3.10.77.0.0/24.\npath\n");
+    let mut job = on_hosts(&hosts, &["-H", &other, "hostname"]);
+    job.command.env("HPVM_LAUNCH_AGENT", Hosts::agent());
+    assert_eq!(wait(job.start()).out, format!("{other}\n"));
     let mut job = quick(&hosts, &["-genvall", "-H", &other, "sh", "-c", text]);
     job.command.env("SECRET", "4");
     assert!(wait(job.start()).out.starts_with("....4\n"));

@@ -256,3 +256,16 @@ fn the_limit_of_open_files_is_the_users() {
     }
     assert_eq!(job.run().out, "77\n77\n");
 }
+
+#[test]
+fn hosts_come_from_standard_input() {
+    let mut job = mpirun(&["-f", "-", "sh", "-c", "echo $PMI_SIZE; cat"]);
+    job.command.stdin(std::process::Stdio::piped());
+    let mut child = job.start();
+    let mut stdin = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, b"# two\nlocalhost:2\n").unwrap();
+    drop(stdin);
+    let ended = wait(child);
+    assert_eq!((ended.code, ended.out.as_str()), (0, "2\n2\n"), "{ended:?}");
+    job.check_gone();
+}

@@ -241,6 +241,19 @@ mod tests {
     }
 
     #[test]
+    fn hosts_are_reached_as_was_said() {
+        let command = |line: &str| {
+            let line: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            let Ok(Parsed::Run(request)) = parse("mpirun", &line) else { panic!("{line:?}") };
+            let words = words(&request.options);
+            words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(command("--launcher ssh --ssh-args=-v a"), "ssh -T -o BatchMode=yes -v");
+        assert!(command("--launcher slurm a").starts_with("srun "));
+        assert_eq!(command("--launcher slurm --launch-agent rsh a"), "rsh");
+    }
+
+    #[test]
     fn runs_are_joined() {
         let spread = spread("-H a:2,b:2 -n 4 p : -n 2 q");
         let described = spread.described();
