@@ -338,16 +338,16 @@ fn our_figure<'a>(report: &'a Report, mode: &'a str, quantity: Quantity) -> Opti
 
 fn print_papers(report: &Report, mode: &str, quantity: Quantity) {
     if let Some(ours) = our_figure(report, mode, quantity) {
-        print_then(ours, quantity);
+        print_then(ours, quantity, |_| true);
     }
 }
 
-/// The papers' figures of a quantity, and how many times better `ours` is.
-pub(crate) fn print_then(ours: &Record, quantity: Quantity) {
+/// The papers' figures of a quantity that are to be compared, and how many times better `ours` is.
+pub(crate) fn print_then(ours: &Record, quantity: Quantity, comparable: impl Fn(&Figure) -> bool) {
     let (value, unit) = (table::number(ours.median), table::unit(&ours.unit));
     println!("  then, and how many times better now ({value} {unit}, {} ranks):", ours.ranks);
     let mut t = Table::new(&["  system", "year", "then", "times", "paper"]).left_last();
-    for f in papers::figures(quantity) {
+    for f in papers::figures(quantity).filter(|f| comparable(f)) {
         let larger_is_better = quantity == Quantity::Bandwidth;
         let times = if larger_is_better { ours.median / f.value } else { f.value / ours.median };
         t.row(vec![

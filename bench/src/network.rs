@@ -138,7 +138,10 @@ fn print(report: &Report) {
         println!("  fit: {a} µs + {b} µs * log2(ranks)");
     }
     then(&report.barrier.last().cloned(), Quantity::Barrier);
-    curve("Bisection bandwidth: one half of the ranks to the other", &report.bisection);
+    curve(
+        "Bandwidth from one half of the hosts to the other, all their ranks at once",
+        &report.bisection,
+    );
     evaluate::print_idle(&report.idle);
 }
 
@@ -149,13 +152,21 @@ fn curve(title: &str, points: &[Record]) {
 
 fn then(ours: &Option<Record>, quantity: Quantity) {
     if let Some(ours) = ours {
-        evaluate::print_then(ours, quantity);
+        evaluate::print_then(ours, quantity, |figure| !figure.is_within_a_host());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_from_inside_a_machine_are_no_network() {
+        let left_out: Vec<&str> =
+            papers::FIGURES.iter().filter(|f| f.is_within_a_host()).map(|f| f.system).collect();
+        assert!(left_out.contains(&"FM 1.9, shared memory"), "{left_out:?}");
+        assert!(left_out.len() < papers::FIGURES.len() / 4, "{left_out:?}");
+    }
 
     #[test]
     fn hosts_get_their_ranks() {

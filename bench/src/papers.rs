@@ -34,6 +34,13 @@ pub struct Figure {
     pub note: &'static str,
 }
 
+impl Figure {
+    /// Whether it was measured inside one machine, not between several.
+    pub fn is_within_a_host(&self) -> bool {
+        ["shared memory", "within a node"].iter().any(|words| self.system.contains(words))
+    }
+}
+
 const NT: &str = "NT Supercluster";
 const V19: &str = "HPVM 1.9";
 const PVM: &str = "PVM on ATM";

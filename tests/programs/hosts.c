@@ -71,11 +71,86 @@ static void collect(int rank, int ranks, int round)
         fail("MPI_Allreduce is wrong", round);
 }
 
+enum { MOST = 700, RANKS = 64 };
+static const int counts[] = {1, 3, 40, MOST, 0, 120};
+static long give[RANKS * MOST], take[RANKS * MOST];
+
+/* What rank `from` has for rank `to`. */
+static long value(int from, int to, int i, int round)
+{
+    return from * 1000003L + to * 1009L + i * 7L + round;
+}
+
+static void fill(int rank, int ranks, int n, int round)
+{
+    memset(take, -1, sizeof take);
+    for (int to = 0; to < ranks; to++)
+        for (int i = 0; i < n; i++)
+            give[to * n + i] = value(rank, to, i, round);
+}
+
+static void sums(const char *what, int ranks, int n, int round)
+{
+    for (int i = 0; i < n; i++) {
+        long sum = 0;
+        for (int from = 0; from < ranks; from++)
+            sum += value(from, 0, i, round);
+        if (take[i] != sum)
+            fail(what, round);
+    }
+}
+
+/* Block `k` of what came must be what rank `from` had for rank `to`. */
+static void block(const char *what, int k, int from, int to, int n, int round)
+{
+    for (int i = 0; i < n; i++)
+        if (take[k * n + i] != value(from, to, i, round))
+            fail(what, round);
+}
+
+/* Every kind of collective, with a root and a length that change. */
+static void tour(MPI_Comm comm, int round)
+{
+    int rank, ranks;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    if (ranks > RANKS)
+        return;
+    int n = counts[round % (int)(sizeof counts / sizeof *counts)], root = round % ranks;
+    MPI_Barrier(comm);
+    fill(rank, ranks, n, round);
+    MPI_Allreduce(give, take, n, MPI_LONG, MPI_SUM, comm);
+    sums("MPI_Allreduce is wrong on a part", ranks, n, round);
+    fill(rank, ranks, n, round);
+    MPI_Reduce(give, take, n, MPI_LONG, MPI_SUM, root, comm);
+    if (rank == root)
+        sums("MPI_Reduce is wrong", ranks, n, round);
+    fill(rank, ranks, n, round);
+    MPI_Alltoall(give, n, MPI_LONG, take, n, MPI_LONG, comm);
+    for (int from = 0; from < ranks; from++)
+        block("MPI_Alltoall is wrong", from, from, rank, n, round);
+    fill(rank, ranks, n, round);
+    MPI_Allgather(give, n, MPI_LONG, take, n, MPI_LONG, comm);
+    for (int from = 0; from < ranks; from++)
+        block("MPI_Allgather is wrong", from, from, 0, n, round);
+    fill(rank, ranks, n, round);
+    MPI_Gather(give, n, MPI_LONG, take, n, MPI_LONG, root, comm);
+    for (int from = 0; from < ranks && rank == root; from++)
+        block("MPI_Gather is wrong", from, from, 0, n, round);
+    fill(rank, ranks, n, round);
+    MPI_Scatter(give, n, MPI_LONG, take, n, MPI_LONG, root, comm);
+    block("MPI_Scatter is wrong", 0, root, rank, n, round);
+    for (int i = 0; i < n; i++)
+        take[i] = rank == root ? value(root, 0, i, round) : -1;
+    MPI_Bcast(take, n, MPI_LONG, root, comm);
+    block("MPI_Bcast is wrong", 0, root, 0, n, round);
+}
+
 int main(int argc, char **argv)
 {
     int rank, ranks, here, more = 1, round = 0;
     double seconds = argc > 1 ? atof(argv[1]) : 1;
-    MPI_Comm host;
+    MPI_Comm host, other;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -83,15 +158,20 @@ int main(int argc, char **argv)
     MPI_Comm_size(host, &here);
     if (argc > 2 && here != atoi(argv[2]))
         fail("another number of ranks shares this host", here);
-    MPI_Comm_free(&host);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 3 == 1, -rank, &other);
     split(ranks, here);
     double start = MPI_Wtime();
     for (; more; round++) {
         shift(rank, ranks, 1 + round % (ranks > 1 ? ranks - 1 : 1), round);
         collect(rank, ranks, round);
+        tour(MPI_COMM_WORLD, round);
+        tour(host, round);
+        tour(other, round);
         more = MPI_Wtime() - start < seconds;
         MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
+    MPI_Comm_free(&host);
+    MPI_Comm_free(&other);
     if (rank == 0)
         printf("right %d\n", round);
     MPI_Finalize();

@@ -97,12 +97,18 @@ pub struct Limits {
     pub bcast: i64,
     /// Bytes of one rank's operand.
     pub reduce: i64,
-    /// Bytes of one rank's operand.
+    /// Bytes of one rank's operand: by the heads of hosts.
     pub allreduce: i64,
+    /// The same, beyond `allreduce`: by the ranks of a host, each for a part.
+    pub parts: i64,
     /// Bytes of the whole result.
     pub allgather: i64,
-    /// Bytes of the block between two ranks.
+    /// Bytes that one rank carries: in one message per pair of hosts.
     pub alltoall: i64,
+    /// Beyond that, bytes of the block between two ranks: in one message from a host to a rank.
+    pub joined: i64,
+    /// Bytes of one rank's block, of scatter as well.
+    pub gather: i64,
 }
 
 /// The tables of all collectives that have a choice. They must be the same on all ranks.
@@ -200,9 +206,12 @@ pub static DEFAULT: Tables = Tables {
     hosts: Limits {
         bcast: 256 * KIB,
         reduce: 64 * KIB,
-        allreduce: 64 * KIB,
+        allreduce: 16 * KIB,
+        parts: 128 * KIB,
         allgather: 256 * KIB,
-        alltoall: KIB,
+        alltoall: 512 * KIB,
+        joined: 32 * KIB,
+        gather: 2 * KIB,
     },
 };
 

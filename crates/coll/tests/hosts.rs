@@ -15,8 +15,24 @@ const OPERAND: model::Type = ty(8, 11);
 
 /// By hosts, whatever the length.
 fn always() -> Tables {
-    let hosts = Limits { bcast: ANY, reduce: ANY, allreduce: ANY, allgather: ANY, alltoall: ANY };
+    let hosts = Limits {
+        bcast: ANY,
+        reduce: ANY,
+        allreduce: ANY,
+        parts: 0,
+        allgather: ANY,
+        alltoall: ANY,
+        joined: 0,
+        gather: ANY,
+    };
     Tables { hosts, ..DEFAULT.clone() }
+}
+
+/// The same, with the forms for long messages.
+fn long() -> Tables {
+    let always = always();
+    let hosts = Limits { allreduce: -1, parts: ANY, alltoall: -1, joined: ANY, ..always.hosts };
+    Tables { hosts, ..always }
 }
 
 /// A group of at least three ranks on at least two hosts.
@@ -141,7 +157,7 @@ impl Case {
         assert!(procs.iter().all(|p| p.recv == want), "{self:?}");
     }
 
-    fn alltoall(&self, hosts: &Hosts) {
+    fn alltoall(&self, hosts: &Hosts, tables: &Tables) -> Vec<(u32, u32)> {
         let (bytes, n) = (self.elements * SEND.size, self.size() as usize);
         let image = |data: &dyn Fn(u32) -> Vec<u8>| {
             let mut buffer = blank(RECV, 2 * self.elements * n);
@@ -151,7 +167,7 @@ impl Case {
             buffer
         };
         let make = |rank: u32| {
-            let schedule = hosts::alltoall(&always(), hosts, &self.exchange(rank));
+            let schedule = hosts::alltoall(tables, hosts, &self.exchange(rank));
             let mut send = blank(SEND, self.elements * n);
             let mut recv = blank(RECV, 2 * self.elements * n);
             match self.in_place {
@@ -168,11 +184,69 @@ impl Case {
             let want = image(&|from| packed(from, proc.rank, bytes));
             assert!(proc.recv == want, "{self:?} rank {}", proc.rank);
         }
+        between
+    }
+
+    fn alltoalls(&self, hosts: &Hosts) {
+        let count = hosts.count() as usize;
+        let between = self.alltoall(hosts, &always());
         one_per_pair(&between, self);
         if self.elements > 0 {
-            let count = hosts.count() as usize;
             assert_eq!(between.len(), count * (count - 1), "{self:?}");
+            // Every rank gets one from every other host.
+            let between = self.alltoall(hosts, &long());
+            assert_eq!(between.len(), self.nodes.len() * (count - 1), "{self:?}");
         }
+    }
+
+    fn gather(&self, hosts: &Hosts) {
+        let (bytes, n) = (self.elements * SEND.size, self.size() as usize);
+        let stride = 2 * self.elements * RECV.extent;
+        let mut want = blank(RECV, 2 * self.elements * n);
+        for rank in 0..self.size() {
+            put(&mut want, rank as usize * stride, RECV, &packed(rank, 0, bytes));
+        }
+        let make = |rank: u32| {
+            let in_place = self.in_place && rank == self.root;
+            let input = Exchange { root: self.root, in_place, ..self.exchange(rank) };
+            let schedule = hosts::gather(&always(), hosts, &input);
+            let mut send = blank(SEND, self.elements);
+            let mut recv = blank(RECV, 2 * self.elements * n);
+            let data = packed(rank, 0, bytes);
+            match in_place {
+                true => put(&mut recv, rank as usize * stride, RECV, &data),
+                false => put(&mut send, 0, SEND, &data),
+            }
+            Proc::new(rank, schedule, send, recv, [SEND, RECV])
+        };
+        let (procs, between) = self.run(no_op, make);
+        assert!(procs[self.root as usize].recv == want, "gather {self:?}");
+        one_per_pair(&between, self);
+    }
+
+    fn scatter(&self, hosts: &Hosts) {
+        let (bytes, n) = (self.elements * SEND.size, self.size() as usize);
+        let make = |rank: u32| {
+            let in_place = self.in_place && rank == self.root;
+            let input = Exchange { root: self.root, in_place, ..self.exchange(rank) };
+            let schedule = hosts::scatter(&always(), hosts, &input);
+            let mut send = blank(SEND, self.elements * n);
+            if rank == self.root {
+                (0..n).for_each(|to| {
+                    let data = packed(rank, to as u32, bytes);
+                    put(&mut send, to * self.elements * SEND.extent, SEND, &data);
+                });
+            }
+            let recv = blank(RECV, 2 * self.elements);
+            Proc::new(rank, schedule, send, recv, [SEND, RECV])
+        };
+        let (procs, between) = self.run(no_op, make);
+        for proc in procs.iter().filter(|p| !self.in_place || p.rank != self.root) {
+            let mut want = blank(RECV, 2 * self.elements);
+            put(&mut want, 0, RECV, &packed(self.root, proc.rank, bytes));
+            assert!(proc.recv == want, "scatter {self:?} rank {}", proc.rank);
+        }
+        one_per_pair(&between, self);
     }
 
     fn proc(&self, rank: u32, schedule: Schedule, in_place: bool) -> Proc {
@@ -186,15 +260,17 @@ impl Case {
     fn reductions(&self, hosts: &Hosts) {
         let mut want = blank(OPERAND, self.elements);
         put(&mut want, 0, OPERAND, &reduced(self.op(), 0..self.size(), self.elements));
-        let all = |rank| {
-            let input = self.reduction(rank, self.in_place);
-            self.proc(rank, hosts::allreduce(&always(), hosts, &input), self.in_place)
-        };
-        let (procs, _) = self.run(self.op(), all);
-        assert!(procs.iter().all(|p| p.recv == want), "allreduce {self:?}");
-        // With an operator that shows its bracketing all ranks must still agree.
-        let (procs, _) = self.run(scramble, all);
-        assert!(procs.iter().all(|p| p.recv == procs[0].recv), "allreduce {self:?}");
+        for tables in [always(), long()] {
+            let all = |rank| {
+                let input = self.reduction(rank, self.in_place);
+                self.proc(rank, hosts::allreduce(&tables, hosts, &input), self.in_place)
+            };
+            let (procs, _) = self.run(self.op(), all);
+            assert!(procs.iter().all(|p| p.recv == want), "allreduce {self:?}");
+            // With an operator that shows its bracketing all ranks must still agree.
+            let (procs, _) = self.run(scramble, all);
+            assert!(procs.iter().all(|p| p.recv == procs[0].recv), "allreduce {self:?}");
+        }
         let rooted = |rank| {
             let in_place = self.in_place && rank == self.root;
             let input = self.reduction(rank, in_place);
@@ -213,7 +289,9 @@ impl Case {
         self.barrier(&hosts);
         self.bcast(&hosts);
         self.allgather(&hosts);
-        self.alltoall(&hosts);
+        self.alltoalls(&hosts);
+        self.gather(&hosts);
+        self.scatter(&hosts);
         self.reductions(&hosts);
     }
 }

@@ -33,6 +33,9 @@ const NOTE_POLLS: u32 = 8;
 /// Polls for a note of a rank on another processor from one yield to the next where ranks share
 /// processors.
 const NOTE_SPINS: u32 = 40;
+/// Turns of a rank that waits for messages of another host, in a collective over boards, from one
+/// yield to the next where ranks share processors: the answer takes some 10 µs.
+const CROSSING: u32 = 20;
 /// Yields from one look at how ranks are spread over the processors to the next.
 const SPREAD: u32 = 64;
 /// Yields for a note before sleeping.
@@ -206,22 +209,22 @@ impl Entered {
     /// dozens of yields.
     pub fn wait_for_notes(
         &mut self,
-        call: &mut board::Call<'_>,
+        call: &mut impl board::Meeting,
         name: &'static str,
         object: &Arc<CommObject>,
     ) -> Result<()> {
         let (mut polls, mut spins, mut yields) = (0u32, 0, 0);
         let mut began = None;
-        let mut yielding = self.loaded == 0;
+        // A sleeper of a job on several hosts is woken by a pipe: yields are better even then.
+        let spans = self.process.fm().transport().spans_hosts();
+        let mut yielding = spans || self.loaded == 0;
         self.loaded = self.loaded.saturating_sub(1);
         while !call.poll(&mut self.process)? {
             polls += 1;
-            if polls % NOTE_POLLS == 0 || self.crowded {
+            if polls % NOTE_POLLS == 0 || self.crowded && !spans || call.is_crossing() {
                 self.turn()?;
             }
-            let elsewhere = !self.crowded || self.awaits_other_processors(call);
-            let patience = if self.crowded { NOTE_SPINS } else { POLLS };
-            if elsewhere && spins < patience {
+            if spins < self.note_patience(call, spans) {
                 spins += 1;
                 hpvm_sync::spin_hint();
             } else if yielding && yields < NOTE_YIELDS {
@@ -229,7 +232,7 @@ impl Entered {
                 yields += 1;
                 spins = if self.crowded { 0 } else { spins };
                 self.give_way();
-                if yields.is_power_of_two() && began.elapsed() > LONG_YIELD * yields {
+                if !spans && yields.is_power_of_two() && began.elapsed() > LONG_YIELD * yields {
                     self.loaded = LOADED;
                     yielding = false;
                 }
@@ -248,16 +251,27 @@ impl Entered {
         Ok(())
     }
 
+    /// Polls for what `call` waits for that are worth doing before a yield.
+    fn note_patience(&self, call: &impl board::Meeting, spans: bool) -> u32 {
+        match self.crowded {
+            false => POLLS,
+            true if call.is_crossing() => CROSSING,
+            true if !self.awaits_other_processors(call) => 0,
+            true if spans => CROWDED_NET_POLLS,
+            true => NOTE_SPINS,
+        }
+    }
+
     /// Everybody whose note `call` waits for was last seen on another processor than ours: to give
     /// ours away would not bring the note.
-    fn awaits_other_processors(&self, call: &board::Call<'_>) -> bool {
+    fn awaits_other_processors(&self, call: &impl board::Meeting) -> bool {
         let transport = self.process.fm().transport();
         let here = transport.show_processor();
         !call.awaits(&self.process, |rank| transport.processor(rank) == here)
     }
 
     #[cold]
-    fn nap_for_notes(&mut self, call: &mut board::Call<'_>) {
+    fn nap_for_notes(&mut self, call: &mut impl board::Meeting) {
         let limit = if call.lacks_room() { SHORT } else { LONG };
         self.nap_unless(limit, |w| call.is_ready(&w.process));
     }

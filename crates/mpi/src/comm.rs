@@ -158,6 +158,12 @@ impl Comm {
         self.hosts.get_or_init(find).as_ref()
     }
 
+    /// The same, if it has been asked for.
+    #[inline]
+    pub(crate) fn known_hosts(&self) -> Option<&Hosts> {
+        self.hosts.get()?.as_ref()
+    }
+
     /// What it knows of its notice boards.
     #[inline(always)]
     pub(crate) fn boards(&self) -> &board::Use {

@@ -1,6 +1,6 @@
 //! Alltoall by hosts.
 
-use super::Hosts;
+use super::{Hosts, joined};
 use crate::alltoall as plain;
 use crate::input::Exchange;
 use crate::schedule::{Block, Buffer, Peer, Schedule};
@@ -16,7 +16,11 @@ use crate::select::Tables;
 /// all-to-all communication", 2014.
 pub fn alltoall(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
     let bytes = input.recv_bytes();
-    if bytes > tables.hosts.alltoall {
+    let carried = bytes.saturating_mul(hosts.heaviest());
+    if carried > tables.hosts.alltoall && bytes <= tables.hosts.joined {
+        return joined::alltoall(hosts, input);
+    }
+    if carried > tables.hosts.alltoall {
         return plain::schedule_with(tables, input);
     }
     let mut s = Schedule::new();
@@ -61,7 +65,7 @@ impl<'a> Work<'a> {
         let team = hosts.team(host);
         let mut work = Work { hosts, input, host, team, packed, landing, loads: Vec::new() };
         for other in hosts.others(host) {
-            if work.carrier(host, other) != input.rank {
+            if work.hosts.carrier(host, other) != input.rank {
                 continue;
             }
             let bytes = work.between(other) * input.recv_bytes();
@@ -69,12 +73,6 @@ impl<'a> Work<'a> {
             work.loads.push(Load { host: other, out, sorted });
         }
         work
-    }
-
-    /// Who carries for `host` what goes to and comes from `other`.
-    fn carrier(&self, host: u32, other: u32) -> u32 {
-        let team = self.hosts.team(host);
-        team[other as usize % team.len()]
     }
 
     /// Blocks between the own host and another.
@@ -143,7 +141,7 @@ impl<'a> Work<'a> {
             }
         }
         for other in self.hosts.others(self.host) {
-            let carrier = self.carrier(self.host, other);
+            let carrier = self.hosts.carrier(self.host, other);
             if carrier != me {
                 let (first, count) = self.places(other);
                 s.send(Peer::Local(carrier), self.source(first, count));
@@ -158,7 +156,7 @@ impl<'a> Work<'a> {
         for load in &self.loads {
             let blocks = self.between(load.host);
             let came = s.temp_bytes(blocks * self.input.recv_bytes());
-            let peer = Peer::Local(self.carrier(load.host, self.host));
+            let peer = Peer::Local(self.hosts.carrier(load.host, self.host));
             s.recv(peer, self.bytes(came, 0, blocks));
             s.send(peer, self.bytes(load.out, 0, blocks));
             let (here, there) = (self.team.len() as i64, blocks / self.team.len() as i64);
@@ -187,7 +185,7 @@ impl<'a> Work<'a> {
             }
         }
         for other in self.hosts.others(self.host) {
-            let carrier = self.carrier(self.host, other);
+            let carrier = self.hosts.carrier(self.host, other);
             if carrier != me {
                 let (first, there) = self.places(other);
                 s.recv(Peer::Local(carrier), self.target(first, there));

@@ -1,8 +1,6 @@
 //! Barrier by hosts.
 
-use super::{FLAT, Hosts};
-use crate::barrier::dissemination;
-use crate::input::Group;
+use super::{FLAT, Hosts, heads};
 use crate::schedule::{Peer, Schedule};
 use crate::tree::{children, parent};
 
@@ -26,8 +24,7 @@ pub fn barrier(hosts: &Hosts, rank: u32) -> Schedule {
     below.iter().for_each(|child| s.await_signal(peer(*child)));
     s.end_round();
     if number == 0 {
-        let part = dissemination::schedule(&Group { rank: host, size: hosts.count() });
-        s.append(&part, |host| hosts.team(host)[0], |block| block);
+        s.append(&heads::barrier(hosts, rank), |rank| rank, |block| block);
     } else {
         let above = peer(if flat { 0 } else { parent(number) });
         s.signal(above);

@@ -1,6 +1,6 @@
 //! Broadcast by hosts.
 
-use super::{Hosts, plain, spread};
+use super::{Hosts, heads, plain, spread};
 use crate::input::Broadcast;
 use crate::schedule::Schedule;
 use crate::select::Tables;
@@ -20,10 +20,7 @@ pub fn bcast(tables: &Tables, hosts: &Hosts, input: &Broadcast) -> Schedule {
     let host = hosts.host(rank);
     let head = hosts.head(host, root);
     if rank == head {
-        let (size, top) = (hosts.count(), hosts.host(root));
-        let among = Broadcast { rank: host, size, root: top, ..*input };
-        let part = plain::schedule_with(tables, &among);
-        s.append(&part, |host| hosts.head(host, root), |block| block);
+        s.append(&heads::bcast(tables, hosts, input), |rank| rank, |block| block);
     }
     spread(&mut s, tables, hosts, (rank, head), input.whole(), input.bytes());
     s

@@ -10,18 +10,24 @@ mod allgather;
 mod alltoall;
 mod barrier;
 mod bcast;
+pub mod heads;
+mod joined;
+mod parts;
 mod reduce;
+mod rooted;
 
 pub use allgather::allgather;
 pub use alltoall::alltoall;
 pub use barrier::barrier;
 pub use bcast::bcast;
 pub use reduce::{allreduce, reduce};
+pub use rooted::{gather, scatter};
 
 use crate::bcast as plain;
 use crate::input::Broadcast;
 use crate::schedule::{Block, Buffer, Peer, Schedule, Ty};
 use crate::select::Tables;
+use std::sync::OnceLock;
 
 /// How the ranks of a group lie on hosts: at least two, and not one rank on each.
 ///
@@ -37,6 +43,8 @@ pub struct Hosts {
     starts: Box<[u32]>,
     /// The host of each rank.
     of: Box<[u32]>,
+    /// See `heaviest`; found when first asked for.
+    heaviest: OnceLock<i64>,
 }
 
 impl Hosts {
@@ -65,7 +73,7 @@ impl Hosts {
             }
         }
         starts.push(of.len() as u32);
-        Some(Hosts { ranks, places, starts: starts.into(), of })
+        Some(Hosts { ranks, places, starts: starts.into(), of, heaviest: OnceLock::new() })
     }
 
     /// Hosts that have ranks of the group.
@@ -73,22 +81,44 @@ impl Hosts {
         self.starts.len() as u32 - 1
     }
 
-    fn host(&self, rank: u32) -> u32 {
+    /// The most ranks on one host.
+    pub fn largest(&self) -> u32 {
+        self.starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
+    }
+
+    /// The least ranks on one host.
+    fn smallest(&self) -> u32 {
+        self.starts.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(0)
+    }
+
+    /// Whether the ranks of a host follow each other.
+    fn is_run(&self, host: u32) -> bool {
+        let team = self.team(host);
+        (team[0]..).zip(team).all(|(expected, rank)| expected == *rank)
+    }
+
+    /// The host of a rank.
+    pub fn host(&self, rank: u32) -> u32 {
         self.of[rank as usize]
     }
 
+    /// The rank at a place.
+    pub fn at(&self, place: u32) -> u32 {
+        self.ranks[place as usize]
+    }
+
     /// The first place of a host.
-    fn start(&self, host: u32) -> u32 {
+    pub fn start(&self, host: u32) -> u32 {
         self.starts[host as usize]
     }
 
-    /// The ranks of a host.
-    fn team(&self, host: u32) -> &[u32] {
+    /// The ranks of a host in rank order.
+    pub fn team(&self, host: u32) -> &[u32] {
         &self.ranks[self.start(host) as usize..self.start(host + 1) as usize]
     }
 
     /// The number of a rank in its team.
-    fn number(&self, rank: u32) -> u32 {
+    pub fn number(&self, rank: u32) -> u32 {
         self.places[rank as usize] - self.start(self.host(rank))
     }
 
@@ -98,13 +128,49 @@ impl Hosts {
     }
 
     /// The head of a host: its lowest rank, or the root if it has that.
-    fn head(&self, host: u32, root: u32) -> u32 {
+    pub fn head(&self, host: u32, root: u32) -> u32 {
         if self.host(root) == host { root } else { self.team(host)[0] }
     }
 
     fn others(&self, host: u32) -> impl Iterator<Item = u32> {
         (0..self.count()).filter(move |other| *other != host)
     }
+
+    /// Who carries for `host`, in an alltoall, what goes to and comes from `other`.
+    pub fn carrier(&self, host: u32, other: u32) -> u32 {
+        let team = self.team(host);
+        team[other as usize % team.len()]
+    }
+
+    /// What `rank` carries in an alltoall, in the order of hosts.
+    pub fn loads(&self, rank: u32) -> impl Iterator<Item = Load> {
+        let host = self.host(rank);
+        let carried = self.others(host).filter(move |other| self.carrier(host, *other) == rank);
+        carried.map(move |other| Load {
+            host: other,
+            peer: self.carrier(other, host),
+            blocks: self.team(host).len() as i64 * self.team(other).len() as i64,
+        })
+    }
+
+    /// The most blocks that any rank carries in an alltoall, in each direction.
+    pub fn heaviest(&self) -> i64 {
+        *self.heaviest.get_or_init(|| {
+            let carried = |rank: u32| self.loads(rank).map(|load| load.blocks).sum();
+            (0..self.of.len() as u32).map(carried).max().unwrap_or(0)
+        })
+    }
+}
+
+/// What one rank carries in an alltoall between its own host and another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// The other host.
+    pub host: u32,
+    /// Who carries there.
+    pub peer: u32,
+    /// Blocks in each direction.
+    pub blocks: i64,
 }
 
 /// In hosts of so many ranks all talk with the head; more form a tree.

@@ -1,6 +1,6 @@
 //! Reductions by hosts.
 
-use super::{Hosts, moved, spread};
+use super::{Hosts, heads, moved, parts, spread};
 use crate::input::Reduction;
 use crate::schedule::{Buffer, Schedule, TempSpec};
 use crate::select::Tables;
@@ -11,8 +11,15 @@ use crate::{allreduce as plain_all, reduce as plain};
 /// Cost: between hosts that of an allreduce with one rank per host.
 pub fn allreduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule {
     let keeps_order = input.commutative || hosts.in_order();
-    if input.bytes() > tables.hosts.allreduce || !keeps_order {
+    let limits = &tables.hosts;
+    if input.bytes() > limits.allreduce.max(limits.parts) || !keeps_order {
         return plain_all::schedule_with(tables, input);
+    }
+    if input.bytes() > limits.allreduce {
+        return match hosts.smallest() {
+            1 => plain_all::schedule_with(tables, input),
+            _ => parts::allreduce(tables, hosts, input),
+        };
     }
     let mut s = Schedule::new();
     if input.count == 0 {
@@ -24,9 +31,7 @@ pub fn allreduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule 
     let source = input.source();
     gather(&mut s, tables, hosts, input, head, |b| moved(b, Buffer::Send, source));
     if input.rank == head {
-        let among = Reduction { rank: host, size: hosts.count(), in_place: true, ..*input };
-        let part = plain_all::schedule_with(tables, &among);
-        s.append(&part, |host| hosts.team(host)[0], |block| block);
+        s.append(&heads::allreduce(tables, hosts, input), |rank| rank, |block| block);
     }
     let whole = input.whole(Buffer::Recv);
     spread(&mut s, tables, hosts, (input.rank, head), whole, input.bytes());
@@ -62,11 +67,8 @@ pub fn reduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule {
     if !lone || rank == root {
         gather(&mut s, tables, hosts, input, head, |b| moved(b, Buffer::Recv, result));
     }
-    let in_place = rank == root;
-    let among = Reduction { rank: host, size: hosts.count(), root: top, in_place, ..*input };
-    let part = plain::schedule_with(tables, &among);
-    let name = |host| hosts.head(host, root);
-    s.append(&part, name, |b| moved(b, Buffer::Send, result));
+    let part = heads::reduce(tables, hosts, input);
+    s.append(&part, |rank| rank, |b| moved(b, Buffer::Send, result));
     s
 }
 

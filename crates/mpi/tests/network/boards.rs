@@ -2,19 +2,28 @@
 
 use crate::harness::{P, Part, Shared, ended, hash};
 use hpvm_mpi::collective::Combine;
-use hpvm_mpi::collective::board::{Call, Sides, What};
+use hpvm_mpi::collective::board::{Across, Call, Meeting, Sides, Way, What};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::op::{Op, Predef};
 use hpvm_mpi::{Comm, Group, ReqId};
 use hpvm_sim::Turn;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Operations that went over boards within hosts and by messages between them.
+pub static ACROSS: AtomicU32 = AtomicU32::new(0);
 
 /// A context whose board nothing else in a run uses.
 const CONTEXT: u32 = 4 * 13;
 
+/// A communicator at an address that does not change.
+struct Held {
+    comm: Arc<Comm>,
+}
+
 /// What happens on one communicator: members introduce themselves, then come the operations.
 struct Stay {
-    comm: Arc<Comm>,
+    comm: Box<Held>,
     words: Box<[u64; 2]>,
     introduction: Option<ReqId>,
     introduced: bool,
@@ -23,7 +32,22 @@ struct Stay {
 }
 
 /// An operation under way: send and receive buffer, and what the latter shall begin with.
-type Running = (Call<'static>, Box<[u64]>, Box<[u64]>, Vec<u64>);
+type Running = (Under, Box<[u64]>, Box<[u64]>, Vec<u64>);
+
+#[derive(Debug)]
+enum Under {
+    Here(Call<'static>),
+    Across(Across<'static>),
+}
+
+impl Under {
+    fn poll(&mut self, p: &mut P) -> hpvm_mpi::error::Result<bool> {
+        match self {
+            Under::Here(call) => call.poll(p),
+            Under::Across(call) => call.poll(p),
+        }
+    }
+}
 
 /// The collectives of one process.
 pub struct Boards {
@@ -67,7 +91,7 @@ impl Boards {
             }
             let comm = Comm::intra(CONTEXT, Group::list(members), self.shared.rank);
             self.now = comm.map(|comm| Stay {
-                comm,
+                comm: Box::new(Held { comm }),
                 words: Box::new([0; 2]),
                 introduction: None,
                 introduced: false,
@@ -90,7 +114,7 @@ impl Boards {
                 return true;
             }
             let number = u64::from(self.stay) << 32 | u64::from(stay.done);
-            stay.running = Some(begin(&stay.comm, &[seed, number]));
+            stay.running = Some(begin(p, &stay.comm.comm, &[seed, number]));
         }
         let Some((call, sent, recv, expected)) = &mut stay.running else { return false };
         let done = call.poll(p).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
@@ -107,17 +131,17 @@ impl Boards {
 /// Members tell each other what they know of the board.
 fn introduce(stay: &mut Stay, p: &mut P, max: &Arc<Op>) -> bool {
     let Some(id) = stay.introduction else {
-        *stay.words = p.introduction(&stay.comm);
+        *stay.words = p.introduction(&stay.comm.comm);
         let combine = Combine { count: 2, ty: u64s(), op: max };
-        let plan = p.plan(&stay.comm).allreduce(None, stay.words.as_mut_ptr().cast(), combine);
+        let plan = p.plan(&stay.comm.comm).allreduce(None, stay.words.as_mut_ptr().cast(), combine);
         // SAFETY: the words live in a box that stays until the request has ended.
-        stay.introduction = Some(unsafe { p.start_collective(&stay.comm, plan) });
+        stay.introduction = Some(unsafe { p.start_collective(&stay.comm.comm, plan) });
         return true;
     };
     if ended(p, id, &"introduction").is_none() {
         return false;
     }
-    p.introduced(&stay.comm, *stay.words);
+    p.introduced(&stay.comm.comm, *stay.words);
     // A late reader of the communicator before: these members go without boards.
     stay.introduced = true;
     if stay.words[1] != 0 {
@@ -127,10 +151,14 @@ fn introduce(stay: &mut Stay, p: &mut P, max: &Arc<Op>) -> bool {
 }
 
 /// Begins a random operation, the same on all members, and says what comes of it.
-fn begin(comm: &Arc<Comm>, what: &[u64; 2]) -> Running {
+fn begin(p: &P, comm: &Arc<Comm>, what: &[u64; 2]) -> Running {
     let h = |i: u64| hash(&[what[0], what[1], i]);
     let (n, me) = (u64::from(comm.size()), u64::from(comm.rank()));
-    let count = [0, 1, 2, 5, 6, 7, 40, 80][h(1) as usize % 8];
+    let mut count = [0, 1, 2, 5, 6, 7, 40, 80][h(1) as usize % 8];
+    if p.way(comm, 0) == Way::Across {
+        // What one member carries for its host must fit a note as well.
+        count = count.min(20);
+    }
     let root = (h(2) % n) as u32;
     let value = |member: u64, i: u64| h(100 + member * 1000 + i) >> 8;
     let in_place = h(3) % 4 == 0;
@@ -187,11 +215,17 @@ fn begin(comm: &Arc<Comm>, what: &[u64; 2]) -> Running {
             (What::Alltoall(sides(&mut recv)), all.map(|(m, i)| value(m, i)).collect())
         }
     };
-    // SAFETY: the buffers are boxed and kept beside the call; so is the communicator, whose
-    // address in its `Arc` does not move.
+    // SAFETY: the buffers are boxed and kept beside the call; so is the communicator.
     unsafe {
-        let comm: &'static Comm = &*Arc::as_ptr(comm);
-        let call = Call::begin(comm, what).expect("members have introduced themselves");
+        let comm: &'static Arc<Comm> = &*core::ptr::from_ref(comm);
+        let call = match p.way(comm, 0) {
+            Way::Across => {
+                ACROSS.fetch_add(1, Ordering::Relaxed); // relaxed: read when all is over
+                p.begin_across(comm, what).map(Under::Across)
+            }
+            _ => Call::begin(comm, what).map(Under::Here),
+        };
+        let call = call.expect("members have introduced themselves");
         (call, sent, recv, expected)
     }
 }

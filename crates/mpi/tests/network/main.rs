@@ -95,6 +95,8 @@ fn collectives_over_boards() {
             parts
         });
     }
+    let across = boards::ACROSS.load(std::sync::atomic::Ordering::Relaxed); // relaxed: all is over
+    assert!(across > 10_000, "only {across} operations across hosts");
 }
 
 /// Seeds from `first` on, as many as are asked for.

@@ -14,6 +14,7 @@ use hpvm_transport::{
     Broken, Doorbell, Head, Landing, Limits, Memory, PullRefused, Rank, Refused, Streamed,
     Transport,
 };
+use hpvm_wire::board::Board;
 use hpvm_wire::counters::Counters;
 use pipes::{Io, Pipes, Socket};
 use std::collections::HashMap;
@@ -427,6 +428,14 @@ impl<T: Transport> Transport for Streaming<T> {
                 Streamed::Gone(number)
             }
         })
+    }
+
+    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
+        self.inner.board(rank, index)
+    }
+
+    fn knock(&self, dst: Rank) {
+        self.inner.knock(dst);
     }
 
     fn counters(&self) -> Option<&Counters> {

@@ -37,10 +37,15 @@ pub unsafe fn try_boards(
     match w.process.way(&object.comm, bytes) {
         Way::Messages => return Ok(false),
         Way::Boards => {}
+        // SAFETY: the caller's promise.
+        Way::Across => return unsafe { across(w, object, function, bytes, what) },
         Way::Introduce => {
             introduce(w, object)?;
-            if w.process.way(&object.comm, bytes) != Way::Boards {
-                return Ok(false);
+            match w.process.way(&object.comm, bytes) {
+                Way::Boards => {}
+                // SAFETY: the caller's promise.
+                Way::Across => return unsafe { across(w, object, function, bytes, what) },
+                _ => return Ok(false),
             }
         }
     }
@@ -50,6 +55,26 @@ pub unsafe fn try_boards(
     if call.poll(&mut w.process)? {
         return Ok(true);
     }
+    w.wait_for_notes(&mut call, function, object).map(|()| true)
+}
+
+/// `what` over the boards of each host and messages between them.
+///
+/// # Safety
+/// As for `try_boards`.
+unsafe fn across(
+    w: &mut Entered,
+    object: &Arc<CommObject>,
+    function: &'static str,
+    bytes: u64,
+    what: What,
+) -> Result<bool> {
+    if !w.process.fits_across(&object.comm, &what, bytes) {
+        return Ok(false);
+    }
+    // SAFETY: the caller's promise; we wait for the end below.
+    let call = unsafe { w.process.begin_across(&object.comm, what) };
+    let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
     w.wait_for_notes(&mut call, function, object).map(|()| true)
 }
 

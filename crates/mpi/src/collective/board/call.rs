@@ -63,7 +63,7 @@ pub struct Call<'a> {
 
 impl Use {
     /// The number of the next operation.
-    fn begin(&self) -> u64 {
+    pub(super) fn begin(&self) -> u64 {
         // Relaxed: see `Use`.
         let number = self.number.load(Ordering::Relaxed) + 1;
         self.number.store(number, Ordering::Relaxed); // relaxed: see `Use`
@@ -326,7 +326,7 @@ impl<'a> Call<'a> {
 
 impl Sides {
     /// What member `rank` contributes to an allgather.
-    fn own_part(&self, rank: u32) -> Outgoing<'_> {
+    pub(super) fn own_part(&self, rank: u32) -> Outgoing<'_> {
         match self.send.is_null() {
             false => Outgoing { buf: self.send, count: self.send_count, ty: &self.send_ty },
             true => {
@@ -337,7 +337,7 @@ impl Sides {
     }
 
     /// What a member of `n` contributes to an alltoall: a block for everybody.
-    fn all_parts(&self, n: u32) -> Outgoing<'_> {
+    pub(super) fn all_parts(&self, n: u32) -> Outgoing<'_> {
         let n = i64::from(n);
         match self.send.is_null() {
             false => Outgoing { buf: self.send, count: self.send_count * n, ty: &self.send_ty },
@@ -349,7 +349,7 @@ impl Sides {
     }
 
     /// Where the block of `member` goes.
-    fn block(&self, member: u32) -> Incoming<'_> {
+    pub(super) fn block(&self, member: u32) -> Incoming<'_> {
         let away = self.recv_ty.extent().wrapping_mul(self.recv_count) * i64::from(member);
         let buf = self.recv.wrapping_offset(away as isize);
         Incoming { buf, count: self.recv_count, ty: &self.recv_ty }
@@ -361,7 +361,7 @@ impl Sides {
 /// # Safety
 /// The buffer is valid for writes of its elements.
 #[inline(always)]
-unsafe fn unpack(note: &[u8], m: Incoming<'_>) -> Result<()> {
+pub(super) unsafe fn unpack(note: &[u8], m: Incoming<'_>) -> Result<()> {
     let room = packed_size(m.ty, m.count) as usize;
     // SAFETY: the caller's promise; no more than fits.
     unsafe { unpack_all(m.buf, m.count, m.ty, &note[..note.len().min(room)]) };
@@ -369,7 +369,7 @@ unsafe fn unpack(note: &[u8], m: Incoming<'_>) -> Result<()> {
 }
 
 /// The operand in a note.
-fn whole(note: &[u8], bytes: usize) -> Result<*const u8> {
+pub(super) fn whole(note: &[u8], bytes: usize) -> Result<*const u8> {
     if note.len() < bytes { Err(short(note.len(), bytes)) } else { Ok(note.as_ptr()) }
 }
 
@@ -380,7 +380,7 @@ fn long(found: usize, room: usize) -> Error {
 }
 
 #[cold]
-fn short(found: usize, expected: usize) -> Error {
+pub(super) fn short(found: usize, expected: usize) -> Error {
     let text = format!("a member gave {found} bytes where this one expects {expected}");
     Error::new(Class::Other, text)
 }

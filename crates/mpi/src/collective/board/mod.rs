@@ -4,17 +4,25 @@
 //! of notes: each member posts what others need, waits for the notes it needs, and reads them
 //! itself. Everybody reads in the order of ranks, so a reduction has the same bits everywhere.
 //!
+//! Where members are on several hosts, those of each host use boards among themselves, and one of
+//! them talks to other hosts ([`Across`]).
+//!
 //! Members have to agree that a communicator uses boards, and from which number on. They do so in
 //! one reduction by messages ([`Process::introduction`]) when it has seen a few collectives; until
 //! then, and where one of them says no, collectives go by messages.
 
+mod across;
 mod call;
+mod packed;
 
+pub use across::Across;
 pub use call::{Call, Sides, What};
 
 use crate::comm::Comm;
+use crate::error::Result;
 use crate::group::Group;
 use crate::process::Process;
+use hpvm_coll::hosts::Hosts;
 use hpvm_fm::{Rank, Transport};
 use hpvm_wire::board::{BOARDS, Board, NOTE_BYTES};
 use std::sync::Arc;
@@ -43,6 +51,8 @@ pub(crate) struct Use {
 const TRYING: u8 = 0;
 const READY: u8 = 1;
 const NEVER: u8 = 2;
+/// Ready, in each host.
+const ACROSS: u8 = 3;
 
 /// How a small collective is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +61,43 @@ pub enum Way {
     /// Members introduce themselves first, then ask again.
     Introduce,
     Boards,
+    /// Boards within hosts and messages between them, if it fits ([`Process::fits_across`]).
+    Across,
+}
+
+/// A collective over boards: what its waiting needs to know.
+pub trait Meeting {
+    /// Goes on as far as possible; true when the collective is done.
+    fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool>;
+    /// Whether a note is missing of a process of which `which` is true.
+    fn awaits<T: Transport>(&self, p: &Process<T>, which: impl Fn(Rank) -> bool) -> bool;
+    /// Whether it waits for others to finish an earlier operation, of which no bell tells.
+    fn lacks_room(&self) -> bool;
+    /// Whether `poll` would go on.
+    fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool;
+    /// Whether it waits for messages, not for notes.
+    fn is_crossing(&self) -> bool {
+        false
+    }
+}
+
+impl Meeting for Call<'_> {
+    #[inline]
+    fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
+        Call::poll(self, p)
+    }
+
+    fn awaits<T: Transport>(&self, p: &Process<T>, which: impl Fn(Rank) -> bool) -> bool {
+        Call::awaits(self, p, which)
+    }
+
+    fn lacks_room(&self) -> bool {
+        Call::lacks_room(self)
+    }
+
+    fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool {
+        Call::is_ready(self, p)
+    }
 }
 
 /// What a process remembers of one of its boards beyond the life of a communicator.
@@ -62,11 +109,18 @@ pub(crate) struct Past {
     readers: Option<Arc<Group>>,
 }
 
-/// Which board a communicator uses, if it may use one at all.
+/// Which board a communicator uses, if there are so many.
+#[inline(always)]
 fn index(comm: &Comm) -> Option<usize> {
     let index = (comm.base_context() / crate::comm::CONTEXTS) as usize;
-    let fits = !comm.is_inter() && (2..=MEMBERS).contains(&comm.size()) && index < BOARDS;
-    fits.then_some(index)
+    (index < BOARDS).then_some(index)
+}
+
+/// The same for a communicator that may use one at all; where its members are must be known.
+fn suitable(comm: &Comm) -> Option<usize> {
+    let members = comm.known_hosts().map_or(comm.size(), Hosts::largest);
+    let suits = !comm.is_inter() && comm.size() > 1 && members <= MEMBERS;
+    index(comm).filter(|_| suits)
 }
 
 impl<T: Transport> Process<T> {
@@ -85,6 +139,7 @@ impl<T: Transport> Process<T> {
         match used.stage.load(Ordering::Relaxed) {
             READY if bytes <= MOST => Way::Boards,
             TRYING => self.on_trial(comm),
+            ACROSS if bytes <= MOST => Way::Across,
             _ => Way::Messages,
         }
     }
@@ -92,7 +147,8 @@ impl<T: Transport> Process<T> {
     #[cold]
     fn on_trial(&self, comm: &Comm) -> Way {
         let used = comm.boards();
-        if index(comm).is_none() {
+        comm.hosts(|process| self.node(process));
+        if suitable(comm).is_none() {
             used.stage.store(NEVER, Ordering::Relaxed); // relaxed: see `Use`
             return Way::Messages;
         }
@@ -104,9 +160,11 @@ impl<T: Transport> Process<T> {
     /// it can't take part. The members build the maximum of both words and hand it to
     /// [`Process::introduced`].
     pub fn introduction(&self, comm: &Comm) -> [u64; 2] {
-        let Some(index) = index(comm) else { return [0, 1] };
+        comm.hosts(|process| self.node(process));
+        let Some(index) = suitable(comm) else { return [0, 1] };
         let last = self.boards.get(index).map_or(0, |past| past.last);
-        let willing = members(comm).all(|m| self.board_of(m, index).is_some()) && self.quit(index);
+        let mut here = neighbours(comm);
+        let willing = here.all(|m| self.board_of(m, index).is_some()) && self.quit(index);
         [last, u64::from(!willing)]
     }
 
@@ -124,7 +182,7 @@ impl<T: Transport> Process<T> {
     /// The members of `comm` have introduced themselves.
     pub fn introduced(&mut self, comm: &Comm, [last, unwilling]: [u64; 2]) {
         let used = comm.boards();
-        let Some(index) = index(comm).filter(|_| unwilling == 0) else {
+        let Some(index) = suitable(comm).filter(|_| unwilling == 0) else {
             used.stage.store(NEVER, Ordering::Relaxed); // relaxed: see `Use`
             return;
         };
@@ -137,7 +195,8 @@ impl<T: Transport> Process<T> {
         // Relaxed: see `Use`.
         used.number.store(base, Ordering::Relaxed);
         used.safe.store(base, Ordering::Relaxed); // relaxed: see `Use`
-        used.stage.store(READY, Ordering::Relaxed); // relaxed: see `Use`
+        let stage = if comm.known_hosts().is_some() { ACROSS } else { READY };
+        used.stage.store(stage, Ordering::Relaxed); // relaxed: see `Use`
     }
 
     #[inline(always)]
@@ -146,7 +205,10 @@ impl<T: Transport> Process<T> {
     }
 }
 
-/// The processes of an intracommunicator in the order of their ranks.
-fn members(comm: &Comm) -> impl Iterator<Item = Rank> {
-    (0..comm.size()).filter_map(|m| comm.group().process(m))
+/// The members that share our host, as processes: all, where hosts do not matter.
+fn neighbours(comm: &Comm) -> impl Iterator<Item = Rank> {
+    let hosts = comm.known_hosts();
+    let here = hosts.map(|hosts| hosts.host(comm.rank()));
+    let shares = move |m: &u32| hosts.is_none_or(|hosts| Some(hosts.host(*m)) == here);
+    (0..comm.size()).filter(shares).filter_map(|m| comm.group().process(m))
 }

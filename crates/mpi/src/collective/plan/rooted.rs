@@ -36,9 +36,12 @@ impl Planner<'_> {
     ) -> Plan {
         let in_place = self.is_root(root) && send.is_none();
         let (input, data) = self.blocks(rank(root), send, recv, in_place);
-        let schedule = match self.inter() {
-            None => gather::schedule_with(self.tables, &input),
-            Some(sides) => inter::gather::schedule_with(self.tables, &sides, role(root), &input),
+        let schedule = match (self.inter(), self.hosts) {
+            (None, None) => gather::schedule_with(self.tables, &input),
+            (None, Some(hosts)) => hosts::gather(self.tables, hosts, &input),
+            (Some(sides), _) => {
+                inter::gather::schedule_with(self.tables, &sides, role(root), &input)
+            }
         };
         Plan::new(schedule, data, None)
     }
@@ -78,9 +81,12 @@ impl Planner<'_> {
     ) -> Plan {
         let in_place = self.is_root(root) && recv.is_none();
         let (input, data) = self.blocks(rank(root), send, recv, in_place);
-        let schedule = match self.inter() {
-            None => scatter::schedule_with(self.tables, &input),
-            Some(sides) => inter::scatter::schedule_with(self.tables, &sides, role(root), &input),
+        let schedule = match (self.inter(), self.hosts) {
+            (None, None) => scatter::schedule_with(self.tables, &input),
+            (None, Some(hosts)) => hosts::scatter(self.tables, hosts, &input),
+            (Some(sides), _) => {
+                inter::scatter::schedule_with(self.tables, &sides, role(root), &input)
+            }
         };
         Plan::new(schedule, data, None)
     }

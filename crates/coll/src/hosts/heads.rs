@@ -1,0 +1,89 @@
+//! What the heads of hosts do among themselves, for callers whose hosts collect and hand out by
+//! other means than messages.
+//!
+//! Buffers are those of the heads: packed bytes, or operands. All ranks of these schedules are
+//! ranks of the whole group.
+
+use super::Hosts;
+use crate::barrier::dissemination;
+use crate::input::{Broadcast, GatherV, Group, Reduction, Vectors};
+use crate::schedule::{Block, Buffer, Peer, Schedule};
+use crate::select::Tables;
+use crate::{
+    allgatherv, allreduce as plain_allreduce, bcast as plain_bcast, reduce as plain_reduce,
+};
+
+/// A barrier. The head of a host is its lowest rank.
+pub fn barrier(hosts: &Hosts, rank: u32) -> Schedule {
+    let group = Group { rank: hosts.host(rank), size: hosts.count() };
+    renamed(&dissemination::schedule(&group), |host| hosts.team(host)[0])
+}
+
+/// A broadcast of the receive buffer. The root is the head of its host.
+pub fn bcast(tables: &Tables, hosts: &Hosts, input: &Broadcast) -> Schedule {
+    let Broadcast { rank, root, .. } = *input;
+    let (rank, size, top) = (hosts.host(rank), hosts.count(), hosts.host(root));
+    let among = Broadcast { rank, size, root: top, ..*input };
+    renamed(&plain_bcast::schedule_with(tables, &among), |host| hosts.head(host, root))
+}
+
+/// An allreduce in place. The head of a host is its lowest rank.
+pub fn allreduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule {
+    let (rank, size) = (hosts.host(input.rank), hosts.count());
+    let among = Reduction { rank, size, in_place: true, ..*input };
+    renamed(&plain_allreduce::schedule_with(tables, &among), |host| hosts.team(host)[0])
+}
+
+/// A reduction, in place at the root, which is the head of its host; elsewhere the operand is in
+/// the send buffer.
+pub fn reduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule {
+    let Reduction { rank, root, .. } = *input;
+    let in_place = rank == root;
+    let (rank, size, top) = (hosts.host(rank), hosts.count(), hosts.host(root));
+    let among = Reduction { rank, size, root: top, in_place, ..*input };
+    renamed(&plain_reduce::schedule_with(tables, &among), |host| hosts.head(host, root))
+}
+
+/// An allgather in place, of packed blocks of `bytes` in the order of places. The head of a host is
+/// its lowest rank.
+pub fn allgather(tables: &Tables, hosts: &Hosts, rank: u32, bytes: i64) -> Schedule {
+    let numbers = 0..hosts.count();
+    let counts: Vec<i64> =
+        numbers.clone().map(|host| hosts.team(host).len() as i64 * bytes).collect();
+    let displs: Vec<i64> = numbers.map(|host| i64::from(hosts.start(host)) * bytes).collect();
+    let part = allgatherv::schedule_with(
+        tables,
+        &GatherV {
+            rank: hosts.host(rank),
+            size: hosts.count(),
+            root: 0,
+            send_count: 0,
+            send_size: 1,
+            recv: Vectors { counts: &counts, displs: &displs, extent: 1, size_bytes: 1 },
+            in_place: true,
+        },
+    );
+    renamed(&part, |host| hosts.team(host)[0])
+}
+
+/// One message to and from the carrier of each host that [`Hosts::loads`] names. Both buffers hold
+/// packed blocks of `bytes`, load after load: by sender, then by receiver.
+pub fn alltoall(hosts: &Hosts, rank: u32, bytes: i64) -> Schedule {
+    let mut s = Schedule::new();
+    let mut at = 0;
+    for load in hosts.loads(rank) {
+        let length = load.blocks * bytes;
+        let peer = Peer::Local(load.peer);
+        s.recv(peer, Block::bytes(Buffer::Recv, at, length));
+        s.send(peer, Block::bytes(Buffer::Send, at, length));
+        at += length;
+    }
+    s.end_round();
+    s
+}
+
+fn renamed(part: &Schedule, name: impl Fn(u32) -> u32) -> Schedule {
+    let mut s = Schedule::new();
+    s.append(part, name, |block| block);
+    s
+}
