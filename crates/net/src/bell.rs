@@ -61,11 +61,7 @@ impl Bell {
     /// # Errors
     /// It can't be watched.
     pub fn watch(&self, fd: RawFd) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: fd as u64 };
-        let epoll = self.epoll.as_raw_fd();
-        // SAFETY: a live event structure; the kernel checks the descriptors.
-        let result = unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &mut event) };
-        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        watch(self.epoll(), fd)
     }
 
     /// The end of the pipe that others write to.
@@ -101,6 +97,17 @@ impl Bell {
             unsafe { libc::epoll_wait(epoll, &mut event, 1, millis) };
         }
     }
+}
+
+/// From now on `epoll` tells when `fd` is readable.
+///
+/// # Errors
+/// It can't be watched.
+pub(crate) fn watch(epoll: RawFd, fd: RawFd) -> io::Result<()> {
+    let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: fd as u64 };
+    // SAFETY: a live event structure; the kernel checks the descriptors.
+    let result = unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &mut event) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 impl Doorbell for Bell {

@@ -4,12 +4,14 @@
 use crate::address::Address;
 use crate::auth::{DirectionKey, JobKey};
 use crate::card::{Card, is_link_local};
+use crate::favourite::Favourite;
 use crate::interfaces::Interface;
 use crate::outbox::{Left, Outbox};
 use crate::search::Search;
-use crate::socket::{Socket, largest_payload};
+use crate::socket::{Received, Socket, largest_payload};
 use hpvm_reliable::Sent;
 use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, Sealed};
+use std::io;
 
 /// Datagrams that wait for the way to a peer to be found, each. More are lost, as on a network.
 const PARKED: usize = 16;
@@ -63,6 +65,7 @@ pub struct Gate {
     key: JobKey,
     job: u32,
     pub socket: Socket,
+    pub favourite: Favourite,
     outbox: Outbox,
     /// One more than the place of each rank in `peers`; 0: none yet. All that a peer costs which
     /// nobody talks to.
@@ -100,6 +103,7 @@ impl Gate {
             job: key.job(),
             key,
             socket,
+            favourite: Favourite::new(),
             outbox: Outbox::new(),
             index: vec![0; size as usize].into(),
             peers: Vec::new(),
@@ -179,7 +183,8 @@ impl Gate {
         if self.outbox.is_empty() {
             return Left::Gone;
         }
-        let left = self.outbox.flush(&self.socket);
+        let way = self.favourite.way(self.outbox.rank(), &self.socket);
+        let left = self.outbox.flush(way);
         if left == Left::TooLarge {
             self.measure(self.outbox.rank());
         }
@@ -203,6 +208,22 @@ impl Gate {
     #[inline]
     pub fn take_too_large(&mut self) -> Option<(u32, usize)> {
         if self.too_large.is_empty() { None } else { self.too_large.pop() }
+    }
+
+    /// Receives what is there into `buffer`; with the sender's address while those are wanted.
+    /// `None`: nothing, or something that the next call finds.
+    ///
+    /// # Errors
+    /// A socket does not work any more.
+    #[inline]
+    pub fn receive(&mut self, now: u64, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        let named = self.wants_names(now);
+        self.favourite.receive(&self.socket, buffer, named)
+    }
+
+    /// Whether something waits to be received.
+    pub fn readable(&self) -> bool {
+        self.socket.readable() || self.favourite.readable()
     }
 
     /// Checks a datagram that has come.
@@ -237,6 +258,9 @@ impl Gate {
                 self.heard_from(now, place, from);
             }
         }
+        if self.favourite.heard(src) {
+            self.favour(now, place);
+        }
         match kind {
             Kind::Data => return Admitted::Data(src, body),
             Kind::Probe if fresh => self.answer(now, place, body, from),
@@ -244,6 +268,15 @@ impl Gate {
             Kind::Answer => self.answered(place, body),
         }
         Admitted::Handled
+    }
+
+    /// Gives a peer a socket of its own.
+    #[cold]
+    fn favour(&mut self, now: u64, place: usize) {
+        let peer = &self.peers[place];
+        if let (Some(path), true, None) = (&peer.path, peer.proven, &peer.search) {
+            self.favourite.open(now, &self.socket, path);
+        }
     }
 
     #[cold]
@@ -288,7 +321,7 @@ impl Gate {
 
     /// Whether the senders' addresses are wanted: while somebody searches a way.
     #[inline(always)]
-    pub fn wants_names(&self, now: u64) -> bool {
+    fn wants_names(&self, now: u64) -> bool {
         self.searching > 0 || now < self.named_until
     }
 
@@ -335,6 +368,7 @@ impl Gate {
         let peer = &mut self.peers[place];
         peer.path = peer.path.or(guess);
         self.nonce = self.nonce.wrapping_add(1 << 16);
+        self.favourite.leave(now, peer.rank);
         let search = Search::new(candidates, true, self.nonce, now);
         if self.peers[place].search.replace(Box::new(search)).is_none() {
             self.searching += 1;

@@ -59,7 +59,7 @@ impl Joint {
             places[*rank as usize] = place;
         }
         let bell = Bell::new(shm.mapping().clone(), local, &net.descriptors())?;
-        net.streams.wake_at(bell.epoll());
+        net.wake_at(bell.epoll());
         shm.sleep_on(bell.pipe());
         shm.show_rank(rank);
         let hosts = Hosts {
@@ -140,10 +140,10 @@ impl Joint {
     }
 }
 
-// Kept out of the callers: a job on one host must not pay for code that it does not run.
+// Kept out of the callers: what stays on a host must not pay for code that it does not run.
 impl Joint {
     #[inline(never)]
-    fn send_across<F: FnOnce(&mut [u8])>(
+    fn send_elsewhere<F: FnOnce(&mut [u8])>(
         &mut self,
         dst: Rank,
         head: Head,
@@ -151,41 +151,18 @@ impl Joint {
         fill: F,
     ) -> Result<(), Refused> {
         let Some(hosts) = &mut self.hosts else { return Err(Refused::NoBuffer) };
-        match hosts.places[dst as usize] {
-            ELSEWHERE => {
-                hosts.pace.expect();
-                hosts.net.send(dst, head, len, fill)
-            }
-            place => self.shm.send(place, head, len, fill),
-        }
+        hosts.pace.expect();
+        hosts.net.send(dst, head, len, fill)
     }
 
+    #[cold]
     #[inline(never)]
-    fn poll_across<F: FnMut(Rank, Head, &[u8])>(
-        &mut self,
-        budget: usize,
-        mut sink: F,
-    ) -> Result<usize, Broken> {
-        let Some(hosts) = &mut self.hosts else { return Ok(0) };
-        let ranks = &hosts.ranks;
-        // A place that the segment's owner has checked is below the number of ranks there.
-        let packets = self.shm.poll(budget, |src, head, data| {
-            sink(ranks[src as usize], head, data);
-        })?;
-        if hosts.pace.passes(packets) {
-            return Ok(packets);
-        }
-        Ok(packets + hosts.poll_net(budget, &mut sink)?)
+    fn grant_elsewhere(&mut self, dst: Rank) -> u16 {
+        self.hosts.as_mut().map_or(0, |hosts| hosts.net.grant(dst))
     }
 }
 
 impl Hosts {
-    #[cold]
-    #[inline(never)]
-    fn grant(&mut self, dst: Rank) -> u16 {
-        self.net.grant(dst)
-    }
-
     #[inline(never)]
     fn poll_net<F: FnMut(Rank, Head, &[u8])>(
         &mut self,
@@ -219,10 +196,9 @@ impl Transport for Joint {
 
     #[inline]
     fn grant(&mut self, dst: Rank) -> u16 {
-        let Some(hosts) = &mut self.hosts else { return self.shm.grant(dst) };
-        match hosts.places[dst as usize] {
-            ELSEWHERE => hosts.grant(dst),
-            place => self.shm.grant(place),
+        match self.local(dst) {
+            Some(place) => self.shm.grant(place),
+            None => self.grant_elsewhere(dst),
         }
     }
 
@@ -234,22 +210,28 @@ impl Transport for Joint {
         len: usize,
         fill: F,
     ) -> Result<(), Refused> {
-        if self.hosts.is_some() {
-            return self.send_across(dst, head, len, fill);
+        match self.local(dst) {
+            Some(place) => self.shm.send(place, head, len, fill),
+            None => self.send_elsewhere(dst, head, len, fill),
         }
-        self.shm.send(dst, head, len, fill)
     }
 
     #[inline(always)]
     fn poll<F: FnMut(Rank, Head, &[u8])>(
         &mut self,
         budget: usize,
-        sink: F,
+        mut sink: F,
     ) -> Result<usize, Broken> {
-        if self.hosts.is_some() {
-            return self.poll_across(budget, sink);
+        let Some(hosts) = &mut self.hosts else { return self.shm.poll(budget, sink) };
+        let ranks = &hosts.ranks;
+        let packets = self.shm.poll(budget, |place, head, data| {
+            // A place that the segment's owner has checked is below the number of ranks there.
+            sink(ranks[place as usize], head, data);
+        })?;
+        if hosts.pace.passes(packets) {
+            return Ok(packets);
         }
-        self.shm.poll(budget, sink)
+        Ok(packets + hosts.poll_net(budget, &mut sink)?)
     }
 
     fn arm(&mut self) -> bool {

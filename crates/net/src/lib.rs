@@ -11,6 +11,7 @@ mod auth;
 mod bell;
 mod bulk;
 mod card;
+mod favourite;
 mod gate;
 pub mod interfaces;
 mod joint;

@@ -142,6 +142,12 @@ impl Net {
         [self.gate.socket.fd(), self.streams.descriptor()]
     }
 
+    /// What comes later to be watched also wakes who waits at `epoll`, which outlives this.
+    pub fn wake_at(&mut self, epoll: RawFd) {
+        self.streams.wake_at(epoll);
+        self.gate.favourite.wake_at(epoll);
+    }
+
     /// See [`hpvm_transport::Transport::grant`].
     #[inline]
     pub fn grant(&mut self, dst: Rank) -> u16 {
@@ -181,8 +187,7 @@ impl Net {
         let mut packets = 0;
         let mut bytes = 0;
         while bytes < budget {
-            let named = self.gate.wants_names(now);
-            let received = match self.gate.socket.receive(&mut self.buffer, named) {
+            let received = match self.gate.receive(now, &mut self.buffer) {
                 Ok(Some(received)) => received,
                 Ok(None) => break,
                 Err(e) => return Err(socket_failed(&e)),
@@ -349,7 +354,7 @@ impl Net {
             self.next_round = 0;
             return false;
         }
-        !self.gate.socket.readable() && self.streams_rest(now) && self.deadline() > now
+        !self.gate.readable() && self.streams_rest(now) && self.deadline() > now
     }
 
     /// Whether nothing can be moved of large messages, so that the kernel wakes us when something

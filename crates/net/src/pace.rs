@@ -6,8 +6,9 @@
 //! - waiting: when shared memory has been silent for some 5 µs, every eighth turn looks. Not
 //!   sooner: a look delays the answer to a message that comes meanwhile, so that the peer waits
 //!   longer and looks too, and both stay slow;
-//! - busy: while shared memory talks, a look comes after every 64th packet if 20 µs have passed:
-//!   that is 1 % of the time.
+//! - busy: while shared memory talks, the clock is asked after every 64th packet, and a look comes
+//!   20 µs after the one before. Each in vain doubles that time, up to 0.3 ms: then looks take 0.1 %
+//!   of the time, instead of 2.
 
 use crate::net::now;
 
@@ -19,11 +20,13 @@ const SILENT: u32 = 2000;
 const WAITING: u32 = 8;
 /// Packets from shared memory between two looks at the clock.
 const PACKETS: u32 = 64;
-/// Nanoseconds between two looks of a rank that is busy with shared memory.
+/// Nanoseconds between two looks of a rank that is busy with shared memory: after a packet from
+/// another host, and after many looks in vain.
 const INTERVAL: u64 = 20_000;
+const LONGEST: u64 = 16 * INTERVAL;
 
 /// When to look at the network.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pace {
     /// Looks that every turn makes.
     hot: u32,
@@ -32,8 +35,15 @@ pub struct Pace {
     /// Turns since shared memory brought something.
     silent: u32,
     packets: u32,
-    /// Time of the last look of a busy rank.
-    last: u64,
+    /// When a busy rank looks next, and the time from then to the look after that.
+    next: u64,
+    interval: u64,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace { hot: 0, turns: 0, silent: 0, packets: 0, next: 0, interval: INTERVAL }
+    }
 }
 
 impl Pace {
@@ -81,10 +91,11 @@ impl Pace {
     fn busy(&mut self) -> bool {
         self.packets = 0;
         let now = now();
-        if now - self.last < INTERVAL {
+        if now < self.next {
             return true;
         }
-        self.last = now;
+        self.next = now + self.interval;
+        self.interval = (2 * self.interval).min(LONGEST);
         false
     }
 
@@ -95,7 +106,11 @@ impl Pace {
             // Whoever has waited for the network goes on waiting for it.
             self.silent = SILENT;
         }
-        self.hot = if packets > 0 { HOT } else { self.hot.saturating_sub(1) };
+        if packets > 0 {
+            (self.hot, self.interval) = (HOT, INTERVAL);
+        } else {
+            self.hot = self.hot.saturating_sub(1);
+        }
     }
 }
 
@@ -131,15 +146,26 @@ mod tests {
     #[test]
     fn a_busy_rank_looks_seldom_but_looks() {
         let mut pace = Pace::default();
-        let start = now();
-        let mut looks = 0;
-        while now() - start < 200 * INTERVAL {
-            if !pace.passes(1) {
-                pace.looked(0);
-                looks += 1;
+        // How many looks there are in a time, and the longest time between two.
+        let mut looks_in = |time: u64, brings: usize| {
+            let start = now();
+            let (mut looks, mut last, mut longest) = (0, start, 0);
+            while now() - start < time {
+                if !pace.passes(1) {
+                    pace.looked(brings);
+                    pace.hot = 0;
+                    looks += 1;
+                    longest = longest.max(now() - last);
+                    last = now();
+                }
             }
-        }
-        assert!((1..=201).contains(&looks), "{looks}");
+            (looks, longest)
+        };
+        let (looks, longest) = looks_in(64 * LONGEST, 0);
+        assert!((1..=64 + 5).contains(&looks), "{looks}");
+        assert!(longest >= LONGEST, "{longest}");
+        let (looks, _) = looks_in(20 * INTERVAL, 1);
+        assert!((1..=21).contains(&looks), "{looks}");
     }
 
     #[test]

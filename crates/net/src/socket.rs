@@ -22,6 +22,8 @@ pub struct Socket {
     fd: OwnedFd,
     six: bool,
     port: u16,
+    /// Everything goes to one address.
+    connected: bool,
 }
 
 fn failed<T>(result: libc::c_int, value: T) -> io::Result<T> {
@@ -45,6 +47,32 @@ impl Socket {
 
     /// As `open`, at a given port.
     pub fn open_at(six: bool, only: Option<IpAddr>, port: u16) -> io::Result<Socket> {
+        let mut socket = Self::unbound(six)?;
+        let any = if six { IpAddr::from([0u16; 8]) } else { IpAddr::from([0u8; 4]) };
+        let address = Address::new(only.unwrap_or(any), port, six, 0)
+            .ok_or(io::ErrorKind::AddrNotAvailable)?;
+        socket.bind(&address)?;
+        Ok(socket)
+    }
+
+    /// Another socket at the same port and address, for what is sent to `peer` and comes from there.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn connected(&self, peer: &Address) -> io::Result<Socket> {
+        let mut socket = Self::unbound(self.six)?;
+        // Not before this one was bound: a port of the system's choice would not be ours alone.
+        for socket in [self, &socket] {
+            socket.option(libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
+        }
+        socket.bind(&self.name()?)?;
+        // SAFETY: a valid address of the given length.
+        failed(unsafe { libc::connect(socket.fd(), peer.as_ptr(), peer.len()) }, ())?;
+        socket.connected = true;
+        Ok(socket)
+    }
+
+    fn unbound(six: bool) -> io::Result<Socket> {
         let family = if six { libc::AF_INET6 } else { libc::AF_INET };
         let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: integers only; the result is checked.
@@ -52,12 +80,11 @@ impl Socket {
         failed(fd, ())?;
         // SAFETY: `fd` was just made and belongs to nobody else.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let mut socket = Socket { fd, six, port: 0 };
+        let socket = Socket { fd, six, port: 0, connected: false };
         if six {
             socket.option(libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)?;
         }
         socket.prepare();
-        socket.port = socket.bind(only, port)?;
         Ok(socket)
     }
 
@@ -79,21 +106,22 @@ impl Socket {
         let _ = self.option(libc::SOL_UDP, libc::UDP_GRO, 1);
     }
 
-    fn bind(&self, only: Option<IpAddr>, port: u16) -> io::Result<u16> {
-        let any = if self.six { IpAddr::from([0u16; 8]) } else { IpAddr::from([0u8; 4]) };
-        let address = Address::new(only.unwrap_or(any), port, self.six, 0)
-            .ok_or(io::ErrorKind::AddrNotAvailable)?;
+    fn bind(&mut self, address: &Address) -> io::Result<()> {
         // SAFETY: a valid address of the given length.
-        let result = unsafe { libc::bind(self.fd(), address.as_ptr(), address.len()) };
-        failed(result, ())?;
+        failed(unsafe { libc::bind(self.fd(), address.as_ptr(), address.len()) }, ())?;
+        let port = self.name()?.socket_address().map(|a| a.port());
+        self.port = port.ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok(())
+    }
+
+    /// Where it is bound.
+    fn name(&self) -> io::Result<Address> {
         // SAFETY: zeros are a value of the structure.
         let mut raw: libc::sockaddr_in6 = unsafe { core::mem::zeroed() };
         let mut len = size_of_val(&raw) as libc::socklen_t;
         // SAFETY: a place for `len` bytes.
         let result = unsafe { libc::getsockname(self.fd(), (&raw mut raw).cast(), &mut len) };
-        failed(result, ())?;
-        let port = Address::from_raw(raw, len).socket_address().map(|a| a.port());
-        port.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+        failed(result, Address::from_raw(raw, len))
     }
 
     /// A listening socket for connections at the same port and address.
@@ -164,21 +192,28 @@ impl Socket {
         Ok(Some(Received { len: got as usize, from }))
     }
 
-    /// Sends one datagram.
+    /// Where a datagram to `to` is said to go.
+    #[inline(always)]
+    fn destination(&self, to: &Address) -> (*const libc::sockaddr, libc::socklen_t) {
+        if self.connected { (core::ptr::null(), 0) } else { (to.as_ptr(), to.len()) }
+    }
+
+    /// Sends one datagram; to whom it is connected, if it is.
     ///
     /// # Errors
     /// The errno.
     #[inline]
     pub fn send(&self, to: &Address, datagram: &[u8]) -> Result<(), i32> {
-        // SAFETY: a live buffer and a valid address, with their lengths.
+        let (name, name_size) = self.destination(to);
+        // SAFETY: a live buffer and a valid address or none, with their lengths.
         let sent = unsafe {
             libc::sendto(
                 self.fd(),
                 datagram.as_ptr().cast(),
                 datagram.len(),
                 libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
-                to.as_ptr(),
-                to.len(),
+                name,
+                name_size,
             )
         };
         if sent < 0 { Err(errno()) } else { Ok(()) }
@@ -197,8 +232,9 @@ impl Socket {
             libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         // SAFETY: zeros are a value of the structure.
         let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
-        message.msg_name = to.as_ptr().cast_mut().cast();
-        message.msg_namelen = to.len();
+        let (name, name_size) = self.destination(to);
+        message.msg_name = name.cast_mut().cast();
+        message.msg_namelen = name_size;
         message.msg_iov = &mut piece;
         message.msg_iovlen = 1;
         message.msg_control = control.0.as_mut_ptr().cast();
