@@ -292,6 +292,10 @@ impl Entered {
             return;
         }
         let limit = self.fall_asleep(limit);
+        if limit == LONG {
+            // Before and not after the sleep: whoever wakes us shall not wait for it.
+            self.check_launcher();
+        }
         let bell = self.bell();
         // Whoever comes meanwhile leaves the bell to us.
         self.leader = true;
@@ -299,9 +303,6 @@ impl Entered {
         self.leader = false;
         self.process.fm_mut().disarm();
         self.woken();
-        if limit == LONG {
-            self.check_launcher();
-        }
     }
 
     /// Ends this process when the launcher is gone: nobody would ever end it otherwise.
