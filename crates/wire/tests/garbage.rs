@@ -1,7 +1,8 @@
 //! Bytes from the network, whatever they are: each layout is read without a panic, and what is
 //! taken for one of ours says exactly what its bytes say.
 
-use hpvm_wire::bulk::{FRAME, Frame, FrameKind, GREETING, Greeting, GreetingKind};
+use hpvm_wire::Head;
+use hpvm_wire::bulk::{FRAME, Frame, FrameKind, GREETING, Greeting, GreetingKind, Opening};
 use hpvm_wire::datagram::{Datagram, HEADER, Header};
 use hpvm_wire::envelope::{Envelope, Kind, SEAL, SIGNED};
 use proptest::prelude::*;
@@ -45,9 +46,25 @@ fn greeting() -> Vec<u8> {
     Greeting { kind, lane: 3, from: 1, to: 2, epoch: 9, value, tag }.write().to_vec()
 }
 
-fn frame() -> Vec<u8> {
-    let kind = FrameKind::Chunk;
-    Frame { len: 1000, ..Frame::bare(kind, 3, 4096) }.write().to_vec()
+/// Bytes of a frame that say something: in front of its opening, and with it. The last eight are the
+/// tag's.
+const BARE: usize = 40;
+const OPENED: usize = 68;
+
+fn opening() -> Opening {
+    Opening { total: 5000, order: 7, packets: 8, head: Head::single(9, 10) }
+}
+
+fn frame(opening: Option<Opening>) -> Vec<u8> {
+    let offset = if opening.is_some() { 0 } else { 4096 };
+    Frame { len: 1000, opening, ..Frame::bare(FrameKind::Chunk, 3, offset) }.write().to_vec()
+}
+
+#[test]
+fn the_sound_frames_are_sound() {
+    for frame in [frame(None), frame(Some(opening()))] {
+        assert!(Frame::read(frame.first_chunk().expect("a whole frame")).is_some());
+    }
 }
 
 proptest! {
@@ -87,12 +104,12 @@ proptest! {
     }
 
     #[test]
-    fn frames(bytes in bent(frame())) {
+    fn frames(bytes in prop_oneof![bent(frame(None)), bent(frame(Some(opening())))]) {
         if let Some(bytes) = bytes.first_chunk::<FRAME>()
             && let Some(found) = Frame::read(bytes)
         {
-            // The last eight bytes are the tag's.
-            prop_assert_eq!(&found.write()[..FRAME - 8], &bytes[..FRAME - 8]);
+            let said = if found.opening.is_some() { OPENED } else { BARE };
+            prop_assert_eq!(&found.write()[..said], &bytes[..said]);
         }
     }
 }
