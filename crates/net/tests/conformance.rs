@@ -97,6 +97,9 @@ impl Transport for Attended {
         // SAFETY: the caller's promise.
         unsafe { self.0.joint.borrow_mut().pull(src, remote, local, len) }
     }
+    fn can_stream(&self, peer: Rank, len: u64) -> bool {
+        self.0.joint.borrow().can_stream(peer, len)
+    }
     fn counters(&self) -> Option<&Counters> {
         None
     }
