@@ -9,6 +9,7 @@ use hpvm_net::interfaces::{self, Choice};
 use hpvm_net::{Card, JobKey, Joint, Opened};
 use hpvm_shm::{Mapping, SegmentError, Shm};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Key under which the first rank of a host, whose number follows, publishes its segment.
 const SEGMENT_KEY: &str = "hpvm-segment-";
@@ -21,6 +22,8 @@ const CARD_KEY: &str = "hpvm-net-";
 const SECRET_KEY: &str = "hpvm-job-key";
 /// Seconds without a sign of life after which another host is given up.
 const NET_TIMEOUT: u64 = 60;
+/// Longer than a launcher takes to end a job in which a rank has died.
+const LAUNCHER_ENDS_US: Duration = Duration::from_secs(2);
 
 pub(super) fn manager(cause: PmiError) -> Error {
     Error::new(Class::Other, format!("joining the job failed: {cause}"))
@@ -85,9 +88,21 @@ fn meet(job: &Job, m: &mut Client, ranks: &[u32], chosen: &Chosen) -> Result<Map
         Some(mapping) => Ok(mapping),
         None => {
             let (path, key) = segment_of(job, m, &segment, chosen)?;
-            Mapping::join(&path, ranks.len() as u32, key).map_err(memory)
+            Mapping::join(&path, ranks.len() as u32, key).map_err(not_joined)
         }
     }
+}
+
+/// The error of a segment that cannot be joined. When it is not there any more, the rank that made it
+/// has died. Whoever started us sees that too, says so and ends the job: one voice is enough, so it
+/// gets the time for that.
+fn not_joined(cause: SegmentError) -> Error {
+    if let SegmentError::System { cause, .. } = &cause
+        && cause.kind() == std::io::ErrorKind::NotFound
+    {
+        std::thread::sleep(LAUNCHER_ENDS_US);
+    }
+    memory(cause)
 }
 
 /// What another rank published about its segment. Its tables have to be the `chosen` ones.
