@@ -262,27 +262,14 @@ impl Across<'_> {
     /// Posts what the own host needs of this member.
     fn show<T: Transport>(&self, p: &Process<T>) -> Result<()> {
         let board = self.board(p, self.rank())?;
+        // A broadcast begins at its root alone; the others only say that they are there.
+        let what =
+            if matches!(self.what, What::Bcast { .. }) { &What::Barrier } else { &self.what };
         // SAFETY: it is ours, there is room; the buffers are valid as `begin_across` was promised.
-        unsafe {
-            match &self.what {
-                What::Barrier | What::Bcast { .. } => board.post(self.number, 0, |_| {}),
-                What::Reduce { send, recv, bytes, .. } => {
-                    let from = if send.is_null() { recv.cast_const() } else { *send };
-                    board.post(self.number, *bytes, |out| {
-                        core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len());
-                    });
-                }
-                What::Allgather(sides) => {
-                    let m = sides.own_part(self.rank());
-                    board.post(self.number, m.packed_size() as usize, |out| pack_all(m, out));
-                }
-                What::Alltoall(sides) => {
-                    let m = sides.all_parts(self.comm.size());
-                    board.post(self.number, m.packed_size() as usize, |out| pack_all(m, out));
-                    self.knock_all(p);
-                    return Ok(());
-                }
-            }
+        unsafe { what.post(board, self.number, self.rank(), self.comm.size()) };
+        if matches!(self.what, What::Alltoall(_)) {
+            self.knock_all(p);
+            return Ok(());
         }
         self.knock(p, self.head);
         Ok(())

@@ -38,6 +38,36 @@ pub enum What {
     Alltoall(Sides),
 }
 
+impl What {
+    /// Posts what member `rank` of `size` brings along as note `number` of its board.
+    ///
+    /// # Safety
+    /// As for [`Board::post`], and the buffers are valid.
+    #[inline(always)]
+    pub(super) unsafe fn post(&self, board: &Board, number: u64, rank: u32, size: u32) {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let packed = |m: Outgoing<'_>| {
+                board.post(number, m.packed_size() as usize, |out| pack_all(m, out));
+            };
+            match self {
+                What::Barrier => board.post(number, 0, |_| {}),
+                What::Bcast { buf, count, ty, .. } => {
+                    packed(Outgoing { buf: buf.cast_const(), count: *count, ty });
+                }
+                What::Reduce { send, recv, bytes, .. } => {
+                    let from = if send.is_null() { recv.cast_const() } else { *send };
+                    board.post(number, *bytes, |out| {
+                        core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len());
+                    });
+                }
+                What::Allgather(sides) => packed(sides.own_part(rank)),
+                What::Alltoall(sides) => packed(sides.all_parts(size)),
+            }
+        }
+    }
+}
+
 /// The buffers of an exchange of equal blocks; a null `send` is `MPI_IN_PLACE`.
 #[derive(Clone, Debug)]
 pub struct Sides {
@@ -180,29 +210,7 @@ impl<'a> Call<'a> {
     fn post<T: Transport>(&self, p: &Process<T>) -> Result<()> {
         let board = self.board(p, self.rank())?;
         // SAFETY: it is ours, there is room; the buffers are valid as `begin` was promised.
-        unsafe {
-            match &self.what {
-                What::Barrier => board.post(self.number, 0, |_| {}),
-                What::Bcast { buf, count, ty, .. } => {
-                    let m = Outgoing { buf: buf.cast_const(), count: *count, ty };
-                    board.post(self.number, m.packed_size() as usize, |out| pack_all(m, out));
-                }
-                What::Reduce { send, recv, bytes, .. } => {
-                    let from = if send.is_null() { recv.cast_const() } else { *send };
-                    board.post(self.number, *bytes, |out| {
-                        core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len());
-                    });
-                }
-                What::Allgather(sides) => {
-                    let m = sides.own_part(self.rank());
-                    board.post(self.number, m.packed_size() as usize, |out| pack_all(m, out));
-                }
-                What::Alltoall(sides) => {
-                    let m = sides.all_parts(self.comm.size());
-                    board.post(self.number, m.packed_size() as usize, |out| pack_all(m, out));
-                }
-            }
-        }
+        unsafe { self.what.post(board, self.number, self.rank(), self.comm.size()) };
         self.knock(p);
         Ok(())
     }
