@@ -25,8 +25,8 @@ pub use fast::Fast;
 pub use fault::{Fault, SendError};
 pub use handler::{Action, RecvStream};
 pub use hpvm_transport::{
-    Broken, Doorbell, Head, Holes, Landing, Limits, Memory, PullRefused, Rank, Refused, Streamed,
-    Transport,
+    Broken, Doorbell, Head, Holes, Landing, Limits, Memory, PREFIX, PullRefused, Rank, Refused,
+    Streamed, Transport,
 };
 use hpvm_wire::counters::{Counters, add};
 pub use incoming::{Arrival, Counts};
@@ -35,10 +35,17 @@ pub use outgoing::SendStream;
 pub use packets::Packets;
 use std::sync::Arc;
 
+/// Packets that a process may send, to all others together, before it has to extract once: what
+/// others have to tell it would else be seen only when credits run out. Beyond it goes on with the
+/// credits that it holds. Not fewer, because a program may start many sends and compute before it
+/// waits: those beyond would not leave until then.
+pub const BLIND: u32 = 256;
+
 /// Why a packet was not taken now. Extract, then try again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// The receiver has promised all its slots; it gives some back when it polls.
+    /// The receiver has promised all its slots; it gives some back when it polls. Or this process has
+    /// sent [`BLIND`] packets without a look at what has come.
     NoCredit,
     /// All of our own buffers are on their way.
     NoBuffer,
@@ -47,6 +54,8 @@ pub enum Stall {
 /// The engine of one process over one transport.
 pub struct Fm<T> {
     transport: T,
+    /// Credits taken since packets were last extracted.
+    blind: u32,
     /// Credits held toward each rank. A few bytes per rank is all that a peer costs while idle.
     wallet: Box<[u16]>,
 }
@@ -54,7 +63,7 @@ pub struct Fm<T> {
 impl<T: Transport> Fm<T> {
     pub fn new(transport: T) -> Self {
         let wallet = vec![0; transport.size() as usize].into();
-        Fm { transport, wallet }
+        Fm { transport, blind: 0, wallet }
     }
 
     #[inline(always)]
@@ -92,14 +101,48 @@ impl<T: Transport> Fm<T> {
     ) -> Result<(), Stall> {
         let held = &mut self.wallet[dst as usize];
         if *held == 0 {
-            *held = self.transport.grant(dst);
+            if self.blind < BLIND {
+                *held = self.transport.grant(dst);
+            }
             if *held == 0 {
                 return Err(self.stalled());
             }
+            self.blind += u32::from(*held);
         }
         match self.transport.send(dst, head, len, fill) {
             Ok(()) => {
                 self.wallet[dst as usize] -= 1;
+                Ok(())
+            }
+            Err(Refused::NoBuffer) => Err(Stall::NoBuffer),
+        }
+    }
+
+    /// Sends a message in pieces, for one credit: see [`Transport::send_pieces`]. Never blocks.
+    pub fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+        &mut self,
+        dst: Rank,
+        first: Option<(Head, &[u8; PREFIX])>,
+        rest: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Stall> {
+        let held = &mut self.wallet[dst as usize];
+        if *held == 0 {
+            if self.blind < BLIND {
+                *held = self.transport.grant(dst);
+            }
+            if *held == 0 {
+                return Err(self.stalled());
+            }
+            self.blind += u32::from(*held);
+        }
+        let packets = (len / self.transport.limits().packet) as u32;
+        match self.transport.send_pieces(dst, first, rest, len, fill) {
+            Ok(()) => {
+                self.wallet[dst as usize] -= 1;
+                // One credit, but as much as so many packets.
+                self.blind = self.blind.saturating_add(packets);
                 Ok(())
             }
             Err(Refused::NoBuffer) => Err(Stall::NoBuffer),
@@ -122,6 +165,7 @@ impl<T: Transport> Fm<T> {
         budget: usize,
         sink: F,
     ) -> Result<usize, Broken> {
+        self.blind = 0;
         self.transport.poll(budget, sink)
     }
 

@@ -2,21 +2,26 @@
 
 use crate::doorbell::{self, Bell};
 use crate::frames::{self, FramePool};
+use crate::kept::{Frame, Kept};
 use crate::lent::theirs::Theirs;
 use crate::lent::{self, own::Own};
 use crate::pace::{self, Pace, TIMED};
 use crate::pull;
 use crate::ring::{self, Claim, Receiver, RunAway, Taken};
+use crate::train::{self, Train};
 use core::cell::OnceCell;
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::{compiler_fence, fence};
-use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
-use hpvm_wire::board::{BOARDS, Board};
-use hpvm_wire::cell::{FRAME, INLINE, RawHead};
+use hpvm_transport::{
+    Broken, Doorbell, Head, Limits, PREFIX, PullRefused, Rank, Refused, Transport,
+};
+use hpvm_wire::board::{BOARDS, Board, Sheet};
+use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, RawHead};
 use hpvm_wire::counters::{Counters, add};
-use hpvm_wire::segment::{FRAME_BYTES, FRAMES, SLEEPS_ON_PIPE, SLEEPS_ON_WORD, SLOTS};
+use hpvm_wire::segment::{FRAME_BYTES, SLEEPS_ON_PIPE, SLEEPS_ON_WORD, SLOTS};
 use std::fs::File;
 use std::os::fd::RawFd;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::segment::{Mapping, SegmentError};
@@ -26,21 +31,19 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
-/// Bytes of a piece of a longer message: a page is copied in about the time that the rest of a
-/// packet's way takes. Where ranks share processors, sender and receiver do not run at the same
-/// time, and nothing is won.
-const PIECE: usize = 4096;
-
 /// One rank's endpoint.
 pub struct Shm {
     pub(crate) mapping: Arc<Mapping>,
     pub(crate) rank: Rank,
     batch: u16,
-    receiver: Receiver,
-    frames: FramePool,
-    pace: Pace,
-    /// See [`Transport::piece`].
-    piece: Option<usize>,
+    pub(crate) receiver: Receiver,
+    pub(crate) frames: FramePool,
+    pub(crate) kept: Kept,
+    pub(crate) pace: Pace,
+    /// Messages in pieces that have not come to their end.
+    pub(crate) trains: Vec<Train>,
+    /// Ranks outnumber the processors, so a sender and a receiver need not run at the same time.
+    crowded: bool,
     /// Times in a row that a better processor was seen.
     pub(crate) displaced: u32,
     /// Some rank can't use membarrier: fence after each publish.
@@ -84,8 +87,10 @@ impl Shm {
             batch: ring::batch(SLOTS, ranks),
             receiver: Receiver::new(SLOTS),
             frames: FramePool::new(if crowded { 0 } else { frames::shared_cache() }, ranks),
+            kept: Kept::new(ranks),
             pace: Pace::default(),
-            piece: (!crowded).then_some(PIECE),
+            trains: Vec::new(),
+            crowded,
             displaced: 0,
             fences: true,
             pull_permitted: true,
@@ -128,7 +133,7 @@ impl Shm {
 
     /// After a publish: wakes `dst` if it sleeps.
     #[inline(always)]
-    fn wake_if_asleep(&self, dst: Rank) {
+    pub(crate) fn wake_if_asleep(&self, dst: Rank) {
         if self.fences {
             // SeqCst pairs with the one in `arm`: of our publish and the sleeper's flag, one side
             // sees the other's.
@@ -177,34 +182,89 @@ impl Shm {
         // Relaxed: orders nothing.
         self.mapping.control(self.rank).rank.store(rank, Ordering::Relaxed);
     }
+}
 
-    /// A slot's header names a payload; this is where it lies, once what it says is checked.
+/// Where the payload of a slot lies.
+pub(crate) enum Place {
+    Slot,
+    Frame(*const u8, Frame),
+    /// In the frames of a message in pieces.
+    Pieces,
+}
+
+/// A slot's header names a payload; this is where it lies, once what it says is checked.
+#[inline(always)]
+pub(crate) fn locate(
+    mapping: &Mapping,
+    rank: Rank,
+    head: &RawHead,
+    slot: *const u8,
+) -> Result<Place, Broken> {
+    if head.src >= mapping.ranks() {
+        return Err(corrupt("source rank", head.src, mapping.ranks() - 1));
+    }
+    if head.flags & FRAME == 0 {
+        if head.len as usize > INLINE {
+            return Err(corrupt("bytes in a slot", head.len, INLINE as u32));
+        }
+        return Ok(Place::Slot);
+    }
+    // SAFETY: a slot's payload holds at least four readable bytes.
+    let number = unsafe { slot.cast::<u32>().read_unaligned() };
+    if number >= BARE_TRAIN {
+        return Ok(Place::Pieces);
+    }
+    let frame = Frame::checked(number)?;
+    if head.len as usize > FRAME_BYTES {
+        return Err(corrupt("bytes in a frame", head.len, FRAME_BYTES as u32));
+    }
+    let owner = if frame.mine { rank } else { head.src };
+    Ok(Place::Frame(mapping.frame(owner, frame.index.into()), frame))
+}
+
+/// The header without what belongs to the transport.
+#[inline(always)]
+pub(crate) fn head_of(raw: &RawHead) -> Head {
+    Head { handler: raw.handler, flags: raw.flags & !FRAME, aux: raw.aux, imm: raw.imm }
+}
+
+impl Shm {
+    /// Fills a frame for a packet of `len` bytes to `dst`; `None` when all are on their way.
     #[inline(always)]
-    fn payload(&self, head: &RawHead, slot: *const u8) -> Result<(*const u8, usize), Broken> {
-        let len = head.len as usize;
-        if head.src >= self.mapping.ranks() {
-            return Err(corrupt("source rank", head.src, self.mapping.ranks() - 1));
+    fn fill_frame(&mut self, dst: Rank, len: usize, fill: impl FnOnce(&mut [u8])) -> Option<Frame> {
+        if let Some(frame) = self.kept.take(dst) {
+            let owner = if frame.mine { self.rank } else { dst };
+            // SAFETY: a frame that we keep is ours until the receiver gets the slot.
+            fill(unsafe { self.frame(owner, frame, len) });
+            return Some(frame);
         }
-        if head.flags & FRAME == 0 {
-            if len > INLINE {
-                return Err(corrupt("bytes in a slot", head.len, INLINE as u32));
-            }
-            return Ok((slot, usize::MAX));
+        let index = self.frames.take(self.mapping.control(self.rank), len)?;
+        let frame = Frame { index: index as u16, mine: true };
+        let start = if len >= TIMED { pace::ticks() } else { 0 };
+        // SAFETY: a frame that `take` returned is ours until the receiver gets the slot.
+        fill(unsafe { self.frame(self.rank, frame, len) });
+        if len >= TIMED {
+            self.pace.wrote(len, pace::ticks().wrapping_sub(start));
         }
-        // SAFETY: a slot's payload holds at least four readable bytes.
-        let index = unsafe { slot.cast::<u32>().read_unaligned() };
-        if index as usize >= FRAMES {
-            return Err(corrupt("frame", index, FRAMES as u32 - 1));
-        }
-        if len > FRAME_BYTES {
-            return Err(corrupt("bytes in a frame", head.len, FRAME_BYTES as u32));
-        }
-        Ok((self.mapping.frame(head.src, index as usize), index as usize))
+        Some(frame)
+    }
+
+    /// The first `len` bytes of a frame of `owner`, at most all.
+    ///
+    /// # Safety
+    /// Nobody else uses the frame.
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref, reason = "it lies in the segment, and the caller vouches for it")]
+    pub(crate) unsafe fn frame(&self, owner: Rank, frame: Frame, len: usize) -> &mut [u8] {
+        debug_assert!(len <= FRAME_BYTES);
+        let start = self.mapping.frame(owner, frame.index.into());
+        // SAFETY: the frame has that many bytes and is the caller's.
+        unsafe { core::slice::from_raw_parts_mut(start, len) }
     }
 }
 
 #[cold]
-fn corrupt(what: &str, found: u32, most: u32) -> Broken {
+pub(crate) fn corrupt(what: &str, found: u32, most: u32) -> Broken {
     Broken::Corrupt(format!("{what} {found} in the shared-memory ring; expected at most {most}"))
 }
 
@@ -246,8 +306,8 @@ impl Transport for Shm {
             aux: head.aux,
             len: len as u32,
         };
-        let control = self.mapping.control(dst);
         if len <= INLINE {
+            let control = self.mapping.control(dst);
             let claim = Claim::new(&control.tail, self.mapping.ring(dst));
             // SAFETY: the claimed slot is ours until published; `len` fits in its payload.
             unsafe {
@@ -256,24 +316,17 @@ impl Transport for Shm {
             }
             claim.publish();
         } else {
-            let Some(index) = self.frames.take(self.mapping.control(self.rank), len) else {
+            // Filled before the claim: a slow copy must not hold a slot unpublished.
+            let Some(frame) = self.fill_frame(dst, len, fill) else {
                 add(&self.counters_ref().frame_stalls, 1);
                 return Err(Refused::NoBuffer);
             };
-            // Filled before the claim: a slow copy must not hold a slot unpublished.
-            let start = if len >= TIMED { pace::ticks() } else { 0 };
-            // SAFETY: a frame that `take` returned is ours until the receiver gets the slot.
-            fill(unsafe {
-                core::slice::from_raw_parts_mut(self.mapping.frame(self.rank, index), len)
-            });
-            if len >= TIMED {
-                self.pace.wrote(len, pace::ticks().wrapping_sub(start));
-            }
+            let control = self.mapping.control(dst);
             let claim = Claim::new(&control.tail, self.mapping.ring(dst));
             // SAFETY: the claimed slot is ours until published; four bytes fit.
             unsafe {
                 claim.cell().write_head(RawHead { flags: raw.flags | FRAME, ..raw });
-                claim.cell().payload().cast::<u32>().write_unaligned(index as u32);
+                claim.cell().payload().cast::<u32>().write_unaligned(frame.number());
             }
             claim.publish();
         }
@@ -290,6 +343,9 @@ impl Transport for Shm {
         budget: usize,
         mut sink: F,
     ) -> Result<usize, Broken> {
+        if !self.trains.is_empty() {
+            return self.poll_trains(budget, (0, 0), sink);
+        }
         let mapping = &*self.mapping;
         let control = mapping.control(self.rank);
         let cells = mapping.ring(self.rank);
@@ -304,18 +360,20 @@ impl Transport for Shm {
             let Taken { ticket, cell, leapt } = taken;
             // SAFETY: `next` returned it published, and it is ours until `done`.
             let raw = unsafe { cell.read_head() };
-            let (payload, frame) = self.payload(&raw, cell.payload())?;
-            let head = Head {
-                handler: raw.handler,
-                flags: raw.flags & !FRAME,
-                aux: raw.aux,
-                imm: raw.imm,
-            };
-            // SAFETY: `payload` checked that `len` bytes lie inside the slot or the frame, and
+            let mut payload = cell.payload().cast_const();
+            let mut kept = None;
+            match locate(mapping, self.rank, &raw, payload)? {
+                Place::Slot => {}
+                Place::Frame(start, frame) => (payload, kept) = (start, Some(frame)),
+                // The slot is taken there, again.
+                Place::Pieces => return self.poll_trains(budget, (packets, bytes), sink),
+            }
+            // SAFETY: `locate` checked that `len` bytes lie inside the slot or the frame, and
             // both are ours to read until they are given back below.
-            sink(raw.src, head, unsafe { core::slice::from_raw_parts(payload, raw.len as usize) });
-            if frame != usize::MAX {
-                frames::give_back(mapping.control(raw.src), frame);
+            let payload = unsafe { core::slice::from_raw_parts(payload, raw.len as usize) };
+            sink(raw.src, head_of(&raw), payload);
+            if let Some(frame) = kept {
+                self.kept.keep(mapping, self.rank, raw.src, frame);
             }
             self.receiver.done(ticket, &control.credits, SLOTS);
             packets += 1;
@@ -338,7 +396,10 @@ impl Transport for Shm {
             // SeqCst pairs with the fence in `wake_if_asleep`.
             fence(Ordering::SeqCst);
         }
-        if self.receiver.pending(&control.tail) {
+        let mut trains = self.trains.iter();
+        if self.receiver.pending(&control.tail)
+            || trains.any(|train| train.waits(&self.mapping, self.rank))
+        {
             self.disarm();
             return false;
         }
@@ -356,7 +417,11 @@ impl Transport for Shm {
     }
 
     fn can_pull(&self, src: Rank) -> bool {
-        self.pull_permitted && src < self.size() && *self.pull_pays.get_or_init(pull::pays)
+        self.may_pull(src) && *self.pull_pays.get_or_init(pull::pays)
+    }
+
+    fn may_pull(&self, src: Rank) -> bool {
+        self.pull_permitted && src < self.size()
     }
 
     unsafe fn pull(
@@ -385,24 +450,49 @@ impl Transport for Shm {
         self.lent_by(src, remote, len)
     }
 
+    fn window(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+        self.window_of(src, remote, len)
+    }
+
+    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        self.lend(bytes)
+    }
+
     fn counters(&self) -> Option<&Counters> {
         Some(self.counters_ref())
     }
 
     #[inline(always)]
-    fn writes_slowly(&self) -> bool {
+    fn writes_slowly(&self, dst: Rank) -> bool {
         // Ranks that take turns on a processor find each other's data in memory anyway.
-        self.piece.is_none() || self.pace.is_slow()
+        self.crowded || (self.pace.is_slow() && !self.kept.serves(dst))
     }
 
     #[inline(always)]
-    fn piece(&self, _: Rank) -> Option<usize> {
-        self.piece
+    fn pieces(&self, _: Rank) -> u64 {
+        if self.crowded { 0 } else { train::LONGEST as u64 }
+    }
+
+    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+        &mut self,
+        dst: Rank,
+        first: Option<(Head, &[u8; PREFIX])>,
+        rest: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        self.send_train(dst, first, rest, len, fill)
     }
 
     #[inline(always)]
     fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
         (rank < self.mapping.ranks() && index < BOARDS).then(|| self.mapping.board(rank, index))
+    }
+
+    #[inline(always)]
+    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
+        let there = rank < self.mapping.ranks() && index < BOARDS;
+        there.then(|| self.mapping.sheet(rank, index, number))
     }
 
     #[inline(always)]

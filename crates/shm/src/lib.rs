@@ -15,6 +15,8 @@ mod endpoint;
 #[cfg(not(hpvm_loom))]
 pub mod frames;
 #[cfg(not(hpvm_loom))]
+mod kept;
+#[cfg(not(hpvm_loom))]
 mod lent;
 #[cfg(not(hpvm_loom))]
 pub mod observe;
@@ -26,6 +28,8 @@ pub mod pull;
 pub mod segment;
 #[cfg(not(hpvm_loom))]
 mod spread;
+#[cfg(not(hpvm_loom))]
+mod train;
 
 #[cfg(not(hpvm_loom))]
 pub use endpoint::Shm;

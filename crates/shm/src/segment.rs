@@ -4,11 +4,12 @@
 
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::AtomicU32;
-use hpvm_wire::board::{BOARDS, Board};
+use hpvm_wire::board::{BOARDS, Board, SHEETS, Sheet};
 use hpvm_wire::cell::Cell;
 use hpvm_wire::pending::Pending;
 use hpvm_wire::segment::{
-    Control, FRAME_BYTES, FRAME_STRIDE, FRAMES, Geometry, Header, MAGIC, MAX_RANKS, SLOTS, VERSION,
+    Control, FRAME_BYTES, FRAME_GROWN, FRAME_STRIDE, FRAMES, Geometry, Header, MAGIC, MAX_RANKS,
+    SLOTS, VERSION,
 };
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -221,12 +222,29 @@ impl Mapping {
         unsafe { &*self.base.as_ptr().add(self.geometry.boards(rank)).cast::<Board>().add(index) }
     }
 
+    /// The sheet for note `number` of board `index` (below `BOARDS`) of `rank`, which is below `ranks()`.
+    #[inline(always)]
+    pub fn sheet(&self, rank: u32, index: usize, number: u64) -> &Sheet {
+        debug_assert!(rank < self.geometry.ranks && index < BOARDS);
+        let place = index * SHEETS + number as usize % SHEETS;
+        // SAFETY: inside the mapping by the geometry, aligned to a page; every bit pattern is valid.
+        unsafe { &*self.base.as_ptr().add(self.geometry.sheets(rank)).cast::<Sheet>().add(place) }
+    }
+
     /// `FRAME_BYTES` bytes of frame `index` (below `FRAMES`) of `rank`.
     #[inline(always)]
     pub fn frame(&self, rank: u32, index: usize) -> *mut u8 {
         debug_assert!(rank < self.geometry.ranks && index < FRAMES && FRAME_BYTES < FRAME_STRIDE);
         // SAFETY: inside the mapping by the geometry.
         unsafe { self.base.as_ptr().add(self.geometry.frames(rank) + index * FRAME_STRIDE) }
+    }
+
+    /// How far the message in pieces that begins in that frame has come.
+    #[inline(always)]
+    pub fn grown(&self, rank: u32, index: usize) -> &AtomicU32 {
+        // SAFETY: the word lies behind the payload, inside the frame's stride, aligned to 64; any bit
+        // pattern is valid.
+        unsafe { &*self.frame(rank, index).add(FRAME_GROWN).cast() }
     }
 
     /// The address of `rank`'s futex word and friends, for tests that write garbage.

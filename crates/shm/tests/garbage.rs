@@ -3,7 +3,7 @@
 
 use hpvm_shm::{Mapping, SegmentError, Shm};
 use hpvm_transport::{Broken, Head, Transport};
-use hpvm_wire::cell::{FRAME, INLINE, RawHead};
+use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, RawHead, TRAIN};
 use hpvm_wire::segment::{FRAME_BYTES, FRAMES, Geometry, SLOTS};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -51,7 +51,13 @@ fn headers_that_lie() {
         (RawHead { src: u32::MAX, ..GOOD }, 0, "source rank"),
         (RawHead { len: INLINE as u32 + 1, ..GOOD }, 0, "bytes in a slot 105"),
         (RawHead { len: u32::MAX, ..GOOD }, 0, "bytes in a slot"),
-        (RawHead { flags: FRAME, ..GOOD }, FRAMES as u32, "frame 512"),
+        (RawHead { flags: FRAME, ..GOOD }, 2 * FRAMES as u32, "frame 1024"),
+        (RawHead { flags: FRAME, len: 0, ..GOOD }, TRAIN, "bytes of a message in pieces 0"),
+        (
+            RawHead { flags: FRAME, len: u32::MAX, ..GOOD },
+            BARE_TRAIN,
+            "bytes of a message in pieces",
+        ),
         (RawHead { flags: FRAME, len: FRAME_BYTES as u32 + 1, ..GOOD }, 0, "bytes in a frame"),
     ];
     for (head, payload, expected) in lies {
@@ -60,6 +66,25 @@ fn headers_that_lie() {
         let text = error(&mut b);
         assert!(text.contains(expected) && text.contains("expected at most"), "{text}");
     }
+}
+
+#[test]
+fn a_message_that_grows_beyond_its_end() {
+    let (mapping, _a, mut b) = pair();
+    mapping.grown(0, 0).store(5, Ordering::Relaxed); // relaxed: one thread
+    publish(&mapping, RawHead { flags: FRAME, ..GOOD }, BARE_TRAIN);
+    let text = error(&mut b);
+    assert!(text.contains("bytes of a piece 5") && text.contains("at most 4"), "{text}");
+}
+
+#[test]
+fn a_sender_that_leaves_a_message_unfinished() {
+    let (mapping, _a, mut b) = pair();
+    publish(&mapping, RawHead { flags: FRAME, ..GOOD }, BARE_TRAIN);
+    assert_eq!(b.poll(usize::MAX, |_, _, _| panic!("nothing has come")), Ok(1));
+    publish(&mapping, RawHead { len: 0, ..GOOD }, 0);
+    let text = error(&mut b);
+    assert!(text.contains("unfinished message"), "{text}");
 }
 
 #[test]

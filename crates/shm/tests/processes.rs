@@ -5,6 +5,7 @@
 
 use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::{Head, Rank, Transport};
+use hpvm_wire::segment::FRAME_BYTES;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,9 +20,12 @@ fn content(src: Rank, dst: Rank, n: u64, i: usize) -> u8 {
     (u64::from(src) * 31 + u64::from(dst) * 17 + n * 7 + i as u64) as u8
 }
 
-/// Length of message `n`: mostly small, some in frames.
+/// Length of message `n`: mostly small, some in frames, some in pieces.
 fn length(src: Rank, dst: Rank, n: u64) -> usize {
     let mix = (n + u64::from(src * 5 + dst)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    if mix % 64 == 1 {
+        return FRAME_BYTES + (mix % 60_000) as usize;
+    }
     if mix.is_multiple_of(8) { (mix % 16_000) as usize } else { (mix % 104) as usize }
 }
 
@@ -30,12 +34,20 @@ struct Traffic {
     credits: Vec<u16>,
     sent: Vec<u64>,
     received: Vec<u64>,
+    /// Bytes of a message in pieces that have come.
+    begun: Vec<usize>,
 }
 
 impl Traffic {
     fn new(end: Shm) -> Traffic {
         let n = end.size() as usize;
-        Traffic { end, credits: vec![0; n], sent: vec![0; n], received: vec![0; n] }
+        Traffic {
+            end,
+            credits: vec![0; n],
+            sent: vec![0; n],
+            received: vec![0; n],
+            begun: vec![0; n],
+        }
     }
 
     fn try_send(&mut self, dst: Rank) -> bool {
@@ -47,9 +59,17 @@ impl Traffic {
             return false;
         }
         let (me, n) = (self.end.rank(), self.sent[dst as usize]);
-        let sent = self.end.send(dst, Head::single(9, n), length(me, dst, n), |out| {
-            out.iter_mut().enumerate().for_each(|(i, b)| *b = content(me, dst, n, i));
-        });
+        let len = length(me, dst, n);
+        let head = Head::single(9, n);
+        let sent = if len > FRAME_BYTES {
+            self.end.send_pieces(dst, None, head, len, |at, out, _| {
+                out.iter_mut().enumerate().for_each(|(i, b)| *b = content(me, dst, n, at + i));
+            })
+        } else {
+            self.end.send(dst, head, len, |out| {
+                out.iter_mut().enumerate().for_each(|(i, b)| *b = content(me, dst, n, i));
+            })
+        };
         if sent.is_ok() {
             *credits -= 1;
             self.sent[dst as usize] += 1;
@@ -59,12 +79,18 @@ impl Traffic {
 
     fn poll(&mut self) -> usize {
         let me = self.end.rank();
-        let received = &mut self.received;
+        let (received, begun) = (&mut self.received, &mut self.begun);
         let check = |src: Rank, head: Head, data: &[u8]| {
             let n = received[src as usize];
+            let at = core::mem::take(&mut begun[src as usize]);
             assert_eq!(head.imm, n, "rank {me}: order of messages from {src}");
-            assert_eq!(data.len(), length(src, me, n));
-            assert!(data.iter().enumerate().all(|(i, b)| *b == content(src, me, n, i)));
+            let len = length(src, me, n);
+            assert!(data.iter().enumerate().all(|(i, b)| *b == content(src, me, n, at + i)));
+            if len > FRAME_BYTES && at + data.len() < len {
+                begun[src as usize] = at + data.len();
+                return;
+            }
+            assert_eq!(at + data.len(), len);
             received[src as usize] += 1;
         };
         self.end.poll(1 << 16, check).expect("clean packets")

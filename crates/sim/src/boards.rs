@@ -2,16 +2,21 @@
 
 use core::cell::OnceCell;
 use hpvm_transport::Rank;
-use hpvm_wire::board::{BOARDS, Board};
+use hpvm_wire::board::{BOARDS, Board, SHEETS, Sheet};
 
 /// The boards of all processes; each comes into being when it is first looked at.
 pub(crate) struct Boards {
     all: Vec<OnceCell<Box<Board>>>,
+    sheets: Vec<OnceCell<Box<Sheet>>>,
 }
 
 impl Boards {
     pub fn new(size: u32) -> Boards {
-        Boards { all: (0..size as usize * BOARDS).map(|_| OnceCell::new()).collect() }
+        let boards = size as usize * BOARDS;
+        Boards {
+            all: (0..boards).map(|_| OnceCell::new()).collect(),
+            sheets: (0..boards * SHEETS).map(|_| OnceCell::new()).collect(),
+        }
     }
 
     /// Board `index` of `rank`; `None` when there is no such rank or board.
@@ -21,5 +26,15 @@ impl Boards {
         }
         let place = self.all.get(rank as usize * BOARDS + index)?;
         Some(place.get_or_init(Board::new))
+    }
+
+    /// The sheet for note `number` of that board.
+    pub fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
+        if index >= BOARDS {
+            return None;
+        }
+        let board = rank as usize * BOARDS + index;
+        let place = self.sheets.get(board * SHEETS + number as usize % SHEETS)?;
+        Some(place.get_or_init(Sheet::new))
     }
 }

@@ -45,7 +45,7 @@ pub struct Config {
     /// Grants and buffers in a hundred that are refused although there are some, and packets
     /// after which a poll stops although more wait. Below 100.
     pub refused_percent: u8,
-    /// What `Transport::piece` says.
+    /// Bytes of a piece of a message that goes out by `Transport::send_pieces`; `None`: nothing does.
     pub piece: Option<usize>,
     /// Whether single-copy transfers work.
     pub pull: Pull,

@@ -5,9 +5,12 @@ use crate::config::Pull;
 use crate::pull;
 use crate::state::State;
 use core::cell::RefCell;
+use core::ptr::NonNull;
 use core::time::Duration;
-use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
-use hpvm_wire::board::Board;
+use hpvm_transport::{
+    Broken, Doorbell, Head, Limits, PREFIX, PullRefused, Rank, Refused, Transport,
+};
+use hpvm_wire::board::{Board, Sheet};
 use hpvm_wire::counters::{self, Counters};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,6 +26,8 @@ pub struct SimTransport {
     limits: Limits,
     counters: Counters,
     boards: Rc<Boards>,
+    /// What others may read.
+    lent: Vec<Vec<u128>>,
 }
 
 impl SimTransport {
@@ -33,7 +38,8 @@ impl SimTransport {
         limits: Limits,
         boards: Rc<Boards>,
     ) -> SimTransport {
-        SimTransport { state, rank, size, limits, counters: Counters::default(), boards }
+        let (counters, lent) = (Counters::default(), Vec::new());
+        SimTransport { state, rank, size, limits, counters, boards, lent }
     }
 }
 
@@ -126,7 +132,7 @@ impl Transport for SimTransport {
         while delivered < budget {
             let Some(packet) = self.state.borrow_mut().take(self.rank) else { break };
             sink(packet.src, packet.head, &packet.payload);
-            self.state.borrow_mut().done_with(self.rank, packet.src, packet.buffered);
+            self.state.borrow_mut().done_with(self.rank, &packet);
             delivered += 1;
             // A budget is a rough limit: now and then less comes than there is.
             if self.state.borrow_mut().stops_short() {
@@ -184,12 +190,58 @@ impl Transport for SimTransport {
         Ok(())
     }
 
-    fn piece(&self, _: Rank) -> Option<usize> {
-        self.state.borrow().config.piece
+    fn pieces(&self, _: Rank) -> u64 {
+        let state = self.state.borrow();
+        if state.lossy.is_some() {
+            0
+        } else {
+            state.config.piece.map_or(0, |piece| 40 * piece as u64)
+        }
+    }
+
+    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+        &mut self,
+        dst: Rank,
+        first: Option<(Head, &[u8; PREFIX])>,
+        rest: Head,
+        len: usize,
+        mut fill: F,
+    ) -> Result<(), Refused> {
+        let piece = self.state.borrow().config.piece.unwrap_or(len).max(1);
+        self.state.borrow_mut().may_send(self.rank, dst, PREFIX)?;
+        let mut paid = first.is_some();
+        if let Some((head, prefix)) = first {
+            self.state.borrow_mut().depart(self.rank, dst, head, prefix.to_vec());
+        }
+        for at in (0..len).step_by(piece) {
+            let mut payload = vec![UNWRITTEN; piece.min(len - at)];
+            fill(at, &mut payload, false);
+            self.state.borrow_mut().piece(self.rank, dst, rest, payload, paid);
+            paid = true;
+        }
+        counters::add(&self.counters.packets_sent, 1);
+        counters::add(&self.counters.bytes_sent, len as u64);
+        Ok(())
     }
 
     fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
         self.boards.get(rank, index)
+    }
+
+    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
+        self.boards.sheet(rank, index, number)
+    }
+
+    fn window(&mut self, _: Rank, remote: u64, _: u64) -> Option<*const u8> {
+        // All processes are this one.
+        (remote != 0).then(|| core::ptr::with_exposed_provenance(remote as usize))
+    }
+
+    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        let mut words = vec![0; bytes.div_ceil(size_of::<u128>())];
+        let memory = NonNull::new(words.as_mut_ptr().cast());
+        self.lent.push(words);
+        memory
     }
 
     fn knock(&self, _: Rank) {

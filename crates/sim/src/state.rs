@@ -18,6 +18,8 @@ pub(crate) struct Packet {
     pub payload: Vec<u8>,
     /// It took one of the sender's buffers.
     pub buffered: bool,
+    /// One that needed no credit: see `piece`.
+    pub follows: bool,
 }
 
 enum Event {
@@ -192,6 +194,37 @@ impl State {
         if buffered {
             self.process(src).buffers -= 1;
         }
+        self.pay(src, dst);
+        self.travel(dst, Packet { src, head, payload, buffered, follows: false });
+        self.check_credits(dst);
+    }
+
+    /// A credit is used up.
+    fn pay(&mut self, src: Rank, dst: Rank) {
+        self.pair(src, dst).held -= 1;
+        let receiver = self.process(dst);
+        receiver.held -= 1;
+        receiver.outstanding += 1;
+        let outstanding = receiver.outstanding;
+        self.statistics.max_outstanding = self.statistics.max_outstanding.max(outstanding);
+    }
+
+    /// Puts a piece of a message on its way; `paid`: what came before has paid for it.
+    pub fn piece(&mut self, src: Rank, dst: Rank, head: Head, payload: Vec<u8>, paid: bool) {
+        if !self.alive(src) {
+            return;
+        }
+        if !paid {
+            self.pay(src, dst);
+        }
+        self.travel(dst, Packet { src, head, payload, buffered: false, follows: paid });
+        self.check_credits(dst);
+    }
+
+    /// Decides when a packet arrives.
+    fn travel(&mut self, dst: Rank, packet: Packet) {
+        let Packet { src, head, .. } = packet;
+        let len = packet.payload.len();
         let mut delay = self.draw(self.config.delay.clone());
         if self.chance(self.config.slow_percent) {
             delay = delay.saturating_mul(10);
@@ -200,22 +233,15 @@ impl State {
         let pair = self.pair(src, dst);
         let at = soonest.max(pair.latest);
         pair.latest = at;
-        pair.held -= 1;
         self.statistics.packets += 1;
-        self.statistics.bytes += payload.len() as u64;
+        self.statistics.bytes += len as u64;
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back((self.now, src, dst, head, payload.len()));
-        self.pair(src, dst).road.push_back(Packet { src, head, payload, buffered });
-        let receiver = self.process(dst);
-        receiver.held -= 1;
-        receiver.outstanding += 1;
-        receiver.incoming += 1;
-        let outstanding = receiver.outstanding;
-        self.statistics.max_outstanding = self.statistics.max_outstanding.max(outstanding);
+        self.recent.push_back((self.now, src, dst, head, len));
+        self.pair(src, dst).road.push_back(packet);
+        self.process(dst).incoming += 1;
         self.activity += 1;
-        self.check_credits(dst);
         self.schedule(at, Event::Arrival { src, dst });
     }
 
@@ -226,7 +252,7 @@ impl State {
             Some(lossy) => {
                 let (src, head, payload) = lossy.take(self.now, rank)?;
                 self.process(rank).outstanding -= 1;
-                Packet { src, head, payload, buffered: false }
+                Packet { src, head, payload, buffered: false, follows: false }
             }
         };
         self.statistics.polled += 1;
@@ -236,15 +262,15 @@ impl State {
     }
 
     /// The receiver is done with a packet of `src`: what it took goes home.
-    pub fn done_with(&mut self, rank: Rank, src: Rank, buffered: bool) {
-        if self.lossy.is_some() {
+    pub fn done_with(&mut self, rank: Rank, packet: &Packet) {
+        if self.lossy.is_some() || packet.follows {
             return;
         }
         let at = self.now + self.draw(self.config.return_delay.clone());
         self.schedule(at, Event::Credit { dst: rank });
-        if buffered {
+        if packet.buffered {
             let at = self.now + self.draw(self.config.return_delay.clone());
-            self.schedule(at, Event::Buffer { src });
+            self.schedule(at, Event::Buffer { src: packet.src });
         }
     }
 

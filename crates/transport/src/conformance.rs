@@ -16,12 +16,14 @@ mod bell;
 mod cluster;
 mod credits;
 mod packets;
+mod pieces;
 mod single_copy;
 
 pub use bell::*;
 pub use cluster::{Attempt, Cluster, Dice};
 pub use credits::*;
 pub use packets::*;
+pub use pieces::*;
 pub use single_copy::*;
 
 use crate::Transport;
@@ -65,6 +67,8 @@ macro_rules! conformance_suite {
             a_silent_network_delivers_nothing
             poll_keeps_to_its_budget
             an_unfinished_send_blocks_nobody
+            pieces_make_a_message
+            an_unfinished_message_blocks_nobody
             credits_run_out_and_come_back
             credits_do_not_leak
             outstanding_packets_are_bounded

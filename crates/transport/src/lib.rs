@@ -5,8 +5,10 @@
 //! [`Transport::poll`]; nothing here blocks except [`Doorbell::wait`].
 
 use core::fmt;
+use core::ptr::NonNull;
 use core::time::Duration;
 pub use hpvm_wire::Head;
+pub use hpvm_wire::cell::PREFIX;
 use std::sync::Arc;
 
 pub mod conformance;
@@ -145,6 +147,11 @@ pub trait Transport {
 
     /// True when `pull` from `src` is worth trying.
     fn can_pull(&self, src: Rank) -> bool;
+
+    /// The same without asking whether it is the fastest way: somebody has measured that.
+    fn may_pull(&self, src: Rank) -> bool {
+        self.can_pull(src)
+    }
     /// Copies `len` bytes from `remote` in the memory of `src` to `local`: one copy, no help from
     /// the peer's processor.
     ///
@@ -164,6 +171,19 @@ pub trait Transport {
     /// `src` wrote before the last packet that has come from it.
     fn lent(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
         let _ = (src, remote, len);
+        None
+    }
+
+    /// The same whether or not copying from there is worth while for a message.
+    fn window(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+        let _ = (src, remote, len);
+        None
+    }
+
+    /// Memory of `bytes` bytes that the ranks of our host can read by `window`, aligned to a page.
+    /// It is valid while this end lives. `None`: there is none.
+    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        let _ = bytes;
         None
     }
 
@@ -242,22 +262,53 @@ pub trait Transport {
         None
     }
 
-    /// Longest payload of a packet to `dst` when a message goes out in several at once: the receiver
-    /// copies one while the sender writes the next. `None`: one long packet does as well.
-    fn piece(&self, dst: Rank) -> Option<usize> {
+    /// Longest message that `send_pieces` takes to `dst`, bytes; 0 where the transport has no such path or
+    /// one packet after the other does as well.
+    #[inline(always)]
+    fn pieces(&self, dst: Rank) -> u64 {
         let _ = dst;
-        None
+        0
     }
 
-    /// The memory that long packets are written to is slow to write to at the moment, so stores that
-    /// bypass the cache are likely to be faster.
-    fn writes_slowly(&self) -> bool {
+    /// Sends a message of `len` bytes in pieces, of which the receiver can have one while the sender
+    /// writes the next, for one credit. The receiver gets a packet with the first head whose payload is
+    /// the prefix, if they are given, and then, in this poll or later ones, packets with `rest` that
+    /// together hold the message. Nothing else of this sender comes between them.
+    ///
+    /// `fill` writes the pieces, in order: it gets the place in the message and the memory, and whether
+    /// stores that bypass the cache are likely to be faster there.
+    ///
+    /// Uses up one credit when it returns `Ok` and none otherwise. `len` is more than 0 and at most
+    /// `pieces(dst)`.
+    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+        &mut self,
+        dst: Rank,
+        first: Option<(Head, &[u8; PREFIX])>,
+        rest: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        let _ = (dst, first, rest, len, fill);
+        debug_assert!(false, "this transport has no pieces");
+        Err(Refused::NoBuffer)
+    }
+
+    /// The memory that the next long packet to `dst` is written to is slow to write to at the
+    /// moment, so stores that bypass the cache are likely to be faster.
+    fn writes_slowly(&self, dst: Rank) -> bool {
+        let _ = dst;
         false
     }
 
     /// Board `index` of `rank`, where `rank` shares memory with this process and has such a board.
     fn board(&self, rank: Rank, index: usize) -> Option<&hpvm_wire::board::Board> {
         let _ = (rank, index);
+        None
+    }
+
+    /// The sheet for note `number` of that board, where there is one.
+    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&hpvm_wire::board::Sheet> {
+        let _ = (rank, index, number);
         None
     }
 

@@ -19,6 +19,10 @@ pub const BOARDS: usize = 16;
 pub const NOTES: usize = 4;
 /// Bytes that one note holds.
 pub const NOTE_BYTES: usize = 8192;
+/// Sheets of a board: longer notes take turns on so many.
+pub const SHEETS: usize = 2;
+/// Bytes of a sheet.
+pub const SHEET_BYTES: usize = 256 * 1024;
 
 /// The board of one rank for one communicator.
 ///
@@ -44,6 +48,24 @@ pub struct Note {
 // SAFETY: the access rules of `Board`: `body` is written by the owner only, before the release
 // store of `number`, and read by others only after an acquire load has seen it.
 unsafe impl Sync for Board {}
+
+/// Room for a note that does not fit on its board.
+///
+/// Access rules: as for a note, but the owner writes the sheet of a number after every member has finished
+/// the number [`SHEETS`] before it.
+#[repr(C, align(4096))]
+pub struct Sheet(UnsafeCell<[u8; SHEET_BYTES]>);
+
+// SAFETY: the access rules: written by the owner only, before the release store of the note's
+// `number`, and read by others only after an acquire load has seen it.
+unsafe impl Sync for Sheet {}
+
+impl Sheet {
+    /// An empty sheet, for models and tests; in a segment a sheet is zeroed memory.
+    pub fn new() -> Box<Sheet> {
+        Box::new(Sheet(UnsafeCell::new([0; SHEET_BYTES])))
+    }
+}
 
 impl Board {
     /// An empty board, for models and tests; in a segment a board is zeroed memory.
@@ -82,6 +104,28 @@ impl Board {
         note.number.store(number, Ordering::Release);
     }
 
+    /// The same for a note of at most [`SHEET_BYTES`], which is written to `sheet`.
+    ///
+    /// # Safety
+    /// As for `post`, and every member has finished `number - SHEETS`. The sheet is the one of this board
+    /// and number.
+    pub unsafe fn post_on(
+        &self,
+        sheet: &Sheet,
+        number: u64,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) {
+        debug_assert!(len <= SHEET_BYTES);
+        // SAFETY: by the access rules nobody else touches the sheet now.
+        fill(unsafe { core::slice::from_raw_parts_mut(sheet.0.get().cast(), len) });
+        let note = self.note(number);
+        // Relaxed: published by the next store.
+        note.len.store(len as u32, Ordering::Relaxed);
+        // Release pairs with the acquire in `has`.
+        note.number.store(number, Ordering::Release);
+    }
+
     /// Whether the note of operation `number` has been posted.
     #[inline(always)]
     pub fn has(&self, number: u64) -> bool {
@@ -101,6 +145,17 @@ impl Board {
         let len = (note.len.load(Ordering::Relaxed) as usize).min(NOTE_BYTES);
         // SAFETY: the owner leaves the note alone until we have finished (the access rules).
         unsafe { core::slice::from_raw_parts(note.body.get().cast(), len) }
+    }
+
+    /// The note of operation `number`, which was written to `sheet`.
+    ///
+    /// # Safety
+    /// As for `read`; the sheet is the one of this board and number.
+    pub unsafe fn read_on<'a>(&self, sheet: &'a Sheet, number: u64) -> &'a [u8] {
+        // Relaxed: ordered by the load in `has`.
+        let len = (self.note(number).len.load(Ordering::Relaxed) as usize).min(SHEET_BYTES);
+        // SAFETY: the owner leaves the sheet alone until we have finished (the access rules).
+        unsafe { core::slice::from_raw_parts(sheet.0.get().cast(), len) }
     }
 
     /// The owner is through with operation `number`.

@@ -17,7 +17,7 @@
 //!                                                 52      4  packets before it
 //!                                                 56      8  imm, for the receiver's handler
 //!                                                 64      4  handler, flags, aux
-//!                                                 68      4  zero
+//!                                                 68      4  chunks known to have come, low half
 //!                                                 72      8  tag
 //! ```
 //!
@@ -36,7 +36,7 @@ pub const TAGGED: usize = 72;
 pub const MAX_CHUNK: u32 = 16 << 20;
 
 const MAGIC: [u8; 8] = *b"hpvmBULK";
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 const FRAME_MAGIC: u16 = 0xb41c;
 
 /// What a greeting says.
@@ -158,6 +158,8 @@ pub struct Frame {
     pub received: u64,
     /// Bytes that the writer takes unasked, from the first on.
     pub limit: u64,
+    /// Chunks of the same lane that the writer knows to have come at the other end. Counts wrap.
+    pub known: u32,
     /// Of a chunk that opens a stream.
     pub opening: Option<Opening>,
 }
@@ -165,7 +167,8 @@ pub struct Frame {
 impl Frame {
     /// A frame that no bytes follow.
     pub fn bare(kind: FrameKind, number: u64, offset: u64) -> Frame {
-        Frame { kind, len: 0, number, offset, received: 0, limit: 0, opening: None }
+        let (received, limit, known) = (0, 0, 0);
+        Frame { kind, len: 0, number, offset, received, limit, known, opening: None }
     }
 
     /// The header; the last eight bytes are left for the tag.
@@ -187,6 +190,7 @@ impl Frame {
             (out[64], out[65]) = (head.handler, head.flags);
             out[66..68].copy_from_slice(&head.aux.to_le_bytes());
         }
+        out[68..72].copy_from_slice(&self.known.to_le_bytes());
         out
     }
 
@@ -230,6 +234,7 @@ impl Frame {
             offset,
             received: long(bytes, 24),
             limit: long(bytes, 32),
+            known: word(bytes, 68),
             opening,
         })
     }
@@ -259,10 +264,10 @@ mod tests {
             tag: [7; 16],
         };
         let bytes = greeting.write();
-        assert_eq!(&bytes[8..16], [2, 0, 3, 3, 4, 3, 2, 1]);
+        assert_eq!(&bytes[8..16], [3, 0, 3, 3, 4, 3, 2, 1]);
         assert_eq!(Greeting::read(&bytes), Some(greeting));
         assert_eq!(greeting.count(), 1 << 40);
-        for (place, wrong) in [(0, b'H'), (8, 1), (10, 0), (10, 5)] {
+        for (place, wrong) in [(0, b'H'), (8, 2), (10, 0), (10, 5)] {
             let mut other = bytes;
             other[place] = wrong;
             assert_eq!(Greeting::read(&other), None, "byte {place}");
@@ -275,7 +280,7 @@ mod tests {
         let opening = Opening { total: 1 << 40, order: 5, packets: u32::MAX, head };
         let bare = Frame::bare(FrameKind::Ask, 1, 2);
         let chunk = Frame { kind: FrameKind::Chunk, len: 9, number: 1 << 33, offset: 8, ..bare };
-        let chunk = Frame { received: 1 << 34, limit: 1 << 35, ..chunk };
+        let chunk = Frame { received: 1 << 34, limit: 1 << 35, known: 1 << 31, ..chunk };
         let first = Frame { offset: 0, opening: Some(opening), ..chunk };
         let empty = Frame { len: 0, ..first };
         for right in [chunk, first, empty, bare, Frame::bare(FrameKind::Ack, 0, 0)] {

@@ -3,13 +3,14 @@
 //! ```text
 //! header page | control block of rank 0, 1, ... | pending operations of rank 0, 1, ...
 //!             | ring of rank 0, 1, ... | boards of rank 0, 1, ... | frames of rank 0, 1, ...
+//!             | sheets of rank 0, 1, ...
 //! ```
 //! The memory is zeroed by the kernel and pages come into being when touched, so an idle rank
 //! costs its control block only. Size per rank:
-//! `CONTROL + PENDING + slots * 128 + BOARDS * board + FRAMES * FRAME_STRIDE`, and `slots` does not
+//! `CONTROL + PENDING + slots * 128 + BOARDS * (board + SHEETS * sheet) + FRAMES * FRAME_STRIDE`, and `slots` does not
 //! depend on the number of ranks: see `Geometry`.
 
-use crate::board::{BOARDS, Board};
+use crate::board::{BOARDS, Board, SHEET_BYTES, SHEETS};
 use crate::cell::Cell;
 use crate::counters::Counters;
 use crate::lent::Lent;
@@ -24,9 +25,14 @@ pub const FRAME_BYTES: usize = 16 * 1024;
 /// Distance of two frames: the odd number of lines keeps equal offsets of neighbouring frames
 /// out of the same cache sets.
 pub const FRAME_STRIDE: usize = FRAME_BYTES + 192;
+/// Where in a frame the word lies that says how far a message in pieces has come
+/// ([`crate::cell::Train`]), behind the payload.
+pub const FRAME_GROWN: usize = FRAME_BYTES;
 /// Slots of a rank's ring. All credits of a receiver together are this many, however many
 /// senders there are: a receiver's memory does not grow with the job.
 pub const SLOTS: u32 = 512;
+/// Sheets begin with a page.
+const SHEET_ALIGN: usize = 4096;
 /// Bytes before the first control block.
 pub const HEADER: usize = 4096;
 /// Bytes of a control block.
@@ -52,7 +58,7 @@ pub struct Header {
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// State of a doorbell: its owner sleeps on the word itself (a futex).
 pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.
@@ -62,8 +68,8 @@ pub const SLEEPS_ON_PIPE: u32 = 2;
 ///
 /// Access rules: `tail` and `credits` are changed by all senders; `credits` also by the owner,
 /// who only adds. `doorbell` is set by the owner and cleared by whoever wakes it. `frames[i]` is
-/// set to 1 by the owner when it fills frame `i` and to 0 by the receiver that has read it. All
-/// other fields have one writer, the owner.
+/// set to 1 by the owner when it fills frame `i`, and to 0 by whoever has read it last and does not keep
+/// it to write to it. All other fields have one writer, the owner.
 #[repr(C, align(4096))]
 pub struct Control {
     /// Next ticket of the ring.
@@ -72,7 +78,7 @@ pub struct Control {
     pub credits: Padded<AtomicU32>,
     /// 0: awake. `SLEEPS_ON_WORD`, `SLEEPS_ON_PIPE`: asleep there or about to be.
     pub doorbell: Padded<AtomicU32>,
-    /// 0: free. 1: its bytes are on their way.
+    /// 0: free. 1: its bytes are on their way, or its reader keeps it.
     pub frames: Padded<[AtomicU8; FRAMES]>,
     /// Process id; 0 until the rank has attached.
     pub pid: Padded<AtomicU32>,
@@ -133,9 +139,13 @@ impl Geometry {
     pub const fn frames(&self, rank: u32) -> usize {
         self.boards(self.ranks) + rank as usize * FRAMES * FRAME_STRIDE
     }
+    pub const fn sheets(&self, rank: u32) -> usize {
+        let frames = self.frames(self.ranks).next_multiple_of(SHEET_ALIGN);
+        frames + rank as usize * BOARDS * SHEETS * SHEET_BYTES
+    }
     /// Bytes of the whole segment.
     pub const fn bytes(&self) -> usize {
-        self.frames(self.ranks)
+        self.sheets(self.ranks)
     }
 }
 
@@ -153,6 +163,8 @@ mod tests {
         assert_eq!(g.ring(0) % 128, 0);
         assert_eq!(g.boards(0) % 128, 0);
         assert_eq!(g.frames(0) % 64, 0);
-        assert_eq!(g.bytes(), g.frames(2) + FRAMES * FRAME_STRIDE);
+        assert!(g.sheets(0) >= g.frames(2) + FRAMES * FRAME_STRIDE);
+        assert_eq!(g.sheets(0) % SHEET_ALIGN, 0);
+        assert_eq!(g.bytes(), g.sheets(2) + BOARDS * SHEETS * SHEET_BYTES);
     }
 }

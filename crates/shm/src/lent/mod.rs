@@ -53,7 +53,17 @@ impl Shm {
 
     /// See `Transport::lent`.
     pub(crate) fn lent_by(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
-        if src >= self.mapping.ranks() || len < self.least_lent {
+        if len < self.least_lent {
+            return None;
+        }
+        let from = self.window_of(src, remote, len)?;
+        add(&self.counters_ref().bytes_lent, len);
+        Some(from)
+    }
+
+    /// See `Transport::window`.
+    pub(crate) fn window_of(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+        if src >= self.mapping.ranks() {
             return None;
         }
         let control = self.mapping.control(src);
@@ -61,7 +71,6 @@ impl Shm {
         // Acquire pairs with the release in `attach`.
         let pid = control.pid.load(Ordering::Acquire);
         let base = self.theirs.map(src, index, pid, place)?;
-        add(&self.counters_ref().bytes_lent, len);
         Some(base.wrapping_add(offset as usize))
     }
 }

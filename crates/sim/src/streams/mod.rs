@@ -8,13 +8,14 @@ pub use config::StreamConfig;
 
 use crate::network::Network;
 use core::cell::RefCell;
+use core::ptr::NonNull;
 pub use hpvm_bulk::Counters as BulkCounters;
 use hpvm_bulk::{Action, Bulk, ConnId, Done, FENCE, Input, Lost};
 use hpvm_transport::{
-    Broken, Doorbell, Head, Landing, Limits, Memory, PullRefused, Rank, Refused, Streamed,
+    Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, PullRefused, Rank, Refused, Streamed,
     Transport,
 };
-use hpvm_wire::board::Board;
+use hpvm_wire::board::{Board, Sheet};
 use hpvm_wire::counters::Counters;
 use pipes::{Io, Pipes, Socket};
 use std::collections::HashMap;
@@ -144,7 +145,7 @@ impl<T: Transport> Streaming<T> {
         }
         self.bulk.tick(now);
         self.copy_late(now);
-        self.bulk.tell(false);
+        self.bulk.tell(false, now);
         self.act();
         self.finish_connects(now);
         let mut active = Vec::new();
@@ -251,16 +252,24 @@ impl<T: Transport> Streaming<T> {
             let mut pipes = self.streams.pipes.borrow_mut();
             let io = match self.bulk.input(conn) {
                 Input::Bytes(into) => pipes.read(socket, into),
-                Input::Memory { to, offset, len } => {
-                    let mut bytes = vec![0; len];
+                Input::Memory { to, offset, len, then } => {
+                    let mut bytes = vec![0; len + then.len()];
                     let io = pipes.read(socket, &mut bytes);
                     if let Io::Moved(n) = io {
+                        let of_stream = n.min(len);
                         // SAFETY: who called `stream_in` vouches for the memory until `streamed`
                         // has named it, after which the machine does not.
-                        unsafe { to.scatter(offset, &bytes[..n]) };
+                        unsafe { to.scatter(offset, &bytes[..of_stream]) };
+                        then[..n - of_stream].copy_from_slice(&bytes[of_stream..n]);
                     }
                     io
                 }
+                Input::Have { to, offset, bytes } => {
+                    // SAFETY: as above.
+                    unsafe { to.scatter(offset, bytes) };
+                    Io::Moved(bytes.len())
+                }
+                Input::Ready(n) => Io::Moved(n),
                 Input::Drop(len) => pipes.read(socket, &mut vec![0; len]),
                 Input::Gone => return Io::Blocked,
             };
@@ -412,9 +421,9 @@ impl<T: Transport> Transport for Streaming<T> {
     unsafe fn stream_in(&mut self, src: Rank, number: u64, to: Landing) {
         let now = self.now();
         let Landing { memory, room, len, cookie } = to;
-        self.bulk.stream_in(src, number, memory, (room, len), cookie, now, |to, bytes| {
+        self.bulk.stream_in(src, number, memory, (room, len), cookie, now, |to, offset, bytes| {
             // SAFETY: the caller vouches for `room` bytes, and the machine cuts to that.
-            unsafe { to.scatter(0, bytes) };
+            unsafe { to.scatter(offset, bytes) };
         });
         self.act();
     }
@@ -430,8 +439,45 @@ impl<T: Transport> Transport for Streaming<T> {
         })
     }
 
+    fn window(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+        self.inner.window(src, remote, len)
+    }
+
+    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        self.inner.lend_memory(bytes)
+    }
+
     fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
         self.inner.board(rank, index)
+    }
+
+    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
+        self.inner.sheet(rank, index, number)
+    }
+
+    fn pieces(&self, dst: Rank) -> u64 {
+        self.inner.pieces(dst)
+    }
+
+    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+        &mut self,
+        dst: Rank,
+        first: Option<(Head, &[u8; PREFIX])>,
+        rest: Head,
+        len: usize,
+        mut fill: F,
+    ) -> Result<(), Refused> {
+        if self.bulk.fence(dst).is_some() {
+            return Err(Refused::NoBuffer);
+        }
+        let mut packets = u32::from(first.is_some());
+        self.inner.send_pieces(dst, first, rest, len, |at, out, bypass| {
+            packets += 1;
+            fill(at, out, bypass);
+        })?;
+        let count = &mut self.sent[dst as usize];
+        *count = count.wrapping_add(packets);
+        Ok(())
     }
 
     fn knock(&self, dst: Rank) {

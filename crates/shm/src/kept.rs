@@ -1,0 +1,107 @@
+//! Frames that this rank has read and keeps, to write its answer into them.
+//!
+//! Whoever has just read a frame has its lines in the own cache. Writing to them then needs no data
+//! from elsewhere, only the word that they are ours: an answer in the frames of the question is written
+//! twice as fast as one in frames that take turns, and the peer, who has not touched them since, loses
+//! nothing (`bench/NOTES.md`). So the last frames of the peer that was heard last are not given
+//! back at once, and a packet to that peer travels in one of them. It may be a frame of this rank, which
+//! the peer has sent home, or one of the peer's.
+//!
+//! A kept frame counts as filled for its owner. All ranks together keep at most a quarter of one
+//! rank's frames ([`Kept::new`]), so a rank that keeps some for ever holds up nobody.
+
+use crate::endpoint::corrupt;
+use crate::frames;
+use crate::segment::Mapping;
+use hpvm_transport::{Broken, Rank};
+use hpvm_wire::segment::FRAMES;
+
+/// Most frames that a rank keeps: half a MiB of long packets.
+const MOST: usize = 32;
+
+/// A frame as its sender and its receiver know it: whose it is they know without saying.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub index: u16,
+    /// It belongs to this rank, not to the peer.
+    pub mine: bool,
+}
+
+impl Frame {
+    /// The number in a slot: from [`FRAMES`] on it is a frame of the one who reads the slot.
+    #[inline(always)]
+    pub fn number(self) -> u32 {
+        u32::from(self.index) + if self.mine { 0 } else { FRAMES as u32 }
+    }
+
+    /// The frame that a peer's `number` means.
+    #[inline(always)]
+    pub fn checked(number: u32) -> Result<Frame, Broken> {
+        if number >= 2 * FRAMES as u32 {
+            return Err(corrupt("frame", number, 2 * FRAMES as u32 - 1));
+        }
+        let mine = number >= FRAMES as u32;
+        Ok(Frame { index: (number % FRAMES as u32) as u16, mine })
+    }
+}
+
+/// The frames that were kept, the last one on top.
+pub struct Kept {
+    /// Whose packets they brought.
+    peer: Rank,
+    count: usize,
+    most: usize,
+    frames: [Frame; MOST],
+}
+
+impl Kept {
+    /// For one of `ranks` ranks of a segment.
+    pub fn new(ranks: u32) -> Self {
+        let others = ranks.saturating_sub(1).max(1) as usize;
+        let most = (FRAMES / 4 / others).min(MOST);
+        Kept { peer: 0, count: 0, most, frames: [Frame { index: 0, mine: false }; MOST] }
+    }
+
+    /// Whether the next packet to `dst` can travel in a kept frame.
+    #[inline(always)]
+    pub fn serves(&self, dst: Rank) -> bool {
+        self.count != 0 && self.peer == dst
+    }
+
+    /// A frame for a packet to `dst`, which is then the caller's.
+    #[inline(always)]
+    pub fn take(&mut self, dst: Rank) -> Option<Frame> {
+        if !self.serves(dst) {
+            return None;
+        }
+        self.count -= 1;
+        Some(self.frames[self.count])
+    }
+
+    /// `rank` has read a packet of `src` in `frame`: keeps the frame, or gives it back.
+    #[inline(never)]
+    pub fn keep(&mut self, mapping: &Mapping, rank: Rank, src: Rank, frame: Frame) {
+        if self.peer != src {
+            self.give_all_back(mapping, rank);
+            self.peer = src;
+        }
+        if self.count < self.most {
+            self.frames[self.count] = frame;
+            self.count += 1;
+        } else {
+            give_back(mapping, if frame.mine { rank } else { src }, frame);
+        }
+    }
+
+    fn give_all_back(&mut self, mapping: &Mapping, rank: Rank) {
+        for frame in &self.frames[..self.count] {
+            give_back(mapping, if frame.mine { rank } else { self.peer }, *frame);
+        }
+        self.count = 0;
+    }
+}
+
+#[inline(always)]
+fn give_back(mapping: &Mapping, owner: Rank, frame: Frame) {
+    frames::give_back(mapping.control(owner), frame.index.into());
+}

@@ -1,0 +1,324 @@
+//! Messages in pieces: one slot, published before its frames are filled.
+//!
+//! The receiver copies a piece while the sender writes the next. One word, behind the payload of the
+//! first frame, says how many bytes there are by now; a piece costs a store to it instead of a
+//! slot, a ticket and a credit of its own.
+//!
+//! The sender writes all pieces before it sends anything else, so a receiver that takes a later slot of
+//! the same sender finds the message complete. A sender that is stopped half-way holds up nobody: the
+//! receiver remembers how far it is ([`Train`]) and goes on with other slots. The receiver may fall
+//! asleep meanwhile, for the sender looks at its doorbell after the last piece, too.
+
+use crate::endpoint::{Place, Shm, corrupt, head_of, locate};
+use crate::kept::{Frame, Kept};
+use crate::pace::{self, TIMED};
+use crate::ring::{Claim, RunAway, Taken};
+use crate::segment::Mapping;
+use core::hint::spin_loop;
+use core::ptr;
+use core::sync::atomic::Ordering;
+use hpvm_transport::{Broken, Head, PREFIX, Rank, Refused};
+use hpvm_wire::cell::{self, BARE_TRAIN, FRAME, MOST_FRAMES, RawHead, TRAIN};
+use hpvm_wire::counters::add;
+use hpvm_wire::segment::{FRAME_BYTES, SLOTS};
+
+/// Longest message in pieces.
+pub const LONGEST: usize = MOST_FRAMES * FRAME_BYTES;
+/// Bytes of a piece: a page is copied in about the time that the word that announces it takes.
+const PIECE: usize = 4096;
+/// Messages longer than this go in pieces of twice that.
+const LONG: usize = 32 << 10;
+/// Looks at the word before a receiver does something else.
+const PATIENCE: u32 = 100;
+
+/// What is known of a message whose pieces are coming.
+pub struct Train {
+    src: Rank,
+    /// The head of each piece.
+    rest: Head,
+    len: usize,
+    /// Bytes that have been delivered.
+    at: usize,
+    frames: [Frame; MOST_FRAMES],
+}
+
+fn owner(frame: Frame, rank: Rank, peer: Rank) -> Rank {
+    if frame.mine { rank } else { peer }
+}
+
+impl Train {
+    /// What a slot says, checked, and the bytes that go with its head.
+    ///
+    /// # Safety
+    /// The slot is published and the caller's; `raw` is its head.
+    unsafe fn read(
+        raw: &RawHead,
+        slot: *const u8,
+    ) -> Result<(Train, Option<[u8; PREFIX]>), Broken> {
+        // SAFETY: the payload of a slot is longer than the structure (asserted where it is
+        // defined), and every bit pattern is valid.
+        let said = unsafe { slot.cast::<cell::Train>().read_unaligned() };
+        let len = raw.len as usize;
+        if len == 0 || len > LONGEST {
+            return Err(corrupt("bytes of a message in pieces", raw.len, LONGEST as u32));
+        }
+        let mut frames = [Frame { index: 0, mine: false }; MOST_FRAMES];
+        let numbers = said.frames;
+        for (frame, number) in frames.iter_mut().zip(numbers).take(len.div_ceil(FRAME_BYTES)) {
+            *frame = Frame::checked(number.into())?;
+        }
+        let rest = Head { handler: said.handler, flags: said.flags, aux: said.aux, imm: said.imm };
+        let prefix = (said.mark == TRAIN).then_some(said.prefix);
+        Ok((Train { src: raw.src, rest, len, at: 0, frames }, prefix))
+    }
+
+    /// Bytes that the sender has written by now.
+    fn grown(&self, mapping: &Mapping, rank: Rank) -> usize {
+        let first = self.frames[0];
+        let word = mapping.grown(owner(first, rank, self.src), first.index.into());
+        // Acquire pairs with the release in `send_train`: the bytes came before it.
+        word.load(Ordering::Acquire) as usize
+    }
+
+    /// Delivers what has come; true at the end of the message.
+    fn advance(
+        &mut self,
+        mapping: &Mapping,
+        rank: Rank,
+        (packets, bytes): (&mut usize, &mut usize),
+        sink: &mut impl FnMut(Rank, Head, &[u8]),
+    ) -> Result<bool, Broken> {
+        let mut looks = 0;
+        while self.at < self.len {
+            let grown = self.grown(mapping, rank);
+            if grown > self.len {
+                return Err(corrupt("bytes of a piece", grown as u32, self.len as u32));
+            }
+            if grown <= self.at {
+                looks += 1;
+                if looks == PATIENCE {
+                    return Ok(false);
+                }
+                spin_loop();
+                continue;
+            }
+            looks = 0;
+            while self.at < grown {
+                let (frame, from) = (self.frames[self.at / FRAME_BYTES], self.at % FRAME_BYTES);
+                let n = (grown - self.at).min(FRAME_BYTES - from);
+                let memory = mapping.frame(owner(frame, rank, self.src), frame.index.into());
+                // SAFETY: the frame is one of the segment, `from + n` at most its length; the sender has
+                // written these bytes, and they are ours until the frame is given back.
+                sink(self.src, self.rest, unsafe {
+                    core::slice::from_raw_parts(memory.add(from), n)
+                });
+                self.at += n;
+                *packets += 1;
+                *bytes += 64 + n;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The message is complete: its frames are kept, or go back.
+    fn arrived(&self, mapping: &Mapping, rank: Rank, kept: &mut Kept) {
+        for frame in &self.frames[..self.len.div_ceil(FRAME_BYTES)] {
+            kept.keep(mapping, rank, self.src, *frame);
+        }
+    }
+
+    /// Whether there are bytes that have not been delivered.
+    pub fn waits(&self, mapping: &Mapping, rank: Rank) -> bool {
+        self.grown(mapping, rank) > self.at
+    }
+}
+
+impl Shm {
+    /// Goes on with a poll that has delivered so many packets and bytes, when there are messages in pieces.
+    #[inline(never)]
+    pub(crate) fn poll_trains(
+        &mut self,
+        budget: usize,
+        (mut packets, mut bytes): (usize, usize),
+        mut sink: impl FnMut(Rank, Head, &[u8]),
+    ) -> Result<usize, Broken> {
+        let (mapping, rank) = (&*self.mapping, self.rank);
+        let control = mapping.control(rank);
+        let (trains, kept) = (&mut self.trains, &mut self.kept);
+        let mut place = 0;
+        while place < trains.len() {
+            if trains[place].advance(mapping, rank, (&mut packets, &mut bytes), &mut sink)? {
+                trains.swap_remove(place).arrived(mapping, rank, kept);
+            } else {
+                place += 1;
+            }
+        }
+        while bytes < budget {
+            let taken = match self.receiver.next(&control.tail, mapping.ring(rank)) {
+                Ok(Some(taken)) => taken,
+                Ok(None) => break,
+                Err(RunAway(found)) => return Err(corrupt("tickets", found, SLOTS)),
+            };
+            let Taken { ticket, cell, leapt } = taken;
+            // SAFETY: `next` returned it published, and it is ours until `done`.
+            let raw = unsafe { cell.read_head() };
+            let (head, slot) = (head_of(&raw), cell.payload().cast_const());
+            let place = locate(mapping, rank, &raw, slot)?;
+            // What its sender began before has to be complete.
+            if let Some(unfinished) = trains.iter().position(|t| t.src == raw.src) {
+                let mut train = trains.swap_remove(unfinished);
+                if !train.advance(mapping, rank, (&mut packets, &mut bytes), &mut sink)? {
+                    let (at, len) = (train.at as u32, train.len as u32);
+                    return Err(corrupt("bytes of an unfinished message", at, len));
+                }
+                train.arrived(mapping, rank, kept);
+            }
+            match place {
+                Place::Slot => {
+                    // SAFETY: `locate` checked the length.
+                    let payload = unsafe { core::slice::from_raw_parts(slot, raw.len as usize) };
+                    sink(raw.src, head, payload);
+                    bytes += 64 + payload.len();
+                }
+                Place::Frame(start, frame) => {
+                    // SAFETY: as above; the frame is ours until it is given back.
+                    let payload = unsafe { core::slice::from_raw_parts(start, raw.len as usize) };
+                    sink(raw.src, head, payload);
+                    kept.keep(mapping, rank, raw.src, frame);
+                    bytes += 64 + payload.len();
+                }
+                Place::Pieces => {
+                    // SAFETY: the slot is published and ours.
+                    let (mut train, prefix) = unsafe { Train::read(&raw, slot)? };
+                    if let Some(prefix) = prefix {
+                        sink(raw.src, head, &prefix);
+                    }
+                    if train.advance(mapping, rank, (&mut packets, &mut bytes), &mut sink)? {
+                        train.arrived(mapping, rank, kept);
+                    } else {
+                        trains.push(train);
+                    }
+                }
+            }
+            self.receiver.done(ticket, &control.credits, SLOTS);
+            packets += 1;
+            if leapt {
+                add(&control.counters.leapfrogs, 1);
+            }
+        }
+        add(&control.counters.packets_received, packets as u64);
+        Ok(packets)
+    }
+
+    /// See [`hpvm_transport::Transport::send_pieces`].
+    pub(crate) fn send_train<F: FnMut(usize, &mut [u8], bool)>(
+        &mut self,
+        dst: Rank,
+        first: Option<(Head, &[u8; PREFIX])>,
+        rest: Head,
+        len: usize,
+        mut fill: F,
+    ) -> Result<(), Refused> {
+        let head = first.map_or(rest, |(head, _)| head);
+        debug_assert!(len > 0 && len <= LONGEST && head.flags & FRAME == 0);
+        let mut frames = [Frame { index: 0, mine: true }; MOST_FRAMES];
+        let frames = &mut frames[..len.div_ceil(FRAME_BYTES)];
+        let hot = self.gather(dst, frames, len)?;
+        let mapping = &*self.mapping;
+        let word = mapping.grown(owner(frames[0], self.rank, dst), frames[0].index.into());
+        // Relaxed: the slot that names the frame is published with release.
+        word.store(0, Ordering::Relaxed);
+        let claim = Claim::new(&mapping.control(dst).tail, mapping.ring(dst));
+        let raw = RawHead {
+            src: self.rank,
+            imm: head.imm,
+            handler: head.handler,
+            flags: head.flags | FRAME,
+            aux: head.aux,
+            len: len as u32,
+        };
+        // SAFETY: the claimed slot is ours until published.
+        unsafe {
+            claim.cell().write_head(raw);
+            announce(claim.cell().payload().cast(), first.map(|(_, p)| p), rest, frames);
+        }
+        claim.publish();
+        self.wake_if_asleep(dst);
+        let piece = if len > LONG { 2 * PIECE } else { PIECE };
+        let mut at = 0;
+        while at < len {
+            let frame = frames[at / FRAME_BYTES];
+            let n = piece.min(len - at);
+            let start = if hot { 0 } else { pace::ticks() };
+            // SAFETY: a frame that `gather` returned is ours until the receiver has read it; the piece lies
+            // inside it, because the length of a frame is a multiple of that of a piece.
+            let room = unsafe {
+                let first = mapping.frame(owner(frame, self.rank, dst), frame.index.into());
+                core::slice::from_raw_parts_mut(first.add(at % FRAME_BYTES), n)
+            };
+            fill(at, room, !hot && self.pace.is_slow());
+            if !hot && n >= TIMED {
+                self.pace.wrote(n, pace::ticks().wrapping_sub(start));
+            }
+            at += n;
+            // Release pairs with the acquire in `Train::grown`.
+            word.store(at as u32, Ordering::Release);
+        }
+        self.wake_if_asleep(dst);
+        let c = self.counters_ref();
+        add(&c.packets_sent, 1);
+        add(&c.bytes_sent, len as u64);
+        Ok(())
+    }
+
+    /// Takes frames for a message of `len` bytes to `dst`: all of them, or none. True: they are frames
+    /// that were kept, so nothing is slow about them.
+    fn gather(&mut self, dst: Rank, frames: &mut [Frame], len: usize) -> Result<bool, Refused> {
+        let control = self.mapping.control(self.rank);
+        let mut kept = 0;
+        for place in 0..frames.len() {
+            if let Some(frame) = self.kept.take(dst) {
+                kept += 1;
+                frames[place] = frame;
+            } else if let Some(index) = self.frames.take(control, len) {
+                frames[place] = Frame { index: index as u16, mine: true };
+            } else {
+                // None is kept any more. All go the way that frames go which have been read.
+                frames[..place]
+                    .iter()
+                    .for_each(|f| self.kept.keep(&self.mapping, self.rank, dst, *f));
+                add(&self.mapping.control(self.rank).counters.frame_stalls, 1);
+                return Err(Refused::NoBuffer);
+            }
+        }
+        Ok(kept == frames.len())
+    }
+}
+
+/// Writes the payload of a slot that begins a message in pieces: as much of it as the frames need.
+///
+/// # Safety
+/// `slot` is the payload of a claimed slot that is not published.
+unsafe fn announce(
+    slot: *mut cell::Train,
+    prefix: Option<&[u8; PREFIX]>,
+    rest: Head,
+    frames: &[Frame],
+) {
+    // SAFETY: the caller's promise; the fields lie inside the payload and may be unaligned.
+    unsafe {
+        let mark = if prefix.is_some() { TRAIN } else { BARE_TRAIN };
+        ptr::addr_of_mut!((*slot).mark).write_unaligned(mark);
+        if let Some(prefix) = prefix {
+            ptr::addr_of_mut!((*slot).prefix).write_unaligned(*prefix);
+        }
+        ptr::addr_of_mut!((*slot).imm).write_unaligned(rest.imm);
+        ptr::addr_of_mut!((*slot).handler).write_unaligned(rest.handler);
+        ptr::addr_of_mut!((*slot).flags).write_unaligned(rest.flags);
+        ptr::addr_of_mut!((*slot).aux).write_unaligned(rest.aux);
+        let numbers = ptr::addr_of_mut!((*slot).frames).cast::<u16>();
+        for (place, frame) in frames.iter().enumerate() {
+            numbers.add(place).write_unaligned(frame.number() as u16);
+        }
+    }
+}
