@@ -27,6 +27,8 @@ static int fail(const char *what)
 static int pin(const char *text)
 {
     cpu_set_t one;
+    if (strcmp(text, "-") == 0)
+        return 0;
     CPU_ZERO(&one);
     CPU_SET(atoi(text), &one);
     return sched_setaffinity(0, sizeof one, &one);
@@ -43,16 +45,16 @@ static void report(const char *mode, size_t size, const char *unit, double *figu
 {
     qsort(figures, (size_t)count, sizeof *figures, compare);
     printf("{\"mode\":\"%s\",\"size\":%zu,\"unit\":\"%s\",\"median\":%.4g,\"min\":%.4g,"
-           "\"max\":%.4g}\n",
-           mode, size, unit, figures[count / 2], figures[0], figures[count - 1]);
+           "\"max\":%.4g,\"iters\":1,\"batches\":%d}\n",
+           mode, size, unit, figures[count / 2], figures[0], figures[count - 1], count);
 }
 
-/* A socket of `type`, and in `*found` where it shall connect; with `host` null, where it shall be
- * bound, of IPv4. -1 with a message. */
+/* A socket of `type`, of IPv4, and in `*found` where it shall connect; with `host` null, where it
+ * shall be bound. -1 with a message. */
 static int open_socket(int type, const char *host, const char *port, struct addrinfo **found)
 {
     struct addrinfo hints = {.ai_socktype = type, .ai_flags = host ? 0 : AI_PASSIVE};
-    hints.ai_family = host ? AF_UNSPEC : AF_INET;
+    hints.ai_family = AF_INET;
     int error = getaddrinfo(host, port, &hints, found);
     if (error) {
         fprintf(stderr, PROGRAM ": %s: %s\n", host ? host : port, gai_strerror(error));

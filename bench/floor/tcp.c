@@ -4,8 +4,10 @@
  *   host1$ tcpfloor ping HOST PORT CPU SIZE...      time one way, microseconds
  *   host1$ tcpfloor stream HOST PORT CPU SIZE...    bandwidth by write size, MB/s
  *
- * Prints one JSON object per size, like `floor`. */
+ * A CPU of `-` binds to none. Prints one JSON object per size, like `floor`. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #define PROGRAM "tcpfloor"
 #include "network.h"
 
@@ -57,6 +59,9 @@ static int serve(const char *port, const char *cpu)
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (bind(listener, own->ai_addr, own->ai_addrlen) != 0 || listen(listener, 1) != 0)
         return fail("cannot serve");
+    /* Nobody may come: then nobody would end this, either. */
+    struct timeval patience = {.tv_sec = 20};
+    setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     int fd = accept(listener, NULL, NULL);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (fd < 0 || pin(cpu) != 0)
@@ -88,11 +93,24 @@ static double perform(int fd, struct order order)
     return now() - start;
 }
 
+/* The server may have been started at the same time. */
+static int reach(int fd, const struct addrinfo *peer)
+{
+    struct timespec pause = {.tv_nsec = 20000000};
+    double start = now();
+    while (connect(fd, peer->ai_addr, peer->ai_addrlen) != 0) {
+        if (errno != ECONNREFUSED || now() - start > 10)
+            return -1;
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
 static int client(char **argv, int echo)
 {
     struct addrinfo *peer;
     int one = 1, fd = open_socket(SOCK_STREAM, argv[2], argv[3], &peer);
-    if (fd < 0 || connect(fd, peer->ai_addr, peer->ai_addrlen) != 0 || pin(argv[4]) != 0)
+    if (fd < 0 || reach(fd, peer) != 0 || pin(argv[4]) != 0)
         return fail("cannot connect");
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     for (char **text = argv + 5; *text; text++) {

@@ -23,8 +23,13 @@ pub enum Action {
 pub enum Input<'a, M> {
     /// Here: at most that many.
     Bytes(&'a mut [u8]),
-    /// Into a stream's memory, from byte `offset` of the stream on: at most `len`.
-    Memory { to: &'a M, offset: u64, len: usize },
+    /// Into a stream's memory, from byte `offset` of the stream on: at most `len`. What comes with
+    /// them, behind the last, may go to `then`.
+    Memory { to: &'a M, offset: u64, len: usize, then: &'a mut [u8] },
+    /// They came with others: these belong into a stream's memory, from byte `offset` on.
+    Have { to: &'a M, offset: u64, bytes: &'a [u8] },
+    /// So many came with others, and there is nothing to do but to say that they have been read.
+    Ready(usize),
     /// Nowhere: at most that many.
     Drop(usize),
     /// The connection is not there any more.
@@ -69,6 +74,8 @@ pub struct Settings {
     pub early: u32,
     /// Bytes of longer ones that go unasked.
     pub ahead: u32,
+    /// Longest chunk whose bytes are read together with headers and copied.
+    pub short: u32,
     /// Bytes that a receiver takes unasked from each peer at first. The same in all processes of a
     /// job, and at least `early` and `ahead`.
     pub early_window: u32,
@@ -78,6 +85,10 @@ pub struct Settings {
     pub spare_window: u64,
     /// Bytes of chunks of which the sender may not know that they have come.
     pub most_untold: u32,
+    /// Nothing has come for so long: the peer is told what has come, in a word for that alone.
+    pub silence: Time,
+    /// The same of a peer that sends more without waiting for words.
+    pub flowing_silence: Time,
     /// A sender of at most `early` bytes waits so long, while the receiver takes nothing and says
     /// nothing, until it copies them, and longer by what all bytes on their way take at `least_flow`.
     pub restless: Time,
@@ -107,10 +118,13 @@ impl Default for Settings {
             share: 64 << 10,
             early: 256 << 10,
             ahead: 128 << 10,
+            short: 16 << 10,
             early_window: 512 << 10,
             most_window: 4 << 20,
             spare_window: 64 << 20,
             most_untold: 512 << 10,
+            silence: 3000,
+            flowing_silence: 30_000,
             restless: MS / 30,
             least_flow: 2000,
             connect: 1000 * MS,

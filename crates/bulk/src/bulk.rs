@@ -27,6 +27,8 @@ pub struct Bulk<M> {
     greeting: Vec<ConnId>,
     actions: VecDeque<Action>,
     pub(crate) done: VecDeque<Done>,
+    /// Connections of which something that has come can be taken.
+    pub(crate) ready: Vec<ConnId>,
     /// Peers whose openings or packets wait for others of the same peer.
     pub(crate) holding: Vec<Rank>,
     /// Peers whose next packet has to tell how many openings went before it.
@@ -57,6 +59,7 @@ impl<M> Bulk<M> {
             greeting: Vec::new(),
             actions: VecDeque::new(),
             done: VecDeque::new(),
+            ready: Vec::new(),
             holding: Vec::new(),
             unfenced: 0,
             last_read: 0,
@@ -86,7 +89,16 @@ impl<M> Bulk<M> {
 
     /// Something is unfinished: connections want to be looked at, and `tick` to be called.
     pub fn busy(&self) -> bool {
-        !self.pending.is_empty() || !self.greeting.is_empty() || !self.actions.is_empty()
+        !self.pending.is_empty()
+            || !self.greeting.is_empty()
+            || !self.actions.is_empty()
+            || self.has_ready()
+    }
+
+    /// Bytes have come that can be taken without asking the system.
+    #[inline(always)]
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
     }
 
     /// A peer that makes the connections between us is to make one.
@@ -138,6 +150,11 @@ impl<M> Bulk<M> {
         for rank in &self.pending {
             let Some(peer) = self.peers.get(rank) else { continue };
             into.extend(peer.lanes.iter().filter_map(|l| l.up()));
+        }
+        for id in &self.ready {
+            if !into.contains(id) {
+                into.push(*id);
+            }
         }
     }
 
@@ -349,6 +366,7 @@ impl<M> Bulk<M> {
         *generation = generation.wrapping_add(1);
         self.free.push(id.index);
         self.greeting.retain(|other| *other != id);
+        self.ready.retain(|other| *other != id);
         if close {
             self.actions.push_back(Action::Close { conn: id });
         }

@@ -1,8 +1,9 @@
 //! One connection: how far its greeting is, what is half read and half written.
 
+use crate::intake::Intake;
 use crate::proof::Seal;
 use crate::{Rank, Time};
-use hpvm_wire::bulk::{FRAME, Frame, GREETING};
+use hpvm_wire::bulk::{Frame, GREETING};
 use std::collections::VecDeque;
 
 /// How far a connection is.
@@ -44,6 +45,18 @@ pub(crate) struct Open {
     pub writing: Option<Part>,
     /// The chunk that is coming.
     pub reading: Option<Reading>,
+    /// What has come and is to be looked at: of the next header, or behind one.
+    pub intake: Intake,
+}
+
+impl Open {
+    /// Something of what has come can be taken now.
+    pub fn is_ready(&self) -> bool {
+        match self.reading {
+            Some(_) => !self.intake.bytes().is_empty(),
+            None => self.intake.header().is_some(),
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -68,8 +81,8 @@ pub(crate) struct Connection {
     pub ours: bool,
     /// When it is given up if it is not open before.
     pub deadline: Option<Time>,
-    /// A greeting or the header of a frame, as far as it has come.
-    pub head_in: [u8; FRAME],
+    /// A greeting, as far as it has come.
+    pub head_in: [u8; GREETING],
     pub have: usize,
     /// A greeting, or headers of frames, to be written.
     pub head_out: Vec<u8>,
@@ -83,7 +96,7 @@ impl Connection {
             ours: peer.is_some(),
             peer,
             deadline: Some(deadline),
-            head_in: [0; FRAME],
+            head_in: [0; GREETING],
             have: 0,
             head_out: Vec::new(),
             head_done: 0,

@@ -2,7 +2,7 @@
 
 use crate::action::{ConnId, Done, Input, Lost, Output, Settings};
 use crate::bulk::Bulk;
-use crate::connection::{Connection, Part, Reading, Stage};
+use crate::connection::{Connection, Open, Part, Reading, Stage};
 use crate::lane::MAX_LANES;
 use crate::peer::Peer;
 use crate::{Rank, Time};
@@ -27,17 +27,32 @@ impl<M> Bulk<M> {
     /// Where the next bytes of a connection belong.
     pub fn input(&mut self, id: ConnId) -> Input<'_, M> {
         let Some((conn, peers)) = self.parts(id) else { return Input::Gone };
-        let reading = match &conn.stage {
+        let open = match &mut conn.stage {
             Stage::Connecting => return Input::Drop(0),
-            Stage::Open(open) => open.reading,
-            _ => return Input::Bytes(&mut conn.head_in[conn.have..GREETING]),
+            Stage::Open(open) => open,
+            _ => return Input::Bytes(&mut conn.head_in[conn.have..]),
         };
-        let Some(Reading { part, .. }) = reading else {
-            return Input::Bytes(&mut conn.head_in[conn.have..FRAME]);
+        let Some(Reading { part, .. }) = open.reading else {
+            return match open.intake.header() {
+                Some(_) => Input::Ready(FRAME),
+                None => Input::Bytes(open.intake.room()),
+            };
         };
-        match conn.peer.and_then(|(rank, _)| peers.get_mut(&rank)) {
-            Some(peer) => peer.streams.place(part.number, part.offset, part.left as usize),
-            None => Input::Gone,
+        let Some(peer) = conn.peer.and_then(|(rank, _)| peers.get_mut(&rank)) else {
+            return Input::Gone;
+        };
+        let left = part.left as usize;
+        let have = left.min(open.intake.bytes().len());
+        let wanted = if have > 0 { have } else { left };
+        match peer.streams.place(part.number, part.offset, wanted) {
+            Input::Memory { to, offset, len, .. } if have > 0 => {
+                Input::Have { to, offset, bytes: &open.intake.bytes()[..len] }
+            }
+            Input::Memory { to, offset, len, .. } if len == left => {
+                Input::Memory { to, offset, len, then: open.intake.room() }
+            }
+            _ if have > 0 => Input::Ready(have),
+            other => other,
         }
     }
 
@@ -45,23 +60,67 @@ impl<M> Bulk<M> {
     pub fn read(&mut self, id: ConnId, n: usize, now: Time) {
         self.last_read = now;
         let Some((conn, _)) = self.parts(id) else { return };
-        let whole = match &conn.stage {
-            Stage::Open(open) if open.reading.is_some() => return self.read_chunk(id, n),
-            Stage::Open(_) => FRAME,
-            _ => GREETING,
+        let outcome = match &mut conn.stage {
+            Stage::Open(open) => match open.reading {
+                Some(_) => {
+                    self.read_body(id, n);
+                    Ok(())
+                }
+                None => {
+                    if open.intake.header().is_none() {
+                        open.intake.came(n);
+                    }
+                    match open.intake.header().copied() {
+                        Some(header) => self.on_frame(id, &header, now),
+                        None => Ok(()),
+                    }
+                }
+            },
+            _ => {
+                conn.have += n;
+                if conn.have < GREETING {
+                    return;
+                }
+                conn.have = 0;
+                self.greet(id, now)
+            }
         };
-        conn.have += n;
-        if conn.have < whole {
-            return;
+        match outcome {
+            Ok(()) => self.note_ready(id),
+            Err(close) => self.close(id, close, now),
         }
-        conn.have = 0;
-        let outcome = match whole {
-            FRAME => self.on_frame(id, now),
-            _ => self.greet(id, now),
-        };
-        if let Err(close) = outcome {
-            self.close(id, close, now);
+    }
+
+    /// Writes down whether more can be taken of what has come.
+    fn note_ready(&mut self, id: ConnId) {
+        let is_ready = self.conn(id).and_then(Connection::open).is_some_and(Open::is_ready);
+        match self.ready.iter().position(|other| *other == id) {
+            None if is_ready => self.ready.push(id),
+            Some(place) if !is_ready => {
+                self.ready.swap_remove(place);
+            }
+            _ => {}
         }
+    }
+
+    /// `n` bytes have come where a chunk is coming: of what had come before, if there is something,
+    /// or else of the chunk and what lies behind it.
+    fn read_body(&mut self, id: ConnId, n: usize) {
+        let Some((conn, peers)) = self.parts(id) else { return };
+        let peer = conn.peer.and_then(|(rank, _)| peers.get_mut(&rank));
+        let (Stage::Open(open), Some(peer)) = (&mut conn.stage, peer) else { return };
+        let Some(Reading { part, .. }) = open.reading else { return };
+        let of_chunk = n.min(part.left as usize);
+        if open.intake.bytes().is_empty() {
+            open.intake.came(n - of_chunk);
+        } else {
+            if let Input::Bytes(to) = peer.streams.place(part.number, part.offset, of_chunk) {
+                let n = of_chunk.min(to.len());
+                to[..n].copy_from_slice(&open.intake.bytes()[..n]);
+            }
+            open.intake.skip(of_chunk);
+        }
+        self.read_chunk(id, of_chunk);
     }
 
     fn close(&mut self, id: ConnId, why: Close, now: Time) {
@@ -151,15 +210,17 @@ impl<M> Bulk<M> {
     }
 
     /// Checks the header of a frame and acts on it.
-    fn on_frame(&mut self, id: ConnId, now: Time) -> Result<(), Close> {
+    fn on_frame(&mut self, id: ConnId, header: &[u8; FRAME], now: Time) -> Result<(), Close> {
+        let short = self.settings.short;
         let Some((conn, peers)) = self.parts(id) else { return Ok(()) };
         let Some((rank, lane)) = conn.peer else { return Ok(()) };
         let Some(peer) = peers.get_mut(&rank) else { return Ok(()) };
         let Stage::Open(open) = &mut conn.stage else { return Ok(()) };
-        if !open.seal_in.opens(&conn.head_in) {
+        if !open.seal_in.opens(header) {
             return Err(Close::Forged);
         }
-        let frame = Frame::read(&conn.head_in).ok_or(Close::Forged)?;
+        open.intake.skip(FRAME);
+        let frame = Frame::read(header).ok_or(Close::Forged)?;
         if !peer.lanes[usize::from(lane)].may_have(frame.received) {
             let what = format!("it has {} chunks of a lane, which can't be", frame.received);
             return Err(Close::Nonsense(rank, what));
@@ -169,6 +230,8 @@ impl<M> Bulk<M> {
         match frame.kind {
             FrameKind::Chunk => {
                 open.reading = Some(check_chunk(rank, peer, &frame)?);
+                open.intake.expect(frame.len, short);
+                peer.lanes[usize::from(lane)].begins(frame.known);
                 let opens = frame.opening.filter(|o| peer.streams.order.opened(frame.number, *o));
                 self.come(rank, lane, frame.received);
                 if opens.is_some() {
@@ -294,11 +357,11 @@ fn say_next<M>(conn: &mut Connection, peer: &mut Peer<M>, lane: u8, settings: &S
         return;
     }
     let received = peer.lanes[usize::from(lane)].tell();
-    let limit = peer.streams.tell_limit();
+    let (limit, known) = (peer.streams.tell_limit(), peer.lanes[usize::from(lane)].known());
     let Stage::Open(open) = &mut conn.stage else { return };
     let mut text = Vec::new();
     for frame in frames {
-        let mut bytes = Frame { received, limit, ..frame }.write();
+        let mut bytes = Frame { received, limit, known, ..frame }.write();
         open.seal_out.seal(&mut bytes);
         text.extend_from_slice(&bytes);
     }

@@ -5,6 +5,7 @@ use crate::action::ConnId;
 use crate::bulk::Bulk;
 use crate::connection::{Open, Said, Stage};
 use crate::flow::Close;
+use crate::intake::Intake;
 use crate::lane::MAX_LANES;
 use crate::proof::equal;
 use crate::{Rank, Time};
@@ -174,6 +175,7 @@ impl<M> Bulk<M> {
             empty_out: 0,
             writing: None,
             reading: None,
+            intake: Intake::default(),
         }))
     }
 

@@ -58,6 +58,8 @@ pub(crate) struct Lane {
     untold: u64,
     /// It is to be told at once.
     pub tell_now: bool,
+    /// It sends more without waiting for words.
+    flows: bool,
 }
 
 impl Lane {
@@ -78,6 +80,7 @@ impl Lane {
             told: 0,
             untold: 0,
             tell_now: false,
+            flows: false,
         }
     }
 
@@ -128,6 +131,26 @@ impl Lane {
         self.received += 1;
         self.untold += u64::from(len);
         self.tell_now |= self.untold >= most_untold;
+    }
+
+    /// A chunk of the peer begins, which knew of `known` that they had come when it sent this one.
+    pub fn begins(&mut self, known: u32) {
+        self.flows = known != self.received as u32;
+    }
+
+    /// How long nothing has to come until the peer is told what has.
+    pub fn silence(&self, settings: &Settings) -> Time {
+        if self.flows { settings.flowing_silence } else { settings.silence }
+    }
+
+    /// The peer is about to be answered, and may wait for a word as well.
+    pub fn answered(&mut self) {
+        self.tell_now |= self.owes();
+    }
+
+    /// How many of our chunks are known to have come. Counts wrap.
+    pub fn known(&self) -> u32 {
+        self.base as u32
     }
 
     /// The peer is owed a word about what has come.
@@ -261,5 +284,24 @@ mod tests {
             pauses.push(lane.retry - 100);
         }
         assert_eq!(pauses, [10, 20, 35, 35]);
+    }
+
+    #[test]
+    fn who_waits_is_told_soon_and_who_does_not_later() {
+        let settings = Settings::default();
+        let mut lane = Lane::new(0);
+        lane.answered();
+        assert!(!lane.tell_now, "there is nothing to tell");
+        lane.begins(0);
+        lane.landed(10, 100);
+        assert_eq!(lane.silence(&settings), settings.silence, "it may wait for this");
+        lane.begins(0);
+        lane.landed(10, 100);
+        assert_eq!(lane.silence(&settings), settings.flowing_silence, "it has not waited");
+        lane.answered();
+        assert!(lane.tell_now);
+        lane.tell();
+        lane.begins(2);
+        assert_eq!(lane.silence(&settings), settings.silence, "it has waited");
     }
 }

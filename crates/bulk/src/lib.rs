@@ -23,6 +23,7 @@ mod bulk;
 mod connection;
 mod flow;
 mod greet;
+mod intake;
 mod lane;
 mod order;
 mod peer;

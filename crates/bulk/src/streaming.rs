@@ -1,6 +1,6 @@
 //! Streams as the caller sees them: their beginning and end, and their order among its packets.
 
-use crate::action::{ConnId, Done, Lost};
+use crate::action::{ConnId, Done, Input, Lost};
 use crate::bulk::{Bulk, entry};
 use crate::lane::Lane;
 use crate::order::FENCE;
@@ -108,7 +108,7 @@ impl<M> Bulk<M> {
 
     /// Says where stream `number` of `src` belongs: its first `room` bytes to `to`, the others
     /// nowhere. `done` returns `cookie` when all `len` have come. Bytes that came too soon go to
-    /// `store` at once.
+    /// `store` at once, with their offset.
     #[allow(clippy::too_many_arguments, reason = "each says a thing of its own")]
     pub fn stream_in(
         &mut self,
@@ -118,7 +118,7 @@ impl<M> Bulk<M> {
         (room, len): (u64, u64),
         cookie: u64,
         now: Time,
-        store: impl FnOnce(&M, &[u8]),
+        mut store: impl FnMut(&M, u64, &[u8]),
     ) {
         let cut = |data: &[u8]| data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         let peer = self.peer(src, now);
@@ -127,11 +127,11 @@ impl<M> Bulk<M> {
             Expected::Nothing => {}
             Expected::Begun(data, have) => {
                 if let Some(stream) = peer.streams.landing(number) {
-                    store(&stream.to, &data[..have.min(cut(&data))]);
+                    store(&stream.to, 0, &data[..have.min(cut(&data))]);
                 }
             }
             Expected::Whole(data, stream) => {
-                store(&stream.to, &data[..cut(&data)]);
+                store(&stream.to, 0, &data[..cut(&data)]);
                 self.done.push_back(Done::Came(cookie));
             }
             Expected::Wrong(found) => {
@@ -149,6 +149,22 @@ impl<M> Bulk<M> {
         }
         self.spare_window -= wider;
         self.wake(src, now);
+        self.store_ready(src, now, store);
+    }
+
+    /// Stores what has come of streams from `src` whose place is known, behind a header.
+    fn store_ready(&mut self, src: Rank, now: Time, mut store: impl FnMut(&M, u64, &[u8])) {
+        for place in (0..self.ready.len()).rev() {
+            let id = self.ready[place];
+            if self.conn(id).and_then(|conn| conn.peer).is_none_or(|(rank, _)| rank != src) {
+                continue;
+            }
+            while let Input::Have { to, offset, bytes } = self.input(id) {
+                store(to, offset, bytes);
+                let n = bytes.len();
+                self.read(id, n, now);
+            }
+        }
     }
 
     /// What has ended.
@@ -245,13 +261,27 @@ impl<M> Bulk<M> {
 
     /// Peers are told what has come: all of them because nobody will look soon, or those of whom no
     /// chunk is just coming, because nothing has come for a while.
-    pub fn tell(&mut self, all: bool) {
-        let (conns, peers, _) = self.writing_parts();
+    pub fn tell(&mut self, all: bool, now: Time) {
+        let quiet = now.saturating_sub(self.last_read);
+        let (conns, peers, settings) = self.writing_parts();
         for lane in peers.values_mut().flat_map(|peer| &mut peer.lanes) {
             let Some(id) = lane.up().filter(|_| lane.owes()) else { continue };
             let open = entry(conns, id).and_then(|conn| conn.open());
-            lane.tell_now |= all || open.is_some_and(|open| open.reading.is_none());
+            let is_idle = open.is_some_and(|open| open.reading.is_none());
+            lane.tell_now |= all || (is_idle && quiet >= lane.silence(settings));
         }
+    }
+
+    /// Whether nothing has come for so long that `tell` may have something to do.
+    #[inline]
+    pub fn is_silent(&self, now: Time) -> bool {
+        now.saturating_sub(self.last_read) >= self.settings.silence
+    }
+
+    /// A packet has gone to `dst`, which may wait for a word about its streams as well.
+    pub fn answered(&mut self, dst: Rank) {
+        let lanes = self.peers.get_mut(&dst).map(|peer| &mut peer.lanes);
+        lanes.into_iter().flatten().for_each(Lane::answered);
     }
 
     /// Whether the other end of a connection waits for a word about what has come.
@@ -273,10 +303,5 @@ impl<M> Bulk<M> {
     /// be known after the next `release`, and its bytes had better wait for that.
     pub fn take_fresh(&mut self) -> bool {
         core::mem::take(&mut self.fresh)
-    }
-
-    /// When bytes were last read.
-    pub fn last_read(&self) -> Time {
-        self.last_read
     }
 }

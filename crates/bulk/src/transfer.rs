@@ -297,7 +297,8 @@ impl<M> Streams<M> {
         match self.ins.iter().find(|s| s.number == number) {
             Some(stream) if offset < stream.room => {
                 let room = usize::try_from(stream.room - offset).unwrap_or(left);
-                Input::Memory { to: &stream.to, offset, len: left.min(room) }
+                let (to, len) = (&stream.to, left.min(room));
+                Input::Memory { to, offset, len, then: &mut [] }
             }
             _ => Input::Drop(left),
         }

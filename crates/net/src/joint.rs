@@ -9,10 +9,10 @@ use crate::net::{Net, now};
 use crate::pace::Pace;
 use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::{
-    Broken, Doorbell, Head, Landing, Limits, Memory, PullRefused, Rank, Refused, Streamed,
+    Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, PullRefused, Rank, Refused, Streamed,
     Transport,
 };
-use hpvm_wire::board::Board;
+use hpvm_wire::board::{Board, Sheet};
 use hpvm_wire::counters::Counters;
 use std::io;
 use std::os::fd::RawFd;
@@ -271,6 +271,11 @@ impl Transport for Joint {
         hosts.places.get(src as usize).is_some_and(|p| self.shm.can_pull(*p))
     }
 
+    fn may_pull(&self, src: Rank) -> bool {
+        let Some(hosts) = &self.hosts else { return self.shm.may_pull(src) };
+        hosts.places.get(src as usize).is_some_and(|p| self.shm.may_pull(*p))
+    }
+
     unsafe fn pull(
         &mut self,
         src: Rank,
@@ -288,6 +293,14 @@ impl Transport for Joint {
 
     fn lent(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
         self.shm.lent(self.local(src)?, remote, len)
+    }
+
+    fn window(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+        self.shm.window(self.local(src)?, remote, len)
+    }
+
+    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        self.shm.lend(bytes)
     }
 
     fn can_stream(&self, peer: Rank, len: u64) -> bool {
@@ -340,18 +353,36 @@ impl Transport for Joint {
     }
 
     #[inline(always)]
-    fn piece(&self, dst: Rank) -> Option<usize> {
-        self.shm.piece(self.local(dst)?)
+    fn pieces(&self, dst: Rank) -> u64 {
+        self.local(dst).map_or(0, |place| self.shm.pieces(place))
     }
 
     #[inline(always)]
-    fn writes_slowly(&self) -> bool {
-        self.shm.writes_slowly()
+    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+        &mut self,
+        dst: Rank,
+        first: Option<(Head, &[u8; PREFIX])>,
+        rest: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        let Some(place) = self.local(dst) else { return Err(Refused::NoBuffer) };
+        self.shm.send_pieces(place, first, rest, len, fill)
+    }
+
+    #[inline(always)]
+    fn writes_slowly(&self, dst: Rank) -> bool {
+        self.local(dst).is_some_and(|place| self.shm.writes_slowly(place))
     }
 
     #[inline(always)]
     fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
         self.shm.board(self.local(rank)?, index)
+    }
+
+    #[inline(always)]
+    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
+        self.shm.sheet(self.local(rank)?, index, number)
     }
 
     #[inline(always)]

@@ -181,6 +181,7 @@ impl Net {
         let gate = &mut self.gate;
         self.hub.transmit_to(now, dst, &mut |rank, body| gate.post(now, rank, body));
         self.gate.flush();
+        self.streams.answered(dst);
         Ok(())
     }
 
@@ -235,7 +236,7 @@ impl Net {
         let mut bytes = 0;
         // What is the less likely to have something is asked the less often.
         self.turns = self.turns.wrapping_add(1);
-        let skips = self.streams.is_warm() && !self.turns.is_multiple_of(4);
+        let skips = !self.turns.is_multiple_of(self.streams.leaves_turns());
         let most = if skips { 0 } else { budget };
         while bytes < most {
             let received = match self.gate.receive(now, &mut self.buffer) {

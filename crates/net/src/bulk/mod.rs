@@ -32,9 +32,6 @@ const CALLERS: u64 = 100 * MS;
 const SELDOM: u32 = 4;
 /// Turns without any bytes after which a connection that had some is looked at seldom.
 const WARM: u32 = 400;
-/// Nothing has come for so long: peers are told what has come. While bytes flow, words travel with
-/// what goes the other way.
-const SILENCE: u64 = 3000;
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 16;
 
@@ -121,10 +118,17 @@ impl Streams {
         self.turns.is_multiple_of(SELDOM)
     }
 
-    /// Bytes of streams have just moved: datagrams are the less likely to come.
+    /// Datagrams are worth a look every so many turns: when bytes of streams have just moved they
+    /// are the less likely to come.
     #[inline(always)]
-    pub fn is_warm(&self) -> bool {
-        self.warmth > WARM / 2
+    pub fn leaves_turns(&self) -> u32 {
+        if self.machine.has_ready() {
+            16
+        } else if self.warmth > WARM / 2 {
+            4
+        } else {
+            1
+        }
     }
 
     /// Everything that was sent has come.
@@ -184,6 +188,14 @@ impl Streams {
         self.write_to(dst, now);
     }
 
+    /// A packet has gone to `dst`: see [`Bulk::answered`].
+    #[inline(always)]
+    pub fn answered(&mut self, dst: Rank) {
+        if self.machine.busy() {
+            self.machine.answered(dst);
+        }
+    }
+
     /// See [`hpvm_transport::Transport::stream_out`].
     ///
     /// # Safety
@@ -211,10 +223,18 @@ impl Streams {
     /// As there.
     pub unsafe fn receive(&mut self, now: u64, src: Rank, number: u64, to: Landing) {
         let Landing { memory, room, len, cookie } = to;
-        self.machine.stream_in(src, number, memory, (room, len), cookie, now, |to, bytes| {
-            // SAFETY: the caller vouches for `room` bytes, and the machine cuts to that.
-            unsafe { to.scatter(0, bytes) };
-        });
+        self.machine.stream_in(
+            src,
+            number,
+            memory,
+            (room, len),
+            cookie,
+            now,
+            |to, offset, bytes| {
+                // SAFETY: the caller vouches for `room` bytes, and the machine cuts to that.
+                unsafe { to.scatter(offset, bytes) };
+            },
+        );
         if self.machine.must_go(src) {
             self.write_to(src, now);
         }
@@ -287,16 +307,16 @@ impl Streams {
         let warm = self.warm.filter(|conn| self.warmth > 0 && !active.contains(conn));
         self.warmth = self.warmth.saturating_sub(1);
         active.extend(warm);
-        if active.len() != 1 || self.is_seldom() {
+        if (active.len() != 1 || self.is_seldom()) && !self.machine.has_ready() {
             self.add_ready(&mut active);
         }
         for conn in active.drain(..) {
             moved |= self.move_bytes(conn, now);
         }
         self.active = active;
-        if !moved && self.machine.last_read() + SILENCE < now {
+        if !moved && self.machine.is_silent(now) {
             // Written by the next turn, or before the process sleeps.
-            self.machine.tell(false);
+            self.machine.tell(false, now);
         }
         self.act(now, ways);
         match self.failed.take().or_else(|| self.machine.lost()) {
@@ -312,7 +332,7 @@ impl Streams {
     pub fn last_turn(&mut self, now: u64, ways: Ways<'_>) -> Result<bool, Lost> {
         self.turns = SELDOM - 1;
         self.warmth = self.warmth.min(1);
-        self.machine.tell(true);
+        self.machine.tell(true, now);
         self.turn(now, ways)
     }
 
@@ -538,14 +558,21 @@ impl Streams {
             }
             let (io, asked) = match self.machine.input(conn) {
                 Input::Bytes(to) => (stream.read(to), to.len()),
-                Input::Memory { to, offset, len } => {
+                Input::Memory { to, offset, len, then } => {
                     if to.run(offset).is_none() {
                         self.scratch.resize(SCRATCH, 0);
                     }
+                    let to = (to, offset, len);
                     // SAFETY: who called `receive` vouches for the memory until `done` has named
                     // it, after which the machine does not.
-                    (unsafe { read_memory(stream, to, offset, len, &mut self.scratch) }, len)
+                    (unsafe { read_memory(stream, to, then, &mut self.scratch) }, len)
                 }
+                Input::Have { to, offset, bytes } => {
+                    // SAFETY: as above.
+                    unsafe { to.scatter(offset, bytes) };
+                    (Io::Moved(bytes.len()), bytes.len())
+                }
+                Input::Ready(n) => (Io::Moved(n), n),
                 Input::Drop(len) => {
                     self.scratch.resize(SCRATCH, 0);
                     let most = len.min(SCRATCH);
@@ -559,7 +586,8 @@ impl Streams {
                     *some = true;
                     self.machine.read(conn, n, now);
                     // Whoever waits for what has just come need not wait for a look for more.
-                    if n < asked || self.machine.take_fresh() || self.machine.has_done() {
+                    let ends = n < asked && !self.machine.has_ready();
+                    if ends || self.machine.take_fresh() || self.machine.has_done() {
                         return Io::Blocked;
                     }
                     left = left.saturating_sub(n);

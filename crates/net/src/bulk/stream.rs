@@ -135,6 +135,28 @@ impl Stream {
         outcome(unsafe { libc::recv(self.fd(), to.cast(), len, libc::MSG_DONTWAIT) }, len)
     }
 
+    /// Reads up to `len` bytes to `to`, in memory of the program, and what lies behind them to `then`.
+    ///
+    /// # Safety
+    /// `to` is valid for writes of `len` bytes.
+    pub unsafe fn read_both(&self, to: *mut u8, len: usize, then: &mut [u8]) -> Io {
+        if then.is_empty() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.read_raw(to, len) };
+        }
+        let mut pieces = [
+            libc::iovec { iov_base: to.cast(), iov_len: len },
+            libc::iovec { iov_base: then.as_mut_ptr().cast(), iov_len: then.len() },
+        ];
+        // SAFETY: zeros are a value of the structure.
+        let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
+        message.msg_iov = pieces.as_mut_ptr();
+        message.msg_iovlen = pieces.len() as _;
+        // SAFETY: the caller's promise for the first piece; the second is a slice.
+        let result = unsafe { libc::recvmsg(self.fd(), &mut message, libc::MSG_DONTWAIT) };
+        outcome(result, len + then.len())
+    }
+
     /// Whether the kernel has tried in vain for too long.
     pub fn stalled(&self) -> bool {
         // SAFETY: zeros are a value of the structure.
@@ -160,21 +182,20 @@ fn outcome(result: isize, asked: usize) -> Io {
     }
 }
 
-/// Reads up to `len` bytes of a stream that belong at `offset` of `to`; `scratch` is used where they
-/// can't go there straight.
+/// Reads up to `len` bytes of a stream that belong at `offset` of `to`, and what comes behind them to
+/// `then`; `scratch` is used where they can't go there straight, and nothing read behind them.
 ///
 /// # Safety
 /// `to` is valid for writes of `offset + len` bytes.
 pub unsafe fn read_memory(
     stream: &Stream,
-    to: &Memory,
-    offset: u64,
-    len: usize,
+    (to, offset, len): (&Memory, u64, usize),
+    then: &mut [u8],
     scratch: &mut [u8],
 ) -> Io {
     if let Some(address) = to.run(offset) {
         // SAFETY: the caller's promise.
-        return unsafe { stream.read_raw(address, len) };
+        return unsafe { stream.read_both(address, len, then) };
     }
     let most = len.min(scratch.len());
     let io = stream.read(&mut scratch[..most]);
