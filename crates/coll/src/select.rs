@@ -4,6 +4,7 @@
 //! run (`hpvm tune`) measures its own, which reach [`Tables`] as [`text`]. The values here are
 //! estimates from the algorithms' costs (latency about 0.5 us, 5 GB/s per rank).
 
+pub mod origin;
 pub mod text;
 
 use std::borrow::Cow;
@@ -89,6 +90,38 @@ pub enum ReduceScatter {
     Pairwise,
 }
 
+/// What carries a small blocking collective of ranks that share memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// Notice boards, if it fits.
+    Boards,
+    Messages,
+}
+
+/// Collectives that notice boards can carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Small {
+    Bcast,
+    Reduce,
+    Allreduce,
+    Allgather,
+    Alltoall,
+}
+
+impl Small {
+    pub const ALL: [Small; 5] =
+        [Small::Bcast, Small::Reduce, Small::Allreduce, Small::Allgather, Small::Alltoall];
+}
+
+/// How often the bytes of an announced message are copied inside a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copies {
+    /// Out of the sender's memory, by the kernel.
+    One,
+    /// By way of memory that both share.
+    Two,
+}
+
 /// Up to how many bytes a collective of a group on several hosts goes by [`crate::hosts`], so that
 /// few messages travel between hosts. Longer ones are better spread over all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +165,11 @@ pub struct Tables {
     pub alltoall: Table<Alltoall>,
     /// Bytes of one rank's operand, before the scatter.
     pub reduce_scatter: Table<ReduceScatter>,
+    /// By [`Small`]. Bytes of a member's note: as above, but of all blocks of an alltoall, and of one
+    /// block of an allgather. Where no line fits: boards.
+    pub carriers: [Table<Carrier>; 5],
+    /// Ranks of the job, bytes of the message. Where no line fits, processes find out by themselves.
+    pub copies: Table<Copies>,
     /// Not a part of the text.
     pub hosts: Limits,
 }
@@ -203,6 +241,8 @@ pub static DEFAULT: Tables = Tables {
         rule(ALL, 256 * KIB, ReduceScatter::Halving),
         rule(ALL, ANY, ReduceScatter::Pairwise),
     ]),
+    carriers: [const { Cow::Borrowed(&[]) }; 5],
+    copies: Cow::Borrowed(&[]),
     hosts: Limits {
         bcast: 256 * KIB,
         reduce: 64 * KIB,
@@ -256,6 +296,15 @@ impl Tables {
 
     pub fn reduce_scatter(&self, ranks: u32, bytes: i64) -> ReduceScatter {
         pick(&self.reduce_scatter, ranks, bytes, ReduceScatter::Pairwise)
+    }
+
+    pub fn carrier(&self, small: Small, ranks: u32, bytes: i64) -> Carrier {
+        pick(&self.carriers[small as usize], ranks, bytes, Carrier::Boards)
+    }
+
+    pub fn copies(&self, ranks: u32, bytes: i64) -> Option<Copies> {
+        let fits = |rule: &&Rule<Copies>| ranks <= rule.ranks && bytes <= rule.bytes;
+        self.copies.iter().find(fits).map(|rule| rule.algorithm)
     }
 }
 

@@ -38,6 +38,8 @@ const NOTE_SPINS: u32 = 40;
 const CROSSING: u32 = 20;
 /// Yields from one look at how ranks are spread over the processors to the next.
 const SPREAD: u32 = 64;
+/// The same of ranks that wait for notes and have a processor each: all of them show where they are.
+const SPREAD_APART: u32 = 4;
 /// Yields for a note before sleeping.
 const NOTE_YIELDS: u32 = 400;
 /// A yield takes so long where others than waiting ranks want the processor: programs that compute
@@ -147,10 +149,7 @@ impl Entered {
         let between = if self.crowded { 1 } else { BETWEEN };
         let beyond = idle.saturating_sub(polls);
         if beyond == 1 && !self.crowded {
-            self.shares = self.process.fm().transport().shares_processor();
-            if self.shares {
-                self.part();
-            }
+            self.look_around(SPREAD);
         }
         if beyond > 0 && self.shares {
             self.sleep();
@@ -163,12 +162,21 @@ impl Entered {
         }
     }
 
-    /// Goes elsewhere now and then, where there is a better place. Two ranks that wake each other on
+    /// Sees whether another rank waits on this very processor, although there are enough for all: the
+    /// kernel puts two there that wake each other, or that yield.
+    fn look_around(&mut self, spread: u32) {
+        self.shares = self.process.fm().transport().shares_processor();
+        if self.shares {
+            self.part(spread);
+        }
+    }
+
+    /// Goes elsewhere, once in `spread` calls, where there is a better place. Two ranks that wake each other on
     /// one processor look to the kernel as if one processor was enough for both.
-    fn part(&mut self) {
+    fn part(&mut self, spread: u32) {
         let World { process, yields, .. } = &mut **self;
         *yields = yields.wrapping_add(1);
-        if yields.is_multiple_of(SPREAD) {
+        if yields.is_multiple_of(spread) {
             process.fm_mut().transport_mut().spread();
         } else {
             process.fm().transport().show_processor();
@@ -178,7 +186,7 @@ impl Entered {
     /// Lets another process have our processor.
     fn give_way(&mut self) {
         if self.crowded {
-            self.part();
+            self.part(SPREAD);
         }
         // SAFETY: a system call without arguments.
         self.outside(|| unsafe { libc::sched_yield() });
@@ -217,7 +225,9 @@ impl Entered {
         let mut began = None;
         // A sleeper of a job on several hosts is woken by a pipe: yields are better even then.
         let spans = self.process.fm().transport().spans_hosts();
-        let mut yielding = spans || self.loaded == 0;
+        // What others do with long notes takes as long as other programs would.
+        let judges = !spans && !call.is_long();
+        let mut yielding = !judges || self.loaded == 0;
         self.loaded = self.loaded.saturating_sub(1);
         while !call.poll(&mut self.process)? {
             polls += 1;
@@ -229,11 +239,16 @@ impl Entered {
                 hpvm_sync::spin_hint();
             } else if yielding && yields < NOTE_YIELDS {
                 let began = *began.get_or_insert_with(Instant::now);
+                if yields == 0 && !self.crowded {
+                    self.look_around(SPREAD_APART);
+                }
                 yields += 1;
                 spins = if self.crowded { 0 } else { spins };
                 self.give_way();
-                if !spans && yields.is_power_of_two() && began.elapsed() > LONG_YIELD * yields {
-                    self.loaded = LOADED;
+                if judges && yields.is_power_of_two() && began.elapsed() > LONG_YIELD * yields {
+                    // The first one may have been an interruption of the whole machine.
+                    self.loaded = if self.suspects_load { LOADED } else { 0 };
+                    self.suspects_load = true;
                     yielding = false;
                 }
             } else if self.leader {
@@ -245,6 +260,9 @@ impl Entered {
                 self.objects.meeting = None;
             }
         }
+        if judges && yielding && yields > 0 {
+            self.suspects_load = false;
+        }
         if self.followers > 0 {
             self.turn_over();
         }
@@ -254,6 +272,7 @@ impl Entered {
     /// Polls for what `call` waits for that are worth doing before a yield.
     fn note_patience(&self, call: &impl board::Meeting, spans: bool) -> u32 {
         match self.crowded {
+            false if self.shares => CROWDED_POLLS,
             false => POLLS,
             true if call.is_crossing() => CROSSING,
             true if !self.awaits_other_processors(call) => 0,
@@ -342,6 +361,20 @@ impl Entered {
     #[inline]
     pub fn wait_for(&mut self, id: ReqId) -> Result<Outcome> {
         self.wait_until(|w| w.process.requests().get(id).is_none_or(|r| r.done))?;
+        self.outcome(id)
+    }
+
+    /// As `wait_for`, for an operation that has just been started by the same call: if it was done
+    /// there and then, nothing is looked at.
+    #[inline]
+    pub fn wait_for_new(&mut self, id: ReqId) -> Result<Outcome> {
+        match self.process.requests().get(id) {
+            Some(request) if request.done => self.outcome(id),
+            _ => self.wait_for(id),
+        }
+    }
+
+    fn outcome(&mut self, id: ReqId) -> Result<Outcome> {
         self.process
             .take_outcome(id)
             .ok_or_else(|| Error::new(Class::Request, "the request was freed by another thread"))

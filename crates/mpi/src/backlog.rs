@@ -4,8 +4,9 @@
 //! Order between a pair of processes is kept: once a send to a process waits, later sends to it
 //! wait behind it. Control packets answer requests of the peer and need no order.
 
+use crate::kept::announces;
 use crate::process::Process;
-use crate::protocol::{self, DATA, PIECE};
+use crate::protocol::{self, DATA};
 use crate::pt2pt::{Outgoing, pack_part};
 use crate::request::{Operation, ReqId};
 use hpvm_fm::{Head, Rank, Stall, Transport};
@@ -18,15 +19,15 @@ pub(crate) struct Backlog {
     /// Per process with waiting sends, those sends in order. Few at a time, so a list will do.
     sends: Vec<(Rank, VecDeque<ReqId>)>,
     streams: Vec<Stream>,
+    /// Receivers that have ever kept too much, and the last that each has said about it.
+    told: Vec<(Rank, u64)>,
 }
 
 struct Stream {
     request: ReqId,
-    /// `DATA`, or `PIECE` of a message whose first piece has gone out.
-    handler: u8,
     /// Bytes of a packet.
     most: u64,
-    /// What the receiver knows it by: its request, or the number of a message in pieces.
+    /// The receiver's request.
     receiver: u64,
     /// Packed bytes sent.
     position: u64,
@@ -38,10 +39,31 @@ impl Backlog {
         self.sends.is_empty() && self.control.is_empty() && self.streams.is_empty()
     }
 
-    /// True when a send to `dst` must queue behind others.
+    /// True when a send to `dst` can't go out at once: it has to queue, or to be announced.
     #[inline(always)]
     pub fn blocks(&self, dst: Rank) -> bool {
+        self.queues(dst) || self.announces(dst)
+    }
+
+    /// True when a send to `dst` must queue behind others.
+    #[inline(always)]
+    pub fn queues(&self, dst: Rank) -> bool {
         !self.sends.is_empty() && self.sends.iter().any(|(d, _)| *d == dst)
+    }
+
+    /// True when all messages to `dst` are announced, because it keeps too many.
+    #[inline(always)]
+    pub fn announces(&self, dst: Rank) -> bool {
+        !self.told.is_empty() && self.told.iter().any(|(d, word)| *d == dst && announces(*word))
+    }
+
+    /// `dst` has said whether messages to it are to be announced.
+    pub fn told(&mut self, dst: Rank, word: u64) {
+        match self.told.iter_mut().find(|(d, _)| *d == dst) {
+            // A word that had to wait for a credit may come behind the next.
+            Some((_, last)) => *last = word.max(*last),
+            None => self.told.push((dst, word)),
+        }
     }
 
     pub fn add_send(&mut self, dst: Rank, id: ReqId) {
@@ -53,13 +75,7 @@ impl Backlog {
 
     pub fn add_stream(&mut self, request: ReqId, receiver: u64, packet: usize) {
         let most = packet as u64;
-        self.streams.push(Stream { request, handler: DATA, most, receiver, position: 0 });
-    }
-
-    /// What is left, from `position` on, of message `number` in pieces of `piece` bytes.
-    pub fn add_rest(&mut self, request: ReqId, number: u64, position: u64, piece: usize) {
-        let most = piece as u64;
-        self.streams.push(Stream { request, handler: PIECE, most, receiver: number, position });
+        self.streams.push(Stream { request, most, receiver, position: 0 });
     }
 }
 
@@ -135,21 +151,26 @@ impl<T: Transport> Process<T> {
             return true;
         };
         let total = op.packed_size();
-        let (handler, most) = (stream.handler, stream.most);
+        let m = Outgoing { buf: op.buf, count: op.count, ty: &op.ty };
+        let pieces = self.fm.transport().pieces(op.dst);
         while stream.position < total {
-            let n = most.min(total - stream.position);
-            let last = stream.position + n == total;
-            let flags = if last { Head::LAST } else { 0 };
-            let head = Head { handler, flags, aux: 0, imm: stream.receiver };
-            let bypass = self.fm.transport().writes_slowly();
-            let sent = self.fm.send(op.dst, head, n as usize, |out| {
-                // SAFETY: the program keeps its buffer of `count` elements until the request
-                // completes; `position + n` is at most their packed size.
-                unsafe {
-                    let m = Outgoing { buf: op.buf, count: op.count, ty: &op.ty };
-                    pack_part(m, stream.position, out, bypass);
+            let (at, left) = (stream.position, total - stream.position);
+            let head = Head { handler: DATA, flags: 0, aux: 0, imm: stream.receiver };
+            // SAFETY: the program keeps its buffer of `count` elements until the request
+            // completes; the transport asks for parts of the message only.
+            let fill = |from, out: &mut [u8], bypass| unsafe { pack_part(m, from, out, bypass) };
+            if left > stream.most && pieces > 0 {
+                let n = pieces.min(left);
+                let fill = |from, out: &mut [u8], bypass| fill(at + from as u64, out, bypass);
+                if self.fm.send_pieces(op.dst, None, head, n as usize, fill).is_ok() {
+                    stream.position += n;
+                    continue;
                 }
-            });
+                // There may be room for a packet.
+            }
+            let n = stream.most.min(left);
+            let bypass = self.fm.transport().writes_slowly(op.dst);
+            let sent = self.fm.send(op.dst, head, n as usize, |out| fill(at, out, bypass));
             match sent {
                 Ok(()) => stream.position += n,
                 Err(Stall::NoCredit | Stall::NoBuffer) => return false,

@@ -7,18 +7,22 @@
 use crate::datatype::Datatype;
 use crate::matching::Announcement;
 use crate::process::{Inbox, Process};
-use crate::protocol::{BULK, Long};
+use crate::protocol::{ANNOUNCE, BULK, Long};
 use crate::request::{Operation, ReqId, Transfer};
 use hpvm_fm::{Head, Holes, Landing, Memory, Rank, Streamed, Transport};
 use std::sync::Arc;
 
-/// A receiver's answer to one of our sends, to be acted on outside of `extract`.
+/// What a packet asks this process to do, to be acted on outside of `extract`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// Send it in `DATA` packets to the receiver's request.
     Packets(ReqId, u64),
     /// Stream it.
     Stream(ReqId),
+    /// Tell a sender whether it has to announce its messages.
+    Tell(Rank, u64),
+    /// A receiver has told us so.
+    Told(Rank, u64),
 }
 
 /// Elements of a program whose bytes are not one run.
@@ -50,13 +54,15 @@ fn memory(buf: *mut u8, count: i64, ty: &Arc<Datatype>) -> Memory {
 }
 
 impl<T: Transport> Process<T> {
-    /// Acts on a receiver's answer.
+    /// Acts on a packet that has come.
     pub(crate) fn take_step(&mut self, step: Step) {
         match step {
             Step::Packets(id, receiver) => {
                 self.backlog.add_stream(id, receiver, self.fm.limits().packet);
             }
             Step::Stream(id) => self.stream_out(id),
+            Step::Tell(src, word) => self.send_control(src, Head::single(ANNOUNCE, word), 0),
+            Step::Told(dst, word) => self.backlog.told(dst, word),
         }
     }
 
@@ -102,6 +108,8 @@ impl<T: Transport> Process<T> {
         };
         // SAFETY: the program keeps its buffer until the request completes, after `streamed`.
         unsafe { self.fm.transport_mut().stream_in(transfer.src, transfer.request, landing) };
+        // All of it may have come with its announcement.
+        self.take_ended();
     }
 }
 

@@ -286,6 +286,9 @@ impl<T: Transport> Process<T> {
         message: Unexpected,
     ) -> Received {
         let capacity = packed_size(m.ty, m.count);
+        if matches!(message.content, Content::Eager(_)) {
+            self.release(&message);
+        }
         match message.content {
             Content::Eager(data) => {
                 let fits = (data.len() as u64).min(capacity) as usize;

@@ -1,12 +1,14 @@
 //! Large messages out of memory that their sender lends (`MPI_Alloc_mem`): the receiver copies them
 //! straight from there.
 //!
-//! The protocol is the ordinary one: an RTS tells the address, and FIN that the copy is made.
+//! The protocol is the ordinary one: an RTS tells the address, and FIN that the copy is made. What is
+//! not lent is read by the kernel's help, where that is faster than a second copy.
 
 use crate::process::Process;
 use crate::pt2pt::unpack_all;
 use crate::request::{ReqId, Transfer};
-use hpvm_fm::Transport;
+use hpvm_coll::select::Copies;
+use hpvm_fm::{Rank, Transport};
 
 impl<T: Transport> Process<T> {
     /// Copies the first `want` packed bytes of the message of receive `id`, if its sender lends
@@ -27,5 +29,16 @@ impl<T: Transport> Process<T> {
             unpack_all(op.buf, op.count, &op.ty, data);
         }
         true
+    }
+
+    /// Whether a message of so many bytes is to be read out of the memory of `src`.
+    pub(crate) fn pulls(&self, src: Rank, bytes: u64) -> bool {
+        let transport = self.fm.transport();
+        let bytes = bytes.try_into().unwrap_or(i64::MAX);
+        match self.select.copies(transport.size(), bytes) {
+            Some(Copies::One) => transport.may_pull(src),
+            Some(Copies::Two) => false,
+            None => transport.can_pull(src),
+        }
     }
 }

@@ -20,6 +20,7 @@ pub mod datatype;
 mod direct;
 pub mod error;
 pub mod group;
+mod kept;
 mod lent;
 pub mod matching;
 pub mod op;

@@ -2,13 +2,13 @@
 //!
 //! A message of some KiB in one packet is copied twice, one copy after the other. In pieces the
 //! receiver copies one while the sender writes the next, and no handshake comes before. The first
-//! packet, `LONG`, carries envelope, length and a number; the others, `PIECE`, the number only. The
-//! transport keeps them in order. What comes before its receive is kept whole.
+//! packet, `LONG`, carries envelope, length and a number; the others, `PIECE`, the number and the bytes. The
+//! transport keeps them in order and needs one credit for all. What comes before its receive is kept whole.
 
 use crate::matching::{Content, Table, Unexpected};
 use crate::process::{Inbox, Process};
 use crate::protocol::{LONG, Long, MOST_EAGER, PIECE};
-use crate::pt2pt::{Mode, Outgoing, Started, pack_part};
+use crate::pt2pt::{Outgoing, pack_part};
 use crate::request::{Operation, ReqId};
 use hpvm_fm::{Head, Rank, Transport};
 
@@ -34,52 +34,22 @@ enum Whither {
 }
 
 impl<T: Transport> Process<T> {
-    /// Sends a message in pieces, where the transport likes it so. `None`: nothing has happened,
+    /// Sends a message in pieces, where the transport likes it so. False: nothing has happened,
     /// because it does not or there is no room now.
     ///
     /// # Safety
-    /// As for `send`.
+    /// `m.buf` is valid for reads of `m.count` elements.
     #[inline(never)]
-    pub(crate) unsafe fn send_pieces(
-        &mut self,
-        m: Outgoing<'_>,
-        dst: Rank,
-        envelope: u64,
-        mode: Mode,
-        parent: Option<ReqId>,
-    ) -> Option<Started> {
-        let piece = self.fm.transport().piece(dst)?;
+    pub(crate) unsafe fn send_pieces(&mut self, m: Outgoing<'_>, dst: Rank, envelope: u64) -> bool {
         let len = m.packed_size();
-        let fixed = Long::BYTES;
-        let first = piece.min(self.fm.limits().packet).checked_sub(fixed)?;
-        if len <= first as u64 {
-            return None;
-        }
         let long = Long { len, number: self.numbers };
-        let sent = self.fm.send(dst, Head::single(LONG, envelope), fixed + first, |out| {
-            long.write(out);
-            // SAFETY: the caller's promise; the first piece is shorter than the message.
-            unsafe { pack_part(m, 0, &mut out[fixed..], false) };
-        });
-        sent.ok()?;
-        self.numbers += 1;
-        let mut position = first as u64;
-        while position < len {
-            let n = (len - position).min(piece as u64);
-            let head = Head::single(PIECE, long.number);
-            let bypass = self.fm.transport().writes_slowly();
-            // SAFETY: as above; `position + n` is at most the packed size.
-            let fill = |out: &mut [u8]| unsafe { pack_part(m, position, out, bypass) };
-            if self.fm.send(dst, head, n as usize, fill).is_err() {
-                // SAFETY: the caller's promise.
-                let op = unsafe { self.send_op(m, dst, envelope, mode) };
-                let id = self.inbox.requests.insert(Operation::Send(op), parent);
-                self.backlog.add_rest(id, long.number, position, piece);
-                return Some(Started::Pending(id));
-            }
-            position += n;
-        }
-        Some(Started::Done)
+        let rest = Head::single(PIECE, long.number);
+        let long = (Head::single(LONG, envelope), &long.to_bytes());
+        // SAFETY: the caller's promise; the transport asks for parts of the message only.
+        let fill = |at, out: &mut [u8], bypass| unsafe { pack_part(m, at as u64, out, bypass) };
+        let sent = self.fm.send_pieces(dst, Some(long), rest, len as usize, fill).is_ok();
+        self.numbers += u64::from(sent);
+        sent
     }
 }
 
@@ -87,8 +57,7 @@ impl Inbox {
     /// The first packet of a message in pieces.
     pub fn on_long(&mut self, src: Rank, imm: u64, data: &[u8]) {
         let Some((context, tag)) = self.checked_context(src, imm) else { return };
-        let first = data.get(Long::BYTES..).unwrap_or_default();
-        let long = Long::read(data).filter(|l| l.len <= MOST_EAGER && first.len() as u64 <= l.len);
+        let long = Long::read(data).filter(|l| (1..=MOST_EAGER).contains(&l.len));
         let Some(Long { len, number }) = long else {
             let text = format!("a message in pieces that begins with {} bytes", data.len());
             return self.violate(src, text);
@@ -117,7 +86,6 @@ impl Inbox {
             }
         };
         self.incomplete.push(Incomplete { src, number, len, done: 0, whither });
-        self.add_piece(self.incomplete.len() - 1, first);
     }
 
     /// The next piece of a message.
@@ -170,7 +138,7 @@ impl Inbox {
             let to = op.buf.wrapping_offset(first as isize).wrapping_add(at as usize);
             // SAFETY: the program gave a buffer of `count` elements, one run of bytes from `first`
             // on; `at + fits` is at most their size.
-            unsafe { core::ptr::copy_nonoverlapping(data.as_ptr(), to, fits) };
+            unsafe { crate::copy::piece(data.as_ptr(), to, fits) };
         } else {
             // SAFETY: as above, without being one run.
             unsafe { op.ty.unpack(op.buf, op.count, at, &data[..fits]) };

@@ -14,7 +14,7 @@ use crate::error::{Class, Error};
 use crate::group::Group;
 use crate::matching::{Announcement, Content, Table, Unexpected};
 use crate::pieces::Incomplete;
-use crate::protocol::{self, BULK, CTS, DATA, EAGER, FIN, LONG, PIECE, RTS, Rts};
+use crate::protocol::{self, ANNOUNCE, BULK, CTS, DATA, EAGER, FIN, LONG, PIECE, RTS, Rts};
 use crate::pt2pt::packed_size;
 use crate::request::{Operation, Outcome, RecvOp, ReqId, Requests, Transfer};
 use crate::status::Status;
@@ -37,6 +37,8 @@ pub struct Process<T> {
     own: Arc<Comm>,
     /// Chooses the algorithms of collectives.
     pub(crate) select: hpvm_coll::select::Tables,
+    /// They say what carries small collectives.
+    pub(crate) carriers_tuned: bool,
     /// The host of each process; empty where it is not known.
     nodes: Box<[u32]>,
     bounce: Vec<u8>,
@@ -56,7 +58,9 @@ pub(crate) struct Inbox {
     pub transfers: VecDeque<ReqId>,
     /// Messages in pieces of which some are missing, or nobody has received them.
     pub incomplete: Vec<Incomplete>,
-    /// Sends whose receiver has answered, and how.
+    /// What is kept of whom.
+    pub kept: crate::kept::Kept,
+    /// What packets that came ask this process to send or to do.
     pub steps: VecDeque<Step>,
     /// Collectives all of whose messages of a round are complete.
     pub ready: VecDeque<ReqId>,
@@ -91,6 +95,7 @@ impl<T: Transport> Process<T> {
             backlog: crate::backlog::Backlog::default(),
             contexts: crate::context::Contexts::new(),
             select: hpvm_coll::select::DEFAULT.clone(),
+            carriers_tuned: false,
             nodes: Box::default(),
             bounce: Vec::new(),
             numbers: 0,
@@ -100,6 +105,7 @@ impl<T: Transport> Process<T> {
                 requests: Requests::default(),
                 tables: Vec::new(),
                 transfers: VecDeque::new(),
+                kept: crate::kept::Kept::new(size),
                 steps: VecDeque::new(),
                 ready: VecDeque::new(),
                 incomplete: Vec::new(),
@@ -117,6 +123,7 @@ impl<T: Transport> Process<T> {
     /// Replaces the tables that choose the algorithms of collectives. To be called before the first
     /// collective, with the same tables on all ranks: ranks with different ones wait for ever.
     pub fn set_tables(&mut self, tables: hpvm_coll::select::Tables) {
+        self.carriers_tuned = tables.carriers.iter().any(|table| !table.is_empty());
         self.select = tables;
     }
 
@@ -214,10 +221,16 @@ impl<T: Transport> Process<T> {
         if self.inbox.violation.is_some() {
             return Err(self.inbox.violated());
         }
+        self.take_ended();
+        Ok(())
+    }
+
+    /// Completes what streams have ended.
+    #[inline(always)]
+    pub(crate) fn take_ended(&mut self) {
         while let Some(ended) = self.fm.transport_mut().streamed() {
             self.inbox.stream_ended(ended);
         }
-        Ok(())
     }
 
     /// What arrivals left to be done, and what waits for credits. True when something happened.
@@ -271,7 +284,7 @@ impl<T: Transport> Process<T> {
         if self.copy_lent(id, &transfer, want) {
             return self.finish_transfer(id, transfer);
         }
-        if transfer.address != 0 && self.fm.transport().can_pull(transfer.src) {
+        if transfer.address != 0 && self.pulls(transfer.src, want) {
             match self.pull(id, &transfer, want) {
                 Ok(()) => return self.finish_transfer(id, transfer),
                 Err(hpvm_fm::PullRefused::NotPermitted) => {}
@@ -359,6 +372,7 @@ impl<T: Transport> Process<T> {
             if let Some(table) = self.inbox.tables.get_mut(context as usize) {
                 let left = std::mem::take(table);
                 self.inbox.forget_pieces(&left);
+                left.unexpected().for_each(|message| self.release(message));
             }
         }
     }
@@ -389,6 +403,7 @@ impl Inbox {
             PIECE => self.on_piece(src, head.imm, data),
             BULK => self.on_bulk(src, head.imm, data),
             FIN => self.on_fin(src, head.imm),
+            ANNOUNCE => self.steps.push_back(Step::Told(src, head.imm)),
             other if self.fast.wants(head) => {
                 debug_assert!(!hpvm_fm::handler_id::MPI.contains(&other));
                 if let Err(fault) = self.fast.on_packet(src, head, data)
@@ -440,6 +455,9 @@ impl Inbox {
 
     pub(crate) fn keep(&mut self, context: u32, message: Unexpected) {
         self.unexpected += 1;
+        if let Some(word) = self.kept.keep(&message) {
+            self.steps.push_back(Step::Tell(message.src, word));
+        }
         self.table(context).keep(message);
     }
 
@@ -526,8 +544,7 @@ impl Inbox {
                 return self.violate(src, text);
             }
         };
-        // Bytes beyond the buffer are not asked for, so the sender's LAST ends it, too.
-        if transfer.done == transfer.len || head.flags & Head::LAST != 0 {
+        if transfer.done == transfer.len {
             self.finish_receive(id, transfer.len);
         }
     }

@@ -3,19 +3,21 @@
 //! | handler | `imm` | payload | meaning |
 //! |---|---|---|---|
 //! | `EAGER` | envelope | the message | a whole message |
-//! | `LONG` | envelope | [`Long`], then the first piece | a whole message, in pieces |
+//! | `LONG` | envelope | [`Long`] | a whole message follows in pieces |
 //! | `PIECE` | number of a `LONG` | the next piece | |
 //! | `RTS` | envelope | [`Rts`], then the message if `aux` is `WITH_DATA` | a message is ready |
 //! | `CTS` | sender's request | receiver's request | send it in `DATA` packets, or as a stream if `aux` is `STREAM` |
-//! | `DATA` | receiver's request | the next bytes | `LAST` ends it |
+//! | `DATA` | receiver's request | the next bytes | |
 //! | `FIN` | sender's request | | the receiver has it all |
+//! | `ANNOUNCE` | a number | | odd: too much is kept, announce every message; even: no more so |
 //! | `BULK` | envelope | [`Long`], whose number is the sender's request | a message is ready, and comes in a stream |
 //!
 //! Eager messages go out at once and wait at the receiver; those of some KiB in pieces, where the
 //! transport is faster so. Larger ones are announced (RTS); on
 //! match the receiver reads them out of the sender's memory in one copy and says FIN, or, where
 //! that is not possible, asks for them with CTS. Synchronous sends are always announced, because
-//! FIN tells that the receive has begun; small ones carry their data along.
+//! FIN tells that the receive has begun; small ones carry their data along. All messages are announced,
+//! without data, to a receiver that keeps too many ([`crate::kept`]).
 //!
 //! A transport that has streams takes large messages from there, under the number of the sender's
 //! request. It makes the `BULK` packet itself when the sender opens the stream; the receiver only says
@@ -33,6 +35,7 @@ pub const FIN: u8 = handler_id::MPI.start + 4;
 pub const LONG: u8 = handler_id::MPI.start + 5;
 pub const PIECE: u8 = handler_id::MPI.start + 6;
 pub const BULK: u8 = handler_id::MPI.start + 7;
+pub const ANNOUNCE: u8 = handler_id::MPI.start + 8;
 
 /// Longest message that goes out in pieces without being asked for, bytes.
 pub const MOST_EAGER: u64 = 64 * 1024;
@@ -95,9 +98,11 @@ pub struct Long {
 impl Long {
     pub const BYTES: usize = 16;
 
-    pub fn write(&self, out: &mut [u8]) {
-        out[0..8].copy_from_slice(&self.len.to_le_bytes());
-        out[8..16].copy_from_slice(&self.number.to_le_bytes());
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut out = [0; Self::BYTES];
+        out[..8].copy_from_slice(&self.len.to_le_bytes());
+        out[8..].copy_from_slice(&self.number.to_le_bytes());
+        out
     }
 
     /// `None` when a peer sent less.
@@ -125,9 +130,8 @@ mod tests {
         assert_eq!(Rts::read(&bytes), Some(rts));
         assert_eq!(Rts::read(&bytes[1..]), None);
         let long = Long { len: 5, number: u64::MAX - 1 };
-        long.write(&mut bytes);
-        assert_eq!(Long::read(&bytes), Some(long));
-        assert_eq!(Long::read(&bytes[..Long::BYTES - 1]), None);
+        assert_eq!(Long::read(&long.to_bytes()), Some(long));
+        assert_eq!(Long::read(&long.to_bytes()[1..]), None);
         assert_eq!(open_envelope(envelope(7, -5)), (7, -5));
     }
 }

@@ -76,7 +76,7 @@ pub(crate) unsafe fn pack_all(m: Outgoing<'_>, out: &mut [u8]) {
         Some((first, _)) => {
             let from = m.buf.wrapping_offset(first as isize);
             // SAFETY: the elements form one run of `out.len()` bytes from `first` on.
-            unsafe { core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len()) };
+            unsafe { copy::piece(from, out.as_mut_ptr(), out.len()) };
         }
         None => {
             // SAFETY: the caller's promise.
@@ -99,7 +99,7 @@ pub(crate) unsafe fn pack_part(m: Outgoing<'_>, at: u64, out: &mut [u8], bypass:
             unsafe {
                 match bypass {
                     true => streaming::copy(from, out.as_mut_ptr(), out.len()),
-                    false => core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len()),
+                    false => copy::piece(from, out.as_mut_ptr(), out.len()),
                 }
             }
         }
@@ -120,7 +120,7 @@ pub(crate) unsafe fn unpack_all(buf: *mut u8, count: i64, ty: &Datatype, data: &
         Some((first, _)) => {
             let to = buf.wrapping_offset(first as isize);
             // SAFETY: the elements form one run from `first` on, at least as long as `data`.
-            unsafe { core::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) };
+            unsafe { copy::piece(data.as_ptr(), to, data.len()) };
         }
         None => {
             // SAFETY: the caller's promise.
@@ -177,11 +177,10 @@ impl<T: Transport> Process<T> {
                 // SAFETY: the caller's promise.
                 return unsafe { self.send_later(m, dst, envelope, mode, parent) };
             }
-            if bytes > UNCUT
-                // SAFETY: the caller's promise.
-                && let Some(started) = unsafe { self.send_pieces(m, dst, envelope, mode, parent) }
-            {
-                return started;
+            let cut = bytes > UNCUT && bytes <= self.fm.transport().pieces(dst);
+            // SAFETY: the caller's promise.
+            if cut && unsafe { self.send_pieces(m, dst, envelope) } {
+                return Started::Done;
             }
         }
         if eager && bytes <= self.fm.limits().packet as u64 {
@@ -212,7 +211,7 @@ impl<T: Transport> Process<T> {
         // SAFETY: the caller's promise.
         let op = unsafe { self.send_op(m, dst, envelope, mode) };
         let id = self.inbox.requests.insert(Operation::Send(op), parent);
-        if self.backlog.blocks(dst) || self.launch(id).is_err() {
+        if self.backlog.queues(dst) || self.launch(id).is_err() {
             self.backlog.add_send(dst, id);
         }
         match self.inbox.requests.get(id) {
@@ -272,7 +271,8 @@ impl<T: Transport> Process<T> {
             return Ok(());
         }
         let most = self.fm.limits().packet as u64;
-        if !op.synchronous && bytes <= most {
+        let unasked = bytes <= most && !self.backlog.announces(op.dst);
+        if unasked && !op.synchronous {
             let head = Head::single(EAGER, op.envelope);
             // SAFETY: the program keeps its buffer until the request completes.
             self.fm.send(op.dst, head, bytes as usize, |out| unsafe { pack_all(m, out) })?;
@@ -284,7 +284,7 @@ impl<T: Transport> Process<T> {
         let rts = Rts { address, len: bytes, request: id.number() };
         let mut head = Head::single(RTS, op.envelope);
         let fixed = Rts::BYTES;
-        let with_data = bytes + fixed as u64 <= most && op.synchronous;
+        let with_data = unasked && bytes + fixed as u64 <= most;
         let len = if with_data { fixed + bytes as usize } else { fixed };
         head.aux = u16::from(with_data) * WITH_DATA;
         self.fm.send(op.dst, head, len, |out| {
@@ -355,6 +355,7 @@ impl<T: Transport> Process<T> {
     }
 
     pub(crate) fn receive_unexpected(&mut self, id: ReqId, message: Unexpected) {
+        self.release(&message);
         let Unexpected { src, tag, content } = message;
         match content {
             Content::Eager(data) => self.inbox.receive_eager(id, src, tag, &data),

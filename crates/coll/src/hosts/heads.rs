@@ -82,6 +82,25 @@ pub fn alltoall(hosts: &Hosts, rank: u32, bytes: i64) -> Schedule {
     s
 }
 
+/// One message to the [`Hosts::landing`] of each other host, with the blocks for all of that host,
+/// and one from each of the [`Hosts::arrivals`]. In the send buffer are packed blocks of `bytes` for
+/// all ranks, in the receive buffer those that arrive, both in the order of places.
+pub fn alltoall_of_all(hosts: &Hosts, rank: u32, bytes: i64) -> Schedule {
+    let mut s = Schedule::new();
+    let here = hosts.host(rank);
+    let each = hosts.team(here).len() as i64 * bytes;
+    for (i, sender) in (0..).zip(hosts.arrivals(rank)) {
+        s.recv(Peer::Local(sender), Block::bytes(Buffer::Recv, i * each, each));
+    }
+    for other in hosts.others(here) {
+        let (first, count) = (hosts.start(other), hosts.team(other).len());
+        let blocks = Block::bytes(Buffer::Send, i64::from(first) * bytes, count as i64 * bytes);
+        s.send(Peer::Local(hosts.landing(rank, other)), blocks);
+    }
+    s.end_round();
+    s
+}
+
 fn renamed(part: &Schedule, name: impl Fn(u32) -> u32) -> Schedule {
     let mut s = Schedule::new();
     s.append(part, name, |block| block);

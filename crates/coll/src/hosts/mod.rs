@@ -43,8 +43,9 @@ pub struct Hosts {
     starts: Box<[u32]>,
     /// The host of each rank.
     of: Box<[u32]>,
-    /// See `heaviest`; found when first asked for.
+    /// See `heaviest` and `most_arrivals`; found when first asked for.
     heaviest: OnceLock<i64>,
+    most_arrivals: OnceLock<i64>,
 }
 
 impl Hosts {
@@ -73,7 +74,14 @@ impl Hosts {
             }
         }
         starts.push(of.len() as u32);
-        Some(Hosts { ranks, places, starts: starts.into(), of, heaviest: OnceLock::new() })
+        Some(Hosts {
+            ranks,
+            places,
+            starts: starts.into(),
+            of,
+            heaviest: OnceLock::new(),
+            most_arrivals: OnceLock::new(),
+        })
     }
 
     /// Hosts that have ranks of the group.
@@ -107,6 +115,11 @@ impl Hosts {
         self.ranks[place as usize]
     }
 
+    /// The place of a rank.
+    pub fn place(&self, rank: u32) -> u32 {
+        self.places[rank as usize]
+    }
+
     /// The first place of a host.
     pub fn start(&self, host: u32) -> u32 {
         self.starts[host as usize]
@@ -123,7 +136,7 @@ impl Hosts {
     }
 
     /// Whether places are ranks.
-    fn in_order(&self) -> bool {
+    pub fn in_order(&self) -> bool {
         (0..).zip(&self.ranks).all(|(place, rank)| place == *rank)
     }
 
@@ -150,6 +163,37 @@ impl Hosts {
             host: other,
             peer: self.carrier(other, host),
             blocks: self.team(host).len() as i64 * self.team(other).len() as i64,
+        })
+    }
+
+    /// The rank of another host to whom, in an alltoall in which all carry their own blocks, `rank`
+    /// gives those for that host.
+    pub fn landing(&self, rank: u32, other: u32) -> u32 {
+        let team = self.team(other);
+        team[self.number(rank) as usize % team.len()]
+    }
+
+    /// The ranks of other hosts for whom `rank` is the [`Hosts::landing`], in the order of places.
+    pub fn arrivals(&self, rank: u32) -> impl Iterator<Item = u32> {
+        let host = self.host(rank);
+        let senders = self.others(host).flat_map(|other| self.team(other).iter().copied());
+        senders.filter(move |sender| self.landing(*sender, host) == rank)
+    }
+
+    /// Whether anybody of `other` gives blocks to `rank`.
+    pub fn landing_at(&self, other: u32, rank: u32) -> bool {
+        other != self.host(rank) && self.number(rank) < self.team(other).len() as u32
+    }
+
+    /// The most blocks that arrive so at any rank: for all ranks of its host, of which the first has
+    /// the most senders.
+    pub fn most_arrivals(&self) -> i64 {
+        *self.most_arrivals.get_or_init(|| {
+            let blocks = |host: u32| {
+                let senders = self.arrivals(self.team(host)[0]).count();
+                (senders * self.team(host).len()) as i64
+            };
+            (0..self.count()).map(blocks).max().unwrap_or(0)
         })
     }
 

@@ -3,11 +3,12 @@
 //! The first line that is not a comment is [`HEAD`]. Each further line is one rule, in the order in
 //! which rules are tried: `COLLECTIVE RANKS BYTES ALGORITHM [PARAMETER=N]`, where RANKS and BYTES
 //! are the largest that fit, or `any`. A `#` begins a comment. A collective without a line keeps its
-//! built-in table.
+//! built-in table. `bcast-by` and its like choose what carries a small collective, `message` how often a
+//! large message is copied. `cpu`, `processors` and `kernel` say where it was measured ([`super::origin`]).
 
 use super::{
-    ALL, ANY, Allgather, Allreduce, Alltoall, Bcast, DEFAULT, Gather, Reduce, ReduceScatter, Rule,
-    Scatter, Table, Tables,
+    ALL, ANY, Allgather, Allreduce, Alltoall, Bcast, Carrier, Copies, DEFAULT, Gather, Reduce,
+    ReduceScatter, Rule, Scatter, Table, Tables, origin,
 };
 use std::borrow::Cow;
 use std::fmt;
@@ -15,6 +16,11 @@ use std::str::{FromStr, SplitWhitespace};
 
 /// The first line: what the file is, and the version of its form.
 pub const HEAD: &str = "hpvm-tables 1";
+/// How the rules of [`Tables::carriers`] begin, in their order.
+pub const CARRIED: [&str; 5] =
+    ["bcast-by", "reduce-by", "allreduce-by", "allgather-by", "alltoall-by"];
+/// How those of [`Tables::copies`] begin.
+pub const MESSAGE: &str = "message";
 /// The largest parameter of an algorithm.
 const MOST: u32 = 1 << 30;
 
@@ -86,6 +92,8 @@ plain!(Gather: Binomial = "binomial", Linear = "linear");
 plain!(Scatter: Binomial = "binomial", Linear = "linear");
 plain!(Allgather: Direct = "direct", Dissemination = "dissemination", Ring = "ring");
 plain!(ReduceScatter: Tree = "tree", Halving = "halving", Pairwise = "pairwise");
+plain!(Carrier: Boards = "boards", Messages = "messages");
+plain!(Copies: One = "one-copy", Two = "two-copies");
 
 impl Algorithm for Bcast {
     const FORMS: &'static [Form<Bcast>] = &[
@@ -134,7 +142,15 @@ fn write_table<A: Algorithm>(
     otherwise: A,
 ) -> fmt::Result {
     let always = [Rule { ranks: ALL, bytes: ANY, algorithm: otherwise }];
-    for rule in if table.is_empty() { &always } else { table } {
+    write_rules(f, collective, if table.is_empty() { &always } else { table })
+}
+
+fn write_rules<A: Algorithm>(
+    f: &mut fmt::Formatter<'_>,
+    collective: &str,
+    table: &[Rule<A>],
+) -> fmt::Result {
+    for rule in table {
         let ranks = if rule.ranks == ALL { "any".to_owned() } else { rule.ranks.to_string() };
         let bytes = if rule.bytes == ANY { "any".to_owned() } else { rule.bytes.to_string() };
         writeln!(f, "{collective} {ranks} {bytes} {}", rule.algorithm.shown())?;
@@ -154,7 +170,11 @@ impl fmt::Display for Tables {
         write_table(f, "allgather", &self.allgather, self.allgather(ALL, ANY))?;
         write_table(f, "allgatherv", &self.allgatherv, self.allgatherv(ALL, ANY))?;
         write_table(f, "alltoall", &self.alltoall, self.alltoall(ALL, ANY))?;
-        write_table(f, "reduce_scatter", &self.reduce_scatter, self.reduce_scatter(ALL, ANY))
+        write_table(f, "reduce_scatter", &self.reduce_scatter, self.reduce_scatter(ALL, ANY))?;
+        for (name, table) in CARRIED.iter().zip(&self.carriers) {
+            write_rules(f, name, table)?;
+        }
+        write_rules(f, MESSAGE, &self.copies)
     }
 }
 
@@ -177,6 +197,8 @@ struct Found {
     allgatherv: Vec<Rule<Allgather>>,
     alltoall: Vec<Rule<Alltoall>>,
     reduce_scatter: Vec<Rule<ReduceScatter>>,
+    carriers: [Vec<Rule<Carrier>>; 5],
+    copies: Vec<Rule<Copies>>,
 }
 
 impl Found {
@@ -191,11 +213,16 @@ impl Found {
             "allgatherv" => self.allgatherv.push(rule_of(words)?),
             "alltoall" => self.alltoall.push(rule_of(words)?),
             "reduce_scatter" => self.reduce_scatter.push(rule_of(words)?),
-            _ => {
-                let known = "bcast, reduce, allreduce, gather, scatter, allgather, allgatherv, \
-                             alltoall or reduce_scatter";
-                return wrong(collective, format!("no collective with a table; expected {known}"));
-            }
+            MESSAGE => self.copies.push(rule_of(words)?),
+            word if origin::WORDS.contains(&word) => {}
+            _ => match CARRIED.iter().position(|name| *name == collective) {
+                Some(small) => self.carriers[small].push(rule_of(words)?),
+                None => {
+                    let known = "bcast, reduce, allreduce, gather, scatter, allgather, allgatherv, \
+                                 alltoall, reduce_scatter, message, or bcast-by and its like";
+                    return wrong(collective, format!("nothing with a table; expected {known}"));
+                }
+            },
         }
         Ok(())
     }
@@ -217,6 +244,8 @@ impl Found {
             allgatherv: or(self.allgatherv, &DEFAULT.allgatherv),
             alltoall: or(self.alltoall, &DEFAULT.alltoall),
             reduce_scatter: or(self.reduce_scatter, &DEFAULT.reduce_scatter),
+            carriers: self.carriers.map(Cow::Owned),
+            copies: Cow::Owned(self.copies),
             hosts: DEFAULT.hosts,
         }
     }
@@ -334,7 +363,9 @@ mod tests {
         );
         refused("hpvm-tables 2\n", "line 1: 'hpvm-tables 2'");
         let bad = |rule: &str, expected: &str| refused(&format!("{HEAD}\n\n{rule}\n"), expected);
-        bad("barrier any any tree", "line 3: 'barrier': no collective");
+        bad("barrier any any tree", "line 3: 'barrier': nothing with a table");
+        bad("bcast-by any any pigeons", "'pigeons': no algorithm of it; expected boards, messages");
+        bad("message 2", "line 3: BYTES is missing");
         bad("bcast 0 any binomial", "line 3: '0': expected a whole number of at least 1");
         bad("bcast 4294967296 any binomial", "'4294967296'");
         bad("bcast +4 any binomial", "'+4'");
@@ -363,13 +394,14 @@ mod tests {
     prop_compose! {
         fn tables()(
             a in (rules(), rules(), rules()), b in (rules(), rules(), rules()),
-            c in (rules(), rules(), rules()),
+            c in (rules(), rules(), rules()), copies in rules(),
+            carriers in prop::array::uniform5(rules()),
         ) -> Tables {
             let ((bcast, reduce, allreduce), (gather, scatter, allgather)) = (a, b);
             let (allgatherv, alltoall, reduce_scatter) = c;
             Tables {
                 bcast, reduce, allreduce, gather, scatter, allgather, allgatherv, alltoall,
-                reduce_scatter,
+                reduce_scatter, carriers, copies,
                 hosts: DEFAULT.hosts,
             }
         }

@@ -198,6 +198,11 @@ fn net_timeout() -> Result<u64> {
     Ok(seconds * 1_000_000_000)
 }
 
+/// The user says how often large messages are copied, whatever was measured.
+pub fn copies_named() -> bool {
+    std::env::var_os("HPVM_SINGLE_COPY").is_some_and(|word| !word.is_empty() && word != "auto")
+}
+
 /// Obeys `HPVM_SINGLE_COPY`: whether large messages are read out of the sender's memory.
 fn single_copy(shm: &mut Shm) -> Result<()> {
     match std::env::var("HPVM_SINGLE_COPY").as_deref() {

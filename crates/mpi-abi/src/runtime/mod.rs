@@ -39,6 +39,8 @@ pub struct World {
     pub(crate) vain: u32,
     /// Waits for notes that shall sleep at once, because others want the processors.
     pub(crate) loaded: u32,
+    /// The last yields for a note took long.
+    pub(crate) suspects_load: bool,
     /// A thread polls the network on behalf of all that wait.
     pub(crate) leader: bool,
     /// Threads that wait for the leader.

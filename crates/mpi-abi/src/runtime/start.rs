@@ -34,7 +34,11 @@ fn bootstrap() -> Result<()> {
     let chosen = tables::find(job.rank == 0, ranks != job.size as usize)?;
     let transport = meet::connect(&mut job, &chosen)?;
     let mut process = Process::new(transport);
-    process.set_tables(chosen.tables);
+    let mut tables = chosen.tables;
+    if meet::copies_named() {
+        tables.copies = Default::default();
+    }
+    process.set_tables(tables);
     process.set_nodes(&job.nodes);
     install(World {
         process,
@@ -47,6 +51,7 @@ fn bootstrap() -> Result<()> {
         yields: 0,
         vain: 0,
         loaded: 0,
+        suspects_load: false,
         leader: false,
         followers: 0,
     });

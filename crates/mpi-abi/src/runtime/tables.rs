@@ -1,5 +1,6 @@
 //! The tables that choose the algorithms of collectives: found at start, the same on all ranks.
 
+use hpvm_coll::select::origin::{self, Origin, Unfit};
 use hpvm_coll::select::{DEFAULT, Tables};
 use hpvm_job::machine::{Machine, TableSettings, TableSource};
 use hpvm_mpi::{Class, Error, Result};
@@ -17,18 +18,20 @@ pub struct Chosen {
 }
 
 /// Obeys `HPVM_TABLES`, else looks for what `hpvm tune` left. A file that was asked for has to be
-/// sound; one that was merely found is passed over when it is not, and `speaks` says who tells.
+/// sound; one that was merely found is passed over when it is not, and `speaks` says who tells. One
+/// that was measured on another machine is passed over silently; `hpvm info` tells.
 /// Between several `hosts` nothing is looked for, because each has tables of its own.
 pub fn find(speaks: bool, hosts: bool) -> Result<Chosen> {
     let settings = TableSettings::of(|name| std::env::var_os(name));
+    let mut here = None;
     let source = match &settings.named {
         // The machine is looked at only where it decides: that costs reading all of its processors.
         Some(name) if name.is_empty() => TableSource::BuiltIn,
         Some(name) => TableSource::Named(name.into()),
         None if hosts => TableSource::BuiltIn,
-        None => settings.source(&Machine::here()),
+        None => settings.source(here.insert(Machine::here())),
     };
-    match (load(&source), &source) {
+    match (load(&source, here.as_ref()), &source) {
         (Ok(chosen), _) => Ok(chosen),
         (Err(cause), TableSource::Cache(_)) => {
             if speaks {
@@ -42,7 +45,8 @@ pub fn find(speaks: bool, hosts: bool) -> Result<Chosen> {
     }
 }
 
-fn load(source: &TableSource) -> std::result::Result<Chosen, String> {
+/// `here` is known for what was found in the cache, and asked for by nothing else.
+fn load(source: &TableSource, here: Option<&Machine>) -> std::result::Result<Chosen, String> {
     let (TableSource::Named(path) | TableSource::Cache(path)) = source else {
         return Ok(chosen(DEFAULT.clone(), "built-in".into()));
     };
@@ -50,8 +54,15 @@ fn load(source: &TableSource) -> std::result::Result<Chosen, String> {
         return Ok(chosen(DEFAULT.clone(), "built-in".into()));
     };
     let shown = path.display().to_string();
-    let tables = text.parse().map_err(|wrong| format!("{shown}: {wrong}"))?;
-    Ok(chosen(tables, shown))
+    let read = match here {
+        None => text.parse().map_err(Unfit::Broken),
+        Some(m) => origin::fit(&text, &Origin::new(&m.cpu, m.processors, &m.kernel)),
+    };
+    match read {
+        Ok(tables) => Ok(chosen(tables, shown)),
+        Err(Unfit::Foreign(_)) => Ok(chosen(DEFAULT.clone(), "built-in".into())),
+        Err(Unfit::Broken(wrong)) => Err(format!("{shown}: {wrong}")),
+    }
 }
 
 fn chosen(tables: Tables, name: String) -> Chosen {
@@ -101,8 +112,8 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_named() {
-        let error = load(&TableSource::Named(PathBuf::from("/nowhere/t"))).err().unwrap();
+        let error = load(&TableSource::Named(PathBuf::from("/nowhere/t")), None).err().unwrap();
         assert!(error.starts_with("/nowhere/t: "), "{error}");
-        assert!(load(&TableSource::Cache(PathBuf::from("/nowhere/t"))).is_ok());
+        assert!(load(&TableSource::Cache(PathBuf::from("/nowhere/t")), None).is_ok());
     }
 }

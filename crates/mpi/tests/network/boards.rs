@@ -2,16 +2,20 @@
 
 use crate::harness::{P, Part, Shared, ended, hash};
 use hpvm_mpi::collective::Combine;
-use hpvm_mpi::collective::board::{Across, Call, Meeting, Sides, Way, What};
+use hpvm_mpi::collective::board::{self, Across, Call, MOST, Meeting, Sides, Steps, Way, What};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::op::{Op, Predef};
+use hpvm_mpi::pt2pt::Incoming;
 use hpvm_mpi::{Comm, Group, ReqId};
 use hpvm_sim::Turn;
+use hpvm_wire::board::SHEET_BYTES;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Operations that went over boards within hosts and by messages between them.
 pub static ACROSS: AtomicU32 = AtomicU32::new(0);
+/// Those of them whose notes were longer than a board's.
+pub static LONG: AtomicU32 = AtomicU32::new(0);
 
 /// A context whose board nothing else in a run uses.
 const CONTEXT: u32 = 4 * 13;
@@ -25,8 +29,11 @@ struct Held {
 struct Stay {
     comm: Box<Held>,
     words: Box<[u64; 2]>,
+    /// The slates of the members.
+    offers: Box<[u64]>,
     introduction: Option<ReqId>,
     introduced: bool,
+    lengthened: bool,
     done: u32,
     running: Option<Running>,
 }
@@ -36,14 +43,25 @@ type Running = (Under, Box<[u64]>, Box<[u64]>, Vec<u64>);
 
 #[derive(Debug)]
 enum Under {
-    Here(Call<'static>),
+    /// An exchange of notes, and those that follow it.
+    Here(&'static Comm, Call<'static>, Option<Steps>),
     Across(Across<'static>),
 }
 
 impl Under {
     fn poll(&mut self, p: &mut P) -> hpvm_mpi::error::Result<bool> {
         match self {
-            Under::Here(call) => call.poll(p),
+            Under::Here(comm, call, steps) => {
+                if !call.poll(p)? {
+                    return Ok(false);
+                }
+                let Some((what, part)) = steps.as_mut().and_then(Steps::next) else {
+                    return Ok(true);
+                };
+                // SAFETY: the buffers and the communicator stay until the operation has ended.
+                *call = unsafe { Call::begin(comm, what, part) }.expect("as the first one");
+                Ok(false)
+            }
             Under::Across(call) => call.poll(p),
         }
     }
@@ -93,8 +111,10 @@ impl Boards {
             self.now = comm.map(|comm| Stay {
                 comm: Box::new(Held { comm }),
                 words: Box::new([0; 2]),
+                offers: Box::default(),
                 introduction: None,
                 introduced: false,
+                lengthened: false,
                 done: 0,
                 running: None,
             });
@@ -107,6 +127,9 @@ impl Boards {
         let Some(stay) = &mut self.now else { return false };
         if !stay.introduced {
             return introduce(stay, p, &self.max);
+        }
+        if !stay.lengthened {
+            return lengthen(stay, p);
         }
         if stay.running.is_none() {
             if stay.done == self.operations {
@@ -144,9 +167,36 @@ fn introduce(stay: &mut Stay, p: &mut P, max: &Arc<Op>) -> bool {
     p.introduced(&stay.comm.comm, *stay.words);
     // A late reader of the communicator before: these members go without boards.
     stay.introduced = true;
+    stay.introduction = None;
     if stay.words[1] != 0 {
         stay.done = u32::MAX;
     }
+    true
+}
+
+/// Members on several hosts see each other's slates. One may have none; then all do without.
+fn lengthen(stay: &mut Stay, p: &mut P) -> bool {
+    let comm = &stay.comm.comm;
+    if p.way(comm, 0) != Way::Across {
+        stay.lengthened = true;
+        return true;
+    }
+    let Some(id) = stay.introduction else {
+        stay.offers = vec![0; comm.size() as usize].into();
+        stay.offers[comm.rank() as usize] = p.offer_slate(comm);
+        let recv = Incoming { buf: stay.offers.as_mut_ptr().cast(), count: 1, ty: u64s() };
+        let plan = p.plan(comm).allgather(None, recv);
+        // SAFETY: the offers live in a box that stays until the request has ended.
+        stay.introduction = Some(unsafe { p.start_collective(comm, plan) });
+        return true;
+    };
+    if ended(p, id, &"offers of slates").is_none() {
+        return false;
+    }
+    let seen = p.see_slates(comm, &stay.offers);
+    assert!(seen.is_some(), "a virtual network lends");
+    p.agree_on_slates(comm, seen);
+    stay.lengthened = true;
     true
 }
 
@@ -154,10 +204,23 @@ fn introduce(stay: &mut Stay, p: &mut P, max: &Arc<Op>) -> bool {
 fn begin(p: &P, comm: &Arc<Comm>, what: &[u64; 2]) -> Running {
     let h = |i: u64| hash(&[what[0], what[1], i]);
     let (n, me) = (u64::from(comm.size()), u64::from(comm.rank()));
-    let mut count = [0, 1, 2, 5, 6, 7, 40, 80][h(1) as usize % 8];
+    // The longest notes of exchanges are 80 * 8 * 8 bytes, and with `large` sheets are needed.
+    let large = h(5) % 16 == 0 && p.way(comm, 0) != Way::Across;
+    let mut count = match large {
+        true => [1030, 4001, 4096, 40_000][h(1) as usize % 4],
+        false => [0, 1, 2, 5, 6, 7, 40, 80][h(1) as usize % 8],
+    };
+    if h(4) % 6 > 3 {
+        // All blocks of a member must fit on a sheet.
+        count = count.min(SHEET_BYTES as u64 / 8 / n);
+    }
     if p.way(comm, 0) == Way::Across {
-        // What one member carries for its host must fit a note as well.
-        count = count.min(20);
+        // What one member carries for its host is longer; some of it does not fit on a board.
+        count = [0, 1, 2, 5, 7, 20, 300, 1500][h(1) as usize % 8];
+        if h(5) % 64 == 0 {
+            // In an alltoall each member carries its own blocks.
+            count = 6500;
+        }
     }
     let root = (h(2) % n) as u32;
     let value = |member: u64, i: u64| h(100 + member * 1000 + i) >> 8;
@@ -215,15 +278,31 @@ fn begin(p: &P, comm: &Arc<Comm>, what: &[u64; 2]) -> Running {
             (What::Alltoall(sides(&mut recv)), all.map(|(m, i)| value(m, i)).collect())
         }
     };
+    let bytes = match &what {
+        What::Barrier => 0,
+        What::Alltoall(_) => 8 * count * n,
+        _ => 8 * count,
+    };
     // SAFETY: the buffers are boxed and kept beside the call; so is the communicator.
     unsafe {
         let comm: &'static Arc<Comm> = &*core::ptr::from_ref(comm);
         let call = match p.way(comm, 0) {
             Way::Across => {
                 ACROSS.fetch_add(1, Ordering::Relaxed); // relaxed: read when all is over
-                p.begin_across(comm, what).map(Under::Across)
+                let longest = p.longest_note(comm, &what, bytes).expect("it fits");
+                assert_eq!(p.has_notes_of(comm, longest), Some(true));
+                LONG.fetch_add(u32::from(longest > MOST), Ordering::Relaxed); // relaxed: as above
+                p.begin_across(comm, what, longest).map(Under::Across)
             }
-            _ => Call::begin(comm, what).map(Under::Here),
+            _ => {
+                let ((what, part), steps) = if bytes > MOST {
+                    let mut steps = p.steps(comm, what, bytes);
+                    (steps.next().expect("at least one exchange"), Some(steps))
+                } else {
+                    ((what, board::Part::Short), None)
+                };
+                Call::begin(comm, what, part).map(|call| Under::Here(comm, call, steps))
+            }
         };
         let call = call.expect("members have introduced themselves");
         (call, sent, recv, expected)

@@ -8,6 +8,7 @@ mod calls;
 mod collectives;
 mod data;
 mod exchange;
+mod flood;
 mod harness;
 mod reductions;
 mod spaces;
@@ -16,6 +17,7 @@ mod traffic;
 
 use boards::Boards;
 use collectives::Collectives;
+use flood::{Flood, Flooding};
 use harness::{Part, Shared, run};
 use hpvm_sim::{Config, Pull};
 use traffic::Traffic;
@@ -97,6 +99,36 @@ fn collectives_over_boards() {
     }
     let across = boards::ACROSS.load(std::sync::atomic::Ordering::Relaxed); // relaxed: all is over
     assert!(across > 10_000, "only {across} operations across hosts");
+    let long = boards::LONG.load(std::sync::atomic::Ordering::Relaxed); // relaxed: all is over
+    assert!(long > 1000, "only {long} of them with long notes");
+}
+
+/// A job in which all ranks flood rank 0.
+fn flood(config: Config, flood: Flood) {
+    run(config, |shared| vec![Box::new(Flooding::new(shared, flood)) as Box<dyn Part>]);
+}
+
+#[test]
+fn what_is_kept_of_a_sender_has_a_bound() {
+    // One tick of delay, so a word of the receiver comes soon: beyond the share only what is sent
+    // without a look, and what was on its way.
+    for seed in 0..40 {
+        let size = 2 + (seed % 4) as u32;
+        let share = [0, 2000, 100_000][seed as usize % 3];
+        let most = share + 400 * 900;
+        flood(Config { seed, ..Config::calm(size) }, Flood { each: 4000, share, most });
+    }
+}
+
+#[test]
+fn floods_end_in_order_on_any_network() {
+    for seed in seeds(30_000, 200) {
+        let size = 2 + (seed % 4) as u32;
+        let share = [0, 2000, 100_000][seed as usize % 3];
+        let most = u64::MAX;
+        let config = if seed % 4 == 3 { Config::lossy } else { Config::random };
+        flood(config(size, seed), Flood { each: 300, share, most });
+    }
 }
 
 /// Seeds from `first` on, as many as are asked for.

@@ -5,7 +5,7 @@ use crate::generated::constants::*;
 use crate::object::comm::CommObject;
 use crate::runtime::Entered;
 use hpvm_mpi::collective::Combine;
-use hpvm_mpi::collective::board::{self, Sides, Way, What};
+use hpvm_mpi::collective::board::{self, Part, Sides, Way, What};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::Op;
@@ -34,23 +34,27 @@ pub unsafe fn try_boards(
     let Some((bytes, what)) = small(Call { world: w, object, notes: None })? else {
         return Ok(false);
     };
-    match w.process.way(&object.comm, bytes) {
-        Way::Messages => return Ok(false),
+    if !w.process.boards_pay(&object.comm, &what, bytes) {
+        return Ok(false);
+    }
+    let crowded = w.crowded;
+    let mut way = w.process.way_of(&object.comm, &what, bytes, crowded);
+    if way == Way::Introduce {
+        introduce(w, object)?;
+        way = w.process.way_of(&object.comm, &what, bytes, crowded);
+    }
+    match way {
         Way::Boards => {}
         // SAFETY: the caller's promise.
         Way::Across => return unsafe { across(w, object, function, bytes, what) },
-        Way::Introduce => {
-            introduce(w, object)?;
-            match w.process.way(&object.comm, bytes) {
-                Way::Boards => {}
-                // SAFETY: the caller's promise.
-                Way::Across => return unsafe { across(w, object, function, bytes, what) },
-                _ => return Ok(false),
-            }
-        }
+        _ => return Ok(false),
+    }
+    if bytes > board::MOST {
+        // SAFETY: the caller's promise.
+        return unsafe { long(w, object, function, bytes, what) };
     }
     // SAFETY: the caller's promise; we wait for the end below.
-    let call = unsafe { board::Call::begin(&object.comm, what) };
+    let call = unsafe { board::Call::begin(&object.comm, what, Part::Short) };
     let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
     if call.poll(&mut w.process)? {
         return Ok(true);
@@ -58,10 +62,35 @@ pub unsafe fn try_boards(
     w.wait_for_notes(&mut call, function, object).map(|()| true)
 }
 
+/// `what` in as many exchanges of long notes as it takes.
+///
+/// # Safety
+/// As for `try_boards`.
+#[inline(never)]
+unsafe fn long(
+    w: &mut Entered,
+    object: &Arc<CommObject>,
+    function: &'static str,
+    bytes: u64,
+    what: What,
+) -> Result<bool> {
+    for (what, part) in w.process.steps(&object.comm, what, bytes) {
+        // SAFETY: the caller's promise; we wait for the end below.
+        let call = unsafe { board::Call::begin(&object.comm, what, part) };
+        let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
+        if !call.poll(&mut w.process)? {
+            w.wait_for_notes(&mut call, function, object)?;
+        }
+    }
+    Ok(true)
+}
+
 /// `what` over the boards of each host and messages between them.
 ///
 /// # Safety
 /// As for `try_boards`.
+// Kept out of that: what stays on a host must not pay for it.
+#[inline(never)]
 unsafe fn across(
     w: &mut Entered,
     object: &Arc<CommObject>,
@@ -69,13 +98,53 @@ unsafe fn across(
     bytes: u64,
     what: What,
 ) -> Result<bool> {
-    if !w.process.fits_across(&object.comm, &what, bytes) {
+    let Some(longest) = w.process.longest_note(&object.comm, &what, bytes) else {
+        return Ok(false);
+    };
+    if w.process.has_notes_of(&object.comm, longest).is_none() {
+        lengthen(w, object)?;
+    }
+    if w.process.has_notes_of(&object.comm, longest) != Some(true) {
         return Ok(false);
     }
     // SAFETY: the caller's promise; we wait for the end below.
-    let call = unsafe { w.process.begin_across(&object.comm, what) };
+    let call = unsafe { w.process.begin_across(&object.comm, what, longest) };
     let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
     w.wait_for_notes(&mut call, function, object).map(|()| true)
+}
+
+/// The members agree on notes that are longer than a board, or on none.
+#[cold]
+fn lengthen(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
+    const NAME: &str = "MPI_Allreduce";
+    if u64::from(object.comm.size()) * 8 > board::MOST {
+        // What follows would itself need a long note.
+        w.process.agree_on_slates(&object.comm, None);
+        return Ok(());
+    }
+    let word = || Datatype::predefined(MPI_UINT64_T.0).ok_or_else(|| Error::from(Class::Intern));
+    let mut offer = w.process.offer_slate(&object.comm);
+    let mut offers = vec![0u64; object.comm.size() as usize];
+    let exchange = Sides {
+        send: (&raw const offer).cast(),
+        send_count: 1,
+        send_ty: word()?.clone(),
+        recv: offers.as_mut_ptr().cast(),
+        recv_count: 1,
+        recv_ty: word()?.clone(),
+    };
+    // SAFETY: the buffers live until it returns.
+    let done = unsafe { across(w, object, NAME, 8, What::Allgather(exchange))? };
+    let seen = w.process.see_slates(&object.comm, &offers).filter(|_| done);
+    offer = u64::from(seen.is_none());
+    let max = w.objects.op(MPI_MAX)?.clone();
+    let combine = Combine { count: 1, ty: word()?, op: &max };
+    let missing = || Error::from(Class::Intern);
+    let (bytes, vote) = reduce(None, None, (&raw mut offer).cast(), combine).ok_or_else(missing)?;
+    // SAFETY: as above.
+    let done = unsafe { across(w, object, NAME, bytes, vote)? };
+    w.process.agree_on_slates(&object.comm, seen.filter(|_| done && offer == 0));
+    Ok(())
 }
 
 /// The members agree to use boards, or not to.

@@ -47,7 +47,7 @@ pub(super) unsafe fn finish(
         unsafe { store(status, &Status::FROM_NULL) };
         return Ok(());
     };
-    let outcome = w.wait_for(id)?;
+    let outcome = w.wait_for_new(id)?;
     // SAFETY: the caller's promise.
     unsafe { store(status, &outcome.status) };
     match outcome.error {

@@ -6,7 +6,8 @@
 
 use super::call::{short, unpack, whole};
 use super::packed::Packed;
-use super::{MOST, Meeting, Sides, What, index};
+use super::slate::{LONG, Slates, word};
+use super::{MOST, Meeting, Sides, What, each, index};
 use crate::collective::{Data, Plan};
 use crate::comm::{Channel, Comm, Form};
 use crate::datatype::Datatype;
@@ -25,23 +26,31 @@ use std::sync::atomic::Ordering;
 /// A collective under way. To be polled until it is done.
 #[derive(Debug)]
 pub struct Across<'a> {
-    comm: &'a Arc<Comm>,
-    hosts: &'a Hosts,
+    pub(super) comm: &'a Arc<Comm>,
+    pub(super) hosts: &'a Hosts,
     index: usize,
     /// Of the notes with which members begin.
-    number: u64,
+    pub(super) number: u64,
     /// Of the notes that tell what came from other hosts.
-    last: u64,
+    pub(super) last: u64,
     tag: i32,
-    what: What,
+    pub(super) what: What,
     /// The head of the own host; of no meaning in an alltoall.
     head: u32,
     stage: Stage,
     /// Members of the team whose notes have been seen, in the order of their numbers.
     seen: usize,
-    /// What heads exchange, unless it is in the program's buffers.
+    /// Where long notes lie.
+    pub(super) long: Option<&'a Slates>,
+    /// Of an alltoall: each member carries its own blocks.
+    each: bool,
+    /// What heads exchange, unless it is on a slate or in the program's buffers.
     out: Packed,
     came: Packed,
+    /// What a head tells its host: where it is, and its bytes.
+    result: (*mut u8, usize),
+    /// The host has been told.
+    told: bool,
     error: Option<Box<Error>>,
 }
 
@@ -60,29 +69,23 @@ enum Stage {
 }
 
 impl<T: Transport> Process<T> {
-    /// Whether `what` fits onto boards on `comm`, for which [`Process::way`] has said `Across`;
-    /// `bytes` is as long as the notes with which members begin. The same on all members.
-    pub fn fits_across(&self, comm: &Comm, what: &What, bytes: u64) -> bool {
-        let Some(hosts) = comm.hosts(|process| self.node(process)) else { return false };
-        let longest = match what {
-            What::Allgather(_) => bytes.saturating_mul(comm.size().into()),
-            What::Alltoall(_) => {
-                let block = bytes / u64::from(comm.size());
-                bytes.max(block.saturating_mul(hosts.heaviest() as u64))
-            }
-            // Messages need its datatype.
-            What::Reduce { ty, .. } if ty.abi == 0 => u64::MAX,
-            _ => bytes,
-        };
-        longest <= MOST
-    }
-
-    /// Begins `what` on `comm`, for which [`Process::fits_across`] has said yes. `None` can't
-    /// happen then.
+    /// Begins `what` on `comm`, for which [`Process::has_notes_of`] has said yes; its longest
+    /// note has `longest` bytes. `None` can't happen then.
     ///
     /// # Safety
     /// As for [`super::Call::begin`].
-    pub unsafe fn begin_across<'a>(&self, comm: &'a Arc<Comm>, what: What) -> Option<Across<'a>> {
+    pub unsafe fn begin_across<'a>(
+        &self,
+        comm: &'a Arc<Comm>,
+        what: What,
+        longest: u64,
+    ) -> Option<Across<'a>> {
+        let long = match longest > MOST {
+            true => Some(comm.boards().slates.get()?.as_ref()?),
+            false => None,
+        };
+        let each = long.is_some()
+            && matches!(&what, What::Alltoall(s) if each::is_long(packed_size(&s.recv_ty, s.recv_count)));
         let hosts = comm.hosts(|process| self.node(process))?;
         let number = comm.boards().begin();
         let last = match what {
@@ -107,8 +110,12 @@ impl<T: Transport> Process<T> {
             head,
             stage: Stage::Post,
             seen: 0,
+            long,
+            each,
             out: Packed::default(),
             came: Packed::default(),
+            result: (core::ptr::null_mut(), 0),
+            told: false,
             error: None,
         })
     }
@@ -173,12 +180,12 @@ impl Drop for Across<'_> {
 }
 
 impl Across<'_> {
-    fn rank(&self) -> u32 {
+    pub(super) fn rank(&self) -> u32 {
         self.comm.rank()
     }
 
     /// The members on this host in the order of their numbers.
-    fn team(&self) -> &[u32] {
+    pub(super) fn team(&self) -> &[u32] {
         self.hosts.team(self.hosts.host(self.rank()))
     }
 
@@ -197,21 +204,28 @@ impl Across<'_> {
 
     /// The other members of this host that tell this one what came from elsewhere.
     fn tellers(&self) -> impl Iterator<Item = u32> {
-        let (hosts, me) = (self.hosts, self.rank());
-        let here = hosts.host(me);
-        let heads = match self.what {
-            What::Reduce { root: Some(_), .. } | What::Alltoall(_) => None,
-            _ => Some(self.head),
+        let me = self.rank();
+        let tells = move |member: u32| match self.what {
+            What::Reduce { root: Some(_), .. } => false,
+            What::Alltoall(_) => self.carries(member),
+            _ => member == self.head,
         };
-        let carriers = match self.what {
-            What::Alltoall(_) => 0..hosts.count(),
-            _ => 0..0,
-        };
-        let carriers = carriers.filter(move |h| *h != here).map(move |h| hosts.carrier(here, h));
-        heads.into_iter().chain(carriers).filter(move |teller| *teller != me)
+        self.team().iter().copied().filter(move |member| *member != me && tells(*member))
     }
 
-    fn board<'p, T: Transport>(&self, p: &'p Process<T>, member: u32) -> Result<&'p Board> {
+    /// Whether a member of this host gets, in an alltoall, what is for all of it.
+    fn carries(&self, member: u32) -> bool {
+        match self.each {
+            true => (0..self.hosts.count()).any(|h| self.hosts.landing_at(h, member)),
+            false => self.hosts.loads(member).next().is_some(),
+        }
+    }
+
+    pub(super) fn board<'p, T: Transport>(
+        &self,
+        p: &'p Process<T>,
+        member: u32,
+    ) -> Result<&'p Board> {
         let board = self.comm.group().process(member).and_then(|m| p.board_of(m, self.index));
         // The introduction found all of this host.
         board.ok_or_else(|| Class::Intern.into())
@@ -244,7 +258,7 @@ impl Across<'_> {
         }
     }
 
-    fn knock_all<T: Transport>(&self, p: &Process<T>) {
+    pub(super) fn knock_all<T: Transport>(&self, p: &Process<T>) {
         self.team().iter().for_each(|member| self.knock(p, *member));
     }
 
@@ -254,6 +268,9 @@ impl Across<'_> {
                 return Ok(false);
             }
             self.show(p)?;
+        } else if self.long.is_some() && self.is_head() && !self.has_room(p, self.number) {
+            // It puts what comes onto its slate.
+            return Ok(false);
         }
         self.stage = if self.is_head() { Stage::Collect } else { Stage::Await };
         Ok(true)
@@ -261,12 +278,24 @@ impl Across<'_> {
 
     /// Posts what the own host needs of this member.
     fn show<T: Transport>(&self, p: &Process<T>) -> Result<()> {
+        if self.each {
+            return self.show_own(p);
+        }
         let board = self.board(p, self.rank())?;
         // A broadcast begins at its root alone; the others only say that they are there.
         let what =
             if matches!(self.what, What::Bcast { .. }) { &What::Barrier } else { &self.what };
-        // SAFETY: it is ours, there is room; the buffers are valid as `begin_across` was promised.
-        unsafe { what.post(board, self.number, self.rank(), self.comm.size()) };
+        let (rank, size) = (self.rank(), self.comm.size());
+        match self.long {
+            // SAFETY: it is ours, there is room; the buffers are valid as `begin_across` was
+            // promised.
+            None => unsafe { what.post(board, self.number, rank, size) },
+            // SAFETY: as above.
+            Some(slates) => unsafe {
+                let len = what.pack(rank, size, slates.own(self.number, LONG as usize));
+                board.post(self.number, size_of::<u64>(), |out| out.copy_from_slice(&word(len)));
+            },
+        }
         if matches!(self.what, What::Alltoall(_)) {
             self.knock_all(p);
             return Ok(());
@@ -295,30 +324,62 @@ impl Across<'_> {
         // `out` and `came`, whose memory stays where it is until the request has ended.
         let id = unsafe { p.start_tagged(self.comm, Channel::Collective, self.tag, plan) };
         self.stage = Stage::Cross(id);
+        if matches!(self.what, What::Bcast { root, .. } if root == self.rank()) {
+            // There is nothing to wait for.
+            self.tell(p)?;
+        }
         Ok(true)
+    }
+
+    /// Room for what comes from other hosts and is for all of this one.
+    pub(super) fn room(&mut self, bytes: usize) -> *mut u8 {
+        let start = match self.long {
+            // SAFETY: there is room, see `post`, and this is the only use of it.
+            Some(slates) => unsafe { slates.own(self.last, bytes) }.as_mut_ptr(),
+            None => {
+                self.came = Packed::new(bytes);
+                self.came.start()
+            }
+        };
+        self.result = (start, bytes);
+        start
+    }
+
+    /// What this head tells its host.
+    fn result(&self) -> &[u8] {
+        match self.result {
+            (_, 0) => &[],
+            // SAFETY: `room` or `join_reduce` has seen to it, and it has come.
+            (start, bytes) => unsafe { core::slice::from_raw_parts(start.cast_const(), bytes) },
+        }
     }
 
     /// Makes one message of what the host has shown: what is to be done among heads, with which
     /// buffers.
     fn join<T: Transport>(&mut self, p: &Process<T>) -> Result<(Schedule, Data, Option<Predef>)> {
         let (tables, hosts, rank) = (&p.select, self.hosts, self.rank());
+        let mut out: *const u8 = core::ptr::null();
         let schedule = match self.what.clone() {
             What::Barrier => return Ok((heads::barrier(hosts, rank), Data::none(), None)),
             What::Reduce { .. } => return self.join_reduce(p),
             What::Bcast { root, buf, count, ty } => {
-                self.came = Packed::new(packed_size(&ty, count) as usize);
+                let bytes = packed_size(&ty, count) as usize;
+                let room = self.room(bytes);
                 if root == rank {
                     let m = Outgoing { buf: buf.cast_const(), count, ty: &ty };
-                    // SAFETY: the program's buffer.
-                    unsafe { pack_all(m, self.came.bytes_mut()) };
+                    // SAFETY: the program's buffer; the room was just made.
+                    unsafe { pack_all(m, core::slice::from_raw_parts_mut(room, bytes)) };
                 }
-                let (size, count) = (self.comm.size(), self.came.len() as i64);
+                let (size, count) = (self.comm.size(), bytes as i64);
                 let input = Broadcast { rank, size, root, count, size_bytes: 1, contiguous: true };
                 heads::bcast(tables, hosts, &input)
             }
             What::Allgather(sides) => {
                 let bytes = self.join_blocks(p, &sides)?;
                 heads::allgather(tables, hosts, rank, bytes as i64)
+            }
+            What::Alltoall(_) if self.each => {
+                return self.join_own(p).map(|(schedule, data)| (schedule, data, None));
             }
             What::Alltoall(sides) => {
                 let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
@@ -328,22 +389,23 @@ impl Across<'_> {
                     // SAFETY: the buffer has a block for every member.
                     unsafe { unpack(&note[own..own + bytes], sides.block(*member))? };
                 }
-                self.load(p, bytes)?;
+                out = self.load(p, bytes)?;
                 heads::alltoall(hosts, rank, bytes as i64)
             }
         };
         let byte = Datatype::byte();
-        Ok((schedule, Data::new(self.out.start(), byte, self.came.start(), byte), None))
+        Ok((schedule, Data::new(out, byte, self.result.0, byte), None))
     }
 
     fn join_reduce<T: Transport>(
         &mut self,
         p: &Process<T>,
     ) -> Result<(Schedule, Data, Option<Predef>)> {
-        let What::Reduce { root, count, ty, op, .. } = self.what else {
+        let What::Reduce { root, count, bytes, ty, op, .. } = self.what else {
             return Err(Class::Intern.into());
         };
         let result = self.combine(p)?;
+        self.result = (result, bytes);
         let input = Reduction {
             rank: self.rank(),
             size: self.comm.size(),
@@ -366,11 +428,11 @@ impl Across<'_> {
     fn join_blocks<T: Transport>(&mut self, p: &Process<T>, sides: &Sides) -> Result<usize> {
         let (hosts, rank) = (self.hosts, self.rank());
         let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
-        let mut came = Packed::new(bytes * self.all());
-        let mut at = hosts.start(hosts.host(rank)) as usize * bytes;
-        for member in self.team() {
-            let out = &mut came.bytes_mut()[at..at + bytes];
-            at += bytes;
+        let room = self.room(bytes * self.all());
+        let start = hosts.start(hosts.host(rank)) as usize;
+        for (place, member) in (start..).zip(self.team()) {
+            // SAFETY: the room was just made, with a block for everybody.
+            let out = unsafe { core::slice::from_raw_parts_mut(room.add(place * bytes), bytes) };
             if *member == rank {
                 let m = sides.own_part(rank);
                 let found = m.packed_size() as usize;
@@ -381,7 +443,6 @@ impl Across<'_> {
                 out.copy_from_slice(&self.note(p, *member, self.number, bytes)?[..bytes]);
             }
         }
-        self.came = came;
         Ok(bytes)
     }
 
@@ -390,15 +451,19 @@ impl Across<'_> {
     }
 
     /// The note of a member, of at least so many bytes.
-    fn note<'p, T: Transport>(
-        &self,
+    pub(super) fn note<'p, T: Transport>(
+        &'p self,
         p: &'p Process<T>,
         member: u32,
         number: u64,
         bytes: usize,
     ) -> Result<&'p [u8]> {
         // SAFETY: it was seen, and we have not finished.
-        let note = unsafe { self.board(p, member)?.read(number) };
+        let mut note = unsafe { self.board(p, member)?.read(number) };
+        if let Some(slates) = self.long {
+            // SAFETY: as above.
+            note = unsafe { slates.read(self.hosts.number(member), number, note)? };
+        }
         if note.len() < bytes { Err(short(note.len(), bytes)) } else { Ok(note) }
     }
 
@@ -409,11 +474,12 @@ impl Across<'_> {
             return Err(Class::Intern.into());
         };
         let own = if send.is_null() { recv.cast_const() } else { send };
-        self.came = Packed::new(bytes);
-        let ends_here = root.is_none_or(|root| root == self.rank());
+        // A long result for all is told from the slate that it is on.
+        let shown = self.long.is_some() && root.is_none();
+        let ends_here = !shown && root.is_none_or(|root| root == self.rank());
         // In place, the own operand would be overwritten before its turn.
         let apart = !ends_here || (send.is_null() && self.team()[0] != self.rank());
-        let into = if apart { self.came.start() } else { recv };
+        let into = if apart { self.room(bytes) } else { recv };
         for (i, member) in self.team().iter().enumerate() {
             let input = match *member == self.rank() {
                 true => own,
@@ -435,23 +501,33 @@ impl Across<'_> {
     }
 
     /// Puts together what this member carries to other hosts.
-    fn load<T: Transport>(&mut self, p: &Process<T>, bytes: usize) -> Result<()> {
+    fn load<T: Transport>(&mut self, p: &Process<T>, bytes: usize) -> Result<*const u8> {
         let hosts = self.hosts;
         let blocks: i64 = hosts.loads(self.rank()).map(|load| load.blocks).sum();
-        let mut at = 0;
-        let mut out = Packed::new(blocks as usize * bytes);
+        let total = blocks as usize * bytes;
+        let mut at = match self.long {
+            Some(slates) => slates.scratch(total),
+            None => {
+                self.out = Packed::new(total);
+                self.out.start()
+            }
+        };
+        let out = at.cast_const();
         for load in hosts.loads(self.rank()) {
             for member in hosts.team(hosts.host(self.rank())) {
                 let note = self.note(p, *member, self.number, bytes * self.all())?;
                 for to in hosts.team(load.host) {
-                    let from = *to as usize * bytes;
-                    out.bytes_mut()[at..at + bytes].copy_from_slice(&note[from..from + bytes]);
-                    at += bytes;
+                    let block = &note[*to as usize * bytes..][..bytes];
+                    // SAFETY: the room has as many blocks as these loops have turns.
+                    unsafe {
+                        core::ptr::copy_nonoverlapping(block.as_ptr(), at, bytes);
+                        at = at.add(bytes);
+                    }
                 }
             }
         }
-        (self.came, self.out) = (Packed::new(out.len()), out);
-        Ok(())
+        self.room(total);
+        Ok(out)
     }
 
     fn cross<T: Transport>(&mut self, p: &mut Process<T>, id: ReqId) -> bool {
@@ -465,28 +541,35 @@ impl Across<'_> {
     }
 
     fn release<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
-        let tells = match self.what {
-            What::Reduce { root: Some(_), .. } => false,
-            What::Alltoall(_) => self.hosts.loads(self.rank()).next().is_some(),
-            _ => self.team().len() > 1,
-        };
-        if tells {
-            if !self.has_room(p, self.last) {
-                return Ok(false);
-            }
-            let result = match self.what {
-                // SAFETY: the result is there, `bytes` long.
-                What::Reduce { recv, bytes, .. } => unsafe {
-                    core::slice::from_raw_parts(recv.cast_const(), bytes)
-                },
-                _ => self.came.bytes(),
-            };
-            let board = self.board(p, self.rank())?;
-            // SAFETY: it is ours and there is room.
-            unsafe { board.post(self.last, result.len(), |out| out.copy_from_slice(result)) };
-            self.knock_all(p);
+        if !self.tell(p)? {
+            return Ok(false);
         }
         self.stage = Stage::Await;
+        Ok(true)
+    }
+
+    /// Posts what came, if there is room and it has not been done; true when that is over.
+    fn tell<T: Transport>(&mut self, p: &Process<T>) -> Result<bool> {
+        let tells = match self.what {
+            What::Reduce { root: Some(_), .. } => false,
+            What::Alltoall(_) => self.carries(self.rank()),
+            _ => self.team().len() > 1,
+        };
+        if self.told || !tells {
+            return Ok(true);
+        }
+        if !self.has_room(p, self.last) {
+            return Ok(false);
+        }
+        let result = self.result();
+        let word = word(result.len());
+        // What is long lies on the slate already.
+        let note = if self.long.is_some() { &word } else { result };
+        let board = self.board(p, self.rank())?;
+        // SAFETY: it is ours and there is room.
+        unsafe { board.post(self.last, note.len(), |out| out.copy_from_slice(note)) };
+        self.knock_all(p);
+        self.told = true;
         Ok(true)
     }
 
@@ -511,7 +594,7 @@ impl Across<'_> {
 
     fn read<T: Transport>(&self, p: &Process<T>) -> Result<()> {
         let told = |bytes| match self.rank() == self.head {
-            true => Ok(self.came.bytes()),
+            true => Ok(self.result()),
             false => self.note(p, self.head, self.last, bytes),
         };
         match &self.what {
@@ -522,7 +605,8 @@ impl Across<'_> {
                 false => unsafe { unpack(told(0)?, Incoming { buf: *buf, count: *count, ty }) },
             },
             What::Reduce { recv, bytes, .. } => {
-                if self.rank() != self.head {
+                // The head has it where it is told from.
+                if self.rank() != self.head || self.long.is_some() {
                     let note = told(*bytes)?;
                     // SAFETY: the program's buffer, of so many bytes.
                     unsafe { core::ptr::copy_nonoverlapping(note.as_ptr(), *recv, *bytes) };
@@ -538,6 +622,7 @@ impl Across<'_> {
                 }
                 Ok(())
             }
+            What::Alltoall(_) if self.each => self.read_own(p),
             What::Alltoall(sides) => {
                 let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
                 self.hand_out(p, bytes, |from, part| {

@@ -1,5 +1,6 @@
 //! One collective over boards, as a state machine.
 
+use super::large::Part;
 use super::{Use, index};
 use crate::comm::Comm;
 use crate::datatype::{Datatype, Predefined};
@@ -7,8 +8,9 @@ use crate::error::{Class, Error, Result};
 use crate::op::Predef;
 use crate::process::Process;
 use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
+use hpvm_coll::select::Small;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::board::{Board, NOTES};
+use hpvm_wire::board::{Board, NOTES, SHEETS, Sheet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -39,6 +41,18 @@ pub enum What {
 }
 
 impl What {
+    /// By which name measurements of it go; a barrier has no bytes to be measured by.
+    pub(super) fn small(&self) -> Option<Small> {
+        match self {
+            What::Barrier => None,
+            What::Bcast { .. } => Some(Small::Bcast),
+            What::Reduce { root: Some(_), .. } => Some(Small::Reduce),
+            What::Reduce { root: None, .. } => Some(Small::Allreduce),
+            What::Allgather(_) => Some(Small::Allgather),
+            What::Alltoall(_) => Some(Small::Alltoall),
+        }
+    }
+
     /// Posts what member `rank` of `size` brings along as note `number` of its board.
     ///
     /// # Safety
@@ -82,10 +96,11 @@ pub struct Sides {
 /// A collective under way. To be polled until it is done.
 #[derive(Debug)]
 pub struct Call<'a> {
-    comm: &'a Comm,
+    pub(super) comm: &'a Comm,
     index: usize,
-    number: u64,
-    what: What,
+    pub(super) number: u64,
+    pub(super) what: What,
+    pub(super) part: Part,
     posted: bool,
     /// The first member whose note has not been seen yet.
     next: u32,
@@ -102,16 +117,24 @@ impl Use {
 }
 
 impl<'a> Call<'a> {
-    /// Begins `what` on `comm`, for which [`Process::way`] has said `Boards`. `None` can't happen
-    /// then.
+    /// Begins the exchange of notes for a part of `what` on `comm`, for which [`Process::way_of`] has said `Boards`. `None`
+    /// can't happen then.
     ///
     /// # Safety
     /// The buffers stay valid, for as many elements as the call of MPI says, until `poll` says
     /// that the collective is done.
-    #[inline]
-    pub unsafe fn begin(comm: &'a Comm, what: What) -> Option<Call<'a>> {
+    #[inline(always)]
+    pub unsafe fn begin(comm: &'a Comm, what: What, part: Part) -> Option<Call<'a>> {
         let index = index(comm)?;
-        Some(Call { comm, index, number: comm.boards().begin(), what, posted: false, next: 0 })
+        Some(Call {
+            comm,
+            index,
+            number: comm.boards().begin(),
+            what,
+            part,
+            posted: false,
+            next: 0,
+        })
     }
 
     /// Whether a note is missing of a process of which `which` is true.
@@ -125,6 +148,11 @@ impl<'a> Call<'a> {
     /// Whether it waits for others to finish an earlier operation, of which no bell tells.
     pub fn lacks_room(&self) -> bool {
         !self.posted
+    }
+
+    /// Whether notes lie on sheets.
+    pub fn is_long(&self) -> bool {
+        !matches!(self.part, Part::Short)
     }
 
     /// Whether `poll` would go on.
@@ -155,15 +183,54 @@ impl<'a> Call<'a> {
         result.map(|()| true)
     }
 
-    fn rank(&self) -> u32 {
+    pub(super) fn rank(&self) -> u32 {
         self.comm.rank()
     }
 
     #[inline(always)]
-    fn board<'p, T: Transport>(&self, p: &'p Process<T>, member: u32) -> Result<&'p Board> {
+    pub(super) fn board<'p, T: Transport>(
+        &self,
+        p: &'p Process<T>,
+        member: u32,
+    ) -> Result<&'p Board> {
         let board = self.comm.group().process(member).and_then(|m| p.board_of(m, self.index));
         // The introduction found all of them.
         board.ok_or_else(|| Class::Intern.into())
+    }
+
+    #[inline(never)]
+    pub(super) fn sheet<'p, T: Transport>(
+        &self,
+        p: &'p Process<T>,
+        member: u32,
+    ) -> Result<&'p Sheet> {
+        let process = self.comm.group().process(member);
+        let sheet = process.and_then(|m| p.fm().transport().sheet(m, self.index, self.number));
+        // Where there are boards there are sheets.
+        sheet.ok_or_else(|| Class::Intern.into())
+    }
+
+    /// The note of `member`, which `all_there` has seen.
+    #[inline(always)]
+    pub(super) fn note<'p, T: Transport>(
+        &self,
+        p: &'p Process<T>,
+        member: u32,
+    ) -> Result<&'p [u8]> {
+        let board = self.board(p, member)?;
+        // SAFETY: the note is there, and we have not finished.
+        unsafe {
+            match self.part {
+                Part::Short => Ok(board.read(self.number)),
+                _ => Ok(board.read_on(self.sheet(p, member)?, self.number)),
+            }
+        }
+    }
+
+    /// Notes that a member may be ahead of the slowest.
+    #[inline(always)]
+    fn ahead(&self) -> u64 {
+        if let Part::Short = self.part { NOTES as u64 } else { SHEETS as u64 }
     }
 
     /// Whether this member has anything to tell.
@@ -192,7 +259,7 @@ impl<'a> Call<'a> {
     fn has_room<T: Transport>(&self, p: &Process<T>) -> bool {
         let used = self.comm.boards();
         // Relaxed: see `Use`.
-        used.safe.load(Ordering::Relaxed) + NOTES as u64 >= self.number || self.look_for_room(p)
+        used.safe.load(Ordering::Relaxed) + self.ahead() >= self.number || self.look_for_room(p)
     }
 
     #[cold]
@@ -203,14 +270,21 @@ impl<'a> Call<'a> {
         let used = self.comm.boards();
         // Relaxed: see `Use`. Members that have not begun yet show an older communicator's number.
         used.safe.fetch_max(safe, Ordering::Relaxed);
-        used.safe.load(Ordering::Relaxed) + NOTES as u64 >= self.number
+        used.safe.load(Ordering::Relaxed) + self.ahead() >= self.number
     }
 
     #[inline(always)]
     fn post<T: Transport>(&self, p: &Process<T>) -> Result<()> {
         let board = self.board(p, self.rank())?;
         // SAFETY: it is ours, there is room; the buffers are valid as `begin` was promised.
-        unsafe { self.what.post(board, self.number, self.rank(), self.comm.size()) };
+        unsafe {
+            match self.part {
+                Part::Short => {
+                    self.what.post(board, self.number, self.rank(), self.comm.size());
+                }
+                _ => self.post_long(p)?,
+            }
+        }
         self.knock(p);
         Ok(())
     }
@@ -247,13 +321,19 @@ impl<'a> Call<'a> {
     /// Reads the notes that this member needs.
     #[inline(always)]
     fn read<T: Transport>(&self, p: &Process<T>) -> Result<()> {
+        match &self.part {
+            Part::Short | Part::Whole => {}
+            Part::Bytes(range) => return self.take_bytes(p, range),
+            Part::Own => return self.combine_own(p),
+            Part::Share => return self.take_shares(p),
+        }
         match &self.what {
             What::Barrier => Ok(()),
             What::Bcast { root, buf, count, ty } => match *root == self.rank() {
                 true => Ok(()),
-                // SAFETY: the note is there; the buffer is valid as `begin` was promised.
+                // SAFETY: the buffer is valid as `begin` was promised.
                 false => unsafe {
-                    let note = self.board(p, *root)?.read(self.number);
+                    let note = self.note(p, *root)?;
                     unpack(note, Incoming { buf: *buf, count: *count, ty })
                 },
             },
@@ -275,8 +355,7 @@ impl<'a> Call<'a> {
             let input = match member == self.rank() && root.is_some() {
                 true if own == recv.cast_const() && member > 0 => kept.as_ptr(),
                 true => own,
-                // SAFETY: the note is there.
-                false => unsafe { whole(self.board(p, member)?.read(self.number), bytes)? },
+                false => whole(self.note(p, member)?, bytes)?,
             };
             if member == 0 {
                 if own == recv.cast_const() && root.is_some_and(|root| root > 0) {
@@ -298,8 +377,8 @@ impl<'a> Call<'a> {
             if member == self.rank() && sides.send.is_null() {
                 continue;
             }
-            // SAFETY: the note is there, also our own; the buffer has a block for every member.
-            unsafe { unpack(self.board(p, member)?.read(self.number), sides.block(member))? };
+            // SAFETY: the buffer has a block for every member.
+            unsafe { unpack(self.note(p, member)?, sides.block(member))? };
         }
         Ok(())
     }
@@ -308,8 +387,7 @@ impl<'a> Call<'a> {
         let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
         let start = self.rank() as usize * bytes;
         for member in 0..self.comm.size() {
-            // SAFETY: the note is there, also our own.
-            let note = unsafe { self.board(p, member)?.read(self.number) };
+            let note = self.note(p, member)?;
             let part = note.get(start..start + bytes).ok_or_else(|| short(note.len(), bytes))?;
             // SAFETY: the buffer has a block for every member.
             unsafe { unpack(part, sides.block(member))? };
@@ -382,7 +460,7 @@ pub(super) fn whole(note: &[u8], bytes: usize) -> Result<*const u8> {
 }
 
 #[cold]
-fn long(found: usize, room: usize) -> Error {
+pub(super) fn long(found: usize, room: usize) -> Error {
     let text = format!("a member gave {found} bytes where this one has room for {room}");
     Error::new(Class::Truncate, text)
 }

@@ -13,20 +13,26 @@
 
 mod across;
 mod call;
+mod each;
+mod large;
 mod packed;
+mod slate;
 
 pub use across::Across;
 pub use call::{Call, Sides, What};
+pub use large::{Part, Step, Steps};
+pub use slate::{LONG, Slates};
 
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::group::Group;
 use crate::process::Process;
 use hpvm_coll::hosts::Hosts;
+use hpvm_coll::select::Carrier;
 use hpvm_fm::{Rank, Transport};
 use hpvm_wire::board::{BOARDS, Board, NOTE_BYTES};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Most bytes of a note.
 pub const MOST: u64 = NOTE_BYTES as u64;
@@ -46,6 +52,8 @@ pub(crate) struct Use {
     number: AtomicU64,
     /// An operation that all members are known to have finished.
     safe: AtomicU64,
+    /// For long notes, once the members have agreed on it.
+    slates: OnceLock<Option<Slates>>,
 }
 
 const TRYING: u8 = 0;
@@ -61,7 +69,7 @@ pub enum Way {
     /// Members introduce themselves first, then ask again.
     Introduce,
     Boards,
-    /// Boards within hosts and messages between them, if it fits ([`Process::fits_across`]).
+    /// Boards within hosts and messages between them, if it fits ([`Process::longest_note`]).
     Across,
 }
 
@@ -77,6 +85,10 @@ pub trait Meeting {
     fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool;
     /// Whether it waits for messages, not for notes.
     fn is_crossing(&self) -> bool {
+        false
+    }
+    /// Whether notes are so long that others work on them for a while.
+    fn is_long(&self) -> bool {
         false
     }
 }
@@ -98,6 +110,10 @@ impl Meeting for Call<'_> {
     fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool {
         Call::is_ready(self, p)
     }
+
+    fn is_long(&self) -> bool {
+        Call::is_long(self)
+    }
 }
 
 /// What a process remembers of one of its boards beyond the life of a communicator.
@@ -107,6 +123,8 @@ pub(crate) struct Past {
     last: u64,
     /// Who may still read its notes.
     readers: Option<Arc<Group>>,
+    /// For its long notes.
+    slate: Option<slate::Own>,
 }
 
 /// Which board a communicator uses, if there are so many.
@@ -139,9 +157,22 @@ impl<T: Transport> Process<T> {
         match used.stage.load(Ordering::Relaxed) {
             READY if bytes <= MOST => Way::Boards,
             TRYING => self.on_trial(comm),
-            ACROSS if bytes <= MOST => Way::Across,
+            ACROSS if bytes <= LONG => Way::Across,
             _ => Way::Messages,
         }
+    }
+
+    /// Whether boards are the faster way for `what`, as far as anybody has measured it.
+    #[inline(always)]
+    pub fn boards_pay(&self, comm: &Comm, what: &What, bytes: u64) -> bool {
+        !self.carriers_tuned || self.tuned_to_boards(comm, what, bytes)
+    }
+
+    #[cold]
+    fn tuned_to_boards(&self, comm: &Comm, what: &What, bytes: u64) -> bool {
+        let Some(small) = what.small() else { return true };
+        let bytes = bytes.try_into().unwrap_or(i64::MAX);
+        self.select.carrier(small, comm.size(), bytes) == Carrier::Boards
     }
 
     #[cold]
@@ -170,7 +201,7 @@ impl<T: Transport> Process<T> {
 
     /// Nobody reads what an earlier communicator left on board `index`.
     fn quit(&self, index: usize) -> bool {
-        let Some(Past { last, readers: Some(readers) }) = self.boards.get(index) else {
+        let Some(Past { last, readers: Some(readers), .. }) = self.boards.get(index) else {
             return true;
         };
         (0..readers.size()).filter_map(|m| readers.process(m)).all(|m| {
@@ -191,7 +222,8 @@ impl<T: Transport> Process<T> {
         if self.boards.len() <= index {
             self.boards.resize_with(index + 1, Past::default);
         }
-        self.boards[index] = Past { last: base, readers: Some(comm.group().clone()) };
+        let past = &mut self.boards[index];
+        (past.last, past.readers) = (base, Some(comm.group().clone()));
         // Relaxed: see `Use`.
         used.number.store(base, Ordering::Relaxed);
         used.safe.store(base, Ordering::Relaxed); // relaxed: see `Use`

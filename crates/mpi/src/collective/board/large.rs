@@ -1,0 +1,279 @@
+//! Collectives whose notes do not fit on a board, over sheets.
+//!
+//! A note of up to [`SHEET_BYTES`] is written to a sheet; longer data go in several exchanges of notes,
+//! one after the other ([`Steps`]). A reduction for everybody whose members are many is two exchanges:
+//! each member combines a slice of what all have posted, and posts the result, which all copy. So the
+//! work does not grow with the number of members.
+
+use super::call::{Call, What, long, short};
+use super::{MOST, Way};
+use crate::comm::Comm;
+use crate::copy;
+use crate::error::{Class, Error, Result};
+use crate::process::Process;
+use crate::pt2pt::{Outgoing, pack_all, pack_part};
+use core::ops::Range;
+use hpvm_fm::Transport;
+use hpvm_wire::board::SHEET_BYTES;
+
+/// What of a collective one exchange of notes does.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// All of it, on boards. The others need sheets.
+    Short,
+    /// All of it.
+    Whole,
+    /// These bytes of the packed data of a broadcast.
+    Bytes(Range<usize>),
+    /// Of a reduction for everybody, this member's slice.
+    Own,
+    /// Of the same, what the others have in theirs.
+    Share,
+}
+
+/// One exchange of notes: a collective, and what of it.
+pub type Step = (What, Part);
+
+/// The exchanges that a collective with long notes consists of, one after the other.
+#[derive(Debug)]
+pub struct Steps {
+    /// What is left of it.
+    left: Option<What>,
+    /// The second half of the last step.
+    share: Option<What>,
+    /// Bytes of a broadcast that earlier steps have moved.
+    from: usize,
+    bytes: usize,
+    halves: bool,
+}
+
+/// Members from which on each combines a slice.
+const MANY: u32 = 3;
+/// Longest reduction for everybody that goes over sheets where every rank has a processor.
+const EVERYBODY: u64 = 64 << 10;
+/// Longest broadcasts and reductions that do where ranks share processors.
+const CROWDED: u64 = 4 << 20;
+
+impl<T: Transport> Process<T> {
+    /// The exchanges of notes for `what`, whose notes are up to `bytes` long, more than [`MOST`], where
+    /// [`Process::way_of`] has said `Boards`.
+    #[inline]
+    pub fn steps(&self, comm: &Comm, what: What, bytes: u64) -> Steps {
+        Steps {
+            left: Some(what),
+            share: None,
+            from: 0,
+            bytes: bytes as usize,
+            halves: comm.size() >= MANY,
+        }
+    }
+
+    /// As [`Process::way`], for `what`, which may use sheets where all members share a host. `crowded`:
+    /// ranks share processors.
+    #[inline]
+    pub fn way_of(&self, comm: &Comm, what: &What, bytes: u64, crowded: bool) -> Way {
+        if bytes > MOST && suits_sheets(what, bytes, crowded) {
+            return match self.way(comm, 0) {
+                Way::Across => self.way(comm, bytes),
+                way => way,
+            };
+        }
+        self.way(comm, bytes)
+    }
+}
+
+/// Whether `what` is faster over sheets than by messages (`bench/NOTES.md`). Where ranks share processors it
+/// is, because each message costs switches between them.
+fn suits_sheets(what: &What, bytes: u64, crowded: bool) -> bool {
+    let most = match what {
+        What::Barrier => 0,
+        What::Reduce { root: None, .. } if !crowded => EVERYBODY,
+        _ if !crowded => 0,
+        What::Bcast { .. } | What::Reduce { .. } => CROWDED,
+        What::Allgather(_) | What::Alltoall(_) => SHEET_BYTES as u64,
+    };
+    bytes <= most
+}
+
+impl Iterator for Steps {
+    type Item = Step;
+
+    #[inline]
+    fn next(&mut self) -> Option<Step> {
+        if let Some(what) = self.share.take() {
+            return Some((what, Part::Share));
+        }
+        match self.left.take()? {
+            What::Bcast { root, buf, count, ty } => {
+                let what = What::Bcast { root, buf, count, ty };
+                let end = self.bytes.min(self.from + SHEET_BYTES);
+                let part = Part::Bytes(self.from..end);
+                self.from = end;
+                if end < self.bytes {
+                    self.left = Some(what.clone());
+                }
+                Some((what, part))
+            }
+            What::Reduce { root, send, recv, count, bytes, ty, op } => {
+                let element = bytes / count.max(1);
+                let n = count.min((SHEET_BYTES / element.max(1)).max(1));
+                let done = n * element;
+                let what = What::Reduce { root, send, recv, count: n, bytes: done, ty, op };
+                if n < count {
+                    self.left = Some(What::Reduce {
+                        root,
+                        send: if send.is_null() { send } else { send.wrapping_add(done) },
+                        recv: recv.wrapping_add(done),
+                        count: count - n,
+                        bytes: bytes - done,
+                        ty,
+                        op,
+                    });
+                }
+                let halves = self.halves && root.is_none();
+                self.share = halves.then(|| what.clone());
+                let part = if halves { Part::Own } else { Part::Whole };
+                Some((what, part))
+            }
+            what => Some((what, Part::Whole)),
+        }
+    }
+}
+
+/// The elements of `count` that member `rank` of `size` combines.
+fn slice(count: usize, rank: u32, size: u32) -> Range<usize> {
+    let at = |rank: u32| (count as u128 * u128::from(rank) / u128::from(size)) as usize;
+    at(rank)..at(rank + 1)
+}
+
+#[cold]
+fn differs(found: usize, expected: usize) -> Error {
+    if found > expected { long(found, expected) } else { short(found, expected) }
+}
+
+impl Call<'_> {
+    /// Posts our note on a sheet.
+    ///
+    /// # Safety
+    /// There is room, and the buffers are valid as `begin` was promised.
+    #[inline(never)]
+    pub(super) unsafe fn post_long<T: Transport>(&self, p: &Process<T>) -> Result<()> {
+        let (rank, size) = (self.rank(), self.comm.size());
+        let (board, sheet) = (self.board(p, rank)?, self.sheet(p, rank)?);
+        let post = |len: usize, fill: &mut dyn FnMut(&mut [u8])| {
+            if len > SHEET_BYTES {
+                return Err(Class::Intern.into());
+            }
+            // SAFETY: the caller's promise; the board and the sheet are ours.
+            unsafe { board.post_on(sheet, self.number, len, fill) };
+            Ok(())
+        };
+        let all = |m: Outgoing<'_>| {
+            // SAFETY: the caller's promise.
+            post(m.packed_size() as usize, &mut |out| unsafe { pack_all(m, out) })
+        };
+        let run = |from: *const u8, len| {
+            // SAFETY: the caller's promise.
+            post(len, &mut |out| unsafe { copy::piece(from, out.as_mut_ptr(), len) })
+        };
+        match (&self.what, &self.part) {
+            (What::Bcast { buf, count, ty, .. }, Part::Bytes(range)) => {
+                let m = Outgoing { buf: buf.cast_const(), count: *count, ty };
+                // SAFETY: the caller's promise; the range lies in the packed data.
+                let mut fill = |out: &mut [u8]| unsafe {
+                    pack_part(m, range.start as u64, out, false);
+                };
+                post(range.len(), &mut fill)
+            }
+            (What::Reduce { recv, count, bytes, .. }, Part::Share) => {
+                let own = slice(*count, rank, size);
+                let element = bytes / count;
+                run(recv.wrapping_add(own.start * element), own.len() * element)
+            }
+            (What::Reduce { send, recv, bytes, .. }, _) => {
+                run(if send.is_null() { recv.cast_const() } else { *send }, *bytes)
+            }
+            (What::Allgather(sides), _) => all(sides.own_part(rank)),
+            (What::Alltoall(sides), _) => all(sides.all_parts(size)),
+            _ => Err(Class::Intern.into()),
+        }
+    }
+
+    /// Copies the bytes of a broadcast that this note brings.
+    #[inline(never)]
+    pub(super) fn take_bytes<T: Transport>(
+        &self,
+        p: &Process<T>,
+        range: &Range<usize>,
+    ) -> Result<()> {
+        let What::Bcast { root, buf, count, ty } = &self.what else {
+            return Err(Class::Intern.into());
+        };
+        if *root == self.rank() {
+            return Ok(());
+        }
+        let note = self.note(p, *root)?;
+        if note.len() != range.len() {
+            return Err(differs(note.len(), range.len()));
+        }
+        let at = range.start as u64;
+        match ty.as_run(*count) {
+            Some((first, bytes)) if range.end as u64 <= bytes => {
+                let to = buf.wrapping_offset(first as isize).wrapping_add(range.start);
+                // SAFETY: the elements form one run of `bytes` from `first` on.
+                unsafe { copy::piece(note.as_ptr(), to, note.len()) };
+            }
+            // SAFETY: the buffer has `count` elements; the range lies in their packed form, because
+            // its end is at most the size that `bytes` says (`Steps`).
+            _ => unsafe {
+                ty.unpack(*buf, *count, at, note);
+            },
+        }
+        Ok(())
+    }
+
+    /// Combines our slice of what all have posted.
+    #[inline(never)]
+    pub(super) fn combine_own<T: Transport>(&self, p: &Process<T>) -> Result<()> {
+        let What::Reduce { recv, count, bytes, ty, op, .. } = self.what else {
+            return Err(Class::Intern.into());
+        };
+        let size = self.comm.size();
+        let own = slice(count, self.rank(), size);
+        let element = bytes / count;
+        let (start, len) = (own.start * element, own.len() * element);
+        let to = recv.wrapping_add(start);
+        for member in 0..size {
+            let note = self.note(p, member)?;
+            let part = note.get(start..start + len).ok_or_else(|| short(note.len(), bytes))?;
+            // SAFETY: the receive buffer holds all elements; notes lie elsewhere.
+            unsafe {
+                match member {
+                    0 => copy::piece(part.as_ptr(), to, len),
+                    _ => op.apply(ty, part.as_ptr(), to, own.len())?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies what the others have combined.
+    #[inline(never)]
+    pub(super) fn take_shares<T: Transport>(&self, p: &Process<T>) -> Result<()> {
+        let What::Reduce { recv, count, bytes, .. } = self.what else {
+            return Err(Class::Intern.into());
+        };
+        let size = self.comm.size();
+        let element = bytes / count;
+        for member in (0..size).filter(|m| *m != self.rank()) {
+            let theirs = slice(count, member, size);
+            let len = theirs.len() * element;
+            let note = self.note(p, member)?;
+            let part = note.get(..len).ok_or_else(|| short(note.len(), len))?;
+            let to = recv.wrapping_add(theirs.start * element);
+            // SAFETY: the receive buffer holds all elements; notes lie elsewhere.
+            unsafe { copy::piece(part.as_ptr(), to, len) };
+        }
+        Ok(())
+    }
+}
