@@ -103,21 +103,67 @@ fn peers_command() -> Command {
                 .value_parser(peers::PART_NAMES)
                 .help("Measure these parts alone"),
         )
+        .args(host_args())
         .args(common_args())
+}
+
+/// For a comparison between hosts.
+fn host_args() -> [Arg; 4] {
+    let of_hosts = |name, value, help| Arg::new(name).long(name).value_name(value).help(help);
+    [
+        of_hosts("hosts", "A,B", "Compare between two hosts, of which this is the first, over TCP")
+            .value_delimiter(','),
+        of_hosts("launch-agent", "CMD", "Reach the other host by this command instead of ssh")
+            .requires("hosts"),
+        of_hosts("device", "NAME", "The network interface, of the same name on both hosts")
+            .requires("hosts"),
+        of_hosts(
+            "wrapper",
+            "CMD",
+            "Start ranks through this program (to bind them), and bind no other way",
+        )
+        .requires("hosts"),
+    ]
+}
+
+/// The hosts of `hpvm bench peers --hosts`, if it was asked for.
+fn peer_hosts(matches: &ArgMatches, parts: &[String]) -> Result<Option<peers::Hosts>, BenchError> {
+    let Some(named) = matches.get_many::<String>("hosts") else { return Ok(None) };
+    let named: Vec<String> = named.filter(|host| !host.is_empty()).cloned().collect();
+    let wrong = |token: String, reason: String| Err(BenchError::Argument { token, reason });
+    let names: [String; 2] = match named.try_into() {
+        Ok(names) => names,
+        Err(named) => return wrong(named.join(","), "two hosts are compared: --hosts a,b".into()),
+    };
+    if let Some(part) = parts.iter().find(|part| !peers::HOST_PARTS.contains(&part.as_str())) {
+        let all = peers::HOST_PARTS.join(", ");
+        return wrong(part.clone(), format!("between hosts there are {all}"));
+    }
+    let word = |name: &str| matches.get_one::<String>(name).cloned();
+    let (agent, device, wrapper) = (word("launch-agent"), word("device"), word("wrapper"));
+    Ok(Some(peers::Hosts { names, agent, device, wrapper }))
 }
 
 /// The `tune` subcommand.
 pub fn tune_command() -> Command {
     Command::new("tune")
-        .about("Measure the algorithms of collectives on this machine and use the best from now on")
+        .about("Measure what is fastest on this machine and use it from now on")
         .long_about(
-            "Measure the algorithms of collectives on this machine (allreduce, bcast, \
-             reduce, gather, scatter, allgather, allgatherv, alltoall, reduce_scatter), and write \
-             tables that make jobs use the best from now on. An algorithm replaces the built-in \
-             choice only where it is faster in every round, and by 5 % in its best. Jobs find the \
-             file by CPU, number of processors and kernel; HPVM_TABLES names another one, and \
-             HPVM_TABLES= asks for the built-in tables. Takes about two minutes, with --quick \
-             half a minute; keep the machine quiet meanwhile.",
+            "Measure on this machine which algorithm each collective should use (allreduce, bcast, \
+             reduce, gather, scatter, allgather, allgatherv, alltoall, reduce_scatter), whether \
+             notice boards or messages should carry small ones, and from which length on large \
+             messages should be copied once, by the kernel, instead of twice; and write tables \
+             that make jobs do so from now on. A candidate replaces the built-in choice only where \
+             it is faster in every round, and by 5 % in its best. The file says for which CPU, \
+             number of processors and kernel it holds; jobs elsewhere ignore it. HPVM_TABLES names \
+             another one, and HPVM_TABLES= asks for the built-in tables. Takes about half a \
+             minute, with --thorough two or three; keep the machine quiet meanwhile.",
+        )
+        .arg(
+            Arg::new("thorough")
+                .long("thorough")
+                .action(ArgAction::SetTrue)
+                .help("More sizes, more rounds, more time for each"),
         )
         .arg(
             Arg::new("ranks")
@@ -136,7 +182,11 @@ pub fn tune_command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("Write the tables there [default: where jobs look, see hpvm info]"),
         )
-        .args(common_args().into_iter().filter(|arg| arg.get_id() != "json"))
+        .args(
+            common_args()
+                .into_iter()
+                .filter(|arg| !["json", "quick"].contains(&arg.get_id().as_str())),
+        )
 }
 
 /// What `hpvm tune` shall do.
@@ -156,8 +206,8 @@ pub fn tune(matches: &ArgMatches) -> Result<tune::Plan, BenchError> {
         token: "--output".into(),
         reason: "neither XDG_CACHE_HOME nor HOME says where the tables belong: name a file".into(),
     })?;
-    let quick = matches.get_flag("quick");
-    Ok(tune::Plan { target: own_target(matches)?, ranks, quick, output, overridden })
+    let thorough = matches.get_flag("thorough");
+    Ok(tune::Plan { target: own_target(matches)?, ranks, thorough, output, overridden })
 }
 
 fn common_args() -> Vec<Arg> {
@@ -246,18 +296,25 @@ pub fn plot(matches: &ArgMatches) -> plot::Plan {
 /// What `hpvm bench peers` shall do.
 pub fn peers(matches: &ArgMatches) -> Result<peers::Plan, BenchError> {
     let quick = matches.get_flag("quick");
-    let names = |name: &str, all: &[&str]| match matches.get_many::<String>(name) {
-        Some(chosen) => chosen.cloned().collect(),
-        None => all.iter().map(|s| (*s).to_owned()).collect(),
+    let names = |name: &str, all: &[&str]| -> Vec<String> {
+        match matches.get_many::<String>(name) {
+            Some(chosen) => chosen.cloned().collect(),
+            None => all.iter().map(|s| (*s).to_owned()).collect(),
+        }
     };
     let mpicc = matches.get_one::<PathBuf>("mpicc").cloned();
+    let all: &[&str] =
+        if matches.contains_id("hosts") { &peers::HOST_PARTS } else { &peers::PART_NAMES };
+    let parts = names("what", all);
+    let hosts = peer_hosts(matches, &parts)?;
     Ok(peers::Plan {
         own: own_target(matches)?,
         program_given: matches.contains_id("program"),
         mpicc: mpicc.map_or_else(|| prefix().map(|p| p.join("bin/mpicc")), Ok)?,
         dir: matches.get_one::<PathBuf>("dir").cloned().unwrap_or_else(|| "peers".into()),
         peers: names("only", &peers::PEER_NAMES),
-        parts: names("what", &peers::PART_NAMES),
+        parts,
+        hosts,
         repeat: matches.get_one::<u32>("repeat").copied().unwrap_or(if quick { 3 } else { 5 }),
         quick,
         json: matches.get_flag("json"),
@@ -286,6 +343,21 @@ mod tests {
     }
 
     #[test]
+    fn peers_are_compared_between_two_hosts() {
+        let plan = |words: &str| {
+            let m = command().get_matches_from(words.split(' '));
+            peers(m.subcommand().unwrap().1)
+        };
+        let found = plan("bench peers --hosts a,b --launch-agent reach").unwrap();
+        assert_eq!(found.parts, peers::HOST_PARTS);
+        let hosts = found.hosts.unwrap();
+        assert_eq!((&hosts.names[1][..], hosts.agent.as_deref()), ("b", Some("reach")));
+        assert!(plan("bench peers --hosts a,b,c").is_err());
+        assert!(plan("bench peers --hosts a,b --what startup").is_err());
+        assert!(plan("bench peers --what latency").unwrap().hosts.is_none());
+    }
+
+    #[test]
     fn a_network_has_hosts() {
         let words = |hosts| ["bench", "--hosts", hosts, "--launch-agent", "ssh -4", "--quick"];
         let plan = network(&command().get_matches_from(words("a,b"))).unwrap().unwrap();
@@ -298,9 +370,9 @@ mod tests {
 
     #[test]
     fn tunes_each_number_of_ranks_once() {
-        let words = ["tune", "--quick", "-n", "8,2,8", "-o", "file"];
+        let words = ["tune", "--thorough", "-n", "8,2,8", "-o", "file"];
         let plan = tune(&tune_command().get_matches_from(words)).unwrap();
-        assert!(plan.quick && plan.ranks == [2, 8] && plan.overridden.is_none());
+        assert!(plan.thorough && plan.ranks == [2, 8] && plan.overridden.is_none());
         assert_eq!(plan.output, PathBuf::from("file"));
         assert!(tune_command().try_get_matches_from(["tune", "-n", "1,2"]).is_err());
         assert!(tune_command().try_get_matches_from(["tune", "--json"]).is_err());

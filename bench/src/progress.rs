@@ -24,6 +24,14 @@ impl Progress {
         Self { bar: Some(bar), total, done: 0 }
     }
 
+    /// More steps have turned out to be needed.
+    pub fn expect(&mut self, more: u64) {
+        self.total += more;
+        if let Some(bar) = &self.bar {
+            bar.inc_length(more);
+        }
+    }
+
     /// Says that the next step begins.
     pub fn step(&mut self, what: &str) {
         self.done += 1;

@@ -34,6 +34,18 @@ pub struct Target {
     pub program: PathBuf,
     /// Set for the launcher, which hands them to the ranks.
     pub env: Vec<(String, OsString)>,
+    /// Ranks start the program through it.
+    pub wrapper: Option<PathBuf>,
+    /// It is no MPI, but what the network does without one: `program` is `tcpfloor`.
+    pub floor: Option<Floor>,
+}
+
+/// Where the other end of `tcpfloor` runs.
+#[derive(Clone, Debug)]
+pub struct Floor {
+    /// Starts commands on hosts, as ssh does.
+    pub agent: Vec<String>,
+    pub host: String,
 }
 
 /// What one run printed.
@@ -55,7 +67,8 @@ impl Target {
         if let Some(folder) = lib {
             env.push(("LD_LIBRARY_PATH".to_owned(), prepend(folder, "LD_LIBRARY_PATH")));
         }
-        Self { name: name.to_owned(), mpirun, launch_args: Vec::new(), program, env }
+        let (name, launch_args) = (name.to_owned(), Vec::new());
+        Self { name, mpirun, launch_args, program, env, wrapper: None, floor: None }
     }
 
     /// An error that says what is missing, when something is.
@@ -82,7 +95,7 @@ impl Target {
     pub fn run(&self, ranks: u32, args: &[String], limit: Duration) -> Result<Output, BenchError> {
         let mut command = Command::new(&self.mpirun);
         command.args(&self.launch_args).arg("-n").arg(ranks.to_string());
-        command.arg(&self.program).args(args);
+        command.args(&self.wrapper).arg(&self.program).args(args);
         command.envs(self.env.iter().map(|(k, v)| (k, v)));
         let words = [self.name.clone(), format!("-n {ranks}"), args.join(" ")];
         run_command(command, &words.join(" "), limit)

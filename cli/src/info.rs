@@ -4,9 +4,9 @@
 use std::io::Write;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use hpvm_coll::select::{DEFAULT, Tables};
-use hpvm_job::machine::{Machine, TableSettings, TableSource};
 use serde_json::{Value, json};
+
+use crate::tuned::Tuned;
 
 /// The subcommand.
 pub fn definition() -> Command {
@@ -73,6 +73,8 @@ fn collect() -> Vec<(&'static str, &'static str, Value)> {
     let library = hpvm_launch::environment::library_folder();
     let cpus = hpvm_launch::bind::allowed().map(|cpus| cpus.len()).ok();
     let cores = hpvm_launch::bind::places(hpvm_launch::args::Bind::Core);
+    let tuned = Tuned::here();
+    let single_copy = std::env::var("HPVM_SINGLE_COPY").ok();
     let file = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_string());
     vec![
         ("version", "hpvm version", json!(env!("CARGO_PKG_VERSION"))),
@@ -81,7 +83,9 @@ fn collect() -> Vec<(&'static str, &'static str, Value)> {
         ("host", "host", json!(hpvm_launch::hosts::local_name())),
         ("cpus", "usable cpus", json!(cpus)),
         ("cores", "usable cores", json!(cores.map(|cores| cores.len()).ok())),
-        ("tables", "tables of collectives", json!(tables())),
+        ("tables", "tables of collectives", json!(tuned.source)),
+        ("small", "small collectives inside a host", json!(tuned.small())),
+        ("copies", "large messages inside a host", json!(tuned.copies(single_copy.as_deref()))),
         ("kernel", "kernel", json!(file("/proc/sys/kernel/osrelease"))),
         ("memfd", "shared memory without names (memfd)", json!(has_memfd())),
         ("process_vm_readv", "single-copy reads between processes", json!(has_cross_memory())),
@@ -89,54 +93,6 @@ fn collect() -> Vec<(&'static str, &'static str, Value)> {
         ("pidfd", "process descriptors (pidfd)", json!(has_pidfd())),
         ("ptrace_scope", "ptrace_scope", json!(file("/proc/sys/kernel/yama/ptrace_scope"))),
     ]
-}
-
-/// Which tables a job that is started from here chooses algorithms by, and where they came from.
-fn tables() -> String {
-    let machine = Machine::here();
-    let source = TableSettings::of(|name| std::env::var_os(name)).source(&machine);
-    let sound = |text: &str| match text.parse::<Tables>() {
-        Ok(tables) => Ok(differences(&tables)),
-        Err(wrong) => Err(wrong.to_string()),
-    };
-    match &source {
-        TableSource::BuiltIn => "built-in".to_string(),
-        TableSource::Named(path) => {
-            let path = path.display();
-            match source.read().and_then(|text| sound(&text.unwrap_or_default())) {
-                Ok(same) => format!("{path} (HPVM_TABLES){same}"),
-                Err(wrong) => format!("{path} (HPVM_TABLES), which jobs refuse: {wrong}"),
-            }
-        }
-        TableSource::Cache(path) => {
-            let path = path.display();
-            match source.read().and_then(|text| text.as_deref().map(sound).transpose()) {
-                Ok(None) => format!("built-in (hpvm tune would write {path})"),
-                Ok(Some(same)) => format!("{path} (hpvm tune){same}"),
-                Err(wrong) => format!("built-in, because of a mistake in {path}: {wrong}"),
-            }
-        }
-    }
-}
-
-/// Which collectives choose otherwise than by the built-in tables.
-fn differences(tables: &Tables) -> String {
-    let pairs = [
-        ("bcast", tables.bcast == DEFAULT.bcast),
-        ("reduce", tables.reduce == DEFAULT.reduce),
-        ("allreduce", tables.allreduce == DEFAULT.allreduce),
-        ("gather", tables.gather == DEFAULT.gather),
-        ("scatter", tables.scatter == DEFAULT.scatter),
-        ("allgather", tables.allgather == DEFAULT.allgather),
-        ("allgatherv", tables.allgatherv == DEFAULT.allgatherv),
-        ("alltoall", tables.alltoall == DEFAULT.alltoall),
-        ("reduce_scatter", tables.reduce_scatter == DEFAULT.reduce_scatter),
-    ];
-    let other: Vec<&str> = pairs.iter().filter(|p| !p.1).map(|p| p.0).collect();
-    match other[..] {
-        [] => ", the same as the built-in ones".to_string(),
-        _ => format!(", other than built-in: {}", other.join(", ")),
-    }
 }
 
 fn has_memfd() -> bool {

@@ -11,6 +11,7 @@ mod man;
 #[rustfmt::skip]
 mod missing;
 mod needs;
+mod tuned;
 
 fn main() {
     let args: Vec<OsString> = std::env::args_os().collect();

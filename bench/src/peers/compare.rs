@@ -1,5 +1,6 @@
 //! The rounds: every measurement on every candidate, taking turns.
 
+use super::hosts;
 use crate::error::BenchError;
 use crate::progress::Progress;
 use crate::record::Record;
@@ -131,7 +132,13 @@ pub fn alternate(
                 if broken[s][c] {
                     continue;
                 }
-                match candidates[c].run(step.ranks, &step.args, LIMIT) {
+                let candidate = &candidates[c];
+                let result = match &candidate.floor {
+                    Some(floor) => hosts::run_floor(candidate, floor, &step.args, LIMIT)
+                        .map(|output| as_points_of(step, output)),
+                    None => candidate.run(step.ranks, &step.args, LIMIT),
+                };
+                match result {
                     Ok(output) => outcome.add(step, c, round, output),
                     Err(BenchError::Interrupted) => return Err(BenchError::Interrupted),
                     Err(error) => {
@@ -150,6 +157,14 @@ pub fn alternate(
         outcome.fill(round as usize + 1);
     }
     Ok(outcome)
+}
+
+/// The floor's points as those of an MPI.
+fn as_points_of(step: &Step, mut output: Output) -> Output {
+    for point in &mut output.points {
+        (point.mode, point.ranks) = (step.part.to_owned(), step.ranks);
+    }
+    output
 }
 
 impl Row {

@@ -19,6 +19,8 @@ static BENCHMARK: Sources = sources!("src_c":
     "collective.c" "datatype.c" "shapes.c" "wakeup.c" "memory.c");
 static FLOOR: Sources = sources!("floor": "floor.h" "main.c" "common.c" "pingpong.c" "copy.c");
 
+static TCP_FLOOR: Sources = sources!("floor": "network.h" "tcp.c");
+
 /// Compiles `hpvmbench` with `mpicc` to `program`.
 pub fn benchmark(mpicc: &Path, env: &[(&str, &Path)], program: &Path) -> Result<(), BenchError> {
     if !mpicc.is_file() {
@@ -34,6 +36,13 @@ pub fn benchmark(mpicc: &Path, env: &[(&str, &Path)], program: &Path) -> Result<
 pub fn floor(dir: &Path) -> Result<PathBuf, BenchError> {
     let program = dir.join("hpvmfloor");
     compile(Path::new("cc"), &[], "_GNU_SOURCE", FLOOR, &program)?;
+    Ok(program)
+}
+
+/// Compiles the floor between two hosts into `dir`; returns the program.
+pub fn tcp_floor(dir: &Path) -> Result<PathBuf, BenchError> {
+    let program = dir.join("tcpfloor");
+    compile(Path::new("cc"), &[], "_GNU_SOURCE", TCP_FLOOR, &program)?;
     Ok(program)
 }
 

@@ -6,12 +6,16 @@
 
 mod compare;
 mod compile;
+mod hosts;
 mod install;
 mod report;
+
+pub use hosts::{Hosts, PARTS as HOST_PARTS};
 
 use crate::error::BenchError;
 use crate::machine::Machine;
 use crate::progress::Progress;
+use crate::record::Record;
 use crate::target::Target;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -48,6 +52,8 @@ pub struct Plan {
     pub dir: PathBuf,
     pub peers: Vec<String>,
     pub parts: Vec<String>,
+    /// Two ranks on two hosts instead of this machine alone.
+    pub hosts: Option<Hosts>,
     pub repeat: u32,
     pub quick: bool,
     pub json: bool,
@@ -64,17 +70,9 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
     let dir = plan.dir.canonicalize().map_err(folder)?;
     install::peers(&dir, &plan.peers)?;
     let candidates = candidates(plan, &dir)?;
-    let floor = compile::floor(&dir.join("build")).and_then(|program| {
-        let command = std::process::Command::new(program);
-        crate::target::run_command(command, "hpvmfloor", std::time::Duration::from_secs(60))
-    });
-    let floor = match floor {
-        Ok(output) => output.points,
-        Err(BenchError::Interrupted) => return Err(BenchError::Interrupted),
-        Err(error) => {
-            eprintln!("hpvm bench: the machine's floor is left out: {error}");
-            Vec::new()
-        }
+    let floor = match &plan.hosts {
+        Some(_) => Vec::new(),
+        None => floor(&dir)?,
     };
     let machine = Machine::here();
     let steps = compare::steps(&plan.parts, plan.quick);
@@ -90,7 +88,23 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
     }
 }
 
-/// hpvm first, then the peers that were asked for.
+/// What the machine does without message passing.
+fn floor(dir: &Path) -> Result<Vec<Record>, BenchError> {
+    let floor = compile::floor(&dir.join("build")).and_then(|program| {
+        let command = std::process::Command::new(program);
+        crate::target::run_command(command, "hpvmfloor", std::time::Duration::from_secs(60))
+    });
+    match floor {
+        Ok(output) => Ok(output.points),
+        Err(BenchError::Interrupted) => Err(BenchError::Interrupted),
+        Err(error) => {
+            eprintln!("hpvm bench: the machine's floor is left out: {error}");
+            Ok(Vec::new())
+        }
+    }
+}
+
+/// hpvm first, then the peers that were asked for, and between hosts bare TCP.
 fn candidates(plan: &Plan, dir: &Path) -> Result<Vec<Target>, BenchError> {
     let mut own = plan.own.clone();
     if !own.mpirun.is_file() {
@@ -107,6 +121,10 @@ fn candidates(plan: &Plan, dir: &Path) -> Result<Vec<Target>, BenchError> {
         let target = peer(name, dir, &abi_program)?;
         target.check()?;
         all.push(target);
+    }
+    if let Some(hosts) = &plan.hosts {
+        all.iter_mut().for_each(|target| hosts.arrange(target));
+        all.push(hosts.floor(&compile::tcp_floor(&dir.join("build"))?));
     }
     Ok(all)
 }

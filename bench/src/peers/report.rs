@@ -29,6 +29,8 @@ struct Candidate {
     name: String,
     library: String,
     mpirun: String,
+    /// No MPI: what the network does without one.
+    floor: bool,
 }
 
 /// One row: who took how long.
@@ -51,10 +53,14 @@ struct Point {
     ratio_at_best: Option<f64>,
     /// Whether `ratio` is on the good side of 1.
     ahead: Option<bool>,
+    /// As `ratio`, to bare TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio_to_floor: Option<f64>,
 }
 
 impl Point {
-    fn new(names: &[String], row: Row) -> Self {
+    /// The candidates have these names; that at `floor` is no peer.
+    fn new(names: &[String], floor: Option<usize>, row: Row) -> Self {
         let larger = larger_is_better(&row.unit);
         let better = |a: f64, b: f64| if larger { a.max(b) } else { a.min(b) };
         let medians = |c: usize| -> Vec<Option<f64>> {
@@ -62,12 +68,13 @@ impl Point {
         };
         let present = |c: usize| -> Vec<f64> { medians(c).into_iter().flatten().collect() };
         let at_best = |c: usize| row.values[c].iter().flatten().map(|v| v.best).reduce(better);
-        let best = (1..names.len())
+        let peers = || (1..names.len()).filter(|c| Some(*c) != floor);
+        let best = peers()
             .filter_map(|c| Some((c, median(&present(c))?)))
             .reduce(|a, b| if (b.1 > a.1) == larger { b } else { a })
             .map(|(c, _)| c);
         let ratio = best.and_then(|b| paired_ratio(&medians(0), &medians(b)));
-        let peers_at_best = (1..names.len()).filter_map(at_best).reduce(better);
+        let peers_at_best = peers().filter_map(at_best).reduce(better);
         Self {
             medians: names
                 .iter()
@@ -79,6 +86,7 @@ impl Point {
             ratio,
             ratio_at_best: paired_ratio(&[at_best(0)], &[peers_at_best]),
             ahead: ratio.map(|r| (r > 1.0) == larger && r != 1.0),
+            ratio_to_floor: floor.and_then(|f| paired_ratio(&medians(0), &medians(f))),
             part: row.part,
             mode: row.mode,
             shape: row.shape,
@@ -105,6 +113,9 @@ impl Point {
         }));
         let ratio = |r: Option<f64>| r.map_or("-".into(), |r| format!("{r:.2}"));
         cells.extend([ratio(self.ratio), ratio(self.ratio_at_best)]);
+        if candidates.iter().any(|c| c.floor) {
+            cells.push(ratio(self.ratio_to_floor));
+        }
         cells.push(match self.ahead {
             Some(true) => "ahead".into(),
             Some(false) => self.best_peer.clone().unwrap_or_default(),
@@ -122,17 +133,18 @@ impl Report {
         floor: Vec<Record>,
         outcome: Outcome,
     ) -> Self {
+        let place = targets.iter().position(|t| t.floor.is_some());
         let names: Vec<String> = targets.iter().map(|t| t.name.clone()).collect();
         let candidate = |(t, library): (&Target, String)| {
             let mpirun = t.mpirun.display().to_string();
-            Candidate { name: t.name.clone(), library, mpirun }
+            Candidate { name: t.name.clone(), library, mpirun, floor: t.floor.is_some() }
         };
         Self {
             machine,
             rounds,
             candidates: targets.iter().zip(outcome.libraries).map(candidate).collect(),
             floor,
-            points: outcome.rows.into_iter().map(|row| Point::new(&names, row)).collect(),
+            points: outcome.rows.into_iter().map(|row| Point::new(&names, place, row)).collect(),
             failures: outcome.failures,
         }
     }
@@ -165,13 +177,20 @@ impl Report {
     fn print_heading(&self) {
         println!("{}", self.machine);
         for c in &self.candidates {
-            let library = if c.library.is_empty() { "(library did not say)" } else { &c.library };
+            let library = match c.library.as_str() {
+                "" if c.floor => "bare, both ends polling",
+                "" => "(library did not say)",
+                library => library,
+            };
             let library: String = library.chars().take(LIBRARY_WIDTH).collect();
             println!("  {:8} {library}; {}", c.name, c.mpirun);
         }
         println!("{} rounds; median (least..most) of the rounds' medians;", self.rounds);
         println!("ratio: first candidate to best peer, median of the rounds' ratios;");
         println!("at best: the same of the best batch in all rounds.");
+        if self.candidates.iter().any(|c| c.floor) {
+            println!("to tcp: as ratio, to bare TCP.");
+        }
         for r in self.floor.iter().filter(|r| r.unit == "us") {
             let [median, min, max] = [r.median, r.min, r.max].map(table::number);
             println!(
@@ -215,7 +234,9 @@ impl Report {
         let mut headings = if first.shape.is_some() { vec!["type"] } else { Vec::new() };
         headings.extend([size, "ranks"]);
         headings.extend(self.candidates.iter().map(|c| c.name.as_str()));
-        headings.extend(["ratio", "at best", "best"]);
+        headings.extend(["ratio", "at best"]);
+        headings.extend(self.candidates.iter().any(|c| c.floor).then_some("to tcp"));
+        headings.push("best");
         let mut t = Table::new(&headings).left_last();
         points.iter().for_each(|p| t.row(p.cells(&self.candidates)));
         print!("{t}");
@@ -247,13 +268,13 @@ mod tests {
 
     #[test]
     fn of_times_the_smallest_peer_is_the_best() {
-        let p = Point::new(&names(), row("us", [&[1.0, 1.0], &[4.0, 4.0], &[2.0, 2.0]]));
+        let p = Point::new(&names(), None, row("us", [&[1.0, 1.0], &[4.0, 4.0], &[2.0, 2.0]]));
         assert_eq!((p.best_peer.as_deref(), p.ratio, p.ahead), (Some("b"), Some(0.5), Some(true)));
     }
 
     #[test]
     fn of_bandwidths_the_largest_peer_is_the_best() {
-        let p = Point::new(&names(), row("MB/s", [&[1.0], &[4.0], &[2.0]]));
+        let p = Point::new(&names(), None, row("MB/s", [&[1.0], &[4.0], &[2.0]]));
         assert_eq!(
             (p.best_peer.as_deref(), p.ratio, p.ahead),
             (Some("a"), Some(0.25), Some(false))
@@ -263,18 +284,28 @@ mod tests {
     #[test]
     fn a_tie_is_not_ahead() {
         for unit in ["us", "MB/s"] {
-            let p = Point::new(&names(), row(unit, [&[2.0], &[2.0], &[2.0]]));
+            let p = Point::new(&names(), None, row(unit, [&[2.0], &[2.0], &[2.0]]));
             assert_eq!((p.ratio, p.ahead), (Some(1.0), Some(false)));
         }
     }
 
     #[test]
     fn a_peer_that_failed_is_passed_over() {
-        let p = Point::new(&names(), row("us", [&[1.0], &[], &[2.0]]));
+        let p = Point::new(&names(), None, row("us", [&[1.0], &[], &[2.0]]));
         assert_eq!(p.best_peer.as_deref(), Some("b"));
         assert!(!p.medians.contains_key("a"));
         assert_eq!(p.ratio_at_best, Some(0.5));
-        let p = Point::new(&names(), row("us", [&[], &[1.0], &[2.0]]));
+        let p = Point::new(&names(), None, row("us", [&[], &[1.0], &[2.0]]));
         assert_eq!((p.ratio, p.ahead), (None, None));
+    }
+
+    #[test]
+    fn the_floor_is_no_peer() {
+        let p = Point::new(&names(), Some(2), row("us", [&[3.0], &[4.0], &[2.0]]));
+        assert_eq!(
+            (p.best_peer.as_deref(), p.ratio, p.ratio_to_floor),
+            (Some("a"), Some(0.75), Some(1.5))
+        );
+        assert_eq!(p.ratio_at_best, Some(0.75));
     }
 }

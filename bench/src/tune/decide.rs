@@ -66,6 +66,21 @@ pub fn changes<A: Algorithm>(
         .collect()
 }
 
+/// The changes by what replaces what on how many ranks.
+pub fn groups<A: Algorithm>(changes: &[Change<A>]) -> Vec<Vec<Change<A>>> {
+    let mut groups: Vec<Vec<Change<A>>> = Vec::new();
+    for c in changes {
+        let same = |g: &&mut Vec<Change<A>>| {
+            g.iter().all(|o| (o.ranks, o.from, o.to) == (c.ranks, c.from, c.to))
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(*c),
+            None => groups.push(vec![*c]),
+        }
+    }
+    groups
+}
+
 /// Ranks and bytes that were measured, in order, each once.
 fn points<A>(times: &[Time<A>]) -> Vec<(u32, i64)> {
     let mut points: Vec<(u32, i64)> = times.iter().map(|t| (t.ranks, t.bytes)).collect();
@@ -254,6 +269,24 @@ mod tests {
         assert_eq!(tables.allreduce(9, 1 << 40), DEFAULT.allreduce(9, 1 << 40));
         let measured = [2, 4, 8].map(|n| SIZES.map(|b| tables.allreduce(n, b)));
         assert!(measured.iter().flatten().all(|a| *a == Allreduce::RecursiveDoubling));
+    }
+
+    #[test]
+    fn what_is_confirmed_together_is_one_comparison() {
+        let change = |ranks, bytes, to| Change {
+            ranks,
+            bytes,
+            from: Allreduce::Direct,
+            to,
+            us_from: 2.0,
+            us_to: 1.0,
+        };
+        let ring = |ranks, bytes| change(ranks, bytes, Allreduce::Ring);
+        let groups =
+            groups(&[ring(2, 8), change(2, 64, Allreduce::Rabenseifner), ring(2, 512), ring(4, 8)]);
+        let bytes: Vec<Vec<i64>> =
+            groups.iter().map(|g| g.iter().map(|c| c.bytes).collect()).collect();
+        assert_eq!(bytes, [vec![8, 512], vec![64], vec![8]]);
     }
 
     #[test]

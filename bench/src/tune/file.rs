@@ -4,30 +4,28 @@ use super::Plan;
 use crate::error::BenchError;
 use crate::machine::Machine;
 use hpvm_coll::select::Tables;
+use hpvm_coll::select::origin::Origin;
+use hpvm_coll::select::text::HEAD;
 use std::io::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The tables with a heading that says where and when they were measured.
-pub fn text(tables: &Tables, plan: &Plan, machine: &Machine) -> String {
+/// The tables with a heading that says where and when they were measured. Jobs look only at `origin`.
+pub fn text(tables: &Tables, plan: &Plan, machine: &Machine, origin: &Origin) -> String {
+    let rules = tables.to_string();
+    let rules = rules.split_once('\n').map_or("", |(_, rules)| rules);
     let ranks: Vec<String> = plan.ranks.iter().map(u32::to_string).collect();
     let load = machine.load.map_or("unknown".into(), |load| format!("{load:.2}"));
     format!(
-        "# Which algorithm a collective uses: COLLECTIVE RANKS BYTES ALGORITHM, first fit from the top.\n\
+        "# What jobs do on such machines: COLLECTIVE RANKS BYTES ALGORITHM, first fit from the top.\n\
          # Written by hpvm tune, version {}, on {}; measured on {} ranks{}.\n\
-         # CPU: {}\n# processors: {}, kernel: {}, load at the start: {load}\n{tables}",
+         # usable processors: {}, load at the start: {load}\n{HEAD}\n{origin}{rules}",
         env!("CARGO_PKG_VERSION"),
         today(),
         ranks.join(", "),
-        if plan.quick { ", quickly" } else { "" },
-        one_line(&machine.cpu),
+        if plan.thorough { ", thoroughly" } else { "" },
         machine.cores,
-        one_line(&machine.kernel),
     )
-}
-
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// The day in UTC, as 2026-11-20.
@@ -91,7 +89,7 @@ pub fn tell(changes: &[String], plan: &Plan) {
 mod tests {
     use super::*;
     use crate::target::Target;
-    use hpvm_coll::select::DEFAULT;
+    use hpvm_coll::select::{DEFAULT, origin};
 
     #[test]
     fn dates() {
@@ -104,15 +102,16 @@ mod tests {
     }
 
     #[test]
-    fn the_heading_is_comment_only() {
+    fn the_text_is_fit_for_the_machine_that_it_names() {
         let target = Target::new("x", "m".into(), "p".into(), None);
-        let plan =
-            Plan { target, ranks: vec![2, 4], quick: true, output: "o".into(), overridden: None };
-        let cpu = "odd\n# CPU\rname".to_owned();
-        let machine = Machine { cpu, cores: 2, kernel: "6\n1".into(), load: None };
-        let text = text(&DEFAULT, &plan, &machine);
-        assert_eq!(text.parse(), Ok(DEFAULT.clone()), "{text}");
-        assert!(text.contains("measured on 2, 4 ranks, quickly."), "{text}");
+        let ranks = vec![2, 4];
+        let plan = Plan { target, ranks, thorough: true, output: "o".into(), overridden: None };
+        let cpu = "odd\n# CPU\rname";
+        let machine = Machine { cpu: cpu.into(), cores: 2, kernel: "6\n1".into(), load: None };
+        let here = Origin::new(cpu, 4, "6\n1");
+        let text = text(&DEFAULT, &plan, &machine, &here);
+        assert_eq!(origin::fit(&text, &here), Ok(DEFAULT.clone()), "{text}");
+        assert!(text.contains("measured on 2, 4 ranks, thoroughly."), "{text}");
     }
 
     #[test]

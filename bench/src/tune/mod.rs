@@ -1,26 +1,27 @@
-//! `hpvm tune`: measures the algorithms of collectives on this machine and writes the tables by
-//! which the library then chooses.
+//! `hpvm tune`: measures on this machine which algorithm each collective should use, whether boards or
+//! messages should carry small ones, and how often large messages should be copied; and writes the
+//! tables by which the library then chooses.
 //!
-//! Every algorithm is measured as a program would meet it: `hpvmbench` runs with a table
+//! Everything is measured as a program would meet it: `hpvmbench` runs with a table
 //! (`HPVM_TABLES`) that chooses nothing else. Only what is faster than the built-in choice in every
-//! round, and by a margin in the best one, replaces it. The file is written whole or not at all.
+//! round, and by a margin in the best one, and is so again when both are measured once more, replaces it. The file is written whole or not at all.
 
 mod decide;
 mod file;
+mod subjects;
 
 use crate::error::BenchError;
 use crate::machine::Machine;
 use crate::progress::Progress;
 use crate::target::Target;
-use decide::Time;
-use hpvm_coll::select::text::{Algorithm, HEAD};
-use hpvm_coll::select::{
-    Allgather, Allreduce, Alltoall, Bcast, DEFAULT, Gather, Reduce, ReduceScatter, Scatter, Table,
-    Tables,
-};
+use decide::{Change, Time};
+use hpvm_coll::select::origin::Origin;
+use hpvm_coll::select::text::{Algorithm, CARRIED, HEAD};
+use hpvm_coll::select::{ANY, Copies, DEFAULT, Rule, Table, Tables};
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
+use subjects::Subject;
 
 /// A run that takes longer is broken: its time is bounded by the program itself.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -33,7 +34,7 @@ pub struct Plan {
     pub target: Target,
     /// Numbers of ranks, in order, each once.
     pub ranks: Vec<u32>,
-    pub quick: bool,
+    pub thorough: bool,
     /// The file to be written.
     pub output: PathBuf,
     /// The file that jobs use instead of `output`, if the environment names one.
@@ -41,59 +42,19 @@ pub struct Plan {
 }
 
 impl Plan {
-    fn sizes(&self) -> &'static [i64] {
-        match self.quick {
-            true => &[8, 512, 8192, 65536, 1 << 20],
-            false => &[8, 64, 512, 2048, 8192, 32768, 131_072, 524_288, 1 << 20],
-        }
-    }
-
-    /// Seconds for one size of one algorithm in one round.
+    /// Seconds for one size of one candidate in one round.
     fn budget(&self) -> f64 {
-        if self.quick { 0.02 } else { 0.03 }
+        if self.thorough { 0.03 } else { 0.01 }
     }
 
     /// The candidates take turns so often; the least disturbed turn counts.
     fn rounds(&self) -> u32 {
-        if self.quick { 2 } else { 3 }
+        if self.thorough { 3 } else { 2 }
     }
-}
 
-/// A collective that is tuned.
-struct Subject<A: Algorithm> {
-    /// Its name in tables, and the benchmark's mode.
-    name: &'static str,
-    rules: fn(&Tables) -> &Table<A>,
-    choose: fn(&Tables, u32, i64) -> A,
-    /// Candidates beside those of the built-in table.
-    others: &'static [A],
-    /// One form for algorithms that do the same on so many ranks.
-    same: fn(A, u32) -> A,
-    /// What the table counts, of the size that the benchmark is given.
-    bytes: fn(u32, i64) -> i64,
-    /// The size of a rank's longest buffer.
-    buffer: fn(u32, i64) -> i64,
-}
-
-fn unchanged<A>(algorithm: A, _ranks: u32) -> A {
-    algorithm
-}
-
-fn message(_ranks: u32, size: i64) -> i64 {
-    size
-}
-
-fn whole(ranks: u32, size: i64) -> i64 {
-    i64::from(ranks) * size
-}
-
-/// A window that holds all peers is as good as any larger one.
-fn windows(algorithm: Alltoall, ranks: u32) -> Alltoall {
-    match algorithm {
-        Alltoall::Pairwise { window } if window + 1 >= ranks => {
-            Alltoall::Pairwise { window: ranks.saturating_sub(1).max(8) }
-        }
-        other => other,
+    /// What has won takes so many turns with what it would replace.
+    fn trials(&self) -> u32 {
+        if self.thorough { 6 } else { 4 }
     }
 }
 
@@ -101,14 +62,16 @@ fn windows(algorithm: Alltoall, ranks: u32) -> Alltoall {
 struct Session<'a> {
     plan: &'a Plan,
     progress: Progress,
-    /// Where the table of one algorithm is written for the next run.
+    /// Where the table of one candidate is written for the next run.
     forced: tempfile::NamedTempFile,
+    /// What has been decided.
+    tables: Tables,
     /// Lines for people.
     said: Vec<String>,
 }
 
-/// Measures, writes the tables and tells what is different. Blocks for some minutes, less with
-/// `quick`. After Ctrl-C nothing has been written.
+/// Measures, writes the tables and tells what is different. Blocks for half a minute, or some with
+/// `thorough`. After Ctrl-C nothing has been written.
 pub fn run(plan: &Plan) -> Result<(), BenchError> {
     plan.target.check()?;
     let machine = Machine::here();
@@ -117,169 +80,48 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
     }
     let forced = tempfile::NamedTempFile::with_prefix("hpvm-tune-")
         .map_err(|e| BenchError::io("cannot make a temporary file", e))?;
-    let progress = Progress::new(steps(plan));
-    let mut session = Session { plan, progress, forced, said: Vec::new() };
-    let tables = session.tables()?;
-    let Session { progress, said, .. } = session;
+    let progress = Progress::new(subjects::steps(plan));
+    let mut session = Session { plan, progress, forced, tables: DEFAULT.clone(), said: Vec::new() };
+    session.tune_all()?;
+    let Session { progress, tables, said, .. } = session;
     drop(progress);
-    file::write(&plan.output, &file::text(&tables, plan, &machine))?;
+    let here = hpvm_job::machine::Machine::here();
+    let origin = Origin::new(&here.cpu, here.processors, &here.kernel);
+    file::write(&plan.output, &file::text(&tables, plan, &machine, &origin))?;
     file::tell(&said, plan);
     Ok(())
 }
 
-const ALLREDUCE: Subject<Allreduce> = Subject {
-    name: "allreduce",
-    rules: |tables| &tables.allreduce,
-    choose: Tables::allreduce,
-    others: &[
-        Allreduce::Direct,
-        Allreduce::RecursiveDoubling,
-        Allreduce::Rabenseifner,
-        Allreduce::Ring,
-    ],
-    same: unchanged,
-    bytes: message,
-    buffer: message,
-};
-
-const BCAST: Subject<Bcast> = Subject {
-    name: "bcast",
-    rules: |tables| &tables.bcast,
-    choose: Tables::bcast,
-    others: &[
-        Bcast::Binomial,
-        Bcast::ScatterAllgather,
-        Bcast::Chain { segment: 16 << 10 },
-        Bcast::Chain { segment: 64 << 10 },
-    ],
-    same: unchanged,
-    bytes: message,
-    buffer: message,
-};
-
-const REDUCE: Subject<Reduce> = Subject {
-    name: "reduce",
-    rules: |tables| &tables.reduce,
-    choose: Tables::reduce,
-    others: &[Reduce::Binomial, Reduce::Rabenseifner],
-    same: unchanged,
-    bytes: message,
-    buffer: message,
-};
-
-const ALLGATHER: Subject<Allgather> = Subject {
-    name: "allgather",
-    rules: |tables| &tables.allgather,
-    choose: Tables::allgather,
-    others: &[Allgather::Direct, Allgather::Dissemination, Allgather::Ring],
-    same: unchanged,
-    bytes: whole,
-    buffer: whole,
-};
-
-const GATHER: Subject<Gather> = Subject {
-    name: "gather",
-    rules: |tables| &tables.gather,
-    choose: Tables::gather,
-    others: &[Gather::Binomial, Gather::Linear],
-    same: unchanged,
-    bytes: message,
-    buffer: whole,
-};
-
-const SCATTER: Subject<Scatter> = Subject {
-    name: "scatter",
-    rules: |tables| &tables.scatter,
-    choose: Tables::scatter,
-    others: &[Scatter::Binomial, Scatter::Linear],
-    same: unchanged,
-    bytes: message,
-    buffer: whole,
-};
-
-const ALLGATHERV: Subject<Allgather> = Subject {
-    name: "allgatherv",
-    rules: |tables| &tables.allgatherv,
-    choose: Tables::allgatherv,
-    others: &[Allgather::Direct, Allgather::Dissemination, Allgather::Ring],
-    same: unchanged,
-    bytes: whole,
-    buffer: whole,
-};
-
-const REDUCE_SCATTER: Subject<ReduceScatter> = Subject {
-    name: "reduce_scatter",
-    rules: |tables| &tables.reduce_scatter,
-    choose: Tables::reduce_scatter,
-    others: &[ReduceScatter::Tree, ReduceScatter::Halving, ReduceScatter::Pairwise],
-    same: unchanged,
-    bytes: whole,
-    buffer: whole,
-};
-
-const ALLTOALL: Subject<Alltoall> = Subject {
-    name: "alltoall",
-    rules: |tables| &tables.alltoall,
-    choose: Tables::alltoall,
-    others: &[
-        Alltoall::Bruck,
-        Alltoall::Pairwise { window: 4 },
-        Alltoall::Pairwise { window: 8 },
-        Alltoall::Pairwise { window: 32 },
-    ],
-    same: windows,
-    bytes: message,
-    buffer: whole,
-};
-
-/// Runs of the benchmark that a whole tuning takes.
-fn steps(plan: &Plan) -> u64 {
-    let of = |ranks: u32| {
-        ALLREDUCE.candidates(ranks).len()
-            + BCAST.candidates(ranks).len()
-            + REDUCE.candidates(ranks).len()
-            + ALLGATHER.candidates(ranks).len()
-            + ALLTOALL.candidates(ranks).len()
-            + GATHER.candidates(ranks).len()
-            + SCATTER.candidates(ranks).len()
-            + ALLGATHERV.candidates(ranks).len()
-            + REDUCE_SCATTER.candidates(ranks).len()
-    };
-    plan.ranks.iter().map(|ranks| of(*ranks) as u64).sum::<u64>() * u64::from(plan.rounds())
-}
-
-impl<A: Algorithm> Subject<A> {
-    fn candidates(&self, ranks: u32) -> Vec<A> {
-        decide::candidates((self.rules)(&DEFAULT), self.others, ranks, self.same)
-    }
-
-    /// The built-in choice.
-    fn choose(&self, ranks: u32, bytes: i64) -> A {
-        (self.same)((self.choose)(&DEFAULT, ranks, bytes), ranks)
-    }
-}
-
 impl Session<'_> {
-    fn tables(&mut self) -> Result<Tables, BenchError> {
-        Ok(Tables {
-            allreduce: self.tune(&ALLREDUCE)?,
-            bcast: self.tune(&BCAST)?,
-            reduce: self.tune(&REDUCE)?,
-            allgather: self.tune(&ALLGATHER)?,
-            alltoall: self.tune(&ALLTOALL)?,
-            gather: self.tune(&GATHER)?,
-            scatter: self.tune(&SCATTER)?,
-            allgatherv: self.tune(&ALLGATHERV)?,
-            reduce_scatter: self.tune(&REDUCE_SCATTER)?,
-            hosts: DEFAULT.hosts,
-        })
+    fn tune_all(&mut self) -> Result<(), BenchError> {
+        self.tables.allreduce = self.tune(&subjects::ALLREDUCE)?;
+        self.tables.bcast = self.tune(&subjects::BCAST)?;
+        self.tables.reduce = self.tune(&subjects::REDUCE)?;
+        self.tables.allgather = self.tune(&subjects::ALLGATHER)?;
+        self.tables.alltoall = self.tune(&subjects::ALLTOALL)?;
+        self.tables.gather = self.tune(&subjects::GATHER)?;
+        self.tables.scatter = self.tune(&subjects::SCATTER)?;
+        self.tables.allgatherv = self.tune(&subjects::ALLGATHERV)?;
+        self.tables.reduce_scatter = self.tune(&subjects::REDUCE_SCATTER)?;
+        for (at, subject) in subjects::CARRIERS.iter().enumerate() {
+            self.tables.carriers[at] = self.tune(subject)?;
+        }
+        let copies = self.tune(&subjects::COPIES)?;
+        self.tables.copies = match (copies.is_empty(), self.plan.ranks.last()) {
+            // What was measured holds, too, where it is what most machines need.
+            (true, Some(&ranks)) => {
+                Cow::Owned(vec![Rule { ranks, bytes: ANY, algorithm: Copies::Two }])
+            }
+            _ => copies,
+        };
+        Ok(())
     }
 
-    /// One collective: its table, changed where that pays.
+    /// One subject: its table, changed where that pays.
     fn tune<A: Algorithm>(&mut self, subject: &Subject<A>) -> Result<Table<A>, BenchError> {
         let times = self.measure(subject)?;
         let choose = |ranks, bytes| subject.choose(ranks, bytes);
-        let changes = decide::changes(&times, choose);
+        let changes = self.confirmed(subject, &decide::changes(&times, choose))?;
         for c in &changes {
             self.said.push(format!(
                 "{:<14} {:>4} {:>9}  {:<26} {:>9.2}  {:<26} {:>9.2}  {:>4.0} %",
@@ -298,86 +140,133 @@ impl Session<'_> {
         Ok(rules.map_or_else(|| built_in.clone(), Cow::Owned))
     }
 
+    /// The changes that still win when they are measured again, beside nothing but what they replace.
+    /// Of many candidates one is always lucky.
+    fn confirmed<A: Algorithm>(
+        &mut self,
+        subject: &Subject<A>,
+        changes: &[Change<A>],
+    ) -> Result<Vec<Change<A>>, BenchError> {
+        let mut kept = Vec::new();
+        for group in decide::groups(changes) {
+            let Some(Change { ranks, from, to, .. }) = group.first().copied() else { continue };
+            let mut sizes = subject.measured(self.plan, ranks);
+            sizes.retain(|size| group.iter().any(|c| c.bytes == (subject.bytes)(ranks, *size)));
+            let runs = 2 * (subject.modes)(ranks).len() as u64;
+            self.progress.expect(runs * u64::from(self.plan.trials()));
+            let mut times = Vec::new();
+            for _ in 0..self.plan.trials() {
+                for algorithm in [from, to] {
+                    self.take(subject, algorithm, ranks, &sizes, &mut times)?;
+                }
+            }
+            kept.extend(decide::changes(&times, |_, _| from));
+        }
+        Ok(kept)
+    }
+
     /// The times of each candidate at each point, by round.
     fn measure<A: Algorithm>(&mut self, subject: &Subject<A>) -> Result<Vec<Time<A>>, BenchError> {
         let mut times: Vec<Time<A>> = Vec::new();
         for &ranks in &self.plan.ranks {
-            let mut sizes = self.plan.sizes().to_vec();
-            sizes.retain(|size| (subject.buffer)(ranks, *size) <= MOST_BYTES);
+            let sizes = subject.measured(self.plan, ranks);
             for _ in 0..self.plan.rounds() {
                 for algorithm in subject.candidates(ranks) {
-                    for (size, us) in self.run(subject.name, algorithm, ranks, &sizes)? {
-                        let bytes = (subject.bytes)(ranks, size);
-                        let same = |t: &&mut Time<A>| {
-                            (t.ranks, t.bytes) == (ranks, bytes) && t.algorithm == algorithm
-                        };
-                        match times.iter_mut().find(same) {
-                            Some(time) => time.us.push(us),
-                            None => times.push(Time { ranks, bytes, algorithm, us: vec![us] }),
-                        }
-                    }
+                    self.take(subject, algorithm, ranks, &sizes, &mut times)?;
                 }
             }
         }
         Ok(times)
     }
 
-    /// One run: microseconds by size.
+    /// One candidate in one round; its times are added to `times`.
+    fn take<A: Algorithm>(
+        &mut self,
+        subject: &Subject<A>,
+        algorithm: A,
+        ranks: u32,
+        sizes: &[i64],
+        times: &mut Vec<Time<A>>,
+    ) -> Result<(), BenchError> {
+        for (size, us) in self.run(subject, algorithm, ranks, sizes)? {
+            let bytes = (subject.bytes)(ranks, size);
+            let same =
+                |t: &&mut Time<A>| (t.ranks, t.bytes) == (ranks, bytes) && t.algorithm == algorithm;
+            match times.iter_mut().find(same) {
+                Some(time) => time.us.push(us),
+                None => times.push(Time { ranks, bytes, algorithm, us: vec![us] }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Microseconds by size, in each of the modes.
     fn run<A: Algorithm>(
         &mut self,
-        name: &str,
+        subject: &Subject<A>,
         algorithm: A,
         ranks: u32,
         sizes: &[i64],
     ) -> Result<Vec<(i64, f64)>, BenchError> {
-        self.progress.step(&format!("{name}, {ranks} ranks, {}", algorithm.shown()));
-        let rule = format!("{HEAD}\n{name} any any {}\n", algorithm.shown());
+        let (name, shown) = (subject.name, algorithm.shown());
         let path = self.forced.path().to_path_buf();
-        std::fs::write(&path, rule)
+        std::fs::write(&path, forced(name, &shown, &self.tables))
             .map_err(|e| BenchError::io(format!("cannot write {}", path.display()), e))?;
         let mut target = self.plan.target.clone();
         target.env.push(("HPVM_TABLES".to_owned(), path.into_os_string()));
-        let list: Vec<String> = sizes.iter().map(i64::to_string).collect();
+        // It would be stronger than the tables.
+        target.env.push(("HPVM_SINGLE_COPY".to_owned(), "auto".into()));
+        let sizes: Vec<String> = sizes.iter().map(i64::to_string).collect();
         let budget = self.plan.budget().to_string();
-        let args = [name, "--budget", &budget, "--sizes", &list.join(",")].map(str::to_owned);
-        let output = target.run(ranks, &args, LIMIT)?;
-        Ok(output.points.iter().map(|point| (point.size as i64, point.median)).collect())
+        let mut times = Vec::new();
+        for mode in (subject.modes)(ranks) {
+            self.progress.step(&format!("{name}, {ranks} ranks, {shown}"));
+            let args = [mode, "--budget", &budget, "--sizes", &sizes.join(",")].map(str::to_owned);
+            let output = target.run(ranks, &args, LIMIT)?;
+            times.extend(output.points.iter().map(|point| {
+                let us = match point.unit.as_str() {
+                    // A megabyte a second is a byte a microsecond.
+                    "MB/s" => point.size as f64 / point.median,
+                    _ => point.median,
+                };
+                (point.size as i64, us)
+            }));
+        }
+        Ok(times)
     }
+}
+
+/// Tables that use nothing but `algorithm` for `name`. Algorithms show only where messages carry a
+/// collective, so boards are kept out of it, unless they are what is measured. For the rest what has
+/// been decided holds.
+fn forced(name: &str, algorithm: &str, decided: &Tables) -> String {
+    let mut text = format!("{HEAD}\n{name} any any {algorithm}\n");
+    if !CARRIED.contains(&name) {
+        CARRIED.iter().for_each(|by| text += &format!("{by} any any messages\n"));
+    }
+    let decided = decided.to_string();
+    text + decided.split_once('\n').map_or("", |(_, rules)| rules)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hpvm_coll::select::{Allreduce, Carrier, Small};
 
     #[test]
-    fn windows_that_hold_all_peers_are_one() {
-        let window = |window| Alltoall::Pairwise { window };
-        assert_eq!(windows(window(4), 5), windows(window(32), 5));
-        assert_eq!(windows(window(4), 8), window(4));
-        assert_eq!(windows(window(32), 64), window(32));
-        assert_eq!(windows(window(99), 64), window(63));
-        assert_eq!(ALLTOALL.candidates(2).len(), 2);
-        assert_eq!(ALLTOALL.candidates(8).len(), 3);
-    }
-
-    #[test]
-    fn the_built_in_choice_is_always_a_candidate() {
-        fn check<A: Algorithm>(subject: &Subject<A>) {
-            for ranks in 2..40 {
-                let candidates = subject.candidates(ranks);
-                for bytes in (0..24).map(|shift| 1 << shift) {
-                    assert!(candidates.contains(&subject.choose(ranks, bytes)), "{}", subject.name);
-                }
-            }
+    fn a_forced_table_leaves_no_choice_and_the_rest_as_it_is() {
+        let mut decided = DEFAULT.clone();
+        decided.carriers[Small::Bcast as usize] =
+            Cow::Owned(vec![Rule { ranks: 4, bytes: 64, algorithm: Carrier::Messages }]);
+        let tables: Tables = forced("allreduce", "ring", &decided).parse().unwrap();
+        for bytes in [0, 8, 1 << 20] {
+            assert_eq!(tables.allreduce(9, bytes), Allreduce::Ring);
+            assert_eq!(tables.carrier(Small::Allreduce, 9, bytes), Carrier::Messages);
         }
-        check(&ALLREDUCE);
-        check(&BCAST);
-        check(&REDUCE);
-        check(&ALLGATHER);
-        check(&ALLTOALL);
-        check(&GATHER);
-        check(&SCATTER);
-        check(&ALLGATHERV);
-        check(&REDUCE_SCATTER);
+        assert_eq!(tables.alltoall, decided.alltoall);
+        let tables: Tables = forced("reduce-by", "boards", &decided).parse().unwrap();
+        assert_eq!(tables.carrier(Small::Reduce, 2, 8), Carrier::Boards);
+        assert_eq!(tables.carrier(Small::Bcast, 4, 8), Carrier::Messages);
+        assert_eq!(tables.allreduce, decided.allreduce);
     }
 }

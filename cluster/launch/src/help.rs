@@ -56,12 +56,13 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     (
         "HPVM_SINGLE_COPY",
         "read by the ranks. Whether large messages are read out of the sender's memory (yes), sent \
-         through shared memory (no), or what was faster when a rank tried (auto, the default)",
+         through shared memory (no), or what hpvm tune found faster, or else a rank that tried (auto, \
+         the default)",
     ),
     (
         "HPVM_TABLES",
-        "read by the ranks. The file of tables by which collectives choose their algorithms, the \
-         same on all ranks; empty: the built-in tables. Not set: what hpvm tune left for this \
+        "read by the ranks. The file of tables by which collectives choose their algorithms and \
+         large messages the number of copies, the same on all ranks; empty: the built-in tables. Not set: what hpvm tune left for this \
          machine in $XDG_CACHE_HOME/hpvm or ~/.cache/hpvm, if anything",
     ),
     (
