@@ -105,7 +105,7 @@ fn traffic_and_a_solver_while_cables_go_out_and_in() {
 
 #[test]
 fn kills_on_two_hosts() {
-    strike::kills(10);
+    strike::kills(10, 2);
 }
 
 /// How long each of the long ones works, from `HPVM_FLAP_SECONDS`.
@@ -136,7 +136,8 @@ fn long_solve() {
 #[test]
 #[ignore = "long: make flap"]
 fn long_kills() {
-    strike::kills(long());
+    strike::kills(long() / 2, 2);
+    strike::kills(long() / 2, 4);
 }
 
 /// mpi4py's own tests on 2 hosts with 2 ranks each.

@@ -23,6 +23,22 @@ fn a_job_over_ssh() {
     }
 }
 
+/// Hosts have as many ranks as each other, or not; neighbours share a host, or do not.
+#[test]
+fn collectives_of_all_lengths() {
+    let Some(hosts) = Hosts::up(3, &[]) else { return };
+    for slots in [[2, 2, 0], [3, 1, 2]] {
+        let list = (1..).zip(slots).filter(|(_, slots)| *slots > 0);
+        let list: Vec<_> = list.map(|(i, slots)| format!("{}:{slots}", hosts.name(i))).collect();
+        for map in ["slot", "node"] {
+            let mut command = hosts.command(1, prefix().join("bin/mpirun"));
+            command.args(["-H", &list.join(","), "--map-by", map, "--launch-agent"]);
+            command.arg(Hosts::agent()).arg(program("spread")).arg("1");
+            assert_eq!(succeed(command), "right\n");
+        }
+    }
+}
+
 #[test]
 fn a_job_in_slurm() {
     let Some(cluster) = Cluster::up(2, 4) else { return };

@@ -47,3 +47,26 @@ fn a_waiting_waitany_is_idle() {
 fn a_waiting_barrier_is_idle() {
     waits_cheaply("barrier", 4);
 }
+
+/// The most memory that rank 0 of a flood has, in MiB.
+fn flooded(ranks: u32, messages: &str, bytes: &str) -> f64 {
+    let output = succeed_within(mpirun(ranks, "flood", &[messages, bytes]), LONG);
+    let kib: f64 = output.trim().parse().unwrap_or_else(|_| panic!("not understood: {output}"));
+    tell(&format!(
+        "flood of {messages} times {bytes} bytes, {ranks} ranks: {:.0} MiB",
+        kib / 1024.0
+    ));
+    kib / 1024.0
+}
+
+#[test]
+fn a_million_messages_that_nobody_receives_do_not_fill_the_memory() {
+    // One sender leaves 32 MiB here. Without a bound it was 430 MiB: as much as came in two seconds.
+    assert!(flooded(2, "1000000", "1000") < 80.0);
+}
+
+#[test]
+fn messages_of_some_kib_from_several_do_not_fill_it_either() {
+    // They left 1.3 GiB. 48 MiB and 4.5 MiB each are allowed, and their frames are seen as ours.
+    assert!(flooded(4, "40000", "16000") < 130.0);
+}

@@ -72,15 +72,49 @@ fn ranks_with_different_tables_do_not_start() {
     refused(changed, &["rank 1 has other tables", "tables-of-one", "tables-of-other"]);
 }
 
-#[test]
-fn a_broken_file_in_the_cache_is_passed_over_with_one_warning() {
-    let cache = scratch().join("cache-of-tables");
+/// A cache in which this machine's file holds `text`.
+fn cache(folder: &str, text: &[u8]) -> PathBuf {
+    let cache = scratch().join(folder);
     std::fs::create_dir_all(cache.join("hpvm")).expect("a folder in the scratch folder");
     let name = format!("tables-{}", hpvm_job::machine::Machine::here().key());
-    std::fs::write(cache.join("hpvm").join(name), "rubbish\n").expect("a file");
-    let mut command = job(3);
-    command.env_remove("HPVM_TABLES").env("XDG_CACHE_HOME", &cache);
-    let output = succeed(command);
-    assert_eq!(output.lines().count(), 1, "{output}");
-    assert!(output.contains("line 1: 'rubbish'") && output.contains("hpvm tune"), "{output}");
+    std::fs::write(cache.join("hpvm").join(name), text).expect("a file");
+    cache
+}
+
+#[test]
+fn a_broken_file_in_the_cache_is_passed_over_with_one_warning() {
+    let broken = [(&b"rubbish\n"[..], "line 1: 'rubbish'"), (b"\xff\xfe\0", "UTF-8")];
+    for (text, expected) in broken {
+        let mut command = job(3);
+        command.env_remove("HPVM_TABLES").env("XDG_CACHE_HOME", cache("cache-of-tables", text));
+        let output = succeed(command);
+        assert_eq!(output.lines().count(), 1, "{output}");
+        assert!(output.contains(expected) && output.contains("hpvm tune"), "{output}");
+    }
+}
+
+#[test]
+fn what_was_measured_on_another_machine_is_not_used() {
+    // Ranks with different tables do not start: the first rank has this cache, the other none.
+    let rules = "allreduce any any ring\n";
+    let here = hpvm_job::machine::Machine::here();
+    let head = |kernel: &str| {
+        let (cpu, processors) = (&here.cpu, here.processors);
+        format!("hpvm-tables 1\ncpu {cpu}\nprocessors {processors}\nkernel {kernel}\n{rules}")
+    };
+    for (text, used) in [(head(&here.kernel), true), (head("0.1"), false)] {
+        let cache = cache("cache-of-a-machine", text.as_bytes());
+        let command = job(2);
+        let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+        let at = arguments.iter().position(|a| a == "nothing").expect("the program's argument") - 1;
+        let mut changed = Command::new(command.get_program());
+        changed.args(&arguments[..at]).args(["sh", "-c"]);
+        changed.arg(r#"if [ "$PMI_RANK" = 0 ]; then export XDG_CACHE_HOME="$0"; fi; exec "$@""#);
+        changed.arg(&cache).args(&arguments[at..]);
+        changed.env_remove("HPVM_TABLES").env("XDG_CACHE_HOME", "/nowhere");
+        match used {
+            true => refused(changed, &["rank 1 has other tables"]),
+            false => assert_eq!(succeed(changed), ""),
+        }
+    }
 }

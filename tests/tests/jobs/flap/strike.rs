@@ -1,4 +1,4 @@
-//! `kill -9` at random moments of jobs on two hosts.
+//! `kill -9` at random moments of jobs on several hosts.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -32,9 +32,9 @@ enum Victim {
 const VICTIMS: [Victim; 5] =
     [Victim::Rank, Victim::Agent, Victim::Launcher, Victim::Guardian, Victim::Both];
 
-/// Starts so many jobs and kills something of each.
-pub fn kills(times: u32) {
-    let Some(hosts) = Hosts::up(2, &[]) else { return };
+/// Starts so many jobs on so many hosts and kills something of each.
+pub fn kills(times: u32, count: u32) {
+    let Some(hosts) = Hosts::up(count, &[]) else { return };
     let seed = seed();
     tell(&format!("HPVM_TEST_SEED={seed}"));
     let mut random = Random::new(seed);
@@ -60,7 +60,7 @@ pub fn kills(times: u32) {
     }
 }
 
-/// A job on two hosts, with what it says.
+/// A job on all hosts, with what it says.
 struct Job<'a> {
     hosts: &'a Hosts,
     launcher: Child,
@@ -75,7 +75,9 @@ fn strike(
     random: &mut Random,
 ) -> Result<Duration, String> {
     let mut job = Job::start(hosts, mode);
-    let host = 1 + random.below(2) as u32;
+    let host = 1 + random.below(hosts.count().into()) as u32;
+    // The first host has the launcher instead.
+    let remote = host.max(2);
     job.until_ready(mode == "init")?;
     std::thread::sleep(Duration::from_micros(random.below(60_000)));
     let storm = program("storm").display().to_string();
@@ -84,7 +86,7 @@ fn strike(
     let victims = match victim {
         Victim::Rank => vec![rank()?],
         // The shell before the agent has its words, too, but not at the beginning.
-        Victim::Agent => vec![job.find(2, "the agent", |pid, line| {
+        Victim::Agent => vec![job.find(remote, "the agent", |pid, line| {
             line.ends_with("/bin/hpvm agent") && !is_guardian(pid) && !line.starts_with("/bin/sh")
         })?],
         Victim::Launcher => vec![launcher],
@@ -108,7 +110,7 @@ fn strike(
     let name = hosts.name(host);
     let expected = match victim {
         Victim::Rank | Victim::Guardian => (137, format!(", on {name}) was killed by signal 9")),
-        Victim::Agent => (1, format!("the connection to host '{}' was lost", hosts.name(2))),
+        Victim::Agent => (1, format!("the connection to host '{}' was lost", hosts.name(remote))),
         // Nobody is left to say anything.
         Victim::Launcher | Victim::Both => (137, String::new()),
     };
@@ -133,14 +135,14 @@ impl Job<'_> {
     }
 
     /// Waits until the job is at work, or, if it is to be struck in MPI_Init, until something of
-    /// it runs on both hosts.
+    /// it runs on the first and the last host.
     fn until_ready(&mut self, early: bool) -> Result<(), String> {
         let end = Instant::now() + PATIENCE;
         let storm = program("storm").display().to_string();
         loop {
             let there =
                 |host| self.hosts.processes(host).iter().any(|(_, line)| line.starts_with(&storm));
-            if self.output().contains("ready") || early && there(1) && there(2) {
+            if self.output().contains("ready") || early && there(1) && there(self.hosts.count()) {
                 return Ok(());
             }
             if Instant::now() > end || !matches!(self.launcher.try_wait(), Ok(None)) {
