@@ -62,6 +62,24 @@ pub enum Lost {
     Nonsense { peer: Rank, what: String },
 }
 
+/// What is unfinished between this process and another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pending {
+    /// Streams to the other process, and how many of their bytes have not come there yet.
+    pub outgoing: usize,
+    pub unsent: u64,
+    /// Streams from the other process, and how many of their bytes have not come here yet.
+    pub incoming: usize,
+    pub missing: u64,
+}
+
+impl std::fmt::Display for Pending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { outgoing, unsent, incoming, missing } = self;
+        write!(f, "{outgoing} to it lack {unsent} bytes, {incoming} from it {missing}")
+    }
+}
+
 /// Numbers that may be chosen. All processes of a job may choose differently.
 #[derive(Clone, Debug)]
 pub struct Settings {

@@ -1,6 +1,6 @@
 //! The state machine as its caller sees it.
 
-use crate::action::{Action, ConnId, Counters, Done, Lost, Settings};
+use crate::action::{Action, ConnId, Counters, Done, Lost, Pending, Settings};
 use crate::connection::{Connection, Stage};
 use crate::lane::{Link, MAX_LANES};
 use crate::peer::Peer;
@@ -168,11 +168,16 @@ impl<M> Bulk<M> {
         &self.counters
     }
 
-    /// For the text of a failure: what is unfinished with whom.
+    /// What is unfinished between this process and `peer`.
+    pub fn pending(&self, peer: Rank) -> Pending {
+        self.peers.get(&peer).map_or_else(Pending::default, |p| p.streams.unfinished())
+    }
+
+    /// For the text of a failed test: what is unfinished with whom.
     pub fn describe(&self) -> String {
         let line = |(rank, peer): (&Rank, &Peer<M>)| {
             let lanes: Vec<_> = peer.lanes.iter().map(|l| format!("{:?}", l.link)).collect();
-            format!("peer {rank}: {}; lanes {}", peer.streams.describe(), lanes.join(", "))
+            format!("peer {rank}: {}; lanes {}", peer.streams.unfinished(), lanes.join(", "))
         };
         let lines: Vec<_> = self.peers.iter().map(line).collect();
         format!("{}; {:?}", lines.join("; "), self.counters)

@@ -1,7 +1,7 @@
 //! Streams under way.
 
 use crate::Time;
-use crate::action::{Input, Settings};
+use crate::action::{Input, Pending, Settings};
 use crate::lane::Chunk;
 use crate::order::Order;
 use hpvm_wire::bulk::Opening;
@@ -236,13 +236,13 @@ impl<M> Streams<M> {
         None
     }
 
-    pub fn describe(&self) -> String {
-        let cut: u64 = self.out.iter().map(|s| s.cut).sum();
-        let out: u64 = self.out.iter().map(|s| s.len).sum();
-        let got: u64 = self.ins.iter().map(|s| s.got).sum();
-        let ins: u64 = self.ins.iter().map(|s| s.len).sum();
-        let (sending, receiving) = (self.out.len(), self.ins.len());
-        format!("{sending} going, {cut} of {out} bytes out; {receiving} coming, {got} of {ins} in")
+    pub fn unfinished(&self) -> Pending {
+        Pending {
+            outgoing: self.out.len(),
+            unsent: self.out.iter().map(|s| s.len - s.come.min(s.len)).sum(),
+            incoming: self.ins.len(),
+            missing: self.ins.iter().map(|s| s.len - s.got.min(s.len)).sum(),
+        }
     }
 
     pub fn again(&mut self, chunks: VecDeque<Chunk>) {

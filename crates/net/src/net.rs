@@ -295,25 +295,35 @@ impl Net {
         let gate = &mut self.gate;
         match self.streams.turn(now, &mut |rank| gate.ways(rank)) {
             Ok(moved) => Ok(usize::from(moved || self.streams.has_done())),
-            Err(lost) => Err(self.stream_lost(lost)),
+            Err(lost) => Err(self.stream_lost(now, lost)),
         }
     }
 
     #[cold]
-    pub(crate) fn stream_lost(&self, lost: hpvm_bulk::Lost) -> Broken {
+    pub(crate) fn stream_lost(&self, now: u64, lost: hpvm_bulk::Lost) -> Broken {
         match lost {
             hpvm_bulk::Lost::Nonsense { peer, what } => {
                 Broken::Corrupt(format!("{}: {what}", self.gate.describe(peer)))
             }
             hpvm_bulk::Lost::Unreachable { peer, nanoseconds } => {
+                let heard = self.hub.pending(peer).heard;
+                // Datagrams that come while connections fail tell a firewall from a cut.
+                let (verb, cause) = if now.saturating_sub(heard) < nanoseconds {
+                    ("takes no connection from", "A firewall drops TCP")
+                } else {
+                    (
+                        "does not answer",
+                        "The network between the two hosts is cut, or a firewall drops TCP",
+                    )
+                };
                 let why = format!(
-                    "{} takes no connection from host {} for {} s, though large messages are to be \
-                     streamed ({}). The network between the two hosts is cut, or a firewall drops \
-                     TCP; the limit is --net-timeout (now {} s)",
+                    "{} {verb} host {}: {}; no connection could be made for {} s, though large \
+                     messages are to be streamed ({}). {cause}; the limit is --net-timeout (now {} s)",
                     self.gate.describe(peer),
                     self.host,
+                    last_heard(now, heard),
                     nanoseconds / SECOND,
-                    self.streams.describe(),
+                    self.streams.pending(peer),
                     self.timeout / SECOND,
                 );
                 Broken::PeerLost { rank: peer, why }
@@ -381,7 +391,8 @@ impl Net {
             let heard = line.and_then(|line| line.heard(now)).unwrap_or(since);
             let nanoseconds = now.saturating_sub(heard.max(since));
             if nanoseconds >= self.timeout {
-                return Err(self.stream_lost(hpvm_bulk::Lost::Unreachable { peer, nanoseconds }));
+                let lost = hpvm_bulk::Lost::Unreachable { peer, nanoseconds };
+                return Err(self.stream_lost(now, lost));
             }
         }
         Ok(())
@@ -403,19 +414,15 @@ impl Net {
 
     #[cold]
     fn lost(&self, now: u64, rank: Rank, pending: hpvm_reliable::Pending) -> Broken {
-        let seconds = |t: u64| now.saturating_sub(t) / SECOND;
-        let heard = match pending.heard {
-            0 => "it never answered".to_owned(),
-            heard => format!("its last sign of life came {} s ago", seconds(heard)),
-        };
         let why = format!(
-            "{} does not answer host {}: {heard}; {} packets sent to it are not acknowledged, the \
+            "{} does not answer host {}: {}; {} packets sent to it are not acknowledged, the \
              oldest for {} s. The network between the two hosts is cut, or a firewall drops UDP; \
              the limit is --net-timeout (now {} s)",
             self.gate.describe(rank),
             self.host,
+            last_heard(now, pending.heard),
             pending.packets,
-            seconds(pending.since),
+            now.saturating_sub(pending.since) / SECOND,
             self.timeout / SECOND,
         );
         Broken::PeerLost { rank, why }
@@ -493,6 +500,16 @@ impl Net {
 }
 
 #[cold]
+/// When a peer last gave a sign of life, for a message. 0: never.
+fn last_heard(now: u64, heard: u64) -> String {
+    match heard {
+        0 => "it never answered".to_owned(),
+        heard => {
+            format!("its last sign of life came {} s ago", now.saturating_sub(heard) / SECOND)
+        }
+    }
+}
+
 fn socket_failed(cause: &io::Error) -> Broken {
     Broken::Failed(format!("receiving from other hosts: {cause}"))
 }

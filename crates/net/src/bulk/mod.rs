@@ -152,9 +152,9 @@ impl Streams {
         self.machine.counters()
     }
 
-    /// For the text of a failure.
-    pub fn describe(&self) -> String {
-        self.machine.describe()
+    /// What is unfinished between this process and `peer`, for the text of a failure.
+    pub fn pending(&self, peer: Rank) -> hpvm_bulk::Pending {
+        self.machine.pending(peer)
     }
 
     /// See [`hpvm_transport::Transport::can_open`].

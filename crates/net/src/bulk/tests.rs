@@ -65,7 +65,7 @@ impl Pair {
         let start = Instant::now();
         let mut left = streams;
         while left > 0 {
-            assert!(start.elapsed() < Duration::from_secs(120), "{}", self.ends[0].describe());
+            assert!(start.elapsed() < Duration::from_secs(120), "{}", self.ends[0].pending(1));
             if !self.turn().unwrap() {
                 std::thread::yield_now();
             }
