@@ -39,6 +39,9 @@ pub const ANNOUNCE: u8 = handler_id::MPI.start + 8;
 
 /// Longest message that goes out in pieces without being asked for, bytes.
 pub const MOST_EAGER: u64 = 64 * 1024;
+/// The same where the receiver can read the sender's memory, and that pays: from here on one copy and
+/// three small packets take less time than two copies at once.
+pub const MOST_EAGER_BESIDE_READS: u64 = 16 * 1024;
 
 /// `aux` of an RTS that carries the message itself.
 pub const WITH_DATA: u16 = 1;

@@ -8,7 +8,7 @@ use crate::copy;
 use crate::datatype::Datatype;
 use crate::matching::{Content, Pattern, Unexpected};
 use crate::process::Process;
-use crate::protocol::{self, EAGER, MOST_EAGER, RTS, Rts, WITH_DATA};
+use crate::protocol::{self, EAGER, MOST_EAGER, MOST_EAGER_BESIDE_READS, RTS, Rts, WITH_DATA};
 use crate::request::{Operation, RecvOp, ReqId, SendOp};
 use crate::status::Status;
 use crate::streaming;
@@ -177,7 +177,9 @@ impl<T: Transport> Process<T> {
                 // SAFETY: the caller's promise.
                 return unsafe { self.send_later(m, dst, envelope, mode, parent) };
             }
-            let cut = bytes > UNCUT && bytes <= self.fm.transport().pieces(dst);
+            let cut = bytes > UNCUT
+                && bytes <= self.fm.transport().pieces(dst)
+                && !(bytes > MOST_EAGER_BESIDE_READS && self.is_read(m, dst));
             // SAFETY: the caller's promise.
             if cut && unsafe { self.send_pieces(m, dst, envelope) } {
                 return Started::Done;
@@ -193,6 +195,14 @@ impl<T: Transport> Process<T> {
         }
         // SAFETY: the caller's promise.
         unsafe { self.send_later(m, dst, envelope, mode, parent) }
+    }
+
+    /// Whether the receiver of `m` reads it out of our memory when it is announced. A message to
+    /// ourselves goes without being asked for as long as it may: nobody could receive meanwhile.
+    #[cold]
+    fn is_read(&self, m: Outgoing<'_>, dst: Rank) -> bool {
+        let own = dst == self.fm.transport().rank();
+        !own && m.ty.as_run(m.count).is_some() && self.pulls(dst, m.packed_size())
     }
 
     /// Makes a request for a send that has to wait for something.

@@ -18,7 +18,9 @@ use hpvm_transport::{
 use hpvm_wire::board::{BOARDS, Board, Sheet};
 use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, RawHead};
 use hpvm_wire::counters::{Counters, add};
-use hpvm_wire::segment::{FRAME_BYTES, SLEEPS_ON_PIPE, SLEEPS_ON_WORD, SLOTS};
+use hpvm_wire::segment::{
+    FRAME_BYTES, READS_DO_NOT, READS_PAY, SLEEPS_ON_PIPE, SLEEPS_ON_WORD, SLOTS,
+};
 use std::fs::File;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
@@ -50,8 +52,8 @@ pub struct Shm {
     fences: bool,
     /// Cleared for good when the kernel says no.
     pull_permitted: bool,
-    /// Whether reading a peer's memory beats two copies through frames; empty before measuring.
-    pull_pays: OnceCell<bool>,
+    /// Reading a peer's memory beats two copies through frames, whatever was measured.
+    pull_preferred: bool,
     /// What the doorbell says while this rank sleeps.
     asleep: u32,
     /// The pipes of ranks that were woken through one.
@@ -94,7 +96,7 @@ impl Shm {
             displaced: 0,
             fences: true,
             pull_permitted: true,
-            pull_pays: OnceCell::new(),
+            pull_preferred: false,
             asleep: SLEEPS_ON_WORD,
             pipes: (0..ranks).map(|_| OnceCell::new()).collect(),
             own: Own::default(),
@@ -118,7 +120,20 @@ impl Shm {
 
     /// Uses single-copy transfers wherever they are permitted, without measuring whether they pay.
     pub fn prefer_pull(&mut self) {
-        self.pull_pays = OnceCell::from(true);
+        self.pull_preferred = true;
+    }
+
+    /// What the host's first rank that wanted to know has measured.
+    fn reads_pay(&self) -> bool {
+        let reads = &self.mapping.header().reads;
+        // Relaxed, all three: a choice between two right ways, which orders nothing.
+        let mut known = reads.load(Ordering::Relaxed);
+        if known == 0 {
+            let measured = if pull::pays() { READS_PAY } else { READS_DO_NOT };
+            let first = reads.compare_exchange(0, measured, Ordering::Relaxed, Ordering::Relaxed);
+            known = first.err().unwrap_or(measured);
+        }
+        known == READS_PAY
     }
 
     /// Forbids single-copy transfers (for tests, and for users whose system forbids them late).
@@ -417,7 +432,7 @@ impl Transport for Shm {
     }
 
     fn can_pull(&self, src: Rank) -> bool {
-        self.may_pull(src) && *self.pull_pays.get_or_init(pull::pays)
+        self.may_pull(src) && (self.pull_preferred || self.reads_pay())
     }
 
     fn may_pull(&self, src: Rank) -> bool {
@@ -440,7 +455,11 @@ impl Transport for Shm {
         let result = unsafe { pull::read(pid, remote, local, len) };
         match result {
             Ok(()) => add(&self.counters_ref().bytes_pulled, len as u64),
-            Err(PullRefused::NotPermitted) => self.pull_permitted = false,
+            Err(PullRefused::NotPermitted) => {
+                self.pull_permitted = false;
+                // Relaxed: a hint to senders, which orders nothing.
+                self.mapping.header().reads.store(READS_DO_NOT, Ordering::Relaxed);
+            }
             Err(PullRefused::Failed(_)) => {}
         }
         result

@@ -53,12 +53,20 @@ pub struct Header {
     pub fences: AtomicU32,
     /// Ranks that have attached.
     pub attached: AtomicU32,
+    /// Whether reading a peer's memory through the kernel pays on this host: 0 until a rank has measured
+    /// it, then `READS_PAY`, or `READS_DO_NOT` for good. All ranks obey, so that a sender that
+    /// waits to be read from has a receiver that reads.
+    pub reads: AtomicU32,
 }
+
+/// Values of [`Header::reads`].
+pub const READS_PAY: u32 = 1;
+pub const READS_DO_NOT: u32 = 2;
 
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// State of a doorbell: its owner sleeps on the word itself (a futex).
 pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.
