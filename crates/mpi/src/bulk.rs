@@ -23,6 +23,10 @@ pub(crate) enum Step {
     Tell(Rank, u64),
     /// A receiver has told us so.
     Told(Rank, u64),
+    /// Help a receiver.
+    Help(crate::duet::Call),
+    /// A sender has helped us with the message of this duet, and could not copy these parts.
+    Helped(usize, u32, u32),
 }
 
 /// Elements of a program whose bytes are not one run.
@@ -63,6 +67,8 @@ impl<T: Transport> Process<T> {
             Step::Stream(id) => self.stream_out(id),
             Step::Tell(src, word) => self.send_control(src, Head::single(ANNOUNCE, word), 0),
             Step::Told(dst, word) => self.backlog.told(dst, word),
+            Step::Help(call) => self.help(call),
+            Step::Helped(place, from, to) => self.helped(place, from..to),
         }
     }
 

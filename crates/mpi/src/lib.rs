@@ -18,6 +18,7 @@ pub mod context;
 mod copy;
 pub mod datatype;
 mod direct;
+mod duet;
 pub mod error;
 pub mod group;
 mod kept;
@@ -33,6 +34,7 @@ pub mod several;
 pub mod status;
 mod streaming;
 pub mod topology;
+mod transfer;
 
 pub use comm::{Channel, Comm};
 pub use direct::Received;

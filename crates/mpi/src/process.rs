@@ -10,11 +10,13 @@
 
 use crate::bulk::Step;
 use crate::comm::{CONTEXTS, Comm};
-use crate::error::{Class, Error};
+use crate::error::Error;
 use crate::group::Group;
 use crate::matching::{Announcement, Content, Table, Unexpected};
 use crate::pieces::Incomplete;
-use crate::protocol::{self, ANNOUNCE, BULK, CTS, DATA, EAGER, FIN, LONG, PIECE, RTS, Rts};
+use crate::protocol::{
+    self, ANNOUNCE, BULK, CTS, DATA, EAGER, FIN, HELP, HELPED, LONG, PIECE, RTS, Rts,
+};
 use crate::pt2pt::packed_size;
 use crate::request::{Operation, Outcome, RecvOp, ReqId, Requests, Transfer};
 use crate::status::Status;
@@ -41,7 +43,7 @@ pub struct Process<T> {
     pub(crate) carriers_tuned: bool,
     /// The host of each process; empty where it is not known.
     nodes: Box<[u32]>,
-    bounce: Vec<u8>,
+    pub(crate) bounce: Vec<u8>,
     /// Messages sent in pieces so far.
     pub(crate) numbers: u64,
     /// Reductions by functions of the program, to be run by the caller of `progress`.
@@ -60,6 +62,8 @@ pub(crate) struct Inbox {
     pub incomplete: Vec<Incomplete>,
     /// What is kept of whom.
     pub kept: crate::kept::Kept,
+    /// Messages that are copied together with their senders.
+    pub duets: crate::duet::Duets,
     /// What packets that came ask this process to send or to do.
     pub steps: VecDeque<Step>,
     /// Collectives all of whose messages of a round are complete.
@@ -106,6 +110,7 @@ impl<T: Transport> Process<T> {
                 tables: Vec::new(),
                 transfers: VecDeque::new(),
                 kept: crate::kept::Kept::new(size),
+                duets: Default::default(),
                 steps: VecDeque::new(),
                 ready: VecDeque::new(),
                 incomplete: Vec::new(),
@@ -249,7 +254,9 @@ impl<T: Transport> Process<T> {
 
     fn run_deferred(&mut self) -> bool {
         let mut moved = false;
-        while let Some(id) = self.inbox.transfers.pop_front() {
+        while !self.inbox.duets.are_all_open()
+            && let Some(id) = self.inbox.transfers.pop_front()
+        {
             self.start_transfer(id);
             moved = true;
         }
@@ -269,79 +276,6 @@ impl<T: Transport> Process<T> {
     /// because a credit that comes back rings no bell.
     pub fn has_backlog(&self) -> bool {
         !self.backlog.is_empty()
-    }
-
-    /// Starts to move an announced message whose receive has matched.
-    pub(crate) fn start_transfer(&mut self, id: ReqId) {
-        let Some((transfer, capacity)) = self.inbox.transfer(id) else { return };
-        let want = transfer.len.min(capacity);
-        if transfer.streams {
-            return self.stream_in(id, &transfer);
-        }
-        if want == 0 {
-            return self.finish_transfer(id, transfer);
-        }
-        if self.copy_lent(id, &transfer, want) {
-            return self.finish_transfer(id, transfer);
-        }
-        if transfer.address != 0 && self.pulls(transfer.src, want) {
-            match self.pull(id, &transfer, want) {
-                Ok(()) => return self.finish_transfer(id, transfer),
-                Err(hpvm_fm::PullRefused::NotPermitted) => {}
-                Err(hpvm_fm::PullRefused::Failed(errno)) => {
-                    let text = format!(
-                        "reading {want} bytes from the memory of process {} failed: {}",
-                        transfer.src,
-                        std::io::Error::from_raw_os_error(errno)
-                    );
-                    self.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
-                    return self.inbox.fail(id, Error::new(Class::Other, text));
-                }
-            }
-        }
-        let mut cts = Head::single(CTS, transfer.request);
-        if self.fm.transport().can_stream(transfer.src, transfer.len) {
-            self.stream_in(id, &transfer);
-            cts.aux = protocol::STREAM;
-        }
-        self.send_control(transfer.src, cts, id.number());
-    }
-
-    /// Copies `want` packed bytes from the sender's memory into the receive buffer.
-    fn pull(
-        &mut self,
-        id: ReqId,
-        transfer: &Transfer,
-        want: u64,
-    ) -> Result<(), hpvm_fm::PullRefused> {
-        let Some(op) = self.inbox.recv_op(id) else { return Ok(()) };
-        let transport = self.fm.transport_mut();
-        if let Some((first, _)) = op.ty.as_run(op.count) {
-            let local = op.buf.wrapping_offset(first as isize);
-            // SAFETY: the program gave a buffer of `count` elements, which form one run of bytes
-            // from `first` on; `want` is at most their size.
-            return unsafe { transport.pull(transfer.src, transfer.address, local, want as usize) };
-        }
-        const CHUNK: u64 = 64 * 1024;
-        self.bounce.resize(CHUNK as usize, 0);
-        let mut position = 0;
-        while position < want {
-            let n = CHUNK.min(want - position) as usize;
-            let from = transfer.address.wrapping_add(position);
-            // SAFETY: `bounce` holds `CHUNK` bytes; the buffer holds `count` elements and
-            // `position + n` is at most their packed size.
-            unsafe {
-                transport.pull(transfer.src, from, self.bounce.as_mut_ptr(), n)?;
-                op.ty.unpack(op.buf, op.count, position, &self.bounce[..n]);
-            }
-            position += n as u64;
-        }
-        Ok(())
-    }
-
-    fn finish_transfer(&mut self, id: ReqId, transfer: Transfer) {
-        self.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
-        self.inbox.finish_receive(id, transfer.len);
     }
 
     /// The outcome of a request that is done, whose place it frees. `None`: not done, or no such.
@@ -403,6 +337,8 @@ impl Inbox {
             PIECE => self.on_piece(src, head.imm, data),
             BULK => self.on_bulk(src, head.imm, data),
             FIN => self.on_fin(src, head.imm),
+            HELP => self.on_help(src, head.imm, data),
+            HELPED => self.on_helped(src, head.imm, data),
             ANNOUNCE => self.steps.push_back(Step::Told(src, head.imm)),
             other if self.fast.wants(head) => {
                 debug_assert!(!hpvm_fm::handler_id::MPI.contains(&other));
@@ -598,7 +534,7 @@ impl Inbox {
     }
 
     /// The transfer of receive `id` and the bytes that still may be asked for.
-    fn transfer(&self, id: ReqId) -> Option<(Transfer, u64)> {
+    pub(crate) fn transfer(&self, id: ReqId) -> Option<(Transfer, u64)> {
         match self.requests.get(id).map(|r| &r.op) {
             Some(Operation::Recv(op)) => {
                 let t = **op.transfer.as_ref()?;

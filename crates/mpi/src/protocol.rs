@@ -36,6 +36,8 @@ pub const LONG: u8 = handler_id::MPI.start + 5;
 pub const PIECE: u8 = handler_id::MPI.start + 6;
 pub const BULK: u8 = handler_id::MPI.start + 7;
 pub const ANNOUNCE: u8 = handler_id::MPI.start + 8;
+pub const HELP: u8 = handler_id::MPI.start + 9;
+pub const HELPED: u8 = handler_id::MPI.start + 10;
 
 /// Longest message that goes out in pieces without being asked for, bytes.
 pub const MOST_EAGER: u64 = 64 * 1024;
@@ -89,6 +91,40 @@ impl Rts {
     }
 }
 
+/// A HELP: the receiver of a message, which reads it, asks its sender to write from the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Help {
+    /// The receiver's duet, and what it is called for this message.
+    pub place: u32,
+    pub name: u32,
+    /// Bytes of the message that the receiver has room for.
+    pub want: u64,
+    /// Where in the receiver's memory they belong.
+    pub to: u64,
+    /// The receiver's request, for HELPED.
+    pub receive: u64,
+}
+
+impl Help {
+    pub const BYTES: usize = 32;
+
+    pub fn write(&self, out: &mut [u8]) {
+        out[0..4].copy_from_slice(&self.place.to_le_bytes());
+        out[4..8].copy_from_slice(&self.name.to_le_bytes());
+        out[8..16].copy_from_slice(&self.want.to_le_bytes());
+        out[16..24].copy_from_slice(&self.to.to_le_bytes());
+        out[24..32].copy_from_slice(&self.receive.to_le_bytes());
+    }
+
+    /// `None` when a peer sent less than a HELP.
+    pub fn read(data: &[u8]) -> Option<Help> {
+        let (words, _) = data.get(..Self::BYTES)?.as_chunks::<8>();
+        let [duet, want, to, receive] =
+            <[[u8; 8]; 4]>::try_from(words).ok()?.map(u64::from_le_bytes);
+        Some(Help { place: duet as u32, name: (duet >> 32) as u32, want, to, receive })
+    }
+}
+
 /// The fixed part of a `LONG`, and a `BULK`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Long {
@@ -135,6 +171,11 @@ mod tests {
         let long = Long { len: 5, number: u64::MAX - 1 };
         assert_eq!(Long::read(&long.to_bytes()), Some(long));
         assert_eq!(Long::read(&long.to_bytes()[1..]), None);
+        let help = Help { place: 3, name: u32::MAX, want: 1 << 33, to: 1 << 47, receive: 99 };
+        let mut bytes = [0; Help::BYTES];
+        help.write(&mut bytes);
+        assert_eq!(Help::read(&bytes), Some(help));
+        assert_eq!(Help::read(&bytes[1..]), None);
         assert_eq!(open_envelope(envelope(7, -5)), (7, -5));
     }
 }

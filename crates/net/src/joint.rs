@@ -14,6 +14,7 @@ use hpvm_transport::{
 };
 use hpvm_wire::board::{Board, Sheet};
 use hpvm_wire::counters::Counters;
+use hpvm_wire::duet::Duet;
 use std::io;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
@@ -289,6 +290,22 @@ impl Transport for Joint {
         }
         // SAFETY: the caller's promise.
         unsafe { self.shm.pull(place, remote, local, len) }
+    }
+
+    unsafe fn push(
+        &mut self,
+        dst: Rank,
+        remote: u64,
+        local: *const u8,
+        len: usize,
+    ) -> Result<(), PullRefused> {
+        let place = self.local(dst).ok_or(PullRefused::NotPermitted)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.shm.push(place, remote, local, len) }
+    }
+
+    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
+        self.shm.duet(self.local(owner)?, place)
     }
 
     fn lent(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {

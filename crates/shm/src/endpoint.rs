@@ -18,6 +18,7 @@ use hpvm_transport::{
 use hpvm_wire::board::{BOARDS, Board, Sheet};
 use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, RawHead};
 use hpvm_wire::counters::{Counters, add};
+use hpvm_wire::duet::Duet;
 use hpvm_wire::segment::{
     FRAME_BYTES, READS_DO_NOT, READS_PAY, SLEEPS_ON_PIPE, SLEEPS_ON_WORD, SLOTS,
 };
@@ -463,6 +464,29 @@ impl Transport for Shm {
             Err(PullRefused::Failed(_)) => {}
         }
         result
+    }
+
+    unsafe fn push(
+        &mut self,
+        dst: Rank,
+        remote: u64,
+        local: *const u8,
+        len: usize,
+    ) -> Result<(), PullRefused> {
+        if !self.pull_permitted {
+            return Err(PullRefused::NotPermitted);
+        }
+        // Acquire pairs with the release in `attach`.
+        let pid = self.mapping.control(dst).pid.load(Ordering::Acquire);
+        // SAFETY: the caller promises that `local` is valid for `len` bytes.
+        unsafe { pull::write(pid, remote, local, len) }?;
+        add(&self.counters_ref().bytes_pushed, len as u64);
+        Ok(())
+    }
+
+    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
+        let there = !self.crowded && owner < self.mapping.ranks();
+        if there { self.mapping.control(owner).duets.get(place) } else { None }
     }
 
     fn lent(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {

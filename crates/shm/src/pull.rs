@@ -1,4 +1,4 @@
-//! Cross-memory attach: reading a peer's memory without its help.
+//! Cross-memory attach: reading and writing a peer's memory without its help.
 
 use hpvm_transport::PullRefused;
 
@@ -7,20 +7,44 @@ use hpvm_transport::PullRefused;
 /// # Safety
 /// `local` is valid for writes of `len` bytes.
 pub unsafe fn read(pid: u32, remote: u64, local: *mut u8, len: usize) -> Result<(), PullRefused> {
+    // SAFETY: `all` calls it with parts of `local`; the kernel checks `from` against the peer's map.
+    let read = |to: &libc::iovec, from: &libc::iovec| unsafe {
+        libc::process_vm_readv(pid as libc::pid_t, to, 1, from, 1, 0)
+    };
+    all(local, remote, len, read)
+}
+
+/// Copies `len` bytes at `local` to `remote` in process `pid`.
+///
+/// # Safety
+/// `local` is valid for reads of `len` bytes.
+pub unsafe fn write(
+    pid: u32,
+    remote: u64,
+    local: *const u8,
+    len: usize,
+) -> Result<(), PullRefused> {
+    // SAFETY: as in `read`; the kernel only reads from `local`.
+    let write = |from: &libc::iovec, to: &libc::iovec| unsafe {
+        libc::process_vm_writev(pid as libc::pid_t, from, 1, to, 1, 0)
+    };
+    all(local.cast_mut(), remote, len, write)
+}
+
+/// Calls `copy` with our memory and the peer's until `len` bytes have been copied.
+fn all(
+    local: *mut u8,
+    remote: u64,
+    len: usize,
+    copy: impl Fn(&libc::iovec, &libc::iovec) -> isize,
+) -> Result<(), PullRefused> {
     let mut done = 0;
     while done < len {
-        let to = libc::iovec {
-            // SAFETY: `done < len`, so the result stays inside the caller's buffer.
-            iov_base: unsafe { local.add(done) }.cast(),
-            iov_len: len - done,
-        };
-        let from = libc::iovec {
-            iov_base: (remote as usize).wrapping_add(done) as *mut libc::c_void,
-            iov_len: len - done,
-        };
-        // SAFETY: `to` is the caller's buffer; the kernel checks `from` against the peer's map.
-        let n = unsafe { libc::process_vm_readv(pid as libc::pid_t, &to, 1, &from, 1, 0) };
-        match n {
+        let left = len - done;
+        let ours = libc::iovec { iov_base: local.wrapping_add(done).cast(), iov_len: left };
+        let theirs = (remote as usize).wrapping_add(done) as *mut libc::c_void;
+        let theirs = libc::iovec { iov_base: theirs, iov_len: left };
+        match copy(&ours, &theirs) {
             n if n > 0 => done += n as usize,
             0 => return Err(PullRefused::Failed(libc::EFAULT)),
             _ => {

@@ -3,11 +3,13 @@
 use core::cell::OnceCell;
 use hpvm_transport::Rank;
 use hpvm_wire::board::{BOARDS, Board, SHEETS, Sheet};
+use hpvm_wire::duet::{DUETS, Duet};
 
 /// The boards of all processes; each comes into being when it is first looked at.
 pub(crate) struct Boards {
     all: Vec<OnceCell<Box<Board>>>,
     sheets: Vec<OnceCell<Box<Sheet>>>,
+    duets: Vec<[Duet; DUETS]>,
 }
 
 impl Boards {
@@ -16,6 +18,7 @@ impl Boards {
         Boards {
             all: (0..boards).map(|_| OnceCell::new()).collect(),
             sheets: (0..boards * SHEETS).map(|_| OnceCell::new()).collect(),
+            duets: (0..size).map(|_| core::array::from_fn(|_| Duet::new())).collect(),
         }
     }
 
@@ -26,6 +29,11 @@ impl Boards {
         }
         let place = self.all.get(rank as usize * BOARDS + index)?;
         Some(place.get_or_init(Board::new))
+    }
+
+    /// Duet `place` of `owner`; `None` when there is no such rank or duet.
+    pub fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
+        self.duets.get(owner as usize)?.get(place)
     }
 
     /// The sheet for note `number` of that board.

@@ -12,6 +12,7 @@ use hpvm_transport::{
 };
 use hpvm_wire::board::{Board, Sheet};
 use hpvm_wire::counters::{self, Counters};
+use hpvm_wire::duet::Duet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -171,23 +172,41 @@ impl Transport for SimTransport {
         len: usize,
     ) -> Result<(), PullRefused> {
         let mut state = self.state.borrow_mut();
-        if src >= self.size || !state.alive(src) {
-            return Err(PullRefused::Failed(libc::ESRCH));
-        }
-        let refused_percent = match state.config.pull {
-            Pull::Never => return Err(PullRefused::NotPermitted),
-            Pull::Always => 0,
-            Pull::Sometimes { refused_percent } => refused_percent,
-        };
-        if state.chance(refused_percent) {
-            return Err(PullRefused::NotPermitted);
-        }
+        state.may_copy(src, self.size)?;
         // SAFETY: `local` is valid for writes of `len` bytes (the caller's promise).
         unsafe { pull::read_own_memory(remote, local, len)? };
         state.statistics.pulls += 1;
         state.statistics.pulled_bytes += len as u64;
         counters::add(&self.counters.bytes_pulled, len as u64);
         Ok(())
+    }
+
+    unsafe fn push(
+        &mut self,
+        dst: Rank,
+        remote: u64,
+        local: *const u8,
+        len: usize,
+    ) -> Result<(), PullRefused> {
+        let mut state = self.state.borrow_mut();
+        state.may_copy(dst, self.size)?;
+        // SAFETY: `local` is valid for reads of `len` bytes (the caller's promise).
+        unsafe { pull::write_own_memory(remote, local, len)? };
+        state.statistics.pushes += 1;
+        counters::add(&self.counters.bytes_pushed, len as u64);
+        Ok(())
+    }
+
+    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
+        self.boards.duet(owner, place)
+    }
+
+    fn least_duet(&self) -> u64 {
+        1
+    }
+
+    fn duet_parts(&mut self) -> u32 {
+        self.state.borrow_mut().up_to(4)
     }
 
     fn pieces(&self, _: Rank) -> u64 {

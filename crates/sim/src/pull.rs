@@ -32,6 +32,32 @@ pub(crate) unsafe fn read_own_memory(
     }
 }
 
+/// Copies `len` bytes from `local` to `remote`, an address of this process.
+///
+/// # Safety
+/// `local` is valid for reads of `len` bytes. What is at `remote` may be written to by whoever knows of it.
+pub(crate) unsafe fn write_own_memory(
+    remote: u64,
+    local: *const u8,
+    len: usize,
+) -> Result<(), PullRefused> {
+    // The name of its parameters notwithstanding, `copy_pieces` only counts.
+    let write = |done, from: *mut u8, n| {
+        let from = libc::iovec { iov_base: from.cast(), iov_len: n };
+        let address = source_address(remote, done)?;
+        let to =
+            libc::iovec { iov_base: core::ptr::with_exposed_provenance_mut(address), iov_len: n };
+        // SAFETY: the kernel reads at most `n` bytes at `from`, which the caller vouches for, and
+        // refuses a target that is not mapped; both vectors live here.
+        Ok(unsafe { libc::process_vm_writev(libc::getpid(), &from, 1, &to, 1, 0) })
+    };
+    // SAFETY: the caller's promise; `write` does not write to `local`.
+    unsafe { copy_pieces(local.cast_mut(), len, write) }.map_err(|e| match e.raw_os_error() {
+        Some(libc::EPERM | libc::ENOSYS) => PullRefused::NotPermitted,
+        errno => PullRefused::Failed(errno.unwrap_or(libc::EFAULT)),
+    })
+}
+
 /// The second way: a file that a process may always read about itself.
 ///
 /// # Safety

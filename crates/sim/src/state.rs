@@ -1,13 +1,13 @@
 //! The state of a virtual network and the events that change it.
 
 use crate::boards::Boards;
-use crate::config::Config;
+use crate::config::{Config, Pull};
 use crate::lossy::Lossy;
 use crate::network::Statistics;
 use core::cmp::Ordering;
 use core::ops::RangeInclusive;
 use hpvm_reliable::{Full, Hub};
-use hpvm_transport::{Broken, Head, Rank, Refused};
+use hpvm_transport::{Broken, Head, PullRefused, Rank, Refused};
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
@@ -387,6 +387,24 @@ impl State {
     /// True `percent` times in a hundred.
     pub fn chance(&mut self, percent: u8) -> bool {
         percent > 0 && self.random.u8(0..100) < percent
+    }
+
+    /// Less than `n`, by chance.
+    pub fn up_to(&mut self, n: u32) -> u32 {
+        self.random.u32(0..n)
+    }
+
+    /// Whether the memory of `peer`, one of `size` processes, may be read or written just now.
+    pub fn may_copy(&mut self, peer: Rank, size: u32) -> Result<(), PullRefused> {
+        if peer >= size || !self.alive(peer) {
+            return Err(PullRefused::Failed(libc::ESRCH));
+        }
+        let refused_percent = match self.config.pull {
+            Pull::Never => return Err(PullRefused::NotPermitted),
+            Pull::Always => 0,
+            Pull::Sometimes { refused_percent } => refused_percent,
+        };
+        if self.chance(refused_percent) { Err(PullRefused::NotPermitted) } else { Ok(()) }
     }
 
     /// A line for each process, where its packets and credits are, and for the latest packets.

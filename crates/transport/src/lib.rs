@@ -166,6 +166,41 @@ pub trait Transport {
         len: usize,
     ) -> Result<(), PullRefused>;
 
+    /// Copies `len` bytes from `local` to `remote` in the memory of `dst`, as `pull` does the other way
+    /// round.
+    ///
+    /// # Safety
+    /// `local` is valid for reads of `len` bytes. `remote` needs no trust, as for `pull`, but `dst` has
+    /// said that it may be written to.
+    unsafe fn push(
+        &mut self,
+        dst: Rank,
+        remote: u64,
+        local: *const u8,
+        len: usize,
+    ) -> Result<(), PullRefused> {
+        let _ = (dst, remote, local, len);
+        Err(PullRefused::NotPermitted)
+    }
+
+    /// Duet `place` of `owner`, where a receiver and its sender can copy a message at the same time with
+    /// `pull` and `push`; `None` where they can not, or not at the same time.
+    fn duet(&self, owner: Rank, place: usize) -> Option<&hpvm_wire::duet::Duet> {
+        let _ = (owner, place);
+        None
+    }
+
+    /// Shortest message that is worth a duet, bytes: the sender has to be told, and to answer.
+    fn least_duet(&self) -> u64 {
+        512 * 1024
+    }
+
+    /// Parts of a duet that the receiver copies before it waits for the sender to copy the rest. All,
+    /// but where nothing happens at the same time: on the virtual network.
+    fn duet_parts(&mut self) -> u32 {
+        u32::MAX
+    }
+
     /// Where in our own address space `len` bytes at `remote` in the memory of `src` lie, when that is
     /// memory which `src` lends and copying from there is worth while. They stay readable for as long as this end lives, and are what
     /// `src` wrote before the last packet that has come from it.

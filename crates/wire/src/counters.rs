@@ -36,6 +36,8 @@ counters! {
     packets_received,
     /// Bytes read straight from a peer's memory (single copy).
     bytes_pulled,
+    /// Bytes written straight to a peer's memory, to help a receiver that pulls.
+    bytes_pushed,
     /// Bytes copied out of memory that a peer lends (`MPI_Alloc_mem`).
     bytes_lent,
     /// Allocations of `MPI_Alloc_mem` for which no shared memory was to be had.

@@ -9,6 +9,7 @@ pub mod bulk;
 pub mod cell;
 pub mod counters;
 pub mod datagram;
+pub mod duet;
 pub mod envelope;
 pub mod lent;
 pub mod packet;

@@ -13,6 +13,7 @@
 use crate::board::{BOARDS, Board, SHEET_BYTES, SHEETS};
 use crate::cell::Cell;
 use crate::counters::Counters;
+use crate::duet::{DUETS, Duet};
 use crate::lent::Lent;
 use crate::pending::PENDING;
 use hpvm_sync::Padded;
@@ -99,6 +100,8 @@ pub struct Control {
     pub counters: Counters,
     /// Memory that the rank lends.
     pub lent: Lent,
+    /// Messages that the rank and their senders copy together.
+    pub duets: [Duet; DUETS],
 }
 
 impl Control {
@@ -115,6 +118,7 @@ impl Control {
             processor: Padded(AtomicU32::new(0)),
             counters: Counters::default(),
             lent: Lent::default(),
+            duets: core::array::from_fn(|_| Duet::new()),
         }
     }
 }

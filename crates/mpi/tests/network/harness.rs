@@ -2,7 +2,7 @@
 
 use hpvm_mpi::{Outcome, Process, ReqId};
 use hpvm_sim::{
-    BulkCounters, Config, Network, SimTransport, StreamConfig, Streaming, Streams, Turn,
+    BulkCounters, Config, Network, SimTransport, Statistics, StreamConfig, Streaming, Streams, Turn,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -112,16 +112,19 @@ impl Machine {
 }
 
 /// Runs a job in which every process has the parts that `parts` makes.
-pub fn run(config: Config, parts: impl Fn(&Shared) -> Vec<Box<dyn Part>>) {
-    run_with_streams(config, StreamConfig { least: u64::MAX, ..StreamConfig::calm() }, parts);
+/// Returns what the network has counted.
+pub fn run(config: Config, parts: impl Fn(&Shared) -> Vec<Box<dyn Part>>) -> Statistics {
+    let streams = StreamConfig { least: u64::MAX, ..StreamConfig::calm() };
+    run_with_streams(config, streams, parts).2
 }
 
-/// The same, with streams for large messages. Returns their books.
+/// The same, with streams for large messages. Returns their books,
+/// and what the network has counted.
 pub fn run_with_streams(
     config: Config,
     streams: StreamConfig,
     parts: impl Fn(&Shared) -> Vec<Box<dyn Part>>,
-) -> (Streams, BulkCounters) {
+) -> (Streams, BulkCounters, Statistics) {
     let network = Network::new(config);
     let streams = Streams::new(&network, streams);
     let (seed, size) = (network.seed(), network.size());
@@ -161,5 +164,5 @@ pub fn run_with_streams(
         assert_eq!(m.process.queue_lengths(), (0, 0), "seed {seed}: rank {rank} got more");
         assert!(!m.process.fm().transport().busy(), "seed {seed}: rank {rank} streams on");
     }
-    (streams, counters)
+    (streams, counters, network.statistics())
 }

@@ -72,6 +72,20 @@ fn every_kind_of_pull() {
 }
 
 #[test]
+fn messages_copied_from_both_ends() {
+    let refused = Pull::Sometimes { refused_percent: 20 };
+    let mut pushes = 0;
+    for seed in 0..40 {
+        let pull = if seed % 2 == 0 { Pull::Always } else { refused };
+        let config = Config { seed: 3500 + seed, pull, ..Config::new(2 + seed as u32 % 4) };
+        // Up to six pages for every two parts of a receiver.
+        let part = |shared: &Shared| Traffic::of(shared, 12, 12_000);
+        pushes += run(config, |shared| vec![Box::new(part(shared))]).pushes;
+    }
+    assert!(pushes > 60, "senders have helped with {pushes} parts only");
+}
+
+#[test]
 fn many_processes_collectives() {
     for (seed, size) in [(1, 33), (2, 64), (3, 100), (4, 200), (7, 150)] {
         let config = Config { seed, ..Config::new(size) };

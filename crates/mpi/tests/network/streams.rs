@@ -22,7 +22,8 @@ fn network(size: u32, seed: u64) -> Config {
 #[test]
 fn calm_connections_carry_all_large_messages() {
     let config = Config { pull: Pull::Never, seed: 9, ..Config::new(3) };
-    let (streams, _) = run_with_streams(config, StreamConfig::calm(), |shared| traffic(shared, 60));
+    let (streams, ..) =
+        run_with_streams(config, StreamConfig::calm(), |shared| traffic(shared, 60));
     let (number, bytes, opened, _) = streams.moved();
     assert!(
         number >= 50 && bytes > 50_000 && opened > 0,
@@ -38,7 +39,7 @@ fn traffic_over_bad_connections() {
     for seed in seeds(10_000, 400) {
         let size = 2 + (seed % 7) as u32;
         let bad = StreamConfig::random(seed);
-        let (done, counters) =
+        let (done, counters, _) =
             run_with_streams(network(size, seed), bad, |shared| traffic(shared, 24));
         streams += done.moved().0;
         opened += done.moved().2;

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 const KINDS: u64 = 4;
-/// Units of the largest message: several packets.
+/// Units of the largest message unless said otherwise: several packets.
 const LARGEST: usize = 400;
 /// First context id of the communicators of this part.
 const BASE: u32 = 100 * CONTEXTS;
@@ -44,10 +44,10 @@ impl Message {
 }
 
 /// All messages in the order in which their senders send them.
-fn script(seed: u64, size: u32, each: u32) -> Vec<Message> {
+fn script(seed: u64, size: u32, each: u32, largest: usize) -> Vec<Message> {
     let message = |seq: u64| {
         let h = |what: u64| hash(&[seed, seq, what]);
-        let lengths = [0, 1, 2, 5, 40, 100, LARGEST];
+        let lengths = [0, 1, 2, 5, 40, largest / 4, largest];
         Message {
             seq,
             src: (seq % u64::from(size)) as u32,
@@ -84,12 +84,18 @@ pub struct Traffic {
     receives: Vec<Receive>,
     turns: u64,
     checked: bool,
+    largest: usize,
 }
 
 impl Traffic {
     pub fn new(shared: &Shared, each: u32) -> Traffic {
+        Self::of(shared, each, LARGEST)
+    }
+
+    /// The same with messages of up to `largest` units.
+    pub fn of(shared: &Shared, each: u32, largest: usize) -> Traffic {
         let Shared { seed, rank, size, .. } = *shared;
-        let all = script(seed, size, each);
+        let all = script(seed, size, each, largest);
         let mine = |m: &&Message| m.src == rank;
         let incoming: Vec<Message> = all.iter().filter(|m| m.dst == rank).copied().collect();
         let mut to_receive = incoming.clone();
@@ -109,6 +115,7 @@ impl Traffic {
             receives: Vec::new(),
             turns: 0,
             checked: false,
+            largest,
         }
     }
 
@@ -136,8 +143,8 @@ impl Traffic {
         let Some(m) = self.to_receive.pop() else { return false };
         let shape = Shape::new(hash(&[m.seq, 2]).is_multiple_of(3));
         // Another message than `m` may come: all fit.
-        let mut buffer = shape.blank(LARGEST);
-        let count = LARGEST as i64 * shape.per_unit;
+        let mut buffer = shape.blank(self.largest);
+        let count = self.largest as i64 * shape.per_unit;
         let into = Incoming { buf: buffer.as_mut_ptr(), count, ty: &shape.ty };
         let (comm, pattern) = (&self.comms[m.kind as usize], m.pattern());
         // SAFETY: `receives` keeps the buffer until the request has ended.
@@ -186,7 +193,7 @@ impl Traffic {
             let m = queue.and_then(|q| q.pop_front()).expect("as many messages as receives");
             let place = format!("seed {}: {m:?} in {:?}", self.shared.seed, r.pattern);
             assert_eq!((tag, bytes), (m.tag, (m.units * UNIT) as u64), "{place}: overtaken?");
-            let mut expected = r.shape.blank(LARGEST);
+            let mut expected = r.shape.blank(self.largest);
             r.shape.put(&mut expected, 0, &content(m.seq, m.src, m.dst, m.units));
             assert!(expected == r.buffer, "{place}: other data");
         }

@@ -17,6 +17,7 @@ use hpvm_transport::{
 };
 use hpvm_wire::board::{Board, Sheet};
 use hpvm_wire::counters::Counters;
+use hpvm_wire::duet::Duet;
 use pipes::{Io, Pipes, Socket};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -377,6 +378,29 @@ impl<T: Transport> Transport for Streaming<T> {
 
     fn can_pull(&self, src: Rank) -> bool {
         self.inner.can_pull(src)
+    }
+
+    unsafe fn push(
+        &mut self,
+        dst: Rank,
+        remote: u64,
+        local: *const u8,
+        len: usize,
+    ) -> Result<(), PullRefused> {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.inner.push(dst, remote, local, len) }
+    }
+
+    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
+        self.inner.duet(owner, place)
+    }
+
+    fn least_duet(&self) -> u64 {
+        self.inner.least_duet()
+    }
+
+    fn duet_parts(&mut self) -> u32 {
+        self.inner.duet_parts()
     }
 
     unsafe fn pull(

@@ -1,0 +1,97 @@
+//! How the bytes of an announced message come: out of memory that its sender lends, by the kernel's help
+//! out of its own, or in packets and streams that it is asked for.
+
+use crate::error::{Class, Error};
+use crate::process::Process;
+use crate::protocol::{self, CTS, FIN};
+use crate::request::{ReqId, Transfer};
+use hpvm_fm::{Head, PullRefused, Transport};
+
+impl<T: Transport> Process<T> {
+    /// Starts to move an announced message whose receive has matched.
+    pub(crate) fn start_transfer(&mut self, id: ReqId) {
+        let Some((transfer, capacity)) = self.inbox.transfer(id) else { return };
+        let want = transfer.len.min(capacity);
+        if transfer.streams {
+            return self.stream_in(id, &transfer);
+        }
+        if want == 0 {
+            return self.finish_transfer(id, transfer);
+        }
+        if self.copy_lent(id, &transfer, want) {
+            return self.finish_transfer(id, transfer);
+        }
+        if transfer.address == 0 || !self.pulls(transfer.src, want) {
+            return self.ask_for(id, &transfer);
+        }
+        if !self.open_duet(id, &transfer, want) {
+            let outcome = self.pull(id, &transfer, want);
+            self.pulled(id, transfer, want, outcome);
+        }
+    }
+
+    /// The sender is to send the message in packets or as a stream.
+    fn ask_for(&mut self, id: ReqId, transfer: &Transfer) {
+        let mut cts = Head::single(CTS, transfer.request);
+        if self.fm.transport().can_stream(transfer.src, transfer.len) {
+            self.stream_in(id, transfer);
+            cts.aux = protocol::STREAM;
+        }
+        self.send_control(transfer.src, cts, id.number());
+    }
+
+    /// What follows when `want` bytes have been read from the sender's memory, or have not.
+    pub(crate) fn pulled(
+        &mut self,
+        id: ReqId,
+        transfer: Transfer,
+        want: u64,
+        outcome: Result<(), PullRefused>,
+    ) {
+        match outcome {
+            Ok(()) => self.finish_transfer(id, transfer),
+            Err(PullRefused::NotPermitted) => self.ask_for(id, &transfer),
+            Err(PullRefused::Failed(errno)) => {
+                let text = format!(
+                    "reading {want} bytes from the memory of process {} failed: {}",
+                    transfer.src,
+                    std::io::Error::from_raw_os_error(errno)
+                );
+                self.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
+                self.inbox.fail(id, Error::new(Class::Other, text));
+            }
+        }
+    }
+
+    /// Copies `want` packed bytes from the sender's memory into the receive buffer.
+    fn pull(&mut self, id: ReqId, transfer: &Transfer, want: u64) -> Result<(), PullRefused> {
+        let Some(op) = self.inbox.recv_op(id) else { return Ok(()) };
+        let transport = self.fm.transport_mut();
+        if let Some((first, _)) = op.ty.as_run(op.count) {
+            let local = op.buf.wrapping_offset(first as isize);
+            // SAFETY: the program gave a buffer of `count` elements, which form one run of bytes
+            // from `first` on; `want` is at most their size.
+            return unsafe { transport.pull(transfer.src, transfer.address, local, want as usize) };
+        }
+        const CHUNK: u64 = 64 * 1024;
+        self.bounce.resize(CHUNK as usize, 0);
+        let mut position = 0;
+        while position < want {
+            let n = CHUNK.min(want - position) as usize;
+            let from = transfer.address.wrapping_add(position);
+            // SAFETY: `bounce` holds `CHUNK` bytes; the buffer holds `count` elements and
+            // `position + n` is at most their packed size.
+            unsafe {
+                transport.pull(transfer.src, from, self.bounce.as_mut_ptr(), n)?;
+                op.ty.unpack(op.buf, op.count, position, &self.bounce[..n]);
+            }
+            position += n as u64;
+        }
+        Ok(())
+    }
+
+    fn finish_transfer(&mut self, id: ReqId, transfer: Transfer) {
+        self.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
+        self.inbox.finish_receive(id, transfer.len);
+    }
+}
