@@ -2,7 +2,9 @@
 
 use crate::harness::{P, Part, Shared, ended, hash};
 use hpvm_mpi::collective::Combine;
-use hpvm_mpi::collective::board::{self, Across, Call, MOST, Meeting, Sides, Steps, Way, What};
+use hpvm_mpi::collective::board::{
+    self, Across, Call, Introduction, MOST, Meeting, Sides, Steps, Way, What,
+};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::op::{Op, Predef};
 use hpvm_mpi::pt2pt::Incoming;
@@ -28,7 +30,7 @@ struct Held {
 /// What happens on one communicator: members introduce themselves, then come the operations.
 struct Stay {
     comm: Box<Held>,
-    words: Box<[u64; 2]>,
+    words: Box<Introduction>,
     /// The slates of the members.
     offers: Box<[u64]>,
     introduction: Option<ReqId>,
@@ -110,7 +112,7 @@ impl Boards {
             let comm = Comm::intra(CONTEXT, Group::list(members), self.shared.rank);
             self.now = comm.map(|comm| Stay {
                 comm: Box::new(Held { comm }),
-                words: Box::new([0; 2]),
+                words: Box::default(),
                 offers: Box::default(),
                 introduction: None,
                 introduced: false,
@@ -126,7 +128,7 @@ impl Boards {
         let seed = self.shared.seed;
         let Some(stay) = &mut self.now else { return false };
         if !stay.introduced {
-            return introduce(stay, p, &self.max);
+            return introduce(stay, p, &self.max, &self.shared);
         }
         if !stay.lengthened {
             return lengthen(stay, p);
@@ -137,7 +139,7 @@ impl Boards {
                 return true;
             }
             let number = u64::from(self.stay) << 32 | u64::from(stay.done);
-            stay.running = Some(begin(p, &stay.comm.comm, &[seed, number]));
+            stay.running = Some(begin(p, &stay.comm.comm, &self.shared, number));
         }
         let Some((call, sent, recv, expected)) = &mut stay.running else { return false };
         let done = call.poll(p).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
@@ -152,10 +154,12 @@ impl Boards {
 }
 
 /// Members tell each other what they know of the board.
-fn introduce(stay: &mut Stay, p: &mut P, max: &Arc<Op>) -> bool {
+fn introduce(stay: &mut Stay, p: &mut P, max: &Arc<Op>, shared: &Shared) -> bool {
     let Some(id) = stay.introduction else {
-        *stay.words = p.introduction(&stay.comm.comm);
-        let combine = Combine { count: 2, ty: u64s(), op: max };
+        // Ranks of one host may differ in that.
+        let crowded = hash(&[shared.seed, 83, shared.rank.into()]).is_multiple_of(4);
+        *stay.words = p.introduction(&stay.comm.comm, crowded);
+        let combine = Combine { count: 3, ty: u64s(), op: max };
         let plan = p.plan(&stay.comm.comm).allreduce(None, stay.words.as_mut_ptr().cast(), combine);
         // SAFETY: the words live in a box that stays until the request has ended.
         stay.introduction = Some(unsafe { p.start_collective(&stay.comm.comm, plan) });
@@ -200,9 +204,18 @@ fn lengthen(stay: &mut Stay, p: &mut P) -> bool {
     true
 }
 
+/// All members of an operation go the same way.
+fn agree(shared: &Shared, number: u64, way: Way) {
+    let event = |way: Way| (hash(&[83]), number, way as u64);
+    shared.note(event(way));
+    for other in [Way::Messages, Way::Boards, Way::Across].into_iter().filter(|w| *w != way) {
+        assert_eq!(shared.noted(event(other)), 0, "seed {}: {way:?}, {other:?}", shared.seed);
+    }
+}
+
 /// Begins a random operation, the same on all members, and says what comes of it.
-fn begin(p: &P, comm: &Arc<Comm>, what: &[u64; 2]) -> Running {
-    let h = |i: u64| hash(&[what[0], what[1], i]);
+fn begin(p: &P, comm: &Arc<Comm>, shared: &Shared, number: u64) -> Running {
+    let h = |i: u64| hash(&[shared.seed, number, i]);
     let (n, me) = (u64::from(comm.size()), u64::from(comm.rank()));
     // The longest notes of exchanges are 80 * 8 * 8 bytes, and with `large` sheets are needed.
     let large = h(5) % 16 == 0 && p.way(comm, 0) != Way::Across;
@@ -283,6 +296,7 @@ fn begin(p: &P, comm: &Arc<Comm>, what: &[u64; 2]) -> Running {
         What::Alltoall(_) => 8 * count * n,
         _ => 8 * count,
     };
+    agree(shared, number, p.way_of(comm, &what, bytes));
     // SAFETY: the buffers are boxed and kept beside the call; so is the communicator.
     unsafe {
         let comm: &'static Arc<Comm> = &*core::ptr::from_ref(comm);

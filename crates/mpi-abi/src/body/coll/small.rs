@@ -37,11 +37,10 @@ pub unsafe fn try_boards(
     if !w.process.boards_pay(&object.comm, &what, bytes) {
         return Ok(false);
     }
-    let crowded = w.crowded;
-    let mut way = w.process.way_of(&object.comm, &what, bytes, crowded);
+    let mut way = w.process.way_of(&object.comm, &what, bytes);
     if way == Way::Introduce {
         introduce(w, object)?;
-        way = w.process.way_of(&object.comm, &what, bytes, crowded);
+        way = w.process.way_of(&object.comm, &what, bytes);
     }
     match way {
         Way::Boards => {}
@@ -151,7 +150,7 @@ fn lengthen(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
 #[cold]
 fn introduce(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
     let comm = &object.comm;
-    let mut words = w.process.introduction(comm);
+    let mut words = w.process.introduction(comm, w.crowded);
     let missing = || Error::from(Class::Intern);
     let combine = Combine {
         count: words.len() as i64,
