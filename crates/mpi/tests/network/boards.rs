@@ -213,6 +213,13 @@ fn agree(shared: &Shared, number: u64, way: Way) {
     }
 }
 
+/// `count` numbers at an absolute address, the next block right behind them.
+fn block_at(numbers: &[u64], count: u64) -> Arc<Datatype> {
+    let at = numbers.as_ptr().addr() as i64;
+    let block = Datatype::hindexed(&[count as i64], &[at], u64s()).expect("a block");
+    Datatype::resized(0, 8 * count as i64, &block).expect("an extent")
+}
+
 /// Begins a random operation, the same on all members, and says what comes of it.
 fn begin(p: &P, comm: &Arc<Comm>, shared: &Shared, number: u64) -> Running {
     let h = |i: u64| hash(&[shared.seed, number, i]);
@@ -237,14 +244,18 @@ fn begin(p: &P, comm: &Arc<Comm>, shared: &Shared, number: u64) -> Running {
     }
     let root = (h(2) % n) as u32;
     let value = |member: u64, i: u64| h(100 + member * 1000 + i) >> 8;
-    let in_place = h(3) % 4 == 0;
+    let (in_place, absolute) = (h(3) % 4 == 0, h(1 << 32 | me) % 4 == 0);
     let mut sent: Box<[u64]> = (0..count * n).map(|i| value(me, i)).collect();
     let mut recv: Box<[u64]> = vec![7; (count * n) as usize].into();
     let ty = u64s();
     let sides = |recv: &mut [u64]| Sides {
-        send: if in_place { core::ptr::null() } else { sent.as_ptr().cast() },
-        send_count: count as i64,
-        send_ty: ty.clone(),
+        send: (!in_place).then_some(if absolute {
+            core::ptr::null()
+        } else {
+            sent.as_ptr().cast()
+        }),
+        send_count: if absolute { 1 } else { count as i64 },
+        send_ty: if absolute { block_at(&sent, count) } else { ty.clone() },
         recv: recv.as_mut_ptr().cast(),
         recv_count: count as i64,
         recv_ty: ty.clone(),

@@ -125,7 +125,7 @@ fn lengthen(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
     let mut offer = w.process.offer_slate(&object.comm);
     let mut offers = vec![0u64; object.comm.size() as usize];
     let exchange = Sides {
-        send: (&raw const offer).cast(),
+        send: Some((&raw const offer).cast()),
         send_count: 1,
         send_ty: word()?.clone(),
         recv: offers.as_mut_ptr().cast(),
@@ -184,7 +184,7 @@ pub fn reduce(root: Option<u32>, send: Option<*const u8>, recv: *mut u8, c: Comb
 /// The buffers of an exchange of equal blocks, and the bytes of a block.
 pub fn sides(send: Option<Outgoing<'_>>, recv: Incoming<'_>) -> (u64, Sides) {
     let sides = Sides {
-        send: send.map_or(core::ptr::null(), |m| m.buf),
+        send: send.map(|m| m.buf),
         send_count: send.map_or(0, |m| m.count),
         send_ty: send.map_or(recv.ty, |m| m.ty).clone(),
         recv: recv.buf,

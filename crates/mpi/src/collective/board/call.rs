@@ -35,7 +35,6 @@ pub enum What {
         ty: &'static Predefined,
         op: Predef,
     },
-    /// `send` is null for `MPI_IN_PLACE`.
     Allgather(Sides),
     Alltoall(Sides),
 }
@@ -82,10 +81,11 @@ impl What {
     }
 }
 
-/// The buffers of an exchange of equal blocks; a null `send` is `MPI_IN_PLACE`.
+/// The buffers of an exchange of equal blocks. Without `send` it is `MPI_IN_PLACE`; a null one is
+/// `MPI_BOTTOM`.
 #[derive(Clone, Debug)]
 pub struct Sides {
-    pub send: *const u8,
+    pub send: Option<*const u8>,
     pub send_count: i64,
     pub send_ty: Arc<Datatype>,
     pub recv: *mut u8,
@@ -374,7 +374,7 @@ impl<'a> Call<'a> {
 
     fn gather<T: Transport>(&self, p: &Process<T>, sides: &Sides) -> Result<()> {
         for member in 0..self.comm.size() {
-            if member == self.rank() && sides.send.is_null() {
+            if member == self.rank() && sides.send.is_none() {
                 continue;
             }
             // SAFETY: the buffer has a block for every member.
@@ -413,9 +413,9 @@ impl<'a> Call<'a> {
 impl Sides {
     /// What member `rank` contributes to an allgather.
     pub(super) fn own_part(&self, rank: u32) -> Outgoing<'_> {
-        match self.send.is_null() {
-            false => Outgoing { buf: self.send, count: self.send_count, ty: &self.send_ty },
-            true => {
+        match self.send {
+            Some(buf) => Outgoing { buf, count: self.send_count, ty: &self.send_ty },
+            None => {
                 let Incoming { buf, count, ty } = self.block(rank);
                 Outgoing { buf: buf.cast_const(), count, ty }
             }
@@ -425,9 +425,9 @@ impl Sides {
     /// What a member of `n` contributes to an alltoall: a block for everybody.
     pub(super) fn all_parts(&self, n: u32) -> Outgoing<'_> {
         let n = i64::from(n);
-        match self.send.is_null() {
-            false => Outgoing { buf: self.send, count: self.send_count * n, ty: &self.send_ty },
-            true => {
+        match self.send {
+            Some(buf) => Outgoing { buf, count: self.send_count * n, ty: &self.send_ty },
+            None => {
                 let buf = self.recv.cast_const();
                 Outgoing { buf, count: self.recv_count * n, ty: &self.recv_ty }
             }

@@ -74,7 +74,7 @@ impl Across<'_> {
         let (sides, bytes) = self.exchange()?;
         let own = self.hosts.place(self.rank()) as usize * bytes;
         for member in self.team() {
-            if *member == self.rank() && sides.send.is_null() {
+            if *member == self.rank() && sides.send.is_none() {
                 continue;
             }
             let note = self.note(p, *member, self.number, own + bytes)?;
@@ -118,12 +118,12 @@ impl Across<'_> {
 impl Sides {
     /// The block for `member`.
     fn part(&self, member: u32) -> Outgoing<'_> {
-        if self.send.is_null() {
+        let Some(send) = self.send else {
             let block = self.block(member);
             return Outgoing { buf: block.buf.cast_const(), count: block.count, ty: block.ty };
-        }
+        };
         let away = self.send_ty.extent().wrapping_mul(self.send_count) * i64::from(member);
-        let buf = self.send.wrapping_offset(away as isize);
+        let buf = send.wrapping_offset(away as isize);
         Outgoing { buf, count: self.send_count, ty: &self.send_ty }
     }
 }
