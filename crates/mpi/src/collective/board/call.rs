@@ -10,7 +10,7 @@ use crate::process::Process;
 use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
 use hpvm_coll::select::Small;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::board::{Board, NOTES, SHEETS, Sheet};
+use hpvm_wire::board::{Board, NOTE_BYTES, NOTES, SHEET_BYTES, SHEETS, Sheet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -219,12 +219,13 @@ impl<'a> Call<'a> {
     ) -> Result<&'p [u8]> {
         let board = self.board(p, member)?;
         // SAFETY: the note is there, and we have not finished.
-        unsafe {
+        let (note, room) = unsafe {
             match self.part {
-                Part::Short => Ok(board.read(self.number)),
-                _ => Ok(board.read_on(self.sheet(p, member)?, self.number)),
+                Part::Short => (board.read(self.number), NOTE_BYTES),
+                _ => (board.read_on(self.sheet(p, member)?, self.number), SHEET_BYTES),
             }
-        }
+        };
+        note.map_err(|found| long(found, room))
     }
 
     /// Notes that a member may be ahead of the slowest.

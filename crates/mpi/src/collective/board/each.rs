@@ -37,10 +37,13 @@ impl Across<'_> {
         Ok((sides, packed_size(&sides.recv_ty, sides.recv_count) as usize))
     }
 
-    /// The program's blocks, if they lie there as they are to be sent.
-    fn in_order(&self, sides: &Sides) -> Option<*const u8> {
-        let all = sides.all_parts(self.comm.size());
-        let (first, _) = all.ty.as_run(all.count).filter(|_| self.hosts.in_order())?;
+    /// The program's blocks of `bytes`, if they lie there as they are to be sent.
+    fn in_order(&self, sides: &Sides, bytes: usize) -> Option<*const u8> {
+        let size = self.comm.size();
+        let (all, expected) = (sides.all_parts(size), bytes as u64 * u64::from(size));
+        let run = all.ty.as_run(all.count).filter(|_| self.hosts.in_order());
+        // A send side that is shorter, in a wrong program, must not be read beyond its end.
+        let (first, _) = run.filter(|(_, found)| *found == expected)?;
         Some(all.buf.wrapping_offset(first as isize))
     }
 
@@ -52,7 +55,7 @@ impl Across<'_> {
         let all = bytes * self.comm.size() as usize;
         // SAFETY: there is room, as the caller knows, and this is the only use of it.
         let slate = unsafe { slates.own(self.number, all) };
-        let remote = self.in_order(sides).is_none();
+        let remote = self.in_order(sides, bytes).is_none();
         for member in (0..self.comm.size()).filter(|m| remote || self.hosts.host(*m) == here) {
             let part = sides.part(member);
             let at = self.hosts.place(member) as usize * bytes;
@@ -81,7 +84,7 @@ impl Across<'_> {
             // SAFETY: the buffer has a block for every member.
             unsafe { unpack(&note[own..own + bytes], sides.block(*member))? };
         }
-        let out = match (self.in_order(sides), self.long) {
+        let out = match (self.in_order(sides, bytes), self.long) {
             (Some(out), _) => out,
             // SAFETY: it was written by `show_own`, and is only read from now on.
             (None, Some(slates)) => unsafe { slates.own(self.number, 0) }.as_ptr(),

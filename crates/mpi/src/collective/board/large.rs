@@ -163,9 +163,6 @@ impl Call<'_> {
         let (rank, size) = (self.rank(), self.comm.size());
         let (board, sheet) = (self.board(p, rank)?, self.sheet(p, rank)?);
         let post = |len: usize, fill: &mut dyn FnMut(&mut [u8])| {
-            if len > SHEET_BYTES {
-                return Err(Class::Intern.into());
-            }
             // SAFETY: the caller's promise; the board and the sheet are ours.
             unsafe { board.post_on(sheet, self.number, len, fill) };
             Ok(())
