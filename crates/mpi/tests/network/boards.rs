@@ -35,6 +35,8 @@ struct Stay {
     offers: Box<[u64]>,
     introduction: Option<ReqId>,
     introduced: bool,
+    /// This process has nothing more to do on it.
+    left: bool,
     lengthened: bool,
     done: u32,
     running: Option<Running>,
@@ -116,6 +118,7 @@ impl Boards {
                 offers: Box::default(),
                 introduction: None,
                 introduced: false,
+                left: false,
                 lengthened: false,
                 done: 0,
                 running: None,
@@ -135,6 +138,9 @@ impl Boards {
         }
         if stay.running.is_none() {
             if stay.done == self.operations {
+                if self.operations == 0 && !all_left(stay, &self.shared, self.stay) {
+                    return false;
+                }
                 self.now = None;
                 return true;
             }
@@ -151,6 +157,15 @@ impl Boards {
         }
         done
     }
+}
+
+/// Whether all members of a communicator have nothing more to do on it.
+fn all_left(stay: &mut Stay, shared: &Shared, number: u32) -> bool {
+    let event = (hash(&[84]), number.into(), 0);
+    if !core::mem::replace(&mut stay.left, true) {
+        shared.note(event);
+    }
+    shared.noted(event) == stay.comm.comm.size()
 }
 
 /// Members tell each other what they know of the board.
@@ -346,6 +361,8 @@ impl Part for Boards {
         if let Some(stay) = &self.now
             && stay.done == u32::MAX
         {
+            // They may do so where somebody still reads what an earlier communicator has posted.
+            assert!(self.operations > 0, "seed {}: members are unwilling", self.shared.seed);
             self.now = None;
             return Turn::Worked;
         }

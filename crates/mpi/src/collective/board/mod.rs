@@ -230,6 +230,11 @@ impl<T: Transport> Process<T> {
         }
         let past = &mut self.boards[index];
         (past.last, past.readers) = (base, Some(comm.group().clone()));
+        let own = comm.group().process(comm.rank());
+        if let Some(board) = own.and_then(|own| self.board_of(own, index)) {
+            // We read nothing of before. A next communicator may come before the first operation.
+            board.finish(base);
+        }
         // Relaxed: see `Use`.
         used.number.store(base, Ordering::Relaxed);
         used.safe.store(base, Ordering::Relaxed); // relaxed: see `Use`
