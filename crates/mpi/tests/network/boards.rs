@@ -278,13 +278,14 @@ fn begin(p: &P, comm: &Arc<Comm>, shared: &Shared, number: u64) -> Running {
     let sums = || (0..count).map(|i| (0..n).map(|m| value(m, i)).sum()).collect::<Vec<u64>>();
     let reduce = |root: Option<u32>, sent: &mut [u64], recv: &mut [u64]| What::Reduce {
         root,
-        send: if in_place && root.is_none_or(|r| u64::from(r) == me) {
+        // A program without elements may have no buffers.
+        send: if count == 0 || in_place && root.is_none_or(|r| u64::from(r) == me) {
             recv[..count as usize].copy_from_slice(&sent[..count as usize]);
             core::ptr::null()
         } else {
             sent.as_ptr().cast()
         },
-        recv: recv.as_mut_ptr().cast(),
+        recv: if count == 0 { core::ptr::null_mut() } else { recv.as_mut_ptr().cast() },
         count: count as usize,
         bytes: 8 * count as usize,
         ty: ty.as_predefined().expect("predefined"),

@@ -359,8 +359,10 @@ impl<'a> Call<'a> {
                 false => whole(self.note(p, member)?, bytes)?,
             };
             if member == 0 {
-                if own == recv.cast_const() && root.is_some_and(|root| root > 0) {
-                    // SAFETY: in place, our input would be overwritten before its turn.
+                // Without elements both may be null.
+                if own == recv.cast_const() && bytes > 0 && root.is_some_and(|root| root > 0) {
+                    // In place, our input would be overwritten before its turn.
+                    // SAFETY: it holds `bytes`.
                     kept = unsafe { core::slice::from_raw_parts(own, bytes) }.to_vec();
                 }
                 // SAFETY: both hold `bytes`; in place, the same bytes.
