@@ -31,6 +31,17 @@ static void longer(int sent, int room, MPI_Comm comm, MPI_Comm other)
     others_are_right(comm, other);
 }
 
+/* The last member has more elements than the others. */
+static void uneven(int count, MPI_Comm comm, MPI_Comm other)
+{
+    int last = check_rank == check_size - 1, mine = count + last;
+    for (int i = 0; i < mine; i++)
+        ((double *)out)[i] = 1;
+    int code = MPI_Allreduce(out, in, mine, MPI_DOUBLE, MPI_SUM, comm);
+    CHECK(!last || code != MPI_SUCCESS);
+    others_are_right(comm, other);
+}
+
 int main(int argc, char **argv)
 {
     check_init(&argc, &argv);
@@ -43,6 +54,8 @@ int main(int argc, char **argv)
     longer(LONG, 1, comm, other);
     longer(LONG, 8192 / check_size, comm, other);
     longer(LONG, SHORT, comm, other);
+    if (check_size > 1)
+        uneven(8000, comm, other);
     free(out);
     free(in);
     CHECK_MPI(MPI_Comm_free(&comm));

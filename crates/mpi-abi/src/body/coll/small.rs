@@ -73,15 +73,19 @@ unsafe fn long(
     bytes: u64,
     what: What,
 ) -> Result<bool> {
+    let mut result = Ok(());
     for (what, part) in w.process.steps(&object.comm, what, bytes) {
         // SAFETY: the caller's promise; we wait for the end below.
         let call = unsafe { board::Call::begin(&object.comm, what, part) };
         let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
-        if !call.poll(&mut w.process)? {
-            w.wait_for_notes(&mut call, function, object)?;
-        }
+        let done = match call.poll(&mut w.process) {
+            Ok(false) => w.wait_for_notes(&mut call, function, object),
+            done => done.map(drop),
+        };
+        // The others go on after an error of ours, so we do: numbers have to be the same.
+        result = result.and(done);
     }
-    Ok(true)
+    result.map(|()| true)
 }
 
 /// `what` over the boards of each host and messages between them.
