@@ -6,7 +6,7 @@
 //! it sleeps in the kernel, and the next packet wakes it.
 //!
 //! With several threads one of the waiting ones, the leader, polls for all; the others sleep until
-//! the leader has completed something or leaves.
+//! the leader has completed something, was woken or leaves.
 
 use crate::object::comm::CommObject;
 use crate::runtime::{Entered, World};
@@ -321,6 +321,10 @@ impl Entered {
         self.outside(|| bell.wait(limit));
         self.leader = false;
         self.process.fm_mut().disarm();
+        if self.followers > 0 {
+            // It may have rung for a note that one of them waits for.
+            self.turn_over();
+        }
         self.woken();
     }
 

@@ -67,6 +67,18 @@ impl Sheet {
     }
 }
 
+impl Note {
+    /// Shows a note whose body is complete.
+    #[inline(always)]
+    fn publish(&self, number: u64, len: usize) {
+        let len = u32::try_from(len).unwrap_or(u32::MAX);
+        // Relaxed: published by the next store.
+        self.len.store(len, Ordering::Relaxed);
+        // Release pairs with the acquire in `has`.
+        self.number.store(number, Ordering::Release);
+    }
+}
+
 impl Board {
     /// An empty board, for models and tests; in a segment a board is zeroed memory.
     pub fn new() -> Box<Board> {
@@ -87,24 +99,22 @@ impl Board {
         &self.notes[number as usize % NOTES]
     }
 
-    /// Posts the note of operation `number`: `len` bytes, at most [`NOTE_BYTES`], that `fill`
-    /// writes, all of them.
+    /// Posts the note of operation `number`: `len` bytes that `fill` writes, all of them. Of one that
+    /// is longer than [`NOTE_BYTES`] there is only the length.
     ///
     /// # Safety
     /// The caller is the board's owner, and every member has finished `number - NOTES`.
     #[inline(always)]
     pub unsafe fn post(&self, number: u64, len: usize, fill: impl FnOnce(&mut [u8])) {
-        debug_assert!(len <= NOTE_BYTES);
         let note = self.note(number);
-        // SAFETY: by the access rules nobody else touches the body now.
-        fill(unsafe { core::slice::from_raw_parts_mut(note.body.get().cast(), len) });
-        // Relaxed: published by the next store.
-        note.len.store(len as u32, Ordering::Relaxed);
-        // Release pairs with the acquire in `has`.
-        note.number.store(number, Ordering::Release);
+        if len <= NOTE_BYTES {
+            // SAFETY: by the access rules nobody else touches the body now, and there is room.
+            fill(unsafe { core::slice::from_raw_parts_mut(note.body.get().cast(), len) });
+        }
+        note.publish(number, len);
     }
 
-    /// The same for a note of at most [`SHEET_BYTES`], which is written to `sheet`.
+    /// The same for a note that is written to `sheet`, if it is no longer than [`SHEET_BYTES`].
     ///
     /// # Safety
     /// As for `post`, and every member has finished `number - SHEETS`. The sheet is the one of this board
@@ -116,14 +126,11 @@ impl Board {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) {
-        debug_assert!(len <= SHEET_BYTES);
-        // SAFETY: by the access rules nobody else touches the sheet now.
-        fill(unsafe { core::slice::from_raw_parts_mut(sheet.0.get().cast(), len) });
-        let note = self.note(number);
-        // Relaxed: published by the next store.
-        note.len.store(len as u32, Ordering::Relaxed);
-        // Release pairs with the acquire in `has`.
-        note.number.store(number, Ordering::Release);
+        if len <= SHEET_BYTES {
+            // SAFETY: by the access rules nobody else touches the sheet now, and there is room.
+            fill(unsafe { core::slice::from_raw_parts_mut(sheet.0.get().cast(), len) });
+        }
+        self.note(number).publish(number, len);
     }
 
     /// Whether the note of operation `number` has been posted.
@@ -134,28 +141,40 @@ impl Board {
         self.note(number).number.load(Ordering::Acquire) >= number
     }
 
-    /// The note of operation `number`. Its length is what its owner says, cut to what there is.
+    /// The note of operation `number`.
+    ///
+    /// # Errors
+    /// Its length, as its owner says, if that is more than there is room for.
     ///
     /// # Safety
     /// `has` has said yes, and the caller has not finished `number` yet.
     #[inline(always)]
-    pub unsafe fn read(&self, number: u64) -> &[u8] {
+    pub unsafe fn read(&self, number: u64) -> Result<&[u8], usize> {
         let note = self.note(number);
         // Relaxed: ordered by the load in `has`.
-        let len = (note.len.load(Ordering::Relaxed) as usize).min(NOTE_BYTES);
+        let len = note.len.load(Ordering::Relaxed) as usize;
+        if len > NOTE_BYTES {
+            return Err(len);
+        }
         // SAFETY: the owner leaves the note alone until we have finished (the access rules).
-        unsafe { core::slice::from_raw_parts(note.body.get().cast(), len) }
+        Ok(unsafe { core::slice::from_raw_parts(note.body.get().cast(), len) })
     }
 
     /// The note of operation `number`, which was written to `sheet`.
     ///
+    /// # Errors
+    /// As for `read`.
+    ///
     /// # Safety
     /// As for `read`; the sheet is the one of this board and number.
-    pub unsafe fn read_on<'a>(&self, sheet: &'a Sheet, number: u64) -> &'a [u8] {
+    pub unsafe fn read_on<'a>(&self, sheet: &'a Sheet, number: u64) -> Result<&'a [u8], usize> {
         // Relaxed: ordered by the load in `has`.
-        let len = (self.note(number).len.load(Ordering::Relaxed) as usize).min(SHEET_BYTES);
+        let len = self.note(number).len.load(Ordering::Relaxed) as usize;
+        if len > SHEET_BYTES {
+            return Err(len);
+        }
         // SAFETY: the owner leaves the sheet alone until we have finished (the access rules).
-        unsafe { core::slice::from_raw_parts(sheet.0.get().cast(), len) }
+        Ok(unsafe { core::slice::from_raw_parts(sheet.0.get().cast(), len) })
     }
 
     /// The owner is through with operation `number`.
@@ -194,20 +213,31 @@ mod tests {
             unsafe { board.post(number, 8, |out| out.copy_from_slice(&number.to_le_bytes())) };
             assert!(board.has(number) && !board.has(number + 1));
             // SAFETY: posted, and not finished.
-            assert_eq!(unsafe { board.read(number) }, number.to_le_bytes());
+            assert_eq!(unsafe { board.read(number) }, Ok(&number.to_le_bytes()[..]));
             board.finish(number);
         }
         assert!(board.has(1), "long gone is posted, too");
     }
 
     #[test]
-    fn a_length_is_an_allegation() {
-        let board = Board::new();
+    fn of_a_note_that_is_too_long_there_is_only_the_length() {
+        let (board, sheet) = (Board::new(), Sheet::new());
+        let none = |_: &mut [u8]| panic!("there is no room for it");
         // SAFETY: we are the only member.
-        unsafe { board.post(1, 0, |_| {}) };
-        board.note(1).len.store(u32::MAX, Ordering::Relaxed);
+        unsafe {
+            board.post(1, NOTE_BYTES, |out| out.fill(1));
+            board.post(2, NOTE_BYTES + 1, none);
+            board.post(3, usize::MAX, none);
+            board.post_on(&sheet, 4, SHEET_BYTES + 1, none);
+        }
+        assert!((1..=4).all(|number| board.has(number)));
         // SAFETY: posted, and not finished.
-        assert_eq!(unsafe { board.read(1) }.len(), NOTE_BYTES);
+        unsafe {
+            assert_eq!(board.read(1), Ok(&[1; NOTE_BYTES][..]));
+            assert_eq!(board.read(2), Err(NOTE_BYTES + 1));
+            assert_eq!(board.read(3), Err(u32::MAX as usize));
+            assert_eq!(board.read_on(&sheet, 4), Err(SHEET_BYTES + 1));
+        }
     }
 }
 
@@ -243,7 +273,7 @@ mod loom_tests {
                     loom::thread::yield_now();
                 }
                 // SAFETY: posted, and not finished.
-                assert_eq!(unsafe { boards[0].read(number) }, [number as u8]);
+                assert_eq!(unsafe { boards[0].read(number) }, Ok(&[number as u8][..]));
                 boards[1].finish(number);
             }
             writer.join().unwrap();

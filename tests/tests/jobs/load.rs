@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{mpirun, number_after, succeed, succeed_within, tell};
+use crate::common::{mpirun, number_after, program, succeed, succeed_within, tell};
 
 const LONG: Duration = Duration::from_secs(120);
 
@@ -16,6 +16,13 @@ fn sixty_four_ranks_talk() {
 fn a_hundred_and_twenty_eight_ranks_start_and_end() {
     let output = succeed_within(mpirun(128, "many", &["init"]), LONG);
     assert_eq!(output, "done, 128 ranks\n");
+}
+
+#[test]
+fn ranks_may_differ_in_the_processors_that_they_may_use() {
+    let mut command = mpirun(1, "masks", &["narrow"]);
+    command.args([":", "-n", "1"]).arg(program("masks"));
+    assert_eq!(succeed(command), "right\n");
 }
 
 /// Less than a tenth of a processor each, over a second or more of waiting.

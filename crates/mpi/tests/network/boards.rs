@@ -2,7 +2,9 @@
 
 use crate::harness::{P, Part, Shared, ended, hash};
 use hpvm_mpi::collective::Combine;
-use hpvm_mpi::collective::board::{self, Across, Call, MOST, Meeting, Sides, Steps, Way, What};
+use hpvm_mpi::collective::board::{
+    self, Across, Call, Introduction, MOST, Meeting, Sides, Steps, Way, What,
+};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::op::{Op, Predef};
 use hpvm_mpi::pt2pt::Incoming;
@@ -28,11 +30,13 @@ struct Held {
 /// What happens on one communicator: members introduce themselves, then come the operations.
 struct Stay {
     comm: Box<Held>,
-    words: Box<[u64; 2]>,
+    words: Box<Introduction>,
     /// The slates of the members.
     offers: Box<[u64]>,
     introduction: Option<ReqId>,
     introduced: bool,
+    /// This process has nothing more to do on it.
+    left: bool,
     lengthened: bool,
     done: u32,
     running: Option<Running>,
@@ -110,10 +114,11 @@ impl Boards {
             let comm = Comm::intra(CONTEXT, Group::list(members), self.shared.rank);
             self.now = comm.map(|comm| Stay {
                 comm: Box::new(Held { comm }),
-                words: Box::new([0; 2]),
+                words: Box::default(),
                 offers: Box::default(),
                 introduction: None,
                 introduced: false,
+                left: false,
                 lengthened: false,
                 done: 0,
                 running: None,
@@ -126,18 +131,21 @@ impl Boards {
         let seed = self.shared.seed;
         let Some(stay) = &mut self.now else { return false };
         if !stay.introduced {
-            return introduce(stay, p, &self.max);
+            return introduce(stay, p, &self.max, &self.shared);
         }
         if !stay.lengthened {
             return lengthen(stay, p);
         }
         if stay.running.is_none() {
             if stay.done == self.operations {
+                if self.operations == 0 && !all_left(stay, &self.shared, self.stay) {
+                    return false;
+                }
                 self.now = None;
                 return true;
             }
             let number = u64::from(self.stay) << 32 | u64::from(stay.done);
-            stay.running = Some(begin(p, &stay.comm.comm, &[seed, number]));
+            stay.running = Some(begin(p, &stay.comm.comm, &self.shared, number));
         }
         let Some((call, sent, recv, expected)) = &mut stay.running else { return false };
         let done = call.poll(p).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
@@ -151,11 +159,22 @@ impl Boards {
     }
 }
 
+/// Whether all members of a communicator have nothing more to do on it.
+fn all_left(stay: &mut Stay, shared: &Shared, number: u32) -> bool {
+    let event = (hash(&[84]), number.into(), 0);
+    if !core::mem::replace(&mut stay.left, true) {
+        shared.note(event);
+    }
+    shared.noted(event) == stay.comm.comm.size()
+}
+
 /// Members tell each other what they know of the board.
-fn introduce(stay: &mut Stay, p: &mut P, max: &Arc<Op>) -> bool {
+fn introduce(stay: &mut Stay, p: &mut P, max: &Arc<Op>, shared: &Shared) -> bool {
     let Some(id) = stay.introduction else {
-        *stay.words = p.introduction(&stay.comm.comm);
-        let combine = Combine { count: 2, ty: u64s(), op: max };
+        // Ranks of one host may differ in that.
+        let crowded = hash(&[shared.seed, 83, shared.rank.into()]).is_multiple_of(4);
+        *stay.words = p.introduction(&stay.comm.comm, crowded);
+        let combine = Combine { count: 3, ty: u64s(), op: max };
         let plan = p.plan(&stay.comm.comm).allreduce(None, stay.words.as_mut_ptr().cast(), combine);
         // SAFETY: the words live in a box that stays until the request has ended.
         stay.introduction = Some(unsafe { p.start_collective(&stay.comm.comm, plan) });
@@ -200,9 +219,25 @@ fn lengthen(stay: &mut Stay, p: &mut P) -> bool {
     true
 }
 
+/// All members of an operation go the same way.
+fn agree(shared: &Shared, number: u64, way: Way) {
+    let event = |way: Way| (hash(&[83]), number, way as u64);
+    shared.note(event(way));
+    for other in [Way::Messages, Way::Boards, Way::Across].into_iter().filter(|w| *w != way) {
+        assert_eq!(shared.noted(event(other)), 0, "seed {}: {way:?}, {other:?}", shared.seed);
+    }
+}
+
+/// `count` numbers at an absolute address, the next block right behind them.
+fn block_at(numbers: &[u64], count: u64) -> Arc<Datatype> {
+    let at = numbers.as_ptr().addr() as i64;
+    let block = Datatype::hindexed(&[count as i64], &[at], u64s()).expect("a block");
+    Datatype::resized(0, 8 * count as i64, &block).expect("an extent")
+}
+
 /// Begins a random operation, the same on all members, and says what comes of it.
-fn begin(p: &P, comm: &Arc<Comm>, what: &[u64; 2]) -> Running {
-    let h = |i: u64| hash(&[what[0], what[1], i]);
+fn begin(p: &P, comm: &Arc<Comm>, shared: &Shared, number: u64) -> Running {
+    let h = |i: u64| hash(&[shared.seed, number, i]);
     let (n, me) = (u64::from(comm.size()), u64::from(comm.rank()));
     // The longest notes of exchanges are 80 * 8 * 8 bytes, and with `large` sheets are needed.
     let large = h(5) % 16 == 0 && p.way(comm, 0) != Way::Across;
@@ -224,14 +259,18 @@ fn begin(p: &P, comm: &Arc<Comm>, what: &[u64; 2]) -> Running {
     }
     let root = (h(2) % n) as u32;
     let value = |member: u64, i: u64| h(100 + member * 1000 + i) >> 8;
-    let in_place = h(3) % 4 == 0;
+    let (in_place, absolute) = (h(3) % 4 == 0, h(1 << 32 | me) % 4 == 0);
     let mut sent: Box<[u64]> = (0..count * n).map(|i| value(me, i)).collect();
     let mut recv: Box<[u64]> = vec![7; (count * n) as usize].into();
     let ty = u64s();
     let sides = |recv: &mut [u64]| Sides {
-        send: if in_place { core::ptr::null() } else { sent.as_ptr().cast() },
-        send_count: count as i64,
-        send_ty: ty.clone(),
+        send: (!in_place).then_some(if absolute {
+            core::ptr::null()
+        } else {
+            sent.as_ptr().cast()
+        }),
+        send_count: if absolute { 1 } else { count as i64 },
+        send_ty: if absolute { block_at(&sent, count) } else { ty.clone() },
         recv: recv.as_mut_ptr().cast(),
         recv_count: count as i64,
         recv_ty: ty.clone(),
@@ -239,13 +278,14 @@ fn begin(p: &P, comm: &Arc<Comm>, what: &[u64; 2]) -> Running {
     let sums = || (0..count).map(|i| (0..n).map(|m| value(m, i)).sum()).collect::<Vec<u64>>();
     let reduce = |root: Option<u32>, sent: &mut [u64], recv: &mut [u64]| What::Reduce {
         root,
-        send: if in_place && root.is_none_or(|r| u64::from(r) == me) {
+        // A program without elements may have no buffers.
+        send: if count == 0 || in_place && root.is_none_or(|r| u64::from(r) == me) {
             recv[..count as usize].copy_from_slice(&sent[..count as usize]);
             core::ptr::null()
         } else {
             sent.as_ptr().cast()
         },
-        recv: recv.as_mut_ptr().cast(),
+        recv: if count == 0 { core::ptr::null_mut() } else { recv.as_mut_ptr().cast() },
         count: count as usize,
         bytes: 8 * count as usize,
         ty: ty.as_predefined().expect("predefined"),
@@ -283,6 +323,7 @@ fn begin(p: &P, comm: &Arc<Comm>, what: &[u64; 2]) -> Running {
         What::Alltoall(_) => 8 * count * n,
         _ => 8 * count,
     };
+    agree(shared, number, p.way_of(comm, &what, bytes));
     // SAFETY: the buffers are boxed and kept beside the call; so is the communicator.
     unsafe {
         let comm: &'static Arc<Comm> = &*core::ptr::from_ref(comm);
@@ -321,6 +362,8 @@ impl Part for Boards {
         if let Some(stay) = &self.now
             && stay.done == u32::MAX
         {
+            // They may do so where somebody still reads what an earlier communicator has posted.
+            assert!(self.operations > 0, "seed {}: members are unwilling", self.shared.seed);
             self.now = None;
             return Turn::Worked;
         }

@@ -117,6 +117,14 @@ fn collectives_over_boards() {
     assert!(long > 1000, "only {long} of them with long notes");
 }
 
+#[test]
+fn a_communicator_without_operations_leaves_its_board_to_the_next() {
+    for seed in 4400..4440 {
+        let size = 2 + (seed % 11) as u32;
+        run(Config::random(size, seed), |shared| vec![Box::new(Boards::new(shared, 4, 0)) as _]);
+    }
+}
+
 /// A job in which all ranks flood rank 0.
 fn flood(config: Config, flood: Flood) {
     run(config, |shared| vec![Box::new(Flooding::new(shared, flood)) as Box<dyn Part>]);

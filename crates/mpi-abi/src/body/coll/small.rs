@@ -37,11 +37,10 @@ pub unsafe fn try_boards(
     if !w.process.boards_pay(&object.comm, &what, bytes) {
         return Ok(false);
     }
-    let crowded = w.crowded;
-    let mut way = w.process.way_of(&object.comm, &what, bytes, crowded);
+    let mut way = w.process.way_of(&object.comm, &what, bytes);
     if way == Way::Introduce {
         introduce(w, object)?;
-        way = w.process.way_of(&object.comm, &what, bytes, crowded);
+        way = w.process.way_of(&object.comm, &what, bytes);
     }
     match way {
         Way::Boards => {}
@@ -74,15 +73,19 @@ unsafe fn long(
     bytes: u64,
     what: What,
 ) -> Result<bool> {
+    let mut result = Ok(());
     for (what, part) in w.process.steps(&object.comm, what, bytes) {
         // SAFETY: the caller's promise; we wait for the end below.
         let call = unsafe { board::Call::begin(&object.comm, what, part) };
         let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
-        if !call.poll(&mut w.process)? {
-            w.wait_for_notes(&mut call, function, object)?;
-        }
+        let done = match call.poll(&mut w.process) {
+            Ok(false) => w.wait_for_notes(&mut call, function, object),
+            done => done.map(drop),
+        };
+        // The others go on after an error of ours, so we do: numbers have to be the same.
+        result = result.and(done);
     }
-    Ok(true)
+    result.map(|()| true)
 }
 
 /// `what` over the boards of each host and messages between them.
@@ -126,7 +129,7 @@ fn lengthen(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
     let mut offer = w.process.offer_slate(&object.comm);
     let mut offers = vec![0u64; object.comm.size() as usize];
     let exchange = Sides {
-        send: (&raw const offer).cast(),
+        send: Some((&raw const offer).cast()),
         send_count: 1,
         send_ty: word()?.clone(),
         recv: offers.as_mut_ptr().cast(),
@@ -151,7 +154,7 @@ fn lengthen(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
 #[cold]
 fn introduce(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
     let comm = &object.comm;
-    let mut words = w.process.introduction(comm);
+    let mut words = w.process.introduction(comm, w.crowded);
     let missing = || Error::from(Class::Intern);
     let combine = Combine {
         count: words.len() as i64,
@@ -185,7 +188,7 @@ pub fn reduce(root: Option<u32>, send: Option<*const u8>, recv: *mut u8, c: Comb
 /// The buffers of an exchange of equal blocks, and the bytes of a block.
 pub fn sides(send: Option<Outgoing<'_>>, recv: Incoming<'_>) -> (u64, Sides) {
     let sides = Sides {
-        send: send.map_or(core::ptr::null(), |m| m.buf),
+        send: send.map(|m| m.buf),
         send_count: send.map_or(0, |m| m.count),
         send_ty: send.map_or(recv.ty, |m| m.ty).clone(),
         recv: recv.buf,

@@ -4,7 +4,7 @@
 //! messages, and shows them what comes of it. An alltoall has a carrier for each other host instead
 //! of a head, so that the work is spread over the members.
 
-use super::call::{short, unpack, whole};
+use super::call::{long, short, unpack, whole};
 use super::packed::Packed;
 use super::slate::{LONG, Slates, word};
 use super::{MOST, Meeting, Sides, What, each, index};
@@ -19,7 +19,7 @@ use crate::request::ReqId;
 use hpvm_coll::hosts::{Hosts, heads};
 use hpvm_coll::{Broadcast, Reduction, Schedule};
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::board::{Board, NOTES};
+use hpvm_wire::board::{Board, NOTE_BYTES, NOTES};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -459,7 +459,8 @@ impl Across<'_> {
         bytes: usize,
     ) -> Result<&'p [u8]> {
         // SAFETY: it was seen, and we have not finished.
-        let mut note = unsafe { self.board(p, member)?.read(number) };
+        let note = unsafe { self.board(p, member)?.read(number) };
+        let mut note = note.map_err(|found| long(found, NOTE_BYTES))?;
         if let Some(slates) = self.long {
             // SAFETY: as above.
             note = unsafe { slates.read(self.hosts.number(member), number, note)? };

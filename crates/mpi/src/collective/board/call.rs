@@ -10,7 +10,7 @@ use crate::process::Process;
 use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
 use hpvm_coll::select::Small;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::board::{Board, NOTES, SHEETS, Sheet};
+use hpvm_wire::board::{Board, NOTE_BYTES, NOTES, SHEET_BYTES, SHEETS, Sheet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -35,7 +35,6 @@ pub enum What {
         ty: &'static Predefined,
         op: Predef,
     },
-    /// `send` is null for `MPI_IN_PLACE`.
     Allgather(Sides),
     Alltoall(Sides),
 }
@@ -82,10 +81,11 @@ impl What {
     }
 }
 
-/// The buffers of an exchange of equal blocks; a null `send` is `MPI_IN_PLACE`.
+/// The buffers of an exchange of equal blocks. Without `send` it is `MPI_IN_PLACE`; a null one is
+/// `MPI_BOTTOM`.
 #[derive(Clone, Debug)]
 pub struct Sides {
-    pub send: *const u8,
+    pub send: Option<*const u8>,
     pub send_count: i64,
     pub send_ty: Arc<Datatype>,
     pub recv: *mut u8,
@@ -219,12 +219,13 @@ impl<'a> Call<'a> {
     ) -> Result<&'p [u8]> {
         let board = self.board(p, member)?;
         // SAFETY: the note is there, and we have not finished.
-        unsafe {
+        let (note, room) = unsafe {
             match self.part {
-                Part::Short => Ok(board.read(self.number)),
-                _ => Ok(board.read_on(self.sheet(p, member)?, self.number)),
+                Part::Short => (board.read(self.number), NOTE_BYTES),
+                _ => (board.read_on(self.sheet(p, member)?, self.number), SHEET_BYTES),
             }
-        }
+        };
+        note.map_err(|found| long(found, room))
     }
 
     /// Notes that a member may be ahead of the slowest.
@@ -358,8 +359,10 @@ impl<'a> Call<'a> {
                 false => whole(self.note(p, member)?, bytes)?,
             };
             if member == 0 {
-                if own == recv.cast_const() && root.is_some_and(|root| root > 0) {
-                    // SAFETY: in place, our input would be overwritten before its turn.
+                // Without elements both may be null.
+                if own == recv.cast_const() && bytes > 0 && root.is_some_and(|root| root > 0) {
+                    // In place, our input would be overwritten before its turn.
+                    // SAFETY: it holds `bytes`.
                     kept = unsafe { core::slice::from_raw_parts(own, bytes) }.to_vec();
                 }
                 // SAFETY: both hold `bytes`; in place, the same bytes.
@@ -374,7 +377,7 @@ impl<'a> Call<'a> {
 
     fn gather<T: Transport>(&self, p: &Process<T>, sides: &Sides) -> Result<()> {
         for member in 0..self.comm.size() {
-            if member == self.rank() && sides.send.is_null() {
+            if member == self.rank() && sides.send.is_none() {
                 continue;
             }
             // SAFETY: the buffer has a block for every member.
@@ -413,9 +416,9 @@ impl<'a> Call<'a> {
 impl Sides {
     /// What member `rank` contributes to an allgather.
     pub(super) fn own_part(&self, rank: u32) -> Outgoing<'_> {
-        match self.send.is_null() {
-            false => Outgoing { buf: self.send, count: self.send_count, ty: &self.send_ty },
-            true => {
+        match self.send {
+            Some(buf) => Outgoing { buf, count: self.send_count, ty: &self.send_ty },
+            None => {
                 let Incoming { buf, count, ty } = self.block(rank);
                 Outgoing { buf: buf.cast_const(), count, ty }
             }
@@ -425,9 +428,9 @@ impl Sides {
     /// What a member of `n` contributes to an alltoall: a block for everybody.
     pub(super) fn all_parts(&self, n: u32) -> Outgoing<'_> {
         let n = i64::from(n);
-        match self.send.is_null() {
-            false => Outgoing { buf: self.send, count: self.send_count * n, ty: &self.send_ty },
-            true => {
+        match self.send {
+            Some(buf) => Outgoing { buf, count: self.send_count * n, ty: &self.send_ty },
+            None => {
                 let buf = self.recv.cast_const();
                 Outgoing { buf, count: self.recv_count * n, ty: &self.recv_ty }
             }

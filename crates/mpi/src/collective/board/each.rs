@@ -37,10 +37,13 @@ impl Across<'_> {
         Ok((sides, packed_size(&sides.recv_ty, sides.recv_count) as usize))
     }
 
-    /// The program's blocks, if they lie there as they are to be sent.
-    fn in_order(&self, sides: &Sides) -> Option<*const u8> {
-        let all = sides.all_parts(self.comm.size());
-        let (first, _) = all.ty.as_run(all.count).filter(|_| self.hosts.in_order())?;
+    /// The program's blocks of `bytes`, if they lie there as they are to be sent.
+    fn in_order(&self, sides: &Sides, bytes: usize) -> Option<*const u8> {
+        let size = self.comm.size();
+        let (all, expected) = (sides.all_parts(size), bytes as u64 * u64::from(size));
+        let run = all.ty.as_run(all.count).filter(|_| self.hosts.in_order());
+        // A send side that is shorter, in a wrong program, must not be read beyond its end.
+        let (first, _) = run.filter(|(_, found)| *found == expected)?;
         Some(all.buf.wrapping_offset(first as isize))
     }
 
@@ -52,7 +55,7 @@ impl Across<'_> {
         let all = bytes * self.comm.size() as usize;
         // SAFETY: there is room, as the caller knows, and this is the only use of it.
         let slate = unsafe { slates.own(self.number, all) };
-        let remote = self.in_order(sides).is_none();
+        let remote = self.in_order(sides, bytes).is_none();
         for member in (0..self.comm.size()).filter(|m| remote || self.hosts.host(*m) == here) {
             let part = sides.part(member);
             let at = self.hosts.place(member) as usize * bytes;
@@ -74,14 +77,14 @@ impl Across<'_> {
         let (sides, bytes) = self.exchange()?;
         let own = self.hosts.place(self.rank()) as usize * bytes;
         for member in self.team() {
-            if *member == self.rank() && sides.send.is_null() {
+            if *member == self.rank() && sides.send.is_none() {
                 continue;
             }
             let note = self.note(p, *member, self.number, own + bytes)?;
             // SAFETY: the buffer has a block for every member.
             unsafe { unpack(&note[own..own + bytes], sides.block(*member))? };
         }
-        let out = match (self.in_order(sides), self.long) {
+        let out = match (self.in_order(sides, bytes), self.long) {
             (Some(out), _) => out,
             // SAFETY: it was written by `show_own`, and is only read from now on.
             (None, Some(slates)) => unsafe { slates.own(self.number, 0) }.as_ptr(),
@@ -118,12 +121,12 @@ impl Across<'_> {
 impl Sides {
     /// The block for `member`.
     fn part(&self, member: u32) -> Outgoing<'_> {
-        if self.send.is_null() {
+        let Some(send) = self.send else {
             let block = self.block(member);
             return Outgoing { buf: block.buf.cast_const(), count: block.count, ty: block.ty };
-        }
+        };
         let away = self.send_ty.extent().wrapping_mul(self.send_count) * i64::from(member);
-        let buf = self.send.wrapping_offset(away as isize);
+        let buf = send.wrapping_offset(away as isize);
         Outgoing { buf, count: self.send_count, ty: &self.send_ty }
     }
 }

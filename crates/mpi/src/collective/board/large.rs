@@ -15,6 +15,7 @@ use crate::pt2pt::{Outgoing, pack_all, pack_part};
 use core::ops::Range;
 use hpvm_fm::Transport;
 use hpvm_wire::board::SHEET_BYTES;
+use std::sync::atomic::Ordering;
 
 /// What of a collective one exchange of notes does.
 #[derive(Clone, Debug)]
@@ -68,11 +69,12 @@ impl<T: Transport> Process<T> {
         }
     }
 
-    /// As [`Process::way`], for `what`, which may use sheets where all members share a host. `crowded`:
-    /// ranks share processors.
+    /// As [`Process::way`], for `what`, which may use sheets where all members share a host.
     #[inline]
-    pub fn way_of(&self, comm: &Comm, what: &What, bytes: u64, crowded: bool) -> Way {
-        if bytes > MOST && suits_sheets(what, bytes, crowded) {
+    pub fn way_of(&self, comm: &Comm, what: &What, bytes: u64) -> Way {
+        // Relaxed: see `Use`.
+        if bytes > MOST && suits_sheets(what, bytes, comm.boards().crowded.load(Ordering::Relaxed))
+        {
             return match self.way(comm, 0) {
                 Way::Across => self.way(comm, bytes),
                 way => way,
@@ -161,9 +163,6 @@ impl Call<'_> {
         let (rank, size) = (self.rank(), self.comm.size());
         let (board, sheet) = (self.board(p, rank)?, self.sheet(p, rank)?);
         let post = |len: usize, fill: &mut dyn FnMut(&mut [u8])| {
-            if len > SHEET_BYTES {
-                return Err(Class::Intern.into());
-            }
             // SAFETY: the caller's promise; the board and the sheet are ours.
             unsafe { board.post_on(sheet, self.number, len, fill) };
             Ok(())

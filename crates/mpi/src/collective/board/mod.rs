@@ -31,7 +31,7 @@ use hpvm_coll::hosts::Hosts;
 use hpvm_coll::select::Carrier;
 use hpvm_fm::{Rank, Transport};
 use hpvm_wire::board::{BOARDS, Board, NOTE_BYTES};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Most bytes of a note.
@@ -47,6 +47,8 @@ const TRIAL: u32 = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Use {
     stage: AtomicU8,
+    /// One of the members shares its processors with others, as far as it knows.
+    crowded: AtomicBool,
     calls: AtomicU32,
     /// The last operation that was begun.
     number: AtomicU64,
@@ -72,6 +74,9 @@ pub enum Way {
     /// Boards within hosts and messages between them, if it fits ([`Process::longest_note`]).
     Across,
 }
+
+/// What a member says of itself before boards are used, or what all of them say.
+pub type Introduction = [u64; 3];
 
 /// A collective over boards: what its waiting needs to know.
 pub trait Meeting {
@@ -187,16 +192,17 @@ impl<T: Transport> Process<T> {
         if calls < TRIAL { Way::Messages } else { Way::Introduce }
     }
 
-    /// What this process tells the others about its board: the last number used on it, and 1 if
-    /// it can't take part. The members build the maximum of both words and hand it to
-    /// [`Process::introduced`].
-    pub fn introduction(&self, comm: &Comm) -> [u64; 2] {
+    /// What this process tells the others about its board: the last number used on it, 1 if it
+    /// can't take part, and 1 if it is `crowded`, of which each rank has its own opinion, because a
+    /// launcher or the program may have bound it. The members build the maximum of each word and hand
+    /// it to [`Process::introduced`].
+    pub fn introduction(&self, comm: &Comm, crowded: bool) -> Introduction {
         comm.hosts(|process| self.node(process));
-        let Some(index) = suitable(comm) else { return [0, 1] };
+        let Some(index) = suitable(comm) else { return [0, 1, 0] };
         let last = self.boards.get(index).map_or(0, |past| past.last);
         let mut here = neighbours(comm);
         let willing = here.all(|m| self.board_of(m, index).is_some()) && self.quit(index);
-        [last, u64::from(!willing)]
+        [last, u64::from(!willing), u64::from(crowded)]
     }
 
     /// Nobody reads what an earlier communicator left on board `index`.
@@ -211,7 +217,7 @@ impl<T: Transport> Process<T> {
     }
 
     /// The members of `comm` have introduced themselves.
-    pub fn introduced(&mut self, comm: &Comm, [last, unwilling]: [u64; 2]) {
+    pub fn introduced(&mut self, comm: &Comm, [last, unwilling, crowded]: Introduction) {
         let used = comm.boards();
         let Some(index) = suitable(comm).filter(|_| unwilling == 0) else {
             used.stage.store(NEVER, Ordering::Relaxed); // relaxed: see `Use`
@@ -224,9 +230,15 @@ impl<T: Transport> Process<T> {
         }
         let past = &mut self.boards[index];
         (past.last, past.readers) = (base, Some(comm.group().clone()));
+        let own = comm.group().process(comm.rank());
+        if let Some(board) = own.and_then(|own| self.board_of(own, index)) {
+            // We read nothing of before. A next communicator may come before the first operation.
+            board.finish(base);
+        }
         // Relaxed: see `Use`.
         used.number.store(base, Ordering::Relaxed);
         used.safe.store(base, Ordering::Relaxed); // relaxed: see `Use`
+        used.crowded.store(crowded != 0, Ordering::Relaxed); // relaxed: see `Use`
         let stage = if comm.known_hosts().is_some() { ACROSS } else { READY };
         used.stage.store(stage, Ordering::Relaxed); // relaxed: see `Use`
     }

@@ -9,7 +9,7 @@
 //! ([`Process::offer_slate`]), looks at those of its host ([`Process::see_slates`]), and all say
 //! whether that was possible ([`Process::agree_on_slates`]).
 
-use super::call::short;
+use super::call::{long, short};
 use super::{MOST, What, each, index};
 use crate::comm::Comm;
 use crate::error::Result;
@@ -99,10 +99,13 @@ impl Slates {
     /// As for [`hpvm_wire::board::Board::read`].
     pub unsafe fn read(&self, member: u32, number: u64, word: &[u8]) -> Result<&[u8]> {
         let Ok(word) = <[u8; WORD]>::try_from(word) else { return Err(short(word.len(), WORD)) };
-        let len = u64::from_ne_bytes(word).min(LONG) as usize;
+        let len = u64::from_ne_bytes(word);
+        if len > LONG {
+            return Err(long(len as usize, LONG as usize));
+        }
         let from = self.team[member as usize].wrapping_add(offset(number));
         // SAFETY: within that slate; its owner leaves the note alone until we have finished.
-        Ok(unsafe { core::slice::from_raw_parts(from, len) })
+        Ok(unsafe { core::slice::from_raw_parts(from, len as usize) })
     }
 }
 
@@ -112,8 +115,8 @@ pub(super) fn word(len: usize) -> [u8; WORD] {
 }
 
 impl What {
-    /// Writes what member `rank` of `size` brings along to a note; returns its bytes. A part that
-    /// is longer than the note, which only a wrong program has, is left out.
+    /// Writes what member `rank` of `size` brings along to a note; returns its bytes. Of a part that
+    /// is longer than the note, which only a wrong program has, there is only the length.
     ///
     /// # Safety
     /// The buffers are valid.
@@ -130,7 +133,7 @@ impl What {
             What::Alltoall(sides) => sides.all_parts(size),
         };
         let len = part.packed_size() as usize;
-        let Some(out) = out.get_mut(..len) else { return 0 };
+        let Some(out) = out.get_mut(..len) else { return len };
         // SAFETY: the caller's promise.
         unsafe { pack_all(part, out) };
         len
