@@ -51,6 +51,9 @@ flap: build ## jobs on test hosts while cables go out and in and processes are k
 conformance: build ## C programs of tests/conformance on the built library
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- \
 	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
+	@for copies in yes no; do \
+	    HPVM_SINGLE_COPY=$$copies $(CARGO) run -q -p hpvm-tests --bin conformance -- --filter p2p_both_ends \
+	        --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun || exit 1; done
 
 foreign: build ## the same, compiled for the ABIs of MPICH and of Open MPI
 	@scripts/foreign $(STAGE) mpich

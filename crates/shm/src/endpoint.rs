@@ -131,6 +131,7 @@ impl Shm {
         let mut known = reads.load(Ordering::Relaxed);
         if known == 0 {
             let measured = if pull::pays() { READS_PAY } else { READS_DO_NOT };
+            // Relaxed: as above.
             let first = reads.compare_exchange(0, measured, Ordering::Relaxed, Ordering::Relaxed);
             known = first.err().unwrap_or(measured);
         }
