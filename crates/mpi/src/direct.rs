@@ -236,11 +236,14 @@ impl<T: Transport> Process<T> {
         if let Some(broken) = d.broken.take() {
             return Err(broken);
         }
-        let announced = d.announced.take().map(|message| *message);
+        if let Some(message) = d.announced.take() {
+            // SAFETY: the caller's promise.
+            return Ok(Received::Pending(unsafe { self.recv_arrived(m, comm, *message) }));
+        }
         let context = comm.context(Channel::User);
         // SAFETY: the caller's promise.
         Ok(unsafe {
-            match announced.or_else(|| self.inbox.table(context).take(pattern)) {
+            match self.inbox.table(context).take(pattern) {
                 Some(message) => self.recv_taken(m, comm, message),
                 None => Received::Pending(self.recv(m, comm, Channel::User, pattern, None)),
             }
@@ -275,7 +278,7 @@ impl<T: Transport> Process<T> {
         FAILED
     }
 
-    /// Receives a message that has come or has been announced.
+    /// Receives a message that was kept.
     ///
     /// # Safety
     /// As for `recv_otherwise`.
