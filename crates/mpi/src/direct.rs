@@ -227,14 +227,15 @@ impl<T: Transport> Process<T> {
     ) -> Result<Received, Broken> {
         let d = &mut self.inbox.direct;
         let state = core::mem::replace(&mut d.state, State::Idle);
+        // First of all: it may have come with the message, and is told once only.
+        if let Some(broken) = d.broken.take() {
+            return Err(broken);
+        }
         if state == State::Whole {
             return Ok(finish(comm, d.src, d.tag, d.len, packed_size(m.ty, m.count)));
         }
         if let Some(id) = d.request.take() {
             return Ok(Received::Pending(id));
-        }
-        if let Some(broken) = d.broken.take() {
-            return Err(broken);
         }
         if let Some(message) = d.announced.take() {
             // SAFETY: the caller's promise.
@@ -250,8 +251,9 @@ impl<T: Transport> Process<T> {
         })
     }
 
-    /// As `extract`, with an eye on the message that is waited for; one packet at most. `FAILED` when
-    /// the network is broken, which `recv_otherwise` tells.
+    /// As `extract`, with an eye on the message that is waited for; little at a time, but all that
+    /// has come of a message in pieces. `FAILED` when the network is broken, which `recv_otherwise`
+    /// tells.
     #[inline(always)]
     fn extract_direct(&mut self) -> usize {
         let inbox = &mut self.inbox;
@@ -274,7 +276,12 @@ impl<T: Transport> Process<T> {
 
     #[cold]
     fn failed(&mut self, broken: Broken) -> usize {
-        self.inbox.direct.broken = Some(broken);
+        let d = &mut self.inbox.direct;
+        d.broken = Some(broken);
+        if d.state == State::Plain {
+            // Not for `recv_plain` to end.
+            d.state = State::Whole;
+        }
         FAILED
     }
 

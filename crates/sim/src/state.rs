@@ -261,6 +261,11 @@ impl State {
         Some(packet)
     }
 
+    /// Whether a piece of a message is the next that `rank` may have.
+    pub fn piece_waits(&mut self, rank: Rank) -> bool {
+        self.process(rank).inbox.front().is_some_and(|packet| packet.follows)
+    }
+
     /// The receiver is done with a packet of `src`: what it took goes home.
     pub fn done_with(&mut self, rank: Rank, packet: &Packet) {
         if self.lossy.is_some() || packet.follows {

@@ -1,9 +1,10 @@
 //! Receives without a request, packet by packet.
 
-use hpvm_fm::Broken;
+use hpvm_fm::{Broken, Head, Transport};
 use hpvm_mpi::comm::CONTEXTS;
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::matching::Pattern;
+use hpvm_mpi::protocol::{EAGER, LONG, Long, PIECE, envelope};
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_mpi::{Channel, Comm, Group, Process, Received, ReqId};
 use hpvm_sim::{Config, Network, SimTransport};
@@ -58,4 +59,31 @@ fn a_synchronous_message_takes_nothing_from_what_is_kept() {
     assert!(b.take_outcome(id).is_some() && a.take_outcome(sent).is_some());
     assert_eq!(buffer, bytes);
     assert_eq!(b.kept_of(0), kept, "the other message is kept still, whole");
+}
+
+/// What a receive at rank 1 comes to when `first` and `bytes` bytes in pieces came from rank 0, all at
+/// once.
+fn received(first: u8, prefix: Long, bytes: usize) -> Result<Received, Broken> {
+    let network = Network::new(Config { piece: Some(3000), ..Config::calm(2) });
+    let (mut a, mut b) = (network.endpoint(0), Process::new(network.endpoint(1)));
+    let comm = b.world().clone();
+    let head = Head::single(first, envelope(comm.context(Channel::User), 5));
+    let rest = Head::single(PIECE, prefix.number);
+    assert!(a.grant(1) > 0);
+    let prefix = prefix.to_bytes();
+    a.send_pieces(1, Some((head, &prefix)), rest, bytes, |_, out, _| out.fill(1)).unwrap();
+    network.settle();
+    recv(&mut b, &comm, &mut [0; 10_000])
+}
+
+#[test]
+fn a_violation_that_comes_with_the_message_is_told() {
+    let long = Long { len: 9000, number: 1 };
+    assert!(matches!(received(LONG, long, 9000), Ok(Received::Pending(_))));
+    let short = Long { len: 8200, ..long };
+    let pending = received(LONG, short, 9000);
+    assert!(matches!(pending, Err(Broken::Corrupt(_))), "{pending:?}");
+    // The message is whole, what follows belongs to none.
+    let done = received(EAGER, long, 9000);
+    assert!(matches!(done, Err(Broken::Corrupt(_))), "{done:?}");
 }
