@@ -271,6 +271,12 @@ impl<T: Transport> Process<T> {
         !self.backlog.is_empty()
     }
 
+    /// True when packets wait that others need even if this process ends. A peer that has ended gives
+    /// no credit any more, so who ends must wait for no others.
+    pub fn owes_packets(&self) -> bool {
+        self.backlog.is_needed()
+    }
+
     /// Starts to move an announced message whose receive has matched.
     pub(crate) fn start_transfer(&mut self, id: ReqId) {
         let Some((transfer, capacity)) = self.inbox.transfer(id) else { return };

@@ -87,3 +87,23 @@ fn a_violation_that_comes_with_the_message_is_told() {
     let done = received(EAGER, long, 9000);
     assert!(matches!(done, Err(Broken::Corrupt(_))), "{done:?}");
 }
+
+/// A rank that has sent more than its share, finalized and stopped polling gives no credits any more.
+#[test]
+fn nobody_needs_a_word_to_somebody_who_has_ended() {
+    let network = Network::new(Config { credits: 2, ..Config::calm(2) });
+    let (mut a, mut b) = (Process::new(network.endpoint(0)), Process::new(network.endpoint(1)));
+    b.set_share(100);
+    let comm = b.world().clone();
+    while b.fm_mut().send(0, Head::single(EAGER, 0), 0, |_| ()).is_ok() {}
+    assert!(send(&mut a, &comm, &[7; 3000], Mode::Standard).is_none());
+    network.settle();
+    b.progress().unwrap();
+    assert!(b.has_backlog(), "a has to be told to announce");
+    assert!(!b.owes_packets());
+    // A message is another matter.
+    let out = Outgoing { buf: [1].as_ptr(), count: 1, ty: Datatype::byte() };
+    // SAFETY: a constant.
+    let sent = unsafe { b.send(out, 0, comm.context(Channel::User), 5, Mode::Standard, None) };
+    assert!(matches!(sent, Started::Pending(_)) && b.owes_packets());
+}
