@@ -6,7 +6,7 @@
 //! What arrives is handled in two steps. Inside `extract`, `Inbox::packet` matches and copies; it
 //! never sends. What must be answered (single-copy transfers, CTS, FIN) it appends to lists that
 //! `progress` drains afterwards. Each entry of those lists belongs to a live request, ours or a
-//! sender's, so they are bounded by the number of requests.
+//! sender's, or is word of what is kept, of which one `extract` brings few: so they are bounded.
 
 use crate::bulk::Step;
 use crate::comm::{CONTEXTS, Comm};
