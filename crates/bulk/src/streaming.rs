@@ -204,10 +204,8 @@ impl<M> Bulk<M> {
         !self.holding.is_empty()
     }
 
-    /// Delivers a packet to `sink`, or keeps it until `release`.
-    ///
-    /// # Errors
-    /// It has a fence and no room for one.
+    /// Delivers a packet to `sink`, or keeps it until `release`. One that has a fence and no room for
+    /// it makes it pointless to go on.
     pub fn packet(
         &mut self,
         src: Rank,

@@ -60,6 +60,8 @@ pub(crate) struct Early {
     /// The first chunk, as far as it has come. Empty until its bytes are read.
     pub data: Vec<u8>,
     pub have: usize,
+    /// A connection reads it.
+    pub coming: bool,
     /// It has come.
     pub whole: bool,
 }
@@ -309,18 +311,20 @@ impl<M> Streams<M> {
     }
 
     /// A stream opens whose place nobody has said yet. False: it sends too much unasked, or again
-    /// what has come.
+    /// what has come or is just coming over another connection.
     pub fn keep_early(&mut self, number: u64, len: u32, total: u64) -> bool {
         if let Some(early) = self.early(number) {
             // The connection broke when it came for the first time.
-            return !early.whole && (early.len, early.total) == (len, total);
+            let again = !early.whole && !early.coming && (early.len, early.total) == (len, total);
+            early.coming |= again;
+            return again;
         }
         if self.kept + u64::from(len) > self.window {
             return false;
         }
         self.kept += u64::from(len);
-        let early = Early { number, total, len, data: Vec::new(), have: 0, whole: false };
-        self.early.push(early);
+        let (data, have, coming, whole) = (Vec::new(), 0, true, false);
+        self.early.push(Early { number, total, len, data, have, coming, whole });
         true
     }
 
@@ -329,7 +333,7 @@ impl<M> Streams<M> {
         if let Some(early) = self.early(number)
             && !early.whole
         {
-            early.have = 0;
+            (early.have, early.coming) = (0, false);
         }
     }
 
@@ -365,4 +369,22 @@ pub(crate) enum Expected<M> {
     Whole(Vec<u8>, Receiving<M>),
     /// Another number of bytes.
     Wrong(u64),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_early_chunk_comes_over_one_connection_at_a_time() {
+        let mut streams = Streams::<()>::new(&Settings::default());
+        assert!(streams.keep_early(1, 100, 200));
+        assert!(!streams.keep_early(1, 100, 200), "both would fill the same memory");
+        streams.drop_early(1);
+        assert!(!streams.keep_early(1, 101, 200), "it has another length");
+        assert!(streams.keep_early(1, 100, 200), "the first connection broke");
+        assert_eq!(streams.landed(1, 100), None);
+        streams.drop_early(1);
+        assert!(!streams.keep_early(1, 100, 200), "it has come");
+    }
 }
