@@ -212,7 +212,7 @@ impl Transport for SimTransport {
         mut fill: F,
     ) -> Result<(), Refused> {
         let piece = self.state.borrow().config.piece.unwrap_or(len).max(1);
-        self.state.borrow_mut().may_send(self.rank, dst, PREFIX)?;
+        self.state.borrow_mut().may_send_pieces(self.rank, dst)?;
         let mut paid = first.is_some();
         if let Some((head, prefix)) = first {
             self.state.borrow_mut().depart(self.rank, dst, head, prefix.to_vec());

@@ -7,7 +7,7 @@ use crate::network::Statistics;
 use core::cmp::Ordering;
 use core::ops::RangeInclusive;
 use hpvm_reliable::{Full, Hub};
-use hpvm_transport::{Broken, Head, Rank, Refused};
+use hpvm_transport::{Broken, Head, PREFIX, Rank, Refused};
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
@@ -186,6 +186,12 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// The same of a message in pieces, which needs many buffers even when its first packet needs none.
+    pub fn may_send_pieces(&mut self, src: Rank, dst: Rank) -> Result<(), Refused> {
+        self.may_send(src, dst, PREFIX)?;
+        if self.refuses() { Err(Refused::NoBuffer) } else { Ok(()) }
     }
 
     /// Puts a packet on its way. `may_send` has said yes and nothing of `src` happened since.
