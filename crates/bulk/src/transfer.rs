@@ -14,8 +14,9 @@ pub(crate) struct Sending<M> {
     pub len: u64,
     /// Its first chunk has to say so; afterwards what it said, in case that it is sent again.
     pub opening: Option<Opening>,
-    /// The first chunk is with a lane.
+    /// The first chunk is with a lane, and is known to have come.
     pub opened: bool,
+    pub known: bool,
     /// Bytes that lanes have taken over, as chunks, and that they may take.
     pub cut: u64,
     pub may: u64,
@@ -93,6 +94,9 @@ pub(crate) struct Streams<M> {
     /// When the peer last took bytes or said that some have come.
     pub moved: Time,
     pub order: Order,
+    /// How many packets went before an opening, of which no older one was in doubt when that was last
+    /// looked at.
+    behind: Option<u32>,
 }
 
 impl<M> Streams<M> {
@@ -115,6 +119,7 @@ impl<M> Streams<M> {
             least_flow: u64::from(settings.least_flow.max(1)),
             moved: 0,
             order: Order::default(),
+            behind: None,
         }
     }
 
@@ -129,7 +134,19 @@ impl<M> Streams<M> {
     }
 
     pub fn send(&mut self, stream: Sending<M>) {
+        self.behind = self.behind.or(stream.opening.as_ref().map(|opening| opening.packets));
         self.out.push(stream);
+    }
+
+    /// Whether the next packet, after `packets`, has to wait because `most` others have gone behind an
+    /// opening that is not known to have come.
+    pub fn is_ahead(&mut self, packets: u32, most: u32) -> bool {
+        let ahead = |behind: u32| packets.wrapping_sub(behind) >= most;
+        if !self.behind.is_some_and(ahead) {
+            return false;
+        }
+        self.behind = self.doubtful_opening();
+        self.behind.is_some_and(ahead)
     }
 
     /// How many of `want` bytes may go unasked: all or none.
@@ -165,6 +182,12 @@ impl<M> Streams<M> {
         self.placed + self.window - self.told_limit >= self.window / 2
     }
 
+    /// How many packets went before the oldest opening that is not known to have come.
+    fn doubtful_opening(&self) -> Option<u32> {
+        let doubtful = self.out.iter().filter(|s| !s.known);
+        doubtful.filter_map(|s| s.opening.as_ref()).map(|opening| opening.packets).next()
+    }
+
     pub fn source(&self, number: u64) -> Option<&Sending<M>> {
         self.out.iter().find(|s| s.number == number)
     }
@@ -182,6 +205,7 @@ impl<M> Streams<M> {
         let place = self.out.iter().position(|s| s.number == chunk.number)?;
         let stream = &mut self.out[place];
         stream.come += u64::from(chunk.len);
+        stream.known |= chunk.opens;
         if stream.come < stream.len {
             return None;
         }
