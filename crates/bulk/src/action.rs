@@ -101,6 +101,9 @@ pub struct Settings {
     /// peers together above what each may send anyway.
     pub most_window: u32,
     pub spare_window: u64,
+    /// Packets that may go behind an opening before it is known to have come: the receiver keeps them
+    /// until it has. At least 1.
+    pub most_behind: u32,
     /// Bytes of chunks of which the sender may not know that they have come.
     pub most_untold: u32,
     /// Nothing has come for so long: the peer is told what has come, in a word for that alone.
@@ -140,6 +143,7 @@ impl Default for Settings {
             early_window: 512 << 10,
             most_window: 4 << 20,
             spare_window: 64 << 20,
+            most_behind: 512,
             most_untold: 512 << 10,
             silence: 3000,
             flowing_silence: 30_000,

@@ -260,6 +260,7 @@ impl<M> Bulk<M> {
 
     /// Acts on a frame about another lane.
     fn on_control(&mut self, id: ConnId, frame: Frame, now: Time) -> Result<(), Close> {
+        let me = self.me;
         let Some((conn, peers)) = self.parts(id) else { return Ok(()) };
         let Some((rank, own)) = conn.peer else { return Ok(()) };
         let Some(peer) = peers.get_mut(&rank) else { return Ok(()) };
@@ -271,7 +272,9 @@ impl<M> Bulk<M> {
             return Err(Close::Nonsense(rank, format!("it asks lane {index} for itself")));
         }
         if frame.kind == FrameKind::Ask {
-            if lane.up().is_some() && u64::from(lane.epoch) > frame.offset {
+            // The connecting end rises last: then the peer has risen since it asked. The other way
+            // round it may never do so, and waits for the answer.
+            if me < rank && lane.up().is_some() && u64::from(lane.epoch) > frame.offset {
                 return Ok(());
             }
             // What that connection still holds is not read any more, so the count stands.

@@ -2,7 +2,8 @@
 //!
 //! Packets come another way than streams, so each tells what of the other kind went before it: an
 //! opening how many packets, and the first packet behind an opening how many openings (its
-//! *fence*). What comes too soon waits here. A packet that is held back holds back those behind it.
+//! *fence*). What comes too soon waits here. A packet that is held back holds back those behind it. The
+//! sender sends few before it knows that an opening has come (`Settings::most_behind`).
 
 use crate::Rank;
 use hpvm_wire::Head;
@@ -64,6 +65,11 @@ impl Order {
     /// Something waits here.
     pub fn holds(&self) -> bool {
         !self.waiting.is_empty() || !self.held.is_empty()
+    }
+
+    /// Packets that wait here.
+    pub fn held(&self) -> usize {
+        self.held.len()
     }
 
     /// Whether a packet that has just come may be delivered at once. If not, it is kept.

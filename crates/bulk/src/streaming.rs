@@ -21,6 +21,7 @@ impl<M> Bulk<M> {
             len,
             opening: None,
             opened: true,
+            known: true,
             cut: 0,
             may: len,
             come: 0,
@@ -77,6 +78,7 @@ impl<M> Bulk<M> {
             len,
             opening,
             opened: false,
+            known: false,
             cut: 0,
             may,
             come: 0,
@@ -197,6 +199,24 @@ impl<M> Bulk<M> {
         }
     }
 
+    /// Whether a packet to `dst`, after `packets` others, has to wait: the receiver would keep too many
+    /// for an opening that has not come, or that nobody knows to have.
+    #[inline(always)]
+    pub fn is_ahead(&mut self, dst: Rank, packets: impl FnOnce() -> u32) -> bool {
+        !self.pending.is_empty() && self.is_ahead_of(dst, packets())
+    }
+
+    #[inline(never)]
+    fn is_ahead_of(&mut self, dst: Rank, packets: u32) -> bool {
+        let most = self.settings.most_behind.max(1);
+        self.peers.get_mut(&dst).is_some_and(|peer| peer.streams.is_ahead(packets, most))
+    }
+
+    /// Packets of `src` that wait for an opening.
+    pub fn held(&self, src: Rank) -> usize {
+        self.peers.get(&src).map_or(0, |peer| peer.streams.order.held())
+    }
+
     /// Whether packets or openings wait for others: then every packet goes by way of `packet`, as
     /// every packet with the flag [`Head::TRANSPORT`] does.
     #[inline(always)]
@@ -204,8 +224,8 @@ impl<M> Bulk<M> {
         !self.holding.is_empty()
     }
 
-    /// Delivers a packet to `sink`, or keeps it until `release`. One that should have a fence and has no
-    /// room for it ends the job.
+    /// Delivers a packet to `sink`, or keeps it until `release`. One that has a fence and no room for
+    /// it makes it pointless to go on.
     pub fn packet(
         &mut self,
         src: Rank,
@@ -251,7 +271,12 @@ impl<M> Bulk<M> {
         let peers = &mut self.peers;
         self.holding.retain(|rank| {
             let Some(peer) = peers.get_mut(rank) else { return false };
+            let held = peer.streams.order.held();
             released += peer.streams.order.release(*rank, packets(*rank), sink);
+            if peer.streams.order.held() < held {
+                // The sender may wait for that.
+                peer.lanes.iter_mut().for_each(Lane::answered);
+            }
             peer.streams.order.holds()
         });
         released

@@ -14,8 +14,9 @@ pub(crate) struct Sending<M> {
     pub len: u64,
     /// Its first chunk has to say so; afterwards what it said, in case that it is sent again.
     pub opening: Option<Opening>,
-    /// The first chunk is with a lane.
+    /// The first chunk is with a lane, and is known to have come.
     pub opened: bool,
+    pub known: bool,
     /// Bytes that lanes have taken over, as chunks, and that they may take.
     pub cut: u64,
     pub may: u64,
@@ -60,6 +61,8 @@ pub(crate) struct Early {
     /// The first chunk, as far as it has come. Empty until its bytes are read.
     pub data: Vec<u8>,
     pub have: usize,
+    /// A connection reads it.
+    pub coming: bool,
     /// It has come.
     pub whole: bool,
 }
@@ -91,6 +94,9 @@ pub(crate) struct Streams<M> {
     /// When the peer last took bytes or said that some have come.
     pub moved: Time,
     pub order: Order,
+    /// How many packets went before an opening, of which no older one was in doubt when that was last
+    /// looked at.
+    behind: Option<u32>,
 }
 
 impl<M> Streams<M> {
@@ -113,6 +119,7 @@ impl<M> Streams<M> {
             least_flow: u64::from(settings.least_flow.max(1)),
             moved: 0,
             order: Order::default(),
+            behind: None,
         }
     }
 
@@ -127,7 +134,19 @@ impl<M> Streams<M> {
     }
 
     pub fn send(&mut self, stream: Sending<M>) {
+        self.behind = self.behind.or(stream.opening.as_ref().map(|opening| opening.packets));
         self.out.push(stream);
+    }
+
+    /// Whether the next packet, after `packets`, has to wait because `most` others have gone behind an
+    /// opening that is not known to have come.
+    pub fn is_ahead(&mut self, packets: u32, most: u32) -> bool {
+        let ahead = |behind: u32| packets.wrapping_sub(behind) >= most;
+        if !self.behind.is_some_and(ahead) {
+            return false;
+        }
+        self.behind = self.doubtful_opening();
+        self.behind.is_some_and(ahead)
     }
 
     /// How many of `want` bytes may go unasked: all or none.
@@ -163,6 +182,12 @@ impl<M> Streams<M> {
         self.placed + self.window - self.told_limit >= self.window / 2
     }
 
+    /// How many packets went before the oldest opening that is not known to have come.
+    fn doubtful_opening(&self) -> Option<u32> {
+        let doubtful = self.out.iter().filter(|s| !s.known);
+        doubtful.filter_map(|s| s.opening.as_ref()).map(|opening| opening.packets).next()
+    }
+
     pub fn source(&self, number: u64) -> Option<&Sending<M>> {
         self.out.iter().find(|s| s.number == number)
     }
@@ -180,6 +205,7 @@ impl<M> Streams<M> {
         let place = self.out.iter().position(|s| s.number == chunk.number)?;
         let stream = &mut self.out[place];
         stream.come += u64::from(chunk.len);
+        stream.known |= chunk.opens;
         if stream.come < stream.len {
             return None;
         }
@@ -309,18 +335,20 @@ impl<M> Streams<M> {
     }
 
     /// A stream opens whose place nobody has said yet. False: it sends too much unasked, or again
-    /// what has come.
+    /// what has come or is just coming over another connection.
     pub fn keep_early(&mut self, number: u64, len: u32, total: u64) -> bool {
         if let Some(early) = self.early(number) {
             // The connection broke when it came for the first time.
-            return !early.whole && (early.len, early.total) == (len, total);
+            let again = !early.whole && !early.coming && (early.len, early.total) == (len, total);
+            early.coming |= again;
+            return again;
         }
         if self.kept + u64::from(len) > self.window {
             return false;
         }
         self.kept += u64::from(len);
-        let early = Early { number, total, len, data: Vec::new(), have: 0, whole: false };
-        self.early.push(early);
+        let (data, have, coming, whole) = (Vec::new(), 0, true, false);
+        self.early.push(Early { number, total, len, data, have, coming, whole });
         true
     }
 
@@ -329,7 +357,7 @@ impl<M> Streams<M> {
         if let Some(early) = self.early(number)
             && !early.whole
         {
-            early.have = 0;
+            (early.have, early.coming) = (0, false);
         }
     }
 
@@ -365,4 +393,22 @@ pub(crate) enum Expected<M> {
     Whole(Vec<u8>, Receiving<M>),
     /// Another number of bytes.
     Wrong(u64),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_early_chunk_comes_over_one_connection_at_a_time() {
+        let mut streams = Streams::<()>::new(&Settings::default());
+        assert!(streams.keep_early(1, 100, 200));
+        assert!(!streams.keep_early(1, 100, 200), "both would fill the same memory");
+        streams.drop_early(1);
+        assert!(!streams.keep_early(1, 101, 200), "it has another length");
+        assert!(streams.keep_early(1, 100, 200), "the first connection broke");
+        assert_eq!(streams.landed(1, 100), None);
+        streams.drop_early(1);
+        assert!(!streams.keep_early(1, 100, 200), "it has come");
+    }
 }

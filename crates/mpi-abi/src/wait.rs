@@ -398,7 +398,7 @@ impl Entered {
     pub fn flush(&mut self) -> Result<()> {
         self.wait_until(|w| {
             let detached = |r: &hpvm_mpi::request::Request| r.detached && !r.done;
-            !w.process.has_backlog() && !w.process.requests().iter().any(|(_, r)| detached(r))
+            !w.process.owes_packets() && !w.process.requests().iter().any(|(_, r)| detached(r))
         })
     }
 }

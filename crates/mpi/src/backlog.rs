@@ -6,7 +6,7 @@
 
 use crate::kept::announces;
 use crate::process::Process;
-use crate::protocol::{self, DATA};
+use crate::protocol::{self, ANNOUNCE, DATA};
 use crate::pt2pt::{Outgoing, pack_part};
 use crate::request::{Operation, ReqId};
 use hpvm_fm::{Head, Rank, Stall, Transport};
@@ -37,6 +37,14 @@ impl Backlog {
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.sends.is_empty() && self.control.is_empty() && self.streams.is_empty()
+    }
+
+    /// True when somebody needs something of it. Who is to announce its messages, or no more, can do
+    /// without being told once this process ends.
+    pub fn is_needed(&self) -> bool {
+        let mut control = self.control.iter();
+        let needed = control.any(|(_, head, _)| head.handler != ANNOUNCE);
+        needed || !self.sends.is_empty() || !self.streams.is_empty()
     }
 
     /// True when a send to `dst` can't go out at once: it has to queue, or to be announced.

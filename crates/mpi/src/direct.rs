@@ -227,28 +227,33 @@ impl<T: Transport> Process<T> {
     ) -> Result<Received, Broken> {
         let d = &mut self.inbox.direct;
         let state = core::mem::replace(&mut d.state, State::Idle);
+        // First of all: it may have come with the message, and is told once only.
+        if let Some(broken) = d.broken.take() {
+            return Err(broken);
+        }
         if state == State::Whole {
             return Ok(finish(comm, d.src, d.tag, d.len, packed_size(m.ty, m.count)));
         }
         if let Some(id) = d.request.take() {
             return Ok(Received::Pending(id));
         }
-        if let Some(broken) = d.broken.take() {
-            return Err(broken);
+        if let Some(message) = d.announced.take() {
+            // SAFETY: the caller's promise.
+            return Ok(Received::Pending(unsafe { self.recv_arrived(m, comm, *message) }));
         }
-        let announced = d.announced.take().map(|message| *message);
         let context = comm.context(Channel::User);
         // SAFETY: the caller's promise.
         Ok(unsafe {
-            match announced.or_else(|| self.inbox.table(context).take(pattern)) {
+            match self.inbox.table(context).take(pattern) {
                 Some(message) => self.recv_taken(m, comm, message),
                 None => Received::Pending(self.recv(m, comm, Channel::User, pattern, None)),
             }
         })
     }
 
-    /// As `extract`, with an eye on the message that is waited for; one packet at most. `FAILED` when
-    /// the network is broken, which `recv_otherwise` tells.
+    /// As `extract`, with an eye on the message that is waited for; little at a time, but all that
+    /// has come of a message in pieces. `FAILED` when the network is broken, which `recv_otherwise`
+    /// tells.
     #[inline(always)]
     fn extract_direct(&mut self) -> usize {
         let inbox = &mut self.inbox;
@@ -271,11 +276,16 @@ impl<T: Transport> Process<T> {
 
     #[cold]
     fn failed(&mut self, broken: Broken) -> usize {
-        self.inbox.direct.broken = Some(broken);
+        let d = &mut self.inbox.direct;
+        d.broken = Some(broken);
+        if d.state == State::Plain {
+            // Not for `recv_plain` to end.
+            d.state = State::Whole;
+        }
         FAILED
     }
 
-    /// Receives a message that has come or has been announced.
+    /// Receives a message that was kept.
     ///
     /// # Safety
     /// As for `recv_otherwise`.

@@ -2,13 +2,15 @@
 //!
 //! A message that comes before its receive is copied to memory of this process. A sender that runs
 //! ahead would fill it, so each has a share of [`MOST`]. Once more than that of its is kept it is
-//! told to announce every message from then on (`ANNOUNCE`): then the bytes stay with it until they
-//! are asked for, and a blocking send waits, as the standard allows any send to. When half of the
-//! share is free again it is told that it may send at once.
+//! told to announce every message from then on (`ANNOUNCE`), but for those that it can stream, whose
+//! unasked bytes the transport bounds: then the bytes stay with it until they are asked for, and a
+//! blocking send waits, as the standard allows any send to. When half of the share is free again it
+//! is told that it may send at once.
 //!
-//! What is kept is at most, for each sender, its share and what it may send before it looks
-//! ([`hpvm_fm::BLIND`] packets and the batch of credits that passes it): 64 MiB, and 6 MiB per
-//! sender, on up to 256 processes. An announcement is kept, too, but for each of them its sender
+//! What is kept is at most, for each sender, its share, what was on its way before this process saw
+//! that it is too much (inside a host its frames, 8 MiB), and what it may send from then on before it
+//! looks ([`hpvm_fm::BLIND`] packets and the batch of credits that passes it, 6 MiB): 64 MiB, and
+//! 14 MiB per sender, on up to 256 processes. An announcement is kept, too, but for each of them its sender
 //! keeps a request, which is larger: nobody can bound that but the program.
 
 use crate::matching::{Content, Unexpected};

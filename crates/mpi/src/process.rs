@@ -6,7 +6,7 @@
 //! What arrives is handled in two steps. Inside `extract`, `Inbox::packet` matches and copies; it
 //! never sends. What must be answered (single-copy transfers, CTS, FIN) it appends to lists that
 //! `progress` drains afterwards. Each entry of those lists belongs to a live request, ours or a
-//! sender's, so they are bounded by the number of requests.
+//! sender's, or is word of what is kept, of which one `extract` brings few: so they are bounded.
 
 use crate::bulk::Step;
 use crate::comm::{CONTEXTS, Comm};
@@ -276,6 +276,12 @@ impl<T: Transport> Process<T> {
     /// because a credit that comes back rings no bell.
     pub fn has_backlog(&self) -> bool {
         !self.backlog.is_empty()
+    }
+
+    /// True when packets wait that others need even if this process ends. A peer that has ended gives
+    /// no credit any more, so who ends must wait for no others.
+    pub fn owes_packets(&self) -> bool {
+        self.backlog.is_needed()
     }
 
     /// The outcome of a request that is done, whose place it frees. `None`: not done, or no such.

@@ -338,11 +338,26 @@ impl<T: Transport> Process<T> {
         id
     }
 
-    /// Receives the message that a matched probe took out of the queue.
+    /// Receives a message that was kept and has been taken out of the queue, as by a matched probe.
     ///
     /// # Safety
     /// As for `recv`.
     pub unsafe fn recv_matched(
+        &mut self,
+        m: Incoming<'_>,
+        comm: &Arc<Comm>,
+        message: Unexpected,
+    ) -> ReqId {
+        self.release(&message);
+        // SAFETY: the caller's promise.
+        unsafe { self.recv_arrived(m, comm, message) }
+    }
+
+    /// Receives a message that has just come and was never kept, or is no more.
+    ///
+    /// # Safety
+    /// As for `recv`.
+    pub(crate) unsafe fn recv_arrived(
         &mut self,
         m: Incoming<'_>,
         comm: &Arc<Comm>,
@@ -360,12 +375,16 @@ impl<T: Transport> Process<T> {
             transfer: None,
         };
         let id = self.inbox.requests.insert(Operation::Recv(op), None);
-        self.receive_unexpected(id, message);
+        self.receive_arrived(id, message);
         id
     }
 
-    pub(crate) fn receive_unexpected(&mut self, id: ReqId, message: Unexpected) {
+    fn receive_unexpected(&mut self, id: ReqId, message: Unexpected) {
         self.release(&message);
+        self.receive_arrived(id, message);
+    }
+
+    fn receive_arrived(&mut self, id: ReqId, message: Unexpected) {
         let Unexpected { src, tag, content } = message;
         match content {
             Content::Eager(data) => self.inbox.receive_eager(id, src, tag, &data),

@@ -62,7 +62,7 @@ pub struct SendOp {
     /// Context id and tag.
     pub envelope: u64,
     pub synchronous: bool,
-    /// The transport reads the buffer until the receiver's FIN.
+    /// The transport reads the buffer, until it says that the stream is gone.
     pub streaming: bool,
     /// The message itself, where the library holds a copy (`MPI_Bsend`); `buf` points into it.
     pub copy: Option<Box<[u8]>>,

@@ -167,6 +167,10 @@ impl Net {
         len: usize,
         fill: F,
     ) -> Result<(), Refused> {
+        let hub = &self.hub;
+        if self.streams.is_ahead(dst, || hub.pushed(dst)) {
+            return Err(Refused::NoBuffer);
+        }
         let now = now();
         let pushed = match self.streams.fence(dst) {
             None => self.hub.push(now, dst, head, len, fill),

@@ -57,8 +57,8 @@ pub struct Kept {
 impl Kept {
     /// For one of `ranks` ranks of a segment.
     pub fn new(ranks: u32) -> Self {
-        let others = ranks.saturating_sub(1).max(1) as usize;
-        let most = (FRAMES / 4 / others).min(MOST);
+        // Of its own frames a rank keeps some, too.
+        let most = (FRAMES / 4 / ranks.max(1) as usize).min(MOST);
         Kept { peer: 0, count: 0, most, frames: [Frame { index: 0, mine: false }; MOST] }
     }
 
@@ -104,4 +104,16 @@ impl Kept {
 #[inline(always)]
 fn give_back(mapping: &Mapping, owner: Rank, frame: Frame) {
     frames::give_back(mapping.control(owner), frame.index.into());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_ranks_together_keep_a_quarter_of_the_frames_of_one() {
+        for ranks in 1..1000 {
+            assert!(Kept::new(ranks).most * ranks as usize <= FRAMES / 4, "{ranks} ranks");
+        }
+    }
 }

@@ -247,7 +247,7 @@ impl Mapping {
         unsafe { &*self.frame(rank, index).add(FRAME_GROWN).cast() }
     }
 
-    /// The address of `rank`'s futex word and friends, for tests that write garbage.
+    /// How many ranks have attached.
     pub fn attached(&self) -> &AtomicU32 {
         &self.header().attached
     }

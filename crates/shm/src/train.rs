@@ -85,7 +85,7 @@ impl Train {
         &mut self,
         mapping: &Mapping,
         rank: Rank,
-        (packets, bytes): (&mut usize, &mut usize),
+        (pieces, bytes): (&mut usize, &mut usize),
         sink: &mut impl FnMut(Rank, Head, &[u8]),
     ) -> Result<bool, Broken> {
         let mut looks = 0;
@@ -113,7 +113,7 @@ impl Train {
                     core::slice::from_raw_parts(memory.add(from), n)
                 });
                 self.at += n;
-                *packets += 1;
+                *pieces += 1;
                 *bytes += 64 + n;
             }
         }
@@ -145,9 +145,10 @@ impl Shm {
         let (mapping, rank) = (&*self.mapping, self.rank);
         let control = mapping.control(rank);
         let (trains, kept) = (&mut self.trains, &mut self.kept);
-        let mut place = 0;
+        // How many pieces of a message come at a time is chance: the counter counts slots.
+        let (mut pieces, mut place) = (0, 0);
         while place < trains.len() {
-            if trains[place].advance(mapping, rank, (&mut packets, &mut bytes), &mut sink)? {
+            if trains[place].advance(mapping, rank, (&mut pieces, &mut bytes), &mut sink)? {
                 trains.swap_remove(place).arrived(mapping, rank, kept);
             } else {
                 place += 1;
@@ -167,7 +168,7 @@ impl Shm {
             // What its sender began before has to be complete.
             if let Some(unfinished) = trains.iter().position(|t| t.src == raw.src) {
                 let mut train = trains.swap_remove(unfinished);
-                if !train.advance(mapping, rank, (&mut packets, &mut bytes), &mut sink)? {
+                if !train.advance(mapping, rank, (&mut pieces, &mut bytes), &mut sink)? {
                     let (at, len) = (train.at as u32, train.len as u32);
                     return Err(corrupt("bytes of an unfinished message", at, len));
                 }
@@ -193,7 +194,7 @@ impl Shm {
                     if let Some(prefix) = prefix {
                         sink(raw.src, head, &prefix);
                     }
-                    if train.advance(mapping, rank, (&mut packets, &mut bytes), &mut sink)? {
+                    if train.advance(mapping, rank, (&mut pieces, &mut bytes), &mut sink)? {
                         train.arrived(mapping, rank, kept);
                     } else {
                         trains.push(train);
@@ -207,7 +208,7 @@ impl Shm {
             }
         }
         add(&control.counters.packets_received, packets as u64);
-        Ok(packets)
+        Ok(packets + pieces)
     }
 
     /// See [`hpvm_transport::Transport::send_pieces`].

@@ -2,8 +2,8 @@
 //! names what was expected and what was found, and never hangs or reads outside.
 
 use hpvm_shm::{Mapping, SegmentError, Shm};
-use hpvm_transport::{Broken, Head, Transport};
-use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, RawHead, TRAIN};
+use hpvm_transport::{Broken, Head, PREFIX, Transport};
+use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, MOST_FRAMES, RawHead, TRAIN, Train};
 use hpvm_wire::segment::{FRAME_BYTES, FRAMES, Geometry, SLOTS};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,14 +18,15 @@ fn pair() -> (Arc<Mapping>, Shm, Shm) {
 }
 
 /// Publishes a slot with this header in the ring of rank 1, as rank 0 could.
-fn publish(mapping: &Mapping, head: RawHead, payload: u32) {
+fn publish<P>(mapping: &Mapping, head: RawHead, payload: P) {
+    const { assert!(size_of::<P>() <= INLINE) };
     // Relaxed: one thread.
     let ticket = mapping.control(1).tail.fetch_add(1, Ordering::Relaxed);
     let cell = &mapping.ring(1)[ticket as usize % SLOTS as usize];
     // SAFETY: this test is the only writer, and the slot is not published.
     unsafe {
         cell.write_head(head);
-        cell.payload().cast::<u32>().write_unaligned(payload);
+        cell.payload().cast::<P>().write_unaligned(payload);
     }
     cell.seq.store(ticket + 1, Ordering::Release); // pairs with the receiver's acquire
 }
@@ -105,6 +106,7 @@ fn random_bytes_in_the_ring() {
         state ^= state << 17;
         state
     };
+    let (mut bytes, mut pieces) = (0, 0);
     for _ in 0..2000 {
         let (mapping, mut a, mut b) = pair();
         for _ in 0..8 {
@@ -116,10 +118,34 @@ fn random_bytes_in_the_ring() {
                 aux: word() as u16,
                 len: (word() % 20_000) as u32,
             };
-            publish(&mapping, head, word() as u32 % 128);
+            if word() % 2 == 0 {
+                publish(&mapping, head, word() as u32 % 128);
+                continue;
+            }
+            // A message in pieces, of which some or too much is there.
+            let head = RawHead { flags: head.flags | FRAME, len: (word() % 80_000) as u32, ..head };
+            let train = Train {
+                mark: if word() % 2 == 0 { TRAIN } else { BARE_TRAIN },
+                prefix: [word() as u8; PREFIX],
+                imm: word(),
+                handler: word() as u8,
+                flags: word() as u8,
+                aux: word() as u16,
+                frames: [(); MOST_FRAMES].map(|()| (word() % (2 * FRAMES as u64 + 4)) as u16),
+            };
+            let grown = (word() % (u64::from(head.len) + 2)) as u32;
+            let first = usize::from(train.frames[0]) % FRAMES;
+            for owner in 0..2 {
+                mapping.grown(owner, first).store(grown, Ordering::Relaxed); // relaxed: one thread
+            }
+            publish(&mapping, head, train);
         }
         for _ in 0..100 {
-            if b.poll(usize::MAX, |_, _, _| ()).is_err() {
+            let mut count = |_, _, data: &[u8]| {
+                bytes += data.len();
+                pieces += u32::from(data.len() > INLINE);
+            };
+            if b.poll(usize::MAX, &mut count).is_err() {
                 break;
             }
         }
@@ -131,6 +157,7 @@ fn random_bytes_in_the_ring() {
         let got = a.poll(usize::MAX, |_, _, data| seen = data == b"fine");
         assert_eq!((got, seen), (Ok(1), true));
     }
+    assert!(bytes > 1_000_000 && pieces > 500, "{bytes} bytes, {pieces} long pieces: hardly any");
 }
 
 #[test]

@@ -42,8 +42,8 @@ pub struct Config {
     pub buffers: usize,
     /// Payload limits of the endpoints.
     pub limits: Limits,
-    /// Grants and buffers in a hundred that are refused although there are some, and packets
-    /// after which a poll stops although more wait. Below 100.
+    /// Grants, buffers and messages in pieces in a hundred that are refused although there is room,
+    /// and packets after which a poll stops although more wait. Below 100.
     pub refused_percent: u8,
     /// Bytes of a piece of a message that goes out by `Transport::send_pieces`; `None`: nothing does.
     pub piece: Option<usize>,

@@ -129,19 +129,23 @@ impl Transport for SimTransport {
             }
             state.progress(self.rank);
         }
-        let mut delivered = 0;
-        while delivered < budget {
+        // Pieces follow what has paid for them, whatever the budget.
+        let (mut delivered, mut pieces) = (0, 0);
+        while delivered < budget || self.state.borrow_mut().piece_waits(self.rank) {
             let Some(packet) = self.state.borrow_mut().take(self.rank) else { break };
             sink(packet.src, packet.head, &packet.payload);
             self.state.borrow_mut().done_with(self.rank, &packet);
-            delivered += 1;
+            match packet.follows {
+                true => pieces += 1,
+                false => delivered += 1,
+            }
             // A budget is a rough limit: now and then less comes than there is.
             if self.state.borrow_mut().stops_short() {
                 break;
             }
         }
         counters::add(&self.counters.packets_received, delivered as u64);
-        Ok(delivered)
+        Ok(delivered + pieces)
     }
 
     /// False while a packet for this process waits or is on its way: nobody but the caller moves
@@ -227,7 +231,7 @@ impl Transport for SimTransport {
         mut fill: F,
     ) -> Result<(), Refused> {
         let piece = self.state.borrow().config.piece.unwrap_or(len).max(1);
-        self.state.borrow_mut().may_send(self.rank, dst, PREFIX)?;
+        self.state.borrow_mut().may_send_pieces(self.rank, dst)?;
         let mut paid = first.is_some();
         if let Some((head, prefix)) = first {
             self.state.borrow_mut().depart(self.rank, dst, head, prefix.to_vec());

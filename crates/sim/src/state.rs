@@ -7,7 +7,7 @@ use crate::network::Statistics;
 use core::cmp::Ordering;
 use core::ops::RangeInclusive;
 use hpvm_reliable::{Full, Hub};
-use hpvm_transport::{Broken, Head, PullRefused, Rank, Refused};
+use hpvm_transport::{Broken, Head, PREFIX, PullRefused, Rank, Refused};
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
@@ -188,6 +188,12 @@ impl State {
         Ok(())
     }
 
+    /// The same of a message in pieces, which needs many buffers even when its first packet needs none.
+    pub fn may_send_pieces(&mut self, src: Rank, dst: Rank) -> Result<(), Refused> {
+        self.may_send(src, dst, PREFIX)?;
+        if self.refuses() { Err(Refused::NoBuffer) } else { Ok(()) }
+    }
+
     /// Puts a packet on its way. `may_send` has said yes and nothing of `src` happened since.
     pub fn depart(&mut self, src: Rank, dst: Rank, head: Head, payload: Vec<u8>) {
         let buffered = payload.len() > self.config.limits.inline;
@@ -259,6 +265,11 @@ impl State {
         self.activity += 1;
         self.statistics.note(self.now, packet.src, rank, &packet.head, &packet.payload);
         Some(packet)
+    }
+
+    /// Whether a piece of a message is the next that `rank` may have.
+    pub fn piece_waits(&mut self, rank: Rank) -> bool {
+        self.process(rank).inbox.front().is_some_and(|packet| packet.follows)
     }
 
     /// The receiver is done with a packet of `src`: what it took goes home.

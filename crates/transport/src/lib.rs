@@ -129,7 +129,8 @@ pub trait Transport {
     ) -> Result<(), Refused>;
 
     /// Delivers packets that have come until about `budget` bytes (64 for each packet and its
-    /// payload; whole packets), and returns how many. The payload is valid during the call only.
+    /// payload; whole packets, and all that has come of a message in pieces), and returns how many.
+    /// The payload is valid during the call only.
     /// Costs one cache-line read when nothing has come.
     fn poll<F: FnMut(Rank, Head, &[u8])>(
         &mut self,

@@ -7,6 +7,7 @@ mod boards;
 mod calls;
 mod collectives;
 mod data;
+mod direct;
 mod exchange;
 mod flood;
 mod harness;

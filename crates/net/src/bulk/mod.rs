@@ -26,6 +26,8 @@ const MS: u64 = 1_000_000;
 const WATCH: u64 = 250 * MS;
 /// Time between two looks at timers, and at the listening socket while a caller is expected.
 const TICK: u64 = MS / 50;
+/// Longest time for which a process that is in MPI leaves a peer without a word about what has come.
+const WORD: u64 = MS;
 /// Time between two looks at the listening socket otherwise.
 const CALLERS: u64 = 100 * MS;
 /// Turns from one look at connections on which nothing is expected to the next.
@@ -57,6 +59,7 @@ pub struct Streams {
     next_tick: u64,
     next_callers: u64,
     next_watch: u64,
+    next_word: u64,
     failed: Option<Lost>,
 }
 
@@ -84,6 +87,7 @@ impl Streams {
             next_tick: 0,
             next_callers: 0,
             next_watch: 0,
+            next_word: 0,
             failed: None,
         }
     }
@@ -259,6 +263,12 @@ impl Streams {
         self.machine.fence(dst)
     }
 
+    /// See [`Bulk::is_ahead`].
+    #[inline(always)]
+    pub fn is_ahead(&mut self, dst: Rank, packets: impl FnOnce() -> u32) -> bool {
+        self.machine.is_ahead(dst, packets)
+    }
+
     /// See [`Bulk::fenced`].
     pub fn fenced(&mut self, dst: Rank) {
         self.machine.fenced(dst);
@@ -353,6 +363,11 @@ impl Streams {
         let due = now >= self.next_callers || self.machine.expects_caller();
         let taken = due && self.accept(now);
         self.machine.tick(now);
+        if now >= self.next_word {
+            // However busy this process is with others, who waits for a word gets one.
+            self.next_word = now + WORD;
+            self.machine.tell(true, now);
+        }
         self.machine.copy_late(now, |from, len| {
             let mut bytes = vec![0; len as usize];
             // SAFETY: who called `send` vouches for the memory until `done` names the stream.

@@ -23,6 +23,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// Most packets of a message in pieces, which goes as a whole.
+const PIECES: usize = 41;
+
 /// The virtual connections of a job, beside a [`Network`] for its packets.
 #[derive(Clone)]
 pub struct Streams {
@@ -40,6 +43,7 @@ struct Books {
     bytes: u64,
     opened: u64,
     copied: u64,
+    ahead: u64,
 }
 
 impl Streams {
@@ -68,6 +72,7 @@ impl Streams {
             sent: vec![0; size as usize],
             came: vec![0; size as usize],
             least: config.least,
+            most_behind: config.settings.most_behind as usize,
             broken: None,
         }
     }
@@ -77,6 +82,11 @@ impl Streams {
     pub fn moved(&self) -> (u64, u64, u64, u64) {
         let books = self.books.borrow();
         (books.streams, books.bytes, books.opened, books.copied)
+    }
+
+    /// How often a packet had to wait because many had gone behind an opening.
+    pub fn waits(&self) -> u64 {
+        self.books.borrow().ahead
     }
 
     /// Connections that broke, and strangers that came.
@@ -102,6 +112,8 @@ pub struct Streaming<T> {
     sent: Vec<u32>,
     came: Vec<u32>,
     least: u64,
+    /// Most packets of one process that may be held back.
+    most_behind: usize,
     broken: Option<Broken>,
 }
 
@@ -322,6 +334,11 @@ impl<T: Transport> Transport for Streaming<T> {
         fill: F,
     ) -> Result<(), Refused> {
         assert!(head.flags < Head::TRANSPORT, "{:#x} has a flag of the transport", head.flags);
+        let count = self.sent[dst as usize];
+        if self.bulk.is_ahead(dst, || count) {
+            self.streams.books.borrow_mut().ahead += 1;
+            return Err(Refused::NoBuffer);
+        }
         let sent = match self.bulk.fence(dst) {
             None => self.inner.send(dst, head, len, fill),
             Some(fence) => {
@@ -361,6 +378,11 @@ impl<T: Transport> Transport for Streaming<T> {
             }
         })?;
         let released = bulk.release(|src| came[src as usize], &mut sink);
+        for src in 0..came.len() as Rank {
+            let pieces = if self.inner.pieces(src) > 0 { PIECES } else { 0 };
+            let (held, most) = (bulk.held(src), self.most_behind + pieces);
+            assert!(held <= most, "{held} packets of {src} held back, at most {most} expected");
+        }
         Ok(packets + released + usize::from(self.bulk.has_done()))
     }
 
@@ -491,7 +513,8 @@ impl<T: Transport> Transport for Streaming<T> {
         len: usize,
         mut fill: F,
     ) -> Result<(), Refused> {
-        if self.bulk.fence(dst).is_some() {
+        let count = self.sent[dst as usize];
+        if self.bulk.fence(dst).is_some() || self.bulk.is_ahead(dst, || count) {
             return Err(Refused::NoBuffer);
         }
         let mut packets = u32::from(first.is_some());

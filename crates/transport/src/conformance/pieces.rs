@@ -2,6 +2,8 @@
 
 use super::{Fixture, PATIENCE};
 use crate::{Head, PREFIX, Transport};
+use core::sync::atomic::Ordering;
+use hpvm_wire::counters::Counters;
 
 /// The head and the prefix of message `n`, and the head of its pieces.
 fn heads(n: u64) -> (Head, [u8; PREFIX], Head) {
@@ -127,6 +129,13 @@ pub fn pieces_make_a_message<F: Fixture>(fixture: &mut F) {
         seen.wait(to, fixture, |seen| !seen.plain.is_empty());
         assert_eq!((seen.plain, seen.messages), (vec![n], vec![(n, len)]));
     }
+    let counters = ends.iter().filter_map(|end| end.counters());
+    let counted = |c: &Counters| {
+        // Relaxed: one thread.
+        [&c.packets_sent, &c.packets_received].map(|n| n.load(Ordering::Relaxed))
+    };
+    let [sent, received] = counters.map(counted).fold([0, 0], |a, b| [a[0] + b[0], a[1] + b[1]]);
+    assert_eq!(sent, received, "each message is one packet to both sides");
 }
 
 /// While one sender is between two pieces, others reach the same receiver.
