@@ -174,7 +174,7 @@ fn introduce(stay: &mut Stay, p: &mut P, max: &Arc<Op>, shared: &Shared) -> bool
         // Ranks of one host may differ in that.
         let crowded = hash(&[shared.seed, 83, shared.rank.into()]).is_multiple_of(4);
         *stay.words = p.introduction(&stay.comm.comm, crowded);
-        let combine = Combine { count: 3, ty: u64s(), op: max };
+        let combine = Combine { count: stay.words.len() as i64, ty: u64s(), op: max };
         let plan = p.plan(&stay.comm.comm).allreduce(None, stay.words.as_mut_ptr().cast(), combine);
         // SAFETY: the words live in a box that stays until the request has ended.
         stay.introduction = Some(unsafe { p.start_collective(&stay.comm.comm, plan) });

@@ -72,9 +72,7 @@ impl<T: Transport> Process<T> {
     /// As [`Process::way`], for `what`, which may use sheets where all members share a host.
     #[inline]
     pub fn way_of(&self, comm: &Comm, what: &What, bytes: u64) -> Way {
-        // Relaxed: see `Use`.
-        if bytes > MOST && suits_sheets(what, bytes, comm.boards().crowded.load(Ordering::Relaxed))
-        {
+        if bytes > MOST && suits_sheets(comm, what, bytes) {
             return match self.way(comm, 0) {
                 Way::Across => self.way(comm, bytes),
                 way => way,
@@ -86,9 +84,14 @@ impl<T: Transport> Process<T> {
 
 /// Whether `what` is faster over sheets than by messages (`bench/NOTES.md`). Where ranks share processors it
 /// is, because each message costs switches between them.
-fn suits_sheets(what: &What, bytes: u64, crowded: bool) -> bool {
+fn suits_sheets(comm: &Comm, what: &What, bytes: u64) -> bool {
+    // Relaxed, both: see `Use`.
+    let crowded = comm.boards().crowded.load(Ordering::Relaxed);
+    let reads = || comm.boards().reads.load(Ordering::Relaxed);
     let most = match what {
         What::Barrier => 0,
+        // Two that read each other's data need no copy for that.
+        What::Reduce { root: None, .. } if !crowded && comm.size() == 2 && reads() => 0,
         What::Reduce { root: None, .. } if !crowded => EVERYBODY,
         _ if !crowded => 0,
         What::Bcast { .. } | What::Reduce { .. } => CROWDED,

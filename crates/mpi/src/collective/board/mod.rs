@@ -49,6 +49,8 @@ pub(crate) struct Use {
     stage: AtomicU8,
     /// One of the members shares its processors with others, as far as it knows.
     crowded: AtomicBool,
+    /// All members read long messages out of each other's memory.
+    reads: AtomicBool,
     calls: AtomicU32,
     /// The last operation that was begun.
     number: AtomicU64,
@@ -76,7 +78,7 @@ pub enum Way {
 }
 
 /// What a member says of itself before boards are used, or what all of them say.
-pub type Introduction = [u64; 3];
+pub type Introduction = [u64; 4];
 
 /// A collective over boards: what its waiting needs to know.
 pub trait Meeting {
@@ -193,16 +195,18 @@ impl<T: Transport> Process<T> {
     }
 
     /// What this process tells the others about its board: the last number used on it, 1 if it
-    /// can't take part, and 1 if it is `crowded`, of which each rank has its own opinion, because a
-    /// launcher or the program may have bound it. The members build the maximum of each word and hand
+    /// can't take part, 1 if it is `crowded`, of which each rank has its own opinion, because a
+    /// launcher or the program may have bound it, and 1 if it does not read long messages out of the
+    /// memory of others. The members build the maximum of each word and hand
     /// it to [`Process::introduced`].
     pub fn introduction(&self, comm: &Comm, crowded: bool) -> Introduction {
         comm.hosts(|process| self.node(process));
-        let Some(index) = suitable(comm) else { return [0, 1, 0] };
+        let Some(index) = suitable(comm) else { return [0, 1, 0, 0] };
         let last = self.boards.get(index).map_or(0, |past| past.last);
         let mut here = neighbours(comm);
         let willing = here.all(|m| self.board_of(m, index).is_some()) && self.quit(index);
-        [last, u64::from(!willing), u64::from(crowded)]
+        let reads = self.fm().transport().can_pull(self.fm().rank());
+        [last, u64::from(!willing), u64::from(crowded), u64::from(!reads)]
     }
 
     /// Nobody reads what an earlier communicator left on board `index`.
@@ -217,7 +221,8 @@ impl<T: Transport> Process<T> {
     }
 
     /// The members of `comm` have introduced themselves.
-    pub fn introduced(&mut self, comm: &Comm, [last, unwilling, crowded]: Introduction) {
+    pub fn introduced(&mut self, comm: &Comm, words: Introduction) {
+        let [last, unwilling, crowded, copies] = words;
         let used = comm.boards();
         let Some(index) = suitable(comm).filter(|_| unwilling == 0) else {
             used.stage.store(NEVER, Ordering::Relaxed); // relaxed: see `Use`
@@ -239,6 +244,7 @@ impl<T: Transport> Process<T> {
         used.number.store(base, Ordering::Relaxed);
         used.safe.store(base, Ordering::Relaxed); // relaxed: see `Use`
         used.crowded.store(crowded != 0, Ordering::Relaxed); // relaxed: see `Use`
+        used.reads.store(copies == 0, Ordering::Relaxed); // relaxed: see `Use`
         let stage = if comm.known_hosts().is_some() { ACROSS } else { READY };
         used.stage.store(stage, Ordering::Relaxed); // relaxed: see `Use`
     }
