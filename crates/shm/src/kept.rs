@@ -45,12 +45,14 @@ impl Frame {
     }
 }
 
-/// The frames that were kept, the last one on top.
+/// The last frames of one peer.
 pub struct Kept {
     /// Whose packets they brought.
     peer: Rank,
     count: usize,
     most: usize,
+    /// Behind the place of the last one. Places count on, round the array.
+    end: usize,
     frames: [Frame; MOST],
 }
 
@@ -59,7 +61,7 @@ impl Kept {
     pub fn new(ranks: u32) -> Self {
         // Of its own frames a rank keeps some, too.
         let most = (FRAMES / 4 / ranks.max(1) as usize).min(MOST);
-        Kept { peer: 0, count: 0, most, frames: [Frame { index: 0, mine: false }; MOST] }
+        Kept { peer: 0, count: 0, most, end: 0, frames: [Frame { index: 0, mine: false }; MOST] }
     }
 
     /// Whether the next packet to `dst` can travel in a kept frame.
@@ -75,10 +77,12 @@ impl Kept {
             return None;
         }
         self.count -= 1;
-        Some(self.frames[self.count])
+        self.end = self.end.wrapping_sub(1);
+        Some(self.frames[self.end % MOST])
     }
 
-    /// `rank` has read a packet of `src` in `frame`: keeps the frame, or gives it back.
+    /// `rank` has read a packet of `src` in `frame`: keeps the frame, and gives one back if those are
+    /// too many: the one that was read first, whose lines are the first to leave the cache.
     #[inline(never)]
     pub fn keep(&mut self, mapping: &Mapping, rank: Rank, src: Rank, frame: Frame) {
         if self.peer != src {
@@ -86,18 +90,21 @@ impl Kept {
             self.peer = src;
         }
         if self.count < self.most {
-            self.frames[self.count] = frame;
             self.count += 1;
+        } else if self.most == 0 {
+            return give_back(mapping, if frame.mine { rank } else { src }, frame);
         } else {
-            give_back(mapping, if frame.mine { rank } else { src }, frame);
+            let first = self.frames[self.end.wrapping_sub(self.count) % MOST];
+            give_back(mapping, if first.mine { rank } else { src }, first);
         }
+        self.frames[self.end % MOST] = frame;
+        self.end = self.end.wrapping_add(1);
     }
 
     fn give_all_back(&mut self, mapping: &Mapping, rank: Rank) {
-        for frame in &self.frames[..self.count] {
-            give_back(mapping, if frame.mine { rank } else { self.peer }, *frame);
+        while let Some(frame) = self.take(self.peer) {
+            give_back(mapping, if frame.mine { rank } else { self.peer }, frame);
         }
-        self.count = 0;
     }
 }
 
