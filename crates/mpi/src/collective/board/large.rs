@@ -55,6 +55,12 @@ const EVERYBODY: u64 = 64 << 10;
 /// Longest broadcasts and reductions that do where ranks share processors.
 const CROWDED: u64 = 4 << 20;
 
+/// Bytes of a reduction for a root that go in one exchange: the root alone combines them, and what others
+/// post meanwhile leaves its cache.
+const AT_ROOT: usize = 64 << 10;
+/// Longest notes of an alltoall that go over sheets where members can read each other's memory instead.
+const BESIDE_READS: u64 = 64 << 10;
+
 impl<T: Transport> Process<T> {
     /// The exchanges of notes for `what`, whose notes are up to `bytes` long, more than [`MOST`], where
     /// [`Process::way_of`] has said `Boards`.
@@ -95,6 +101,7 @@ fn suits_sheets(comm: &Comm, what: &What, bytes: u64) -> bool {
         What::Reduce { root: None, .. } if !crowded => EVERYBODY,
         _ if !crowded => 0,
         What::Bcast { .. } | What::Reduce { .. } => CROWDED,
+        What::Alltoall(_) if reads() => BESIDE_READS,
         What::Allgather(_) | What::Alltoall(_) => SHEET_BYTES as u64,
     };
     bytes <= most
@@ -121,7 +128,8 @@ impl Iterator for Steps {
             }
             What::Reduce { root, send, recv, count, bytes, ty, op } => {
                 let element = bytes / count.max(1);
-                let n = count.min((SHEET_BYTES / element.max(1)).max(1));
+                let most = if root.is_some() { AT_ROOT } else { SHEET_BYTES };
+                let n = count.min((most / element.max(1)).max(1));
                 let done = n * element;
                 let what = What::Reduce { root, send, recv, count: n, bytes: done, ty, op };
                 if n < count {
