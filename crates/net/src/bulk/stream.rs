@@ -72,6 +72,32 @@ impl Stream {
             // SAFETY: an integer option that lives during the call.
             unsafe { libc::setsockopt(self.fd(), level, name, (&raw const value).cast(), size) };
         }
+        if self.congestion().starts_with(b"bbr") {
+            // It paces by what it has measured, and messages with pauses between them are measured wrong:
+            // a sixth of the bandwidth. Everybody may use the last one.
+            let _ = self.set_congestion(b"cubic") || self.set_congestion(b"reno");
+        }
+    }
+
+    /// The name of TCP's congestion control, zeros behind it.
+    fn congestion(&self) -> [u8; 16] {
+        let mut name = [0; 16];
+        let mut len = name.len() as libc::socklen_t;
+        let place = name.as_mut_ptr().cast();
+        // SAFETY: a place for as many bytes as `len` says. A failure leaves zeros.
+        unsafe {
+            libc::getsockopt(self.fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, place, &mut len);
+        }
+        name
+    }
+
+    /// False: the system does not have it, or does not permit it.
+    fn set_congestion(&self, name: &[u8]) -> bool {
+        let (place, len) = (name.as_ptr().cast(), name.len() as libc::socklen_t);
+        // SAFETY: a name of that length, which the kernel only reads.
+        unsafe {
+            libc::setsockopt(self.fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, place, len) == 0
+        }
     }
 
     pub fn fd(&self) -> RawFd {
@@ -226,4 +252,26 @@ pub unsafe fn write_memory(
     // SAFETY: the caller's promise; `most` is at most `len`.
     unsafe { from.gather(offset, &mut scratch[..most]) };
     stream.write(head, &scratch[..most])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_that_suits_no_messages_is_not_kept() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        let to = Address::new(to.ip(), to.port(), false, 0).unwrap();
+        let stream = Stream::connect(&to).unwrap();
+        assert!(stream.set_congestion(b"reno"), "{:?}", io::Error::last_os_error());
+        stream.prepare();
+        assert!(stream.congestion().starts_with(b"reno"), "what suits stays");
+        if !stream.set_congestion(b"bbr") {
+            return eprintln!("skipped: this system does not permit bbr");
+        }
+        stream.prepare();
+        let name = stream.congestion();
+        assert!(name.starts_with(b"cubic") || name.starts_with(b"reno"), "{name:?}");
+    }
 }
