@@ -51,6 +51,9 @@ impl<T: Transport> Process<T> {
         match outcome {
             Ok(()) => self.finish_transfer(id, transfer),
             Err(PullRefused::NotPermitted) => self.ask_for(id, &transfer),
+            // The launcher says which process died, and ends the job. A word of ours would stand beside
+            // that, or instead of it.
+            Err(PullRefused::Gone) => {}
             Err(PullRefused::Failed(errno)) => {
                 let text = format!(
                     "reading {want} bytes from the memory of process {} failed: {}",

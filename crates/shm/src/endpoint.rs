@@ -462,7 +462,7 @@ impl Transport for Shm {
                 // Relaxed: a hint to senders, which orders nothing.
                 self.mapping.header().reads.store(READS_DO_NOT, Ordering::Relaxed);
             }
-            Err(PullRefused::Failed(_)) => {}
+            Err(PullRefused::Gone | PullRefused::Failed(_)) => {}
         }
         result
     }

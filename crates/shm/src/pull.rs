@@ -51,6 +51,7 @@ fn all(
                 let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
                 return Err(match errno {
                     libc::EPERM | libc::ENOSYS | libc::EACCES => PullRefused::NotPermitted,
+                    libc::ESRCH => PullRefused::Gone,
                     other => PullRefused::Failed(other),
                 });
             }

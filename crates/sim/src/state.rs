@@ -408,7 +408,7 @@ impl State {
     /// Whether the memory of `peer`, one of `size` processes, may be read or written just now.
     pub fn may_copy(&mut self, peer: Rank, size: u32) -> Result<(), PullRefused> {
         if peer >= size || !self.alive(peer) {
-            return Err(PullRefused::Failed(libc::ESRCH));
+            return Err(PullRefused::Gone);
         }
         let refused_percent = match self.config.pull {
             Pull::Never => return Err(PullRefused::NotPermitted),

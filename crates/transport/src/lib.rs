@@ -63,6 +63,8 @@ impl std::error::Error for Broken {}
 pub enum PullRefused {
     /// The system does not permit it, or the transport has no such path: send the bytes instead.
     NotPermitted,
+    /// The peer's process is no more.
+    Gone,
     /// The peer's memory could not be read: errno.
     Failed(i32),
 }

@@ -37,6 +37,7 @@ fn pull_patiently<T: Transport>(end: &mut T, src: u32, wanted: &[u8], room: &mut
         match unsafe { end.pull(src, remote, room.as_mut_ptr(), wanted.len()) } {
             Ok(()) => return true,
             Err(PullRefused::NotPermitted) => {}
+            Err(PullRefused::Gone) => panic!("pull from a process that lives: it is no more"),
             Err(PullRefused::Failed(errno)) => panic!("pull of readable memory: errno {errno}"),
         }
     }
