@@ -99,6 +99,19 @@ impl<T: Transport> Fm<T> {
         len: usize,
         fill: F,
     ) -> Result<(), Stall> {
+        self.hold_credit(dst)?;
+        match self.transport.send(dst, head, len, fill) {
+            Ok(()) => {
+                self.wallet[dst as usize] -= 1;
+                Ok(())
+            }
+            Err(Refused::NoBuffer) => Err(Stall::NoBuffer),
+        }
+    }
+
+    /// Makes sure that we hold a credit toward `dst`.
+    #[inline(always)]
+    fn hold_credit(&mut self, dst: Rank) -> Result<(), Stall> {
         let held = &mut self.wallet[dst as usize];
         if *held == 0 {
             if self.blind < BLIND {
@@ -109,13 +122,7 @@ impl<T: Transport> Fm<T> {
             }
             self.blind += u32::from(*held);
         }
-        match self.transport.send(dst, head, len, fill) {
-            Ok(()) => {
-                self.wallet[dst as usize] -= 1;
-                Ok(())
-            }
-            Err(Refused::NoBuffer) => Err(Stall::NoBuffer),
-        }
+        Ok(())
     }
 
     /// Sends a message in pieces, for one credit: see [`Transport::send_pieces`]. Never blocks.
@@ -127,16 +134,7 @@ impl<T: Transport> Fm<T> {
         len: usize,
         fill: F,
     ) -> Result<(), Stall> {
-        let held = &mut self.wallet[dst as usize];
-        if *held == 0 {
-            if self.blind < BLIND {
-                *held = self.transport.grant(dst);
-            }
-            if *held == 0 {
-                return Err(self.stalled());
-            }
-            self.blind += u32::from(*held);
-        }
+        self.hold_credit(dst)?;
         let packets = (len / self.transport.limits().packet) as u32;
         match self.transport.send_pieces(dst, first, rest, len, fill) {
             Ok(()) => {

@@ -124,6 +124,15 @@ impl Shm {
         self.pull_preferred = true;
     }
 
+    /// The process whose memory `pull` and `push` copy from and to.
+    fn copied_with(&self, peer: Rank) -> Result<u32, PullRefused> {
+        if !self.pull_permitted {
+            return Err(PullRefused::NotPermitted);
+        }
+        // Acquire pairs with the release in `attach`.
+        Ok(self.mapping.control(peer).pid.load(Ordering::Acquire))
+    }
+
     /// What the host's first rank that wanted to know has measured.
     fn reads_pay(&self) -> bool {
         let reads = &self.mapping.header().reads;
@@ -448,11 +457,7 @@ impl Transport for Shm {
         local: *mut u8,
         len: usize,
     ) -> Result<(), PullRefused> {
-        if !self.pull_permitted {
-            return Err(PullRefused::NotPermitted);
-        }
-        // Acquire pairs with the release in `attach`.
-        let pid = self.mapping.control(src).pid.load(Ordering::Acquire);
+        let pid = self.copied_with(src)?;
         // SAFETY: the caller promises that `local` is valid for `len` bytes.
         let result = unsafe { pull::read(pid, remote, local, len) };
         match result {
@@ -474,11 +479,7 @@ impl Transport for Shm {
         local: *const u8,
         len: usize,
     ) -> Result<(), PullRefused> {
-        if !self.pull_permitted {
-            return Err(PullRefused::NotPermitted);
-        }
-        // Acquire pairs with the release in `attach`.
-        let pid = self.mapping.control(dst).pid.load(Ordering::Acquire);
+        let pid = self.copied_with(dst)?;
         // SAFETY: the caller promises that `local` is valid for `len` bytes.
         unsafe { pull::write(pid, remote, local, len) }?;
         add(&self.counters_ref().bytes_pushed, len as u64);

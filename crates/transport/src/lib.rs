@@ -155,6 +155,7 @@ pub trait Transport {
     fn may_pull(&self, src: Rank) -> bool {
         self.can_pull(src)
     }
+
     /// Copies `len` bytes from `remote` in the memory of `src` to `local`: one copy, no help from
     /// the peer's processor.
     ///
