@@ -27,6 +27,7 @@ use crate::comm::Comm;
 use crate::error::Result;
 use crate::group::Group;
 use crate::process::Process;
+use crate::protocol::MOST_EAGER;
 use hpvm_coll::hosts::Hosts;
 use hpvm_coll::select::Carrier;
 use hpvm_fm::{Rank, Transport};
@@ -205,7 +206,7 @@ impl<T: Transport> Process<T> {
         let last = self.boards.get(index).map_or(0, |past| past.last);
         let mut here = neighbours(comm);
         let willing = here.all(|m| self.board_of(m, index).is_some()) && self.quit(index);
-        let reads = self.fm().transport().can_pull(self.fm().rank());
+        let reads = self.pulls(self.fm().rank(), MOST_EAGER);
         [last, u64::from(!willing), u64::from(crowded), u64::from(!reads)]
     }
 
