@@ -7,27 +7,10 @@
 use crate::datatype::Datatype;
 use crate::matching::Announcement;
 use crate::process::{Inbox, Process};
-use crate::protocol::{ANNOUNCE, BULK, Long};
+use crate::protocol::{BULK, Long};
 use crate::request::{Operation, ReqId, Transfer};
 use hpvm_fm::{Head, Holes, Landing, Memory, Rank, Streamed, Transport};
 use std::sync::Arc;
-
-/// What a packet asks this process to do, to be acted on outside of `extract`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
-    /// Send it in `DATA` packets to the receiver's request.
-    Packets(ReqId, u64),
-    /// Stream it.
-    Stream(ReqId),
-    /// Tell a sender whether it has to announce its messages.
-    Tell(Rank, u64),
-    /// A receiver has told us so.
-    Told(Rank, u64),
-    /// Help a receiver.
-    Help(crate::duet::Call),
-    /// A sender has helped us with the message of this duet, and could not copy these parts.
-    Helped(usize, u32, u32),
-}
 
 /// Elements of a program whose bytes are not one run.
 struct Elements {
@@ -58,20 +41,6 @@ fn memory(buf: *mut u8, count: i64, ty: &Arc<Datatype>) -> Memory {
 }
 
 impl<T: Transport> Process<T> {
-    /// Acts on a packet that has come.
-    pub(crate) fn take_step(&mut self, step: Step) {
-        match step {
-            Step::Packets(id, receiver) => {
-                self.backlog.add_stream(id, receiver, self.fm.limits().packet);
-            }
-            Step::Stream(id) => self.stream_out(id),
-            Step::Tell(src, word) => self.send_control(src, Head::single(ANNOUNCE, word), 0),
-            Step::Told(dst, word) => self.backlog.told(dst, word),
-            Step::Help(call) => self.help(call),
-            Step::Helped(place, from, to) => self.helped(place, from..to),
-        }
-    }
-
     /// Lets the transport announce and send the message of send `id`.
     pub(crate) fn stream_open(&mut self, id: ReqId) {
         let Some((dst, from, len)) = self.stream_source(id) else { return };
@@ -85,7 +54,7 @@ impl<T: Transport> Process<T> {
     }
 
     /// Lets the transport send the message of send `id`, for which the receiver has asked.
-    fn stream_out(&mut self, id: ReqId) {
+    pub(crate) fn stream_out(&mut self, id: ReqId) {
         let Some((dst, from, len)) = self.stream_source(id) else { return };
         // SAFETY: as in `stream_open`.
         unsafe { self.fm.transport_mut().stream_out(dst, id.number(), from, len) };

@@ -8,6 +8,7 @@
 use crate::process::{Inbox, Process};
 use crate::protocol::{self, HELP, HELPED, Help};
 use crate::request::{Operation, ReqId, Transfer};
+use crate::step::Step;
 use core::ops::Range;
 use hpvm_fm::{Head, PullRefused, Rank, Transport};
 use hpvm_wire::duet::{self, DUETS, End};
@@ -165,7 +166,7 @@ impl Inbox {
                     && (1..=op.packed_size()).contains(&help.want)
                     && (help.place as usize) < DUETS =>
             {
-                self.steps.push_back(crate::bulk::Step::Help(Call { src, send, help }));
+                self.steps.push_back(Step::Help(Call { src, send, help }));
             }
             _ => {
                 self.violate(src, format!("a HELP for request {ours:#x}, which is not its own"));
@@ -182,7 +183,7 @@ impl Inbox {
         match (place.filter(|_| theirs), protocol::read_word(data)) {
             (Some(place), Some(word)) if (word >> 32) as u32 <= all => {
                 let undone = word as u32..(word >> 32) as u32;
-                self.steps.push_back(crate::bulk::Step::Helped(place, undone.start, undone.end));
+                self.steps.push_back(Step::Helped(place, undone.start, undone.end));
             }
             _ => self
                 .violate(src, format!("a HELPED for receive {ours:#x}, which it has not helped")),

@@ -32,6 +32,7 @@ pub mod pt2pt;
 pub mod request;
 pub mod several;
 pub mod status;
+mod step;
 mod streaming;
 pub mod topology;
 mod transfer;

@@ -8,7 +8,6 @@
 //! `progress` drains afterwards. Each entry of those lists belongs to a live request, ours or a
 //! sender's, or is word of what is kept, of which one `extract` brings few: so they are bounded.
 
-use crate::bulk::Step;
 use crate::comm::{CONTEXTS, Comm};
 use crate::error::Error;
 use crate::group::Group;
@@ -20,6 +19,7 @@ use crate::protocol::{
 use crate::pt2pt::packed_size;
 use crate::request::{Operation, Outcome, RecvOp, ReqId, Requests, Transfer};
 use crate::status::Status;
+use crate::step::Step;
 use hpvm_fm::{Broken, Fast, Fm, Head, Rank, Transport};
 use std::collections::VecDeque;
 use std::sync::Arc;
