@@ -10,13 +10,14 @@ use crate::pull;
 use crate::ring::{self, Claim, Receiver, RunAway, Taken};
 use crate::train::{self, Train};
 use core::cell::OnceCell;
+use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::{compiler_fence, fence};
 use hpvm_transport::{
     Broken, Doorbell, Head, Limits, PREFIX, PullRefused, Rank, Refused, Transport,
 };
 use hpvm_wire::board::{BOARDS, Board, Sheet};
-use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, RawHead};
+use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, LINE_PAYLOAD, RawHead};
 use hpvm_wire::counters::{Counters, add};
 use hpvm_wire::duet::Duet;
 use hpvm_wire::segment::{
@@ -335,10 +336,19 @@ impl Transport for Shm {
         if len <= INLINE {
             let control = self.mapping.control(dst);
             let claim = Claim::new(&control.tail, self.mapping.ring(dst));
-            // SAFETY: the claimed slot is ours until published; `len` fits in its payload.
+            let cell = claim.cell();
+            let mut aside = MaybeUninit::uninit();
+            let near = len <= LINE_PAYLOAD;
+            let to = if near { cell.payload() } else { aside.write([0; INLINE]).as_mut_ptr() };
+            // SAFETY: the claimed slot is ours until published; `len` fits in its payload, which has
+            // `INLINE` bytes, and `aside` is written where it is read.
             unsafe {
-                claim.cell().write_head(raw);
-                fill(core::slice::from_raw_parts_mut(claim.cell().payload(), len));
+                fill(core::slice::from_raw_parts_mut(to, len));
+                if near {
+                    cell.write_head(raw);
+                } else {
+                    cell.write_backwards(raw, aside.assume_init_ref());
+                }
             }
             claim.publish();
         } else {

@@ -49,12 +49,22 @@ pub fn take_credits(pool: &AtomicU32, want: u16) -> u16 {
     }
 }
 
+/// How far ahead of the slot that a sender has published it asks for the line of another. The next
+/// ticket's locked instruction waits until the stores before it are done, so a line that is fetched
+/// only when it is written costs its whole way. The nearest slots are left alone: the receiver may
+/// be polling there.
+const CLAIMED_AHEAD: u32 = 4;
+/// The same for the receiver, while messages come faster than it takes them.
+const TAKEN_AHEAD: u32 = 3;
+
 /// A claimed slot. Publishing is the only way to end it, so a claim can't be forgotten between
 /// two statements; a sender that dies in between is leap-frogged until the launcher ends the job.
 #[must_use = "a claimed slot blocks its ring until it is published"]
 pub struct Claim<'a> {
     cell: &'a Cell,
     ticket: u32,
+    /// The slot `CLAIMED_AHEAD` tickets later.
+    ahead: &'a Cell,
 }
 
 impl<'a> Claim<'a> {
@@ -64,8 +74,9 @@ impl<'a> Claim<'a> {
         // Relaxed: the ticket only makes slots distinct; the slot's content is ordered by the
         // credit (before) and by `seq` (after).
         let ticket = tail.fetch_add(1, Ordering::Relaxed);
-        let cell = &cells[ticket as usize & (cells.len() - 1)];
-        Claim { cell, ticket }
+        let mask = cells.len() - 1;
+        let ahead = &cells[ticket.wrapping_add(CLAIMED_AHEAD) as usize & mask];
+        Claim { cell: &cells[ticket as usize & mask], ticket, ahead }
     }
 
     #[inline(always)]
@@ -78,6 +89,7 @@ impl<'a> Claim<'a> {
     pub fn publish(self) {
         // Release pairs with the acquire load in `Receiver::next`: header and payload come first.
         self.cell.seq.store(self.ticket.wrapping_add(1), Ordering::Release);
+        hpvm_sync::prefetch_to_write(core::ptr::from_ref(self.ahead).cast());
     }
 }
 
@@ -130,6 +142,10 @@ impl Receiver {
         let cell = &cells[self.head as usize & (cells.len() - 1)];
         // Acquire pairs with the release in `Claim::publish`.
         if cell.seq.load(Ordering::Acquire) == self.head.wrapping_add(1) {
+            if self.misses == 0 {
+                let ahead = self.head.wrapping_add(TAKEN_AHEAD) as usize & (cells.len() - 1);
+                hpvm_sync::prefetch(core::ptr::from_ref(&cells[ahead]).cast());
+            }
             return Ok(Some(Taken { ticket: self.head, cell, leapt: false }));
         }
         self.misses += 1;

@@ -63,3 +63,17 @@ pub fn prefetch(address: *const u8) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
 }
+
+/// The same for writing: the line leaves the caches of other processors.
+#[inline(always)]
+pub fn prefetch_to_write(address: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: PREFETCHW never faults, whatever the address, and does nothing where it is unknown.
+    unsafe {
+        core::arch::asm!(
+            "prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly)
+        );
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}

@@ -3,7 +3,8 @@
 
 use crate::packet::Head;
 use core::cell::UnsafeCell;
-use hpvm_sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering;
+use hpvm_sync::atomic::{AtomicU32, compiler_fence};
 
 /// Payload bytes that a slot holds itself; the first `LINE_PAYLOAD` share the header's line.
 pub const INLINE: usize = 128 - 24;
@@ -117,6 +118,26 @@ impl Cell {
                 aux: h.aux,
                 len: h.len,
             };
+        }
+    }
+
+    /// Writes a payload that reaches into the second line, that line first, and the header. The
+    /// receiver polls the first line: whoever writes there and then has to wait for the second has
+    /// lost the first again before the sequence number is stored.
+    ///
+    /// # Safety
+    /// As for [`Cell::write_head`].
+    #[inline(always)]
+    pub unsafe fn write_backwards(&self, h: RawHead, bytes: &[u8; INLINE]) {
+        let (first, second) = bytes.split_at(LINE_PAYLOAD);
+        // SAFETY: both parts lie inside the payload, which is the caller's alone.
+        unsafe {
+            let payload = self.payload();
+            payload.add(LINE_PAYLOAD).copy_from_nonoverlapping(second.as_ptr(), second.len());
+            // For speed only: the compiler keeps the order, x86 does so by itself.
+            compiler_fence(Ordering::Release);
+            self.write_head(h);
+            payload.copy_from_nonoverlapping(first.as_ptr(), first.len());
         }
     }
 
