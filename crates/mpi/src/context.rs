@@ -220,6 +220,7 @@ impl<T: Transport> Process<T> {
         if retired.is_empty() {
             return;
         }
+        self.inbox.requests.hold_nothing();
         let unused = |c: &mut Arc<Comm>| Arc::strong_count(c) == 1;
         let gone: Vec<Arc<Comm>> = retired.extract_if(.., unused).collect();
         for comm in gone {

@@ -511,7 +511,11 @@ impl Inbox {
         let fits = (data.len() as u64).min(capacity) as usize;
         // SAFETY: the program gave a buffer of `count` elements; `fits` is at most their size.
         unsafe { crate::pt2pt::unpack_all(op.buf, op.count, &op.ty, &data[..fits]) };
-        self.finish_receive(id, data.len() as u64);
+        if data.len() > fits {
+            return self.finish_receive(id, data.len() as u64);
+        }
+        r.status.bytes = fits as u64;
+        self.complete(id);
     }
 
     /// An announced message for the receive `id`: its transfer is put on the list.
@@ -582,9 +586,7 @@ impl Inbox {
     #[inline]
     pub fn complete(&mut self, id: ReqId) {
         self.completions += 1;
-        let Some(r) = self.requests.get_mut(id) else { return };
-        r.done = true;
-        r.op = Operation::Complete; // drops what it held
+        let Some(r) = self.requests.end(id) else { return };
         if let Some(parent) = r.parent {
             let outcome = self.requests.remove(id);
             self.child_done(parent, outcome);

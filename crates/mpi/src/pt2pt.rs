@@ -321,15 +321,8 @@ impl<T: Transport> Process<T> {
         parent: Option<ReqId>,
     ) -> ReqId {
         let context = comm.context(channel);
-        let op = RecvOp {
-            buf: m.buf,
-            count: m.count,
-            ty: m.ty.clone(),
-            comm: comm.clone(),
-            context,
-            pattern,
-            transfer: None,
-        };
+        let (comm, ty) = self.inbox.requests.hold(comm, m.ty);
+        let op = RecvOp { buf: m.buf, count: m.count, ty, comm, context, pattern, transfer: None };
         let id = self.inbox.requests.insert(Operation::Recv(op), parent);
         match self.inbox.table(context).take(pattern) {
             None => self.inbox.table(context).post(pattern, id),

@@ -144,7 +144,13 @@ pub struct Requests {
     places: Vec<Request>,
     free: Vec<u32>,
     live: usize,
+    /// What receives held that have ended, for those to come: most are like the last ones, and
+    /// counting references takes four locked instructions for each.
+    spare: Vec<(Arc<Comm>, Arc<Datatype>)>,
 }
+
+/// Communicators and types of ended receives that are kept.
+const SPARE: usize = 64;
 
 impl Requests {
     /// A new request that is not complete.
@@ -178,6 +184,37 @@ impl Requests {
         ReqId::new((self.places.len() - 1) as u32, 1)
     }
 
+    /// References to `comm` and `ty` for a receive.
+    #[inline]
+    pub(crate) fn hold(
+        &mut self,
+        comm: &Arc<Comm>,
+        ty: &Arc<Datatype>,
+    ) -> (Arc<Comm>, Arc<Datatype>) {
+        match self.spare.pop() {
+            Some(held) if Arc::ptr_eq(&held.0, comm) && Arc::ptr_eq(&held.1, ty) => held,
+            _ => (comm.clone(), ty.clone()),
+        }
+    }
+
+    /// Nothing is held any more by receives that have ended.
+    pub(crate) fn hold_nothing(&mut self) {
+        self.spare.clear();
+    }
+
+    /// Marks a request done and lets go what its operation held.
+    #[inline]
+    pub(crate) fn end(&mut self, id: ReqId) -> Option<&mut Request> {
+        let Requests { places, spare, .. } = self;
+        let place = places.get_mut(id.index()).filter(|r| r.names(id))?;
+        place.done = true;
+        match core::mem::replace(&mut place.op, Operation::Complete) {
+            Operation::Recv(op) if spare.len() < SPARE => spare.push((op.comm, op.ty)),
+            other => drop(other),
+        }
+        Some(place)
+    }
+
     /// A request that was complete from the start.
     pub fn insert_done(&mut self, status: Status) -> ReqId {
         let id = self.insert(Operation::Complete, None);
@@ -189,12 +226,12 @@ impl Requests {
 
     #[inline]
     pub fn get(&self, id: ReqId) -> Option<&Request> {
-        self.places.get(id.index()).filter(|r| r.generation == (id.0 >> 32) as u32 && r.live())
+        self.places.get(id.index()).filter(|r| r.names(id))
     }
 
     #[inline]
     pub fn get_mut(&mut self, id: ReqId) -> Option<&mut Request> {
-        self.places.get_mut(id.index()).filter(|r| r.generation == (id.0 >> 32) as u32 && r.live())
+        self.places.get_mut(id.index()).filter(|r| r.names(id))
     }
 
     /// The live request in a place of the table.
@@ -249,6 +286,11 @@ impl Request {
     fn live(&self) -> bool {
         self.generation % 2 == 1
     }
+
+    /// Whether it is the one that `id`, which names its place, was made for.
+    fn names(&self, id: ReqId) -> bool {
+        self.generation == (id.0 >> 32) as u32 && self.live()
+    }
 }
 
 /// How a request ended.
@@ -272,6 +314,7 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::group::Group;
 
     #[test]
     fn stale_and_made_up_ids_are_refused() {
@@ -285,5 +328,29 @@ mod tests {
         assert!(t.get(ReqId::from_number(b.number() + 1)).is_none());
         assert!(t.get(ReqId::from_number(2 << 32)).is_none(), "even generations are never live");
         assert_eq!(t.live(), 1);
+    }
+
+    #[test]
+    fn what_an_ended_receive_held_serves_the_next_like_it() {
+        let mut t = Requests::default();
+        let comm = |context| Comm::intra(context, Group::run(0, 1), 0).unwrap();
+        let (one, other) = (comm(0), comm(2));
+        let ty = Datatype::byte();
+        for comm in [&one, &one, &other] {
+            let (held, ty) = t.hold(comm, ty);
+            let id = t.insert(Operation::Recv(receive(held, ty)), None);
+            assert!(t.end(id).is_some_and(|r| r.done));
+            assert!(t.remove(id).is_some());
+            assert_eq!(Arc::strong_count(comm), 2, "kept for the next");
+        }
+        assert_eq!((Arc::strong_count(&one), Arc::strong_count(&other)), (1, 2));
+        t.hold_nothing();
+        assert_eq!(Arc::strong_count(&other), 1);
+    }
+
+    fn receive(comm: Arc<Comm>, ty: Arc<Datatype>) -> RecvOp {
+        let pattern = Pattern { src: 0, tag: 0 };
+        let buf = core::ptr::null_mut();
+        RecvOp { buf, count: 0, ty, comm, context: 0, pattern, transfer: None }
     }
 }
