@@ -8,6 +8,7 @@ mod calls;
 mod collectives;
 mod data;
 mod direct;
+mod duets;
 mod exchange;
 mod flood;
 mod harness;
