@@ -126,7 +126,7 @@ fn a_sender_that_is_not_through_can_not_say_it_is() {
     assert!(is_refused(scene.helped(0)), "{part:?} has been claimed, not copied");
 
     let mut scene = Scene::new();
-    assert!(is_refused(scene.helped(word(9..3))), "no parts at all");
+    assert!(is_refused(scene.helped(3 << 32 | 9)), "no parts at all");
 }
 
 #[test]
