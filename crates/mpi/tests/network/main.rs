@@ -12,6 +12,7 @@ mod duets;
 mod exchange;
 mod flood;
 mod harness;
+mod mistakes;
 mod reductions;
 mod spaces;
 mod streams;
