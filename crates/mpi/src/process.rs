@@ -74,6 +74,8 @@ pub(crate) struct Inbox {
     /// The first violation of the protocol by a peer.
     violation: Option<String>,
     unexpected: u64,
+    /// Some operation of this process has gone wrong: before that, none is asked whether it was it.
+    pub failures: bool,
     /// Requests completed so far; a waiter sees that something has happened.
     pub completions: u64,
     /// The receive that a thread waits for right now, if it has no request.
@@ -120,6 +122,7 @@ impl<T: Transport> Process<T> {
                 suspects: false,
                 violation: None,
                 unexpected: 0,
+                failures: false,
                 completions: 0,
                 direct: Default::default(),
                 fast: Fast::new(size, fm.limits().packet),
@@ -578,11 +581,13 @@ impl Inbox {
         if len > capacity {
             let error = crate::direct::truncation(&op.comm, &r.status, len, capacity);
             r.error = Some(Box::new(error));
+            self.failures = true;
         }
         self.complete(id);
     }
 
     pub fn fail(&mut self, id: ReqId, error: Error) {
+        self.failures = true;
         if let Some(r) = self.requests.get_mut(id) {
             r.error.get_or_insert(Box::new(error));
         }

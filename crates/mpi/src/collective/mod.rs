@@ -176,7 +176,7 @@ impl<T: Transport> Process<T> {
     fn start_round(&mut self, id: ReqId, c: &Collective, comms: &[Message]) -> u32 {
         let context = c.comm.context(c.memory.channel);
         let mut pending = 0;
-        let fails = self.inbox.requests.get(id).is_some_and(|r| r.error.is_some());
+        let fails = self.inbox.failures && self.has_error(id);
         for message in comms {
             match message {
                 Message::Send { to, block } => {
@@ -207,6 +207,11 @@ impl<T: Transport> Process<T> {
         pending
     }
 
+    #[cold]
+    fn has_error(&self, id: ReqId) -> bool {
+        self.inbox.requests.get(id).is_some_and(|r| r.error.is_some())
+    }
+
     fn member(&mut self, id: ReqId, c: &Collective, peer: Peer) -> Option<Rank> {
         let found = match peer {
             Peer::Local(rank) => c.comm.group().process(rank),
@@ -234,6 +239,7 @@ impl<T: Transport> Process<T> {
 
     /// Keeps the first error of a collective, which goes on so that nobody waits for it in vain.
     fn note_error(&mut self, id: ReqId, error: Error) {
+        self.inbox.failures = true;
         if let Some(r) = self.inbox.requests.get_mut(id) {
             r.error.get_or_insert(Box::new(error));
         }
