@@ -4,7 +4,9 @@
 use hpvm_fm::{Broken, Head, Rank, Transport};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::matching::Pattern;
-use hpvm_mpi::protocol::{CTS, DATA, FIN, HELP, HELPED, Help, RTS, Rts, STREAM, envelope};
+use hpvm_mpi::protocol::{
+    BULK, CTS, DATA, FIN, HELP, HELPED, Help, Long, RTS, Rts, STREAM, envelope,
+};
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_mpi::{Channel, Process, ReqId};
 use hpvm_sim::{Config, Network, SimTransport};
@@ -207,5 +209,39 @@ fn a_message_is_asked_for_once() {
     for words in [[0, 0], [0, STREAM]] {
         let outcome = asked(&words);
         assert!(matches!(outcome, Err(Broken::Corrupt(_))), "{words:?}: {outcome:?}");
+    }
+}
+
+/// Rank 1 has no streams to rank 0, and rank 0 speaks of one, or asks for one.
+#[test]
+fn nobody_waits_for_streams_of_a_transport_without() {
+    let network = Network::new(Config::calm(2));
+    let (mut sender, mut p) = (network.endpoint(0), Process::new(network.endpoint(1)));
+    let comm = p.world().clone();
+    let (context, ty) = (comm.context(Channel::User), Datatype::byte());
+    let mut buffer = vec![7u8; LEN].into_boxed_slice();
+    let out = Outgoing { buf: buffer.as_ptr(), count: LEN as i64, ty };
+    let into = Incoming { buf: buffer.as_mut_ptr(), count: LEN as i64, ty };
+    // SAFETY: the buffer outlives the process, and neither is copied.
+    let ids = unsafe {
+        let Started::Pending(sent) = p.send(out, 0, context, 5, Mode::Standard, None) else {
+            panic!("it has to be announced");
+        };
+        [sent, p.recv(into, &comm, Channel::User, Pattern { src: 0, tag: 5 }, None)]
+    };
+    let say = |end: &mut SimTransport, head: Head, data: &[u8]| {
+        assert!(end.grant(1) > 0);
+        end.send(1, head, data.len(), |out| out.copy_from_slice(data)).unwrap();
+    };
+    let cts = Head { aux: STREAM, ..Head::single(CTS, ids[0].number()) };
+    say(&mut sender, cts, &[0; 8]);
+    let bulk = Long { len: LEN as u64, number: 3 };
+    say(&mut sender, Head::single(BULK, envelope(context, 5)), &bulk.to_bytes());
+    network.settle();
+    p.progress().unwrap();
+    for id in ids {
+        let outcome = p.take_outcome(id).expect("nothing to wait for");
+        let error = outcome.error.expect("an error");
+        assert!(error.to_string().contains("stream"), "{error}");
     }
 }
