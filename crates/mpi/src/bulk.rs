@@ -5,6 +5,7 @@
 //! bytes lie and where they belong.
 
 use crate::datatype::Datatype;
+use crate::error::{Class, Error};
 use crate::matching::Announcement;
 use crate::process::{Inbox, Process};
 use crate::protocol::{BULK, Long};
@@ -56,8 +57,16 @@ impl<T: Transport> Process<T> {
     /// Lets the transport send the message of send `id`, for which the receiver has asked.
     pub(crate) fn stream_out(&mut self, id: ReqId) {
         let Some((dst, from, len)) = self.stream_source(id) else { return };
+        if !self.has_streams(dst) {
+            return self.inbox.fail(id, no_streams(dst));
+        }
         // SAFETY: as in `stream_open`.
         unsafe { self.fm.transport_mut().stream_out(dst, id.number(), from, len) };
+    }
+
+    /// Whether there can be streams from or to `peer` at all.
+    fn has_streams(&self, peer: Rank) -> bool {
+        self.fm.transport().can_stream(peer, u64::MAX)
     }
 
     /// Destination, memory and length of send `id`, which is streamed from now on.
@@ -74,6 +83,9 @@ impl<T: Transport> Process<T> {
 
     /// Says where the stream of receive `id` belongs.
     pub(crate) fn stream_in(&mut self, id: ReqId, transfer: &Transfer) {
+        if !self.has_streams(transfer.src) {
+            return self.inbox.fail(id, no_streams(transfer.src));
+        }
         let Some(op) = self.inbox.recv_op(id) else { return };
         let landing = Landing {
             memory: memory(op.buf, op.count, &op.ty),
@@ -86,6 +98,13 @@ impl<T: Transport> Process<T> {
         // All of it may have come with its announcement.
         self.take_ended();
     }
+}
+
+#[cold]
+fn no_streams(peer: Rank) -> Error {
+    let text =
+        format!("process {peer} speaks of a stream, but there are none between it and this one");
+    Error::new(Class::Other, text)
 }
 
 impl Inbox {

@@ -19,6 +19,16 @@ pub(crate) struct Duets {
     open: [Option<Open>; DUETS],
     /// Somebody was not permitted to write to our memory: nobody is asked again.
     refused: bool,
+    /// What senders have said and nobody has checked yet.
+    words: Vec<Word>,
+}
+
+/// A HELPED: of the message of duet `place`, `undone` could not be copied; nothing: all is there.
+#[derive(Debug)]
+struct Word {
+    src: Rank,
+    place: usize,
+    undone: Range<u32>,
 }
 
 impl Duets {
@@ -38,6 +48,8 @@ struct Open {
     /// Where the message belongs.
     to: *mut u8,
     failed: Option<PullRefused>,
+    /// The sender has said what it had to say.
+    heard: bool,
 }
 
 /// What a receiver asks its sender.
@@ -61,7 +73,8 @@ impl<T: Transport> Process<T> {
         let to = op.buf.wrapping_offset(first as isize);
         let duet = self.fm.transport().duet(self.fm.rank(), place);
         let Some(name) = duet.and_then(|duet| duet.open(duet::units(want))) else { return false };
-        self.inbox.duets.open[place] = Some(Open { id, name, want, to, failed: None });
+        self.inbox.duets.open[place] =
+            Some(Open { id, name, want, to, failed: None, heard: false });
         let help =
             Help { name, place: place as u32, want, to: to.addr() as u64, receive: id.number() };
         let head = Head::single(HELP, transfer.request);
@@ -145,6 +158,30 @@ impl<T: Transport> Process<T> {
         }
     }
 
+    /// Looks whether what senders say of duets is so.
+    pub(crate) fn check_helped(&mut self) {
+        for Word { src, place, undone } in core::mem::take(&mut self.inbox.duets.words) {
+            let duet = self.fm.transport().duet(self.fm.rank(), place);
+            let open = self.inbox.duets.open[place].as_mut().filter(|open| !open.heard);
+            let is_so = duet.zip(open).is_some_and(|(duet, open)| {
+                open.heard = true;
+                let all = duet::units(open.want);
+                match undone {
+                    Range { start: 0, end: 0 } => duet.is_finished(all),
+                    _ => duet.is_given_back(&undone, all),
+                }
+            });
+            match is_so {
+                true => {
+                    self.inbox.steps.push_back(Step::Helped(place, undone.start, undone.end));
+                }
+                false => {
+                    self.inbox.violate(src, format!("a HELPED with {undone:?}, which is not so"))
+                }
+            }
+        }
+    }
+
     /// The sender of the message of duet `place` has finished the last part, or could not write `undone`.
     pub(crate) fn helped(&mut self, place: usize, undone: Range<u32>) {
         if undone.is_empty() {
@@ -162,7 +199,7 @@ impl Inbox {
         match (self.requests.get(send).map(|r| &r.op), Help::read(data)) {
             (Some(Operation::Send(op)), Some(help))
                 if op.dst == src
-                    && !op.streaming
+                    && !(op.streaming || op.asked)
                     && (1..=op.packed_size()).contains(&help.want)
                     && (help.place as usize) < DUETS =>
             {
@@ -179,11 +216,11 @@ impl Inbox {
         let id = ReqId::from_number(ours);
         let place = self.duets.open.iter().position(|o| o.as_ref().is_some_and(|o| o.id == id));
         let theirs = self.transfer(id).is_some_and(|(transfer, _)| transfer.src == src);
-        let all = place.and_then(|p| self.duets.open[p]).map_or(0, |open| duet::units(open.want));
         match (place.filter(|_| theirs), protocol::read_word(data)) {
-            (Some(place), Some(word)) if (word >> 32) as u32 <= all => {
+            (Some(place), Some(word)) => {
                 let undone = word as u32..(word >> 32) as u32;
-                self.steps.push_back(Step::Helped(place, undone.start, undone.end));
+                self.duets.words.push(Word { src, place, undone });
+                self.suspects = true;
             }
             _ => self
                 .violate(src, format!("a HELPED for receive {ours:#x}, which it has not helped")),

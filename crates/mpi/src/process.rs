@@ -68,9 +68,14 @@ pub(crate) struct Inbox {
     pub steps: VecDeque<Step>,
     /// Collectives all of whose messages of a round are complete.
     pub ready: VecDeque<ReqId>,
+    /// What came has to be looked at before anything is done about it: it violates the protocol, or says
+    /// of a duet what only the transport knows.
+    pub suspects: bool,
     /// The first violation of the protocol by a peer.
     violation: Option<String>,
     unexpected: u64,
+    /// Some operation of this process has gone wrong: before that, none is asked whether it was it.
+    pub failures: bool,
     /// Requests completed so far; a waiter sees that something has happened.
     pub completions: u64,
     /// The receive that a thread waits for right now, if it has no request.
@@ -114,8 +119,10 @@ impl<T: Transport> Process<T> {
                 steps: VecDeque::new(),
                 ready: VecDeque::new(),
                 incomplete: Vec::new(),
+                suspects: false,
                 violation: None,
                 unexpected: 0,
+                failures: false,
                 completions: 0,
                 direct: Default::default(),
                 fast: Fast::new(size, fm.limits().packet),
@@ -223,11 +230,18 @@ impl<T: Transport> Process<T> {
     /// What follows when packets have been handled.
     #[inline(always)]
     pub(crate) fn extracted(&mut self) -> Result<(), Broken> {
-        if self.inbox.violation.is_some() {
-            return Err(self.inbox.violated());
+        if self.inbox.suspects {
+            self.look_at_words()?;
         }
         self.take_ended();
         Ok(())
+    }
+
+    #[cold]
+    fn look_at_words(&mut self) -> Result<(), Broken> {
+        self.inbox.suspects = false;
+        self.check_helped();
+        self.inbox.violation.take().map_or(Ok(()), |text| Err(Broken::Corrupt(text)))
     }
 
     /// Completes what streams have ended.
@@ -360,12 +374,8 @@ impl Inbox {
 
     #[cold]
     pub(crate) fn violate(&mut self, src: Rank, what: String) {
+        self.suspects = true;
         self.violation.get_or_insert(format!("process {src} sent {what}"));
-    }
-
-    #[cold]
-    fn violated(&mut self) -> Broken {
-        Broken::Corrupt(self.violation.take().unwrap_or_default())
     }
 
     #[inline(always)]
@@ -455,7 +465,10 @@ impl Inbox {
         let id = ReqId::from_number(head.imm);
         let theirs = protocol::read_word(data);
         match (self.requests.get_mut(id).map(|r| &mut r.op), theirs) {
-            (Some(Operation::Send(s)), Some(theirs)) if s.dst == src && !s.streaming => {
+            (Some(Operation::Send(s)), Some(theirs))
+                if s.dst == src && !s.streaming && !s.asked =>
+            {
+                s.asked = true;
                 s.streaming = head.aux == protocol::STREAM;
                 let step = if s.streaming { Step::Stream(id) } else { Step::Packets(id, theirs) };
                 self.steps.push_back(step);
@@ -471,7 +484,7 @@ impl Inbox {
         let id = ReqId::from_number(head.imm);
         let transfer = match self.requests.get_mut(id).map(|r| &mut r.op) {
             Some(Operation::Recv(RecvOp { transfer: Some(t), buf, count, ty, .. }))
-                if t.src == src && t.done + data.len() as u64 <= t.len =>
+                if t.src == src && t.asked && t.done + data.len() as u64 <= t.len =>
             {
                 let capacity = packed_size(ty, *count);
                 let fits = (data.len() as u64).min(capacity.saturating_sub(t.done)) as usize;
@@ -531,6 +544,7 @@ impl Inbox {
             done: 0,
             address: a.address,
             streams: a.streams,
+            asked: false,
         };
         op.transfer = Some(Box::new(transfer));
         if let Some(data) = a.data {
@@ -571,11 +585,13 @@ impl Inbox {
         if len > capacity {
             let error = crate::direct::truncation(&op.comm, &r.status, len, capacity);
             r.error = Some(Box::new(error));
+            self.failures = true;
         }
         self.complete(id);
     }
 
     pub fn fail(&mut self, id: ReqId, error: Error) {
+        self.failures = true;
         if let Some(r) = self.requests.get_mut(id) {
             r.error.get_or_insert(Box::new(error));
         }

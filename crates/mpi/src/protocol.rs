@@ -10,6 +10,8 @@
 //! | `DATA` | receiver's request | the next bytes | |
 //! | `FIN` | sender's request | | the receiver has it all |
 //! | `ANNOUNCE` | a number | | odd: too much is kept, announce every message; even: no more so |
+//! | `HELP` | sender's request | [`Help`] | the receiver reads the message; the sender may write from its end |
+//! | `HELPED` | receiver's request | first of the parts that it could not write, and the one behind the last, 4 bytes each; 0: none | the sender has written the last part that was missing, or could not write these |
 //! | `BULK` | envelope | [`Long`], whose number is the sender's request | a message is ready, and comes in a stream |
 //!
 //! Eager messages go out at once and wait at the receiver; those of some KiB in pieces, where the

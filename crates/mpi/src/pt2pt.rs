@@ -255,6 +255,7 @@ impl<T: Transport> Process<T> {
             envelope,
             synchronous,
             streaming: false,
+            asked: false,
             copy: None,
         };
         if mode == Mode::Buffered {

@@ -64,6 +64,8 @@ pub struct SendOp {
     pub synchronous: bool,
     /// The transport reads the buffer, until it says that the stream is gone.
     pub streaming: bool,
+    /// The receiver has asked for it, which it does once.
+    pub asked: bool,
     /// The message itself, where the library holds a copy (`MPI_Bsend`); `buf` points into it.
     pub copy: Option<Box<[u8]>>,
 }
@@ -120,6 +122,8 @@ pub struct Transfer {
     pub address: u64,
     /// The bytes come in a stream that the sender has opened.
     pub streams: bool,
+    /// The sender has been asked for the bytes in packets.
+    pub asked: bool,
 }
 
 /// One request.

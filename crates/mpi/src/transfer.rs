@@ -36,6 +36,8 @@ impl<T: Transport> Process<T> {
         if self.fm.transport().can_stream(transfer.src, transfer.len) {
             self.stream_in(id, transfer);
             cts.aux = protocol::STREAM;
+        } else if let Some(transfer) = self.inbox.recv_op(id).and_then(|op| op.transfer.as_mut()) {
+            transfer.asked = true;
         }
         self.send_control(transfer.src, cts, id.number());
     }

@@ -97,6 +97,16 @@ impl Transport for Attended {
         // SAFETY: the caller's promise.
         unsafe { self.0.joint.borrow_mut().pull(src, remote, local, len) }
     }
+    unsafe fn push(
+        &mut self,
+        dst: Rank,
+        remote: u64,
+        local: *const u8,
+        len: usize,
+    ) -> Result<(), PullRefused> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.joint.borrow_mut().push(dst, remote, local, len) }
+    }
     fn can_stream(&self, peer: Rank, len: u64) -> bool {
         self.0.joint.borrow().can_stream(peer, len)
     }

@@ -265,7 +265,7 @@ impl Shm {
             fill(unsafe { self.frame(owner, frame, len) });
             return Some(frame);
         }
-        let index = self.frames.take(self.mapping.control(self.rank), len)?;
+        let index = self.free_frame(len)?;
         let frame = Frame { index: index as u16, mine: true };
         let start = if len >= TIMED { pace::ticks() } else { 0 };
         // SAFETY: a frame that `take` returned is ours until the receiver gets the slot.
@@ -274,6 +274,20 @@ impl Shm {
             self.pace.wrote(len, pace::ticks().wrapping_sub(start));
         }
         Some(frame)
+    }
+
+    /// Takes one of our frames for `len` bytes of a packet to anybody.
+    #[inline(always)]
+    pub(crate) fn free_frame(&mut self, len: usize) -> Option<usize> {
+        let index = self.frames.take(self.mapping.control(self.rank), len);
+        if index.is_some() { index } else { self.kept_frame(len) }
+    }
+
+    /// Some of our frames may be kept for answers: who has no other keeps none.
+    #[cold]
+    fn kept_frame(&mut self, len: usize) -> Option<usize> {
+        self.kept.give_all_back(&self.mapping, self.rank);
+        self.frames.take(self.mapping.control(self.rank), len)
     }
 
     /// The first `len` bytes of a frame of `owner`, at most all.

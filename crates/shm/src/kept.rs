@@ -8,7 +8,8 @@
 //! the peer has sent home, or one of the peer's.
 //!
 //! A kept frame counts as filled for its owner. All ranks together keep at most a quarter of one
-//! rank's frames ([`Kept::new`]), so a rank that keeps some for ever holds up nobody.
+//! rank's frames ([`Kept::new`]), so a rank that keeps some for ever holds up nobody. A rank that has no
+//! other frame left keeps none.
 
 use crate::endpoint::corrupt;
 use crate::frames;
@@ -101,7 +102,8 @@ impl Kept {
         self.end = self.end.wrapping_add(1);
     }
 
-    fn give_all_back(&mut self, mapping: &Mapping, rank: Rank) {
+    /// Keeps none any more.
+    pub fn give_all_back(&mut self, mapping: &Mapping, rank: Rank) {
         while let Some(frame) = self.take(self.peer) {
             give_back(mapping, if frame.mine { rank } else { self.peer }, frame);
         }

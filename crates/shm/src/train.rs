@@ -10,6 +10,7 @@
 //! asleep meanwhile, for the sender looks at its doorbell after the last piece, too.
 
 use crate::endpoint::{Place, Shm, corrupt, head_of, locate};
+use crate::frames;
 use crate::kept::{Frame, Kept};
 use crate::pace::{self, TIMED};
 use crate::ring::{Claim, RunAway, Taken};
@@ -275,20 +276,23 @@ impl Shm {
     /// Takes frames for a message of `len` bytes to `dst`: all of them, or none. True: they are frames
     /// that were kept, so nothing is slow about them.
     fn gather(&mut self, dst: Rank, frames: &mut [Frame], len: usize) -> Result<bool, Refused> {
-        let control = self.mapping.control(self.rank);
         let mut kept = 0;
         for place in 0..frames.len() {
             if let Some(frame) = self.kept.take(dst) {
                 kept += 1;
                 frames[place] = frame;
-            } else if let Some(index) = self.frames.take(control, len) {
+            } else if let Some(index) = self.free_frame(len) {
                 frames[place] = Frame { index: index as u16, mine: true };
             } else {
-                // None is kept any more. All go the way that frames go which have been read.
-                frames[..place]
-                    .iter()
-                    .for_each(|f| self.kept.keep(&self.mapping, self.rank, dst, *f));
-                add(&self.mapping.control(self.rank).counters.frame_stalls, 1);
+                // What was kept for this peer is kept on, in the same order; the others are for everybody.
+                let control = self.mapping.control(self.rank);
+                for frame in &frames[kept..place] {
+                    frames::give_back(control, frame.index.into());
+                }
+                for frame in frames[..kept].iter().rev() {
+                    self.kept.keep(&self.mapping, self.rank, dst, *frame);
+                }
+                add(&control.counters.frame_stalls, 1);
                 return Err(Refused::NoBuffer);
             }
         }
@@ -321,5 +325,90 @@ unsafe fn announce(
         for (place, frame) in frames.iter().enumerate() {
             numbers.add(place).write_unaligned(frame.number() as u16);
         }
+    }
+}
+
+#[cfg(all(test, not(hpvm_loom)))]
+mod tests {
+    use super::*;
+    use hpvm_transport::Transport;
+    use hpvm_wire::segment::FRAMES;
+    use std::sync::Arc;
+
+    fn credit(end: &mut Shm, dst: Rank, held: &mut u16) {
+        if *held == 0 {
+            *held = end.grant(dst);
+        }
+        assert!(*held > 0, "no credit toward {dst}");
+        *held -= 1;
+    }
+
+    /// Frames that are too few for a message to one receiver are there for packets to another.
+    #[test]
+    fn a_message_that_finds_too_few_frames_leaves_them_to_others() {
+        let mapping = Arc::new(Mapping::create(3, [1, 2]).expect("a segment"));
+        let attach = |rank| Shm::attach(mapping.clone(), rank).expect("a free rank");
+        let mut ends: Vec<Shm> = (0..3).map(attach).collect();
+        ends.iter_mut().for_each(Shm::settle);
+        let (head, end, mut held) = (Head::single(9, 0), &mut ends[0], [0; 3]);
+        for _ in 0..FRAMES / MOST_FRAMES - 1 {
+            credit(end, 1, &mut held[1]);
+            end.send_train(1, None, head, LONGEST, |_, _, _| ()).expect("frames");
+        }
+        credit(end, 1, &mut held[1]);
+        end.send(1, head, FRAME_BYTES, |_| ()).expect("a frame");
+        credit(end, 1, &mut held[1]);
+        let refused = end.send_train(1, None, head, LONGEST, |_, _, _| ());
+        assert_eq!(refused, Err(Refused::NoBuffer), "all frames but three are on their way");
+        for _ in 0..MOST_FRAMES - 1 {
+            credit(end, 2, &mut held[2]);
+            assert_eq!(end.send(2, head, FRAME_BYTES, |_| ()), Ok(()));
+        }
+        credit(end, 2, &mut held[2]);
+        assert_eq!(end.send(2, head, FRAME_BYTES, |_| ()), Err(Refused::NoBuffer));
+    }
+
+    /// Frames that were kept for one peer are there for packets to another when there are no others.
+    #[test]
+    fn who_has_no_frame_left_keeps_none() {
+        let mapping = Arc::new(Mapping::create(3, [1, 2]).expect("a segment"));
+        let attach = |rank| Shm::attach(mapping.clone(), rank).expect("a free rank");
+        let mut ends: Vec<Shm> = (0..3).map(attach).collect();
+        ends.iter_mut().for_each(Shm::settle);
+        let head = Head::single(9, 0);
+        let [a, b, _] = &mut ends[..] else { panic!("three ends") };
+        let mut held = [0; 3];
+        credit(a, 1, &mut held[1]);
+        a.send(1, head, FRAME_BYTES, |_| ()).expect("a frame");
+        assert_eq!(b.poll(usize::MAX, |_, _, _| ()), Ok(1));
+        credit(b, 0, &mut held[0]);
+        b.send(0, head, FRAME_BYTES, |_| ()).expect("the same frame");
+        assert_eq!(a.poll(usize::MAX, |_, _, _| ()), Ok(1));
+        assert!(a.kept.serves(1), "its own frame has come home");
+        while a.frames.take(a.mapping.control(0), FRAME_BYTES).is_some() {}
+        credit(a, 2, &mut held[2]);
+        assert_eq!(a.send(2, head, FRAME_BYTES, |_| ()), Ok(()));
+    }
+
+    /// Frames that were kept of a peer are kept on when they are too few for a message to it.
+    #[test]
+    fn a_message_that_finds_too_few_frames_keeps_what_was_kept() {
+        let mapping = Arc::new(Mapping::create(2, [1, 2]).expect("a segment"));
+        let attach = |rank| Shm::attach(mapping.clone(), rank).expect("a free rank");
+        let mut ends: Vec<Shm> = (0..2).map(attach).collect();
+        ends.iter_mut().for_each(Shm::settle);
+        let head = Head::single(9, 0);
+        let [a, b] = &mut ends[..] else { panic!("two ends") };
+        let mut held = [0; 2];
+        credit(b, 0, &mut held[0]);
+        b.send(0, head, FRAME_BYTES, |_| ()).expect("a frame");
+        assert_eq!(a.poll(usize::MAX, |_, _, _| ()), Ok(1));
+        assert!(a.kept.serves(1));
+        // All of its own, without those that are kept.
+        while a.frames.take(a.mapping.control(0), LONGEST).is_some() {}
+        credit(a, 1, &mut held[1]);
+        assert_eq!(a.send_train(1, None, head, LONGEST, |_, _, _| ()), Err(Refused::NoBuffer));
+        assert!(a.kept.serves(1));
+        assert_eq!(a.send(1, head, FRAME_BYTES, |_| ()), Ok(()));
     }
 }

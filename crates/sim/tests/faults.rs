@@ -4,6 +4,7 @@
 use hpvm_sim::{Config, Network, SimTransport};
 use hpvm_transport::conformance::{self, Fixture};
 use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
+use hpvm_wire::duet::{DUETS, Duet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -44,6 +45,18 @@ enum Fault {
     LongPull,
     /// Pulls of bad addresses succeed.
     TrustsAddresses,
+    /// Pushes leave out the last byte.
+    ShortPush,
+    /// Pushes write one byte too many.
+    LongPush,
+    /// Pushes to bad addresses succeed.
+    TrustsTargets,
+    /// All duets of a process are one.
+    OneDuet,
+    /// Everybody takes its own duet for that of others.
+    OwnDuet,
+    /// There are duets of processes that do not exist.
+    InventsDuets,
 }
 
 struct Faulty {
@@ -173,6 +186,33 @@ impl Transport for Faulty {
         let outcome = unsafe { self.inner.pull(src, remote, local, len) };
         if self.fault == Fault::TrustsAddresses { Ok(()) } else { outcome }
     }
+
+    unsafe fn push(
+        &mut self,
+        dst: Rank,
+        remote: u64,
+        local: *const u8,
+        len: usize,
+    ) -> Result<(), PullRefused> {
+        let len = match self.fault {
+            Fault::ShortPush => len.saturating_sub(1),
+            // What the suite pushes is a part of something longer.
+            Fault::LongPush if (2..65536).contains(&len) => len + 1,
+            _ => len,
+        };
+        // SAFETY: `local` is valid for `len` bytes, or by the suite's for one more.
+        let outcome = unsafe { self.inner.push(dst, remote, local, len) };
+        if self.fault == Fault::TrustsTargets { Ok(()) } else { outcome }
+    }
+
+    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
+        match self.fault {
+            Fault::OneDuet => self.inner.duet(owner, place.min(DUETS) / DUETS * DUETS),
+            Fault::OwnDuet if owner < self.size() => self.inner.duet(self.rank(), place),
+            Fault::InventsDuets => self.inner.duet(owner % self.size(), place),
+            _ => self.inner.duet(owner, place),
+        }
+    }
 }
 
 struct Workshop {
@@ -237,6 +277,21 @@ const FOUND_BY: &[(Fault, &[Check])] = &[
     (Fault::ShortPull, &[conformance::pull_copies_exactly]),
     (Fault::LongPull, &[conformance::pull_copies_exactly]),
     (Fault::TrustsAddresses, &[conformance::pull_refuses_wild_addresses]),
+    (
+        Fault::ShortPush,
+        &[conformance::push_copies_exactly, conformance::a_message_is_copied_from_both_ends],
+    ),
+    (Fault::LongPush, &[conformance::push_copies_exactly]),
+    (Fault::TrustsTargets, &[conformance::push_refuses_wild_addresses]),
+    (Fault::OneDuet, &[conformance::duets_are_seen_by_all_and_apart]),
+    (
+        Fault::OwnDuet,
+        &[
+            conformance::duets_are_seen_by_all_and_apart,
+            conformance::a_message_is_copied_from_both_ends,
+        ],
+    ),
+    (Fault::InventsDuets, &[conformance::duets_are_seen_by_all_and_apart]),
 ];
 
 #[test]

@@ -15,6 +15,7 @@
 mod bell;
 mod cluster;
 mod credits;
+mod duets;
 mod packets;
 mod pieces;
 mod single_copy;
@@ -22,6 +23,7 @@ mod single_copy;
 pub use bell::*;
 pub use cluster::{Attempt, Cluster, Dice};
 pub use credits::*;
+pub use duets::*;
 pub use packets::*;
 pub use pieces::*;
 pub use single_copy::*;
@@ -79,6 +81,10 @@ macro_rules! conformance_suite {
             ring_ends_a_wait
             pull_copies_exactly
             pull_refuses_wild_addresses
+            push_copies_exactly
+            push_refuses_wild_addresses
+            duets_are_seen_by_all_and_apart
+            a_message_is_copied_from_both_ends
         }
     };
     (@each $fixture:expr; $($check:ident)*) => {

@@ -108,6 +108,8 @@ pub trait Doorbell: Send + Sync {
 ///   having been granted one breaks the contract (transports assert it in debug builds).
 /// - A receiver that polls until nothing comes makes room: some sender is granted credits again.
 /// - One sender that is stopped half-way through a send keeps nobody else from sending.
+/// - Pulls and pushes copy exactly the bytes that they are to copy, or are refused; both ends see the same
+///   duets.
 pub trait Transport {
     fn rank(&self) -> Rank;
     fn size(&self) -> u32;

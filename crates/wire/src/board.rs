@@ -19,6 +19,8 @@ pub const BOARDS: usize = 16;
 pub const NOTES: usize = 4;
 /// Bytes that one note holds.
 pub const NOTE_BYTES: usize = 8192;
+/// In place of a note's length: its owner has found an error, and there is no note.
+pub const FAILED: usize = u32::MAX as usize;
 /// Sheets of a board: longer notes take turns on so many.
 pub const SHEETS: usize = 2;
 /// Bytes of a sheet.
@@ -112,6 +114,15 @@ impl Board {
             fill(unsafe { core::slice::from_raw_parts_mut(note.body.get().cast(), len) });
         }
         note.publish(number, len);
+    }
+
+    /// Posts in place of the note of operation `number` that the owner has found an error: readers get
+    /// [`FAILED`] for its length.
+    ///
+    /// # Safety
+    /// As for `post`.
+    pub unsafe fn post_failure(&self, number: u64) {
+        self.note(number).publish(number, FAILED);
     }
 
     /// The same for a note that is written to `sheet`, if it is no longer than [`SHEET_BYTES`].
@@ -235,7 +246,7 @@ mod tests {
         unsafe {
             assert_eq!(board.read(1), Ok(&[1; NOTE_BYTES][..]));
             assert_eq!(board.read(2), Err(NOTE_BYTES + 1));
-            assert_eq!(board.read(3), Err(u32::MAX as usize));
+            assert_eq!(board.read(3), Err(FAILED));
             assert_eq!(board.read_on(&sheet, 4), Err(SHEET_BYTES + 1));
         }
     }

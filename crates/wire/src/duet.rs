@@ -116,6 +116,24 @@ impl Duet {
         // Release and acquire, each other's: whoever finishes last sees all bytes.
         self.finished.fetch_add(units, Ordering::AcqRel).wrapping_add(units) == all
     }
+
+    /// Whether `all` units have been finished, as a sender says who finished the last. Asked by the owner
+    /// about the message that it serves; all bytes are there then.
+    pub fn is_finished(&self, all: u32) -> bool {
+        // Acquire pairs with the release in `finish`.
+        self.finished.load(Ordering::Acquire) == all
+    }
+
+    /// Whether `part` is what its sender claimed last and has not finished, of `all` units, having finished
+    /// all that it claimed before. Asked by the owner when it has finished what it claimed itself.
+    pub fn is_given_back(&self, part: &Range<u32>, all: u32) -> bool {
+        // Relaxed: the owner's own claims, and the sender's, which came before its word.
+        let claims = self.claims.0.load(Ordering::Relaxed);
+        let (front, back) = (claims as u32 & 0xffff, claims as u32 >> 16);
+        let is_part = part.start == back && part.start < part.end && part.end <= all;
+        // Acquire as above.
+        is_part && self.finished.load(Ordering::Acquire) == front + (all - part.end)
+    }
 }
 
 impl Default for Duet {
@@ -178,6 +196,29 @@ mod tests {
         assert_eq!(duet.claim(old, End::Back, 409_600), None);
         assert!(duet.claim(new, End::Back, 409_600).is_some());
         assert!(!duet.finish(0, 0), "who has done nothing was not the last");
+    }
+
+    #[test]
+    fn only_what_was_claimed_last_can_be_given_back() {
+        let (duet, len) = (Duet::new(), 100 * 4096);
+        let all = units(len);
+        let name = duet.open(all).unwrap();
+        let front = duet.claim(name, End::Front, len).unwrap();
+        duet.finish(front.end, all);
+        assert!(!duet.is_given_back(&(all - 1..all), all), "nobody has claimed it");
+        let first = duet.claim(name, End::Back, len).unwrap();
+        assert!(duet.is_given_back(&first, all));
+        duet.finish(first.end - first.start, all);
+        assert!(!duet.is_given_back(&first, all), "it has been finished");
+        let second = duet.claim(name, End::Back, len).unwrap();
+        assert!(duet.is_given_back(&second, all));
+        for wrong in [first, second.start..all, second.start..second.start, 0..second.end, 0..all] {
+            assert!(!duet.is_given_back(&wrong, all), "{wrong:?}");
+        }
+        assert!(!duet.is_given_back(&(second.start..u32::MAX), all));
+        assert!(!duet.is_finished(all));
+        duet.finish(second.start - front.end + second.end - second.start, all);
+        assert!(duet.is_finished(all));
     }
 
     #[test]

@@ -90,6 +90,23 @@ impl<T: Transport> Process<T> {
         tag: i32,
         plan: Plan,
     ) -> ReqId {
+        // SAFETY: the caller's promise.
+        unsafe { self.start_spoilt(comm, channel, tag, plan, None) }
+    }
+
+    /// The same when this member has found an `error` already: it takes part, so that nobody waits for it in
+    /// vain, and the others are told ([`twice`]).
+    ///
+    /// # Safety
+    /// As for `start_collective`.
+    pub(crate) unsafe fn start_spoilt(
+        &mut self,
+        comm: &Arc<Comm>,
+        channel: Channel,
+        tag: i32,
+        plan: Plan,
+        error: Option<Box<Error>>,
+    ) -> ReqId {
         let memory = Memory::for_schedule(plan.schedule.temps(), &plan.data, channel);
         let collective = Collective {
             comm: comm.clone(),
@@ -103,6 +120,9 @@ impl<T: Transport> Process<T> {
         };
         let op = Operation::Collective(Some(Box::new(collective)));
         let id = self.inbox.requests.insert(op, None);
+        if let Some(error) = error {
+            self.note_error(id, *error);
+        }
         self.advance_collective(id);
         id
     }
@@ -156,12 +176,15 @@ impl<T: Transport> Process<T> {
     fn start_round(&mut self, id: ReqId, c: &Collective, comms: &[Message]) -> u32 {
         let context = c.comm.context(c.memory.channel);
         let mut pending = 0;
+        let fails = self.inbox.failures && self.has_error(id);
         for message in comms {
             match message {
                 Message::Send { to, block } => {
                     let Some(dst) = self.member(id, c, *to) else { continue };
                     let place = c.memory.place(&c.plan.data, block);
-                    let m = Outgoing { buf: place.address, count: block.count, ty: place.ty };
+                    let more = if fails { twice(place.ty) } else { None };
+                    let ty = more.as_ref().unwrap_or(place.ty);
+                    let m = Outgoing { buf: place.address, count: block.count, ty };
                     // SAFETY: the block lies in a buffer of the program or of `memory`, both of
                     // which live until the collective is complete.
                     let started =
@@ -182,6 +205,11 @@ impl<T: Transport> Process<T> {
             }
         }
         pending
+    }
+
+    #[cold]
+    fn has_error(&self, id: ReqId) -> bool {
+        self.inbox.requests.get(id).is_some_and(|r| r.error.is_some())
     }
 
     fn member(&mut self, id: ReqId, c: &Collective, peer: Peer) -> Option<Rank> {
@@ -211,10 +239,19 @@ impl<T: Transport> Process<T> {
 
     /// Keeps the first error of a collective, which goes on so that nobody waits for it in vain.
     fn note_error(&mut self, id: ReqId, error: Error) {
+        self.inbox.failures = true;
         if let Some(r) = self.inbox.requests.get_mut(id) {
             r.error.get_or_insert(Box::new(error));
         }
     }
+}
+
+/// Elements that are each sent twice. A member that has found an error sends such ones: nobody has room for
+/// them, so whoever gets them finds an error, too, and passes it on.
+#[cold]
+fn twice(ty: &Arc<Datatype>) -> Option<Arc<Datatype>> {
+    let both = Datatype::hindexed(&[1, 1], &[0, 0], ty).ok()?;
+    Datatype::resized(ty.lb(), ty.extent(), &both).ok()
 }
 
 impl Collective {

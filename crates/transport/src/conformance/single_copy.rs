@@ -3,9 +3,9 @@
 use super::{Cluster, Fixture};
 use crate::{PullRefused, Transport};
 
-/// Bytes around the destination that no pull may touch.
-const MARGIN: usize = 64;
-const UNTOUCHED: u8 = 0xee;
+/// Bytes around the destination that no copy may touch.
+pub(super) const MARGIN: usize = 64;
+pub(super) const UNTOUCHED: u8 = 0xee;
 
 /// A pull brings the peer's bytes and nothing else, at every size and alignment; where the path
 /// is not permitted, it says so.
@@ -53,6 +53,57 @@ pub fn pull_refuses_wild_addresses<F: Fixture>(fixture: &mut F) {
             // SAFETY: `room` is 4096 bytes long.
             let outcome = unsafe { c.ends[0].pull(1, remote, room.as_mut_ptr(), room.len()) };
             assert!(outcome.is_err(), "a pull of 4096 bytes from {remote:#x} succeeded");
+        }
+    }
+}
+
+/// A push writes our bytes to the peer and nothing else, at every size and alignment. Where a duet is to
+/// be had and pulls are permitted, pushes are.
+pub fn push_copies_exactly<F: Fixture>(fixture: &mut F) {
+    let mut c = Cluster::new(fixture, 2);
+    let source = c.dice.bytes((1 << 20) + 64);
+    for (dst, writer) in [(1, 0), (0, 1), (0, 0)] {
+        for (skip, len) in [(0, 0), (0, 1), (3, 8), (1, 4095), (0, 4096), (5, 65537), (7, 1 << 20)]
+        {
+            let sent = &source[skip..skip + len];
+            let mut room = vec![UNTOUCHED; len + 2 * MARGIN];
+            let end = &mut c.ends[writer];
+            let possible = end.can_pull(dst) && end.duet(dst, 0).is_some();
+            let pushed = push_patiently(end, dst, sent, &mut room[MARGIN..]);
+            assert!(pushed || !possible, "a duet is there, but {len} bytes never went");
+            if pushed {
+                assert!(&room[MARGIN..MARGIN + len] == sent, "{len} bytes went changed");
+            }
+            let mut around = room[..MARGIN].iter().chain(&room[MARGIN + len..]);
+            assert!(around.all(|b| *b == UNTOUCHED), "a push of {len} bytes wrote beside them");
+        }
+    }
+}
+
+/// Pushes `sent` to the start of `room`; false when each try was refused as not permitted.
+fn push_patiently<T: Transport>(end: &mut T, dst: u32, sent: &[u8], room: &mut [u8]) -> bool {
+    let remote = room.as_mut_ptr().expose_provenance() as u64;
+    for _ in 0..1000 {
+        // SAFETY: `sent` is that long, and so is `room`.
+        match unsafe { end.push(dst, remote, sent.as_ptr(), sent.len()) } {
+            Ok(()) => return true,
+            Err(PullRefused::NotPermitted) => {}
+            Err(PullRefused::Gone) => panic!("push to a process that lives: it is no more"),
+            Err(PullRefused::Failed(errno)) => panic!("push to writable memory: errno {errno}"),
+        }
+    }
+    false
+}
+
+/// An address that is not mapped in the peer gives an error and no crash.
+pub fn push_refuses_wild_addresses<F: Fixture>(fixture: &mut F) {
+    let mut c = Cluster::new(fixture, 2);
+    let sent = vec![0; 4096];
+    for remote in [0, 16, 1 << 63, u64::MAX - 4095, u64::MAX] {
+        for _ in 0..20 {
+            // SAFETY: `sent` is 4096 bytes long, and nothing is mapped there.
+            let outcome = unsafe { c.ends[0].push(1, remote, sent.as_ptr(), sent.len()) };
+            assert!(outcome.is_err(), "a push of 4096 bytes to {remote:#x} succeeded");
         }
     }
 }

@@ -4,22 +4,20 @@
 //! messages, and shows them what comes of it. An alltoall has a carrier for each other host instead
 //! of a head, so that the work is spread over the members.
 
-use super::call::{long, short, unpack, whole};
+use super::call::{failed, long, short, unpack};
 use super::packed::Packed;
 use super::slate::{LONG, Slates, word};
-use super::{MOST, Meeting, Sides, What, each, index};
-use crate::collective::{Data, Plan};
+use super::{MOST, Meeting, What, each, index};
+use crate::collective::Plan;
 use crate::comm::{Channel, Comm, Form};
-use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
-use crate::op::{Op, Predef};
+use crate::op::Op;
 use crate::process::Process;
-use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size};
+use crate::pt2pt::{Incoming, packed_size};
 use crate::request::ReqId;
-use hpvm_coll::hosts::{Hosts, heads};
-use hpvm_coll::{Broadcast, Reduction, Schedule};
+use hpvm_coll::hosts::Hosts;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::board::{Board, NOTE_BYTES, NOTES};
+use hpvm_wire::board::{Board, FAILED, NOTE_BYTES, NOTES};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -43,14 +41,15 @@ pub struct Across<'a> {
     /// Where long notes lie.
     pub(super) long: Option<&'a Slates>,
     /// Of an alltoall: each member carries its own blocks.
-    each: bool,
+    pub(super) each: bool,
     /// What heads exchange, unless it is on a slate or in the program's buffers.
-    out: Packed,
+    pub(super) out: Packed,
     came: Packed,
     /// What a head tells its host: where it is, and its bytes.
-    result: (*mut u8, usize),
+    pub(super) result: (*mut u8, usize),
     /// The host has been told.
     told: bool,
+    /// What this member has found wrong. It goes on, because others wait for it.
     error: Option<Box<Error>>,
 }
 
@@ -276,12 +275,26 @@ impl Across<'_> {
         Ok(true)
     }
 
-    /// Posts what the own host needs of this member.
-    fn show<T: Transport>(&self, p: &Process<T>) -> Result<()> {
-        if self.each {
-            return self.show_own(p);
+    /// Keeps the first error for the end.
+    pub(super) fn note_error(&mut self, outcome: Result<()>) {
+        if let Err(error) = outcome {
+            self.error.get_or_insert(Box::new(error));
         }
+    }
+
+    /// Posts what the own host needs of this member.
+    fn show<T: Transport>(&mut self, p: &Process<T>) -> Result<()> {
         let board = self.board(p, self.rank())?;
+        if self.each {
+            let shown = self.show_own(board);
+            if shown.is_err() {
+                // SAFETY: it is ours, and there is room.
+                unsafe { board.post_failure(self.number) };
+            }
+            self.note_error(shown);
+            self.knock_all(p);
+            return Ok(());
+        }
         // A broadcast begins at its root alone; the others only say that they are there.
         let what =
             if matches!(self.what, What::Bcast { .. }) { &What::Barrier } else { &self.what };
@@ -322,7 +335,9 @@ impl Across<'_> {
         let plan = Plan::new(schedule, data, op.map(|op| Arc::new(Op::Predefined(op))));
         // SAFETY: the buffers are the program's, which stay as `begin_across` was promised, or
         // `out` and `came`, whose memory stays where it is until the request has ended.
-        let id = unsafe { p.start_tagged(self.comm, Channel::Collective, self.tag, plan) };
+        let id = unsafe {
+            p.start_spoilt(self.comm, Channel::Collective, self.tag, plan, self.error.take())
+        };
         self.stage = Stage::Cross(id);
         if matches!(self.what, What::Bcast { root, .. } if root == self.rank()) {
             // There is nothing to wait for.
@@ -354,99 +369,7 @@ impl Across<'_> {
         }
     }
 
-    /// Makes one message of what the host has shown: what is to be done among heads, with which
-    /// buffers.
-    fn join<T: Transport>(&mut self, p: &Process<T>) -> Result<(Schedule, Data, Option<Predef>)> {
-        let (tables, hosts, rank) = (&p.select, self.hosts, self.rank());
-        let mut out: *const u8 = core::ptr::null();
-        let schedule = match self.what.clone() {
-            What::Barrier => return Ok((heads::barrier(hosts, rank), Data::none(), None)),
-            What::Reduce { .. } => return self.join_reduce(p),
-            What::Bcast { root, buf, count, ty } => {
-                let bytes = packed_size(&ty, count) as usize;
-                let room = self.room(bytes);
-                if root == rank {
-                    let m = Outgoing { buf: buf.cast_const(), count, ty: &ty };
-                    // SAFETY: the program's buffer; the room was just made.
-                    unsafe { pack_all(m, core::slice::from_raw_parts_mut(room, bytes)) };
-                }
-                let (size, count) = (self.comm.size(), bytes as i64);
-                let input = Broadcast { rank, size, root, count, size_bytes: 1, contiguous: true };
-                heads::bcast(tables, hosts, &input)
-            }
-            What::Allgather(sides) => {
-                let bytes = self.join_blocks(p, &sides)?;
-                heads::allgather(tables, hosts, rank, bytes as i64)
-            }
-            What::Alltoall(_) if self.each => {
-                return self.join_own(p).map(|(schedule, data)| (schedule, data, None));
-            }
-            What::Alltoall(sides) => {
-                let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
-                for member in self.team() {
-                    let note = self.note(p, *member, self.number, bytes * self.all())?;
-                    let own = rank as usize * bytes;
-                    // SAFETY: the buffer has a block for every member.
-                    unsafe { unpack(&note[own..own + bytes], sides.block(*member))? };
-                }
-                out = self.load(p, bytes)?;
-                heads::alltoall(hosts, rank, bytes as i64)
-            }
-        };
-        let byte = Datatype::byte();
-        Ok((schedule, Data::new(out, byte, self.result.0, byte), None))
-    }
-
-    fn join_reduce<T: Transport>(
-        &mut self,
-        p: &Process<T>,
-    ) -> Result<(Schedule, Data, Option<Predef>)> {
-        let What::Reduce { root, count, bytes, ty, op, .. } = self.what else {
-            return Err(Class::Intern.into());
-        };
-        let result = self.combine(p)?;
-        self.result = (result, bytes);
-        let input = Reduction {
-            rank: self.rank(),
-            size: self.comm.size(),
-            root: root.unwrap_or(0),
-            count: count as i64,
-            extent: ty.extent as i64,
-            size_bytes: ty.size as i64,
-            commutative: true,
-            in_place: true,
-        };
-        let schedule = match root {
-            None => heads::allreduce(&p.select, self.hosts, &input),
-            Some(_) => heads::reduce(&p.select, self.hosts, &input),
-        };
-        let ty = Datatype::predefined(ty.abi).ok_or_else(|| Error::from(Class::Intern))?;
-        Ok((schedule, Data::new(result.cast_const(), ty, result, ty), Some(op)))
-    }
-
-    /// Puts the host's blocks where they belong in `came`; returns the bytes of a block.
-    fn join_blocks<T: Transport>(&mut self, p: &Process<T>, sides: &Sides) -> Result<usize> {
-        let (hosts, rank) = (self.hosts, self.rank());
-        let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
-        let room = self.room(bytes * self.all());
-        let start = hosts.start(hosts.host(rank)) as usize;
-        for (place, member) in (start..).zip(self.team()) {
-            // SAFETY: the room was just made, with a block for everybody.
-            let out = unsafe { core::slice::from_raw_parts_mut(room.add(place * bytes), bytes) };
-            if *member == rank {
-                let m = sides.own_part(rank);
-                let found = m.packed_size() as usize;
-                let out = out.get_mut(..found).ok_or_else(|| short(found, bytes))?;
-                // SAFETY: the program's buffer.
-                unsafe { pack_all(m, out) };
-            } else {
-                out.copy_from_slice(&self.note(p, *member, self.number, bytes)?[..bytes]);
-            }
-        }
-        Ok(bytes)
-    }
-
-    fn all(&self) -> usize {
+    pub(super) fn all(&self) -> usize {
         self.comm.size() as usize
     }
 
@@ -460,75 +383,15 @@ impl Across<'_> {
     ) -> Result<&'p [u8]> {
         // SAFETY: it was seen, and we have not finished.
         let note = unsafe { self.board(p, member)?.read(number) };
-        let mut note = note.map_err(|found| long(found, NOTE_BYTES))?;
+        let mut note = note.map_err(|found| match found == FAILED {
+            true => failed(),
+            false => long(found, NOTE_BYTES),
+        })?;
         if let Some(slates) = self.long {
             // SAFETY: as above.
             note = unsafe { slates.read(self.hosts.number(member), number, note)? };
         }
         if note.len() < bytes { Err(short(note.len(), bytes)) } else { Ok(note) }
-    }
-
-    /// Combines the operands of the host; returns where the result is: the program's buffer where
-    /// the whole result goes there, or `came`.
-    fn combine<T: Transport>(&mut self, p: &Process<T>) -> Result<*mut u8> {
-        let What::Reduce { root, send, recv, count, bytes, ty, op } = self.what else {
-            return Err(Class::Intern.into());
-        };
-        let own = if send.is_null() { recv.cast_const() } else { send };
-        // A long result for all is told from the slate that it is on.
-        let shown = self.long.is_some() && root.is_none();
-        let ends_here = !shown && root.is_none_or(|root| root == self.rank());
-        // In place, the own operand would be overwritten before its turn.
-        let apart = !ends_here || (send.is_null() && self.team()[0] != self.rank());
-        let into = if apart { self.room(bytes) } else { recv };
-        for (i, member) in self.team().iter().enumerate() {
-            let input = match *member == self.rank() {
-                true => own,
-                false => whole(self.note(p, *member, self.number, bytes)?, bytes)?,
-            };
-            // SAFETY: operands hold `bytes`, which are `count` elements of `ty` next to each other.
-            unsafe {
-                match i {
-                    0 => core::ptr::copy(input, into, bytes),
-                    _ => op.apply(ty, input, into, count)?,
-                }
-            }
-        }
-        if ends_here && apart {
-            // SAFETY: both hold `bytes`.
-            unsafe { core::ptr::copy_nonoverlapping(into.cast_const(), recv, bytes) };
-        }
-        Ok(if ends_here { recv } else { into })
-    }
-
-    /// Puts together what this member carries to other hosts.
-    fn load<T: Transport>(&mut self, p: &Process<T>, bytes: usize) -> Result<*const u8> {
-        let hosts = self.hosts;
-        let blocks: i64 = hosts.loads(self.rank()).map(|load| load.blocks).sum();
-        let total = blocks as usize * bytes;
-        let mut at = match self.long {
-            Some(slates) => slates.scratch(total),
-            None => {
-                self.out = Packed::new(total);
-                self.out.start()
-            }
-        };
-        let out = at.cast_const();
-        for load in hosts.loads(self.rank()) {
-            for member in hosts.team(hosts.host(self.rank())) {
-                let note = self.note(p, *member, self.number, bytes * self.all())?;
-                for to in hosts.team(load.host) {
-                    let block = &note[*to as usize * bytes..][..bytes];
-                    // SAFETY: the room has as many blocks as these loops have turns.
-                    unsafe {
-                        core::ptr::copy_nonoverlapping(block.as_ptr(), at, bytes);
-                        at = at.add(bytes);
-                    }
-                }
-            }
-        }
-        self.room(total);
-        Ok(out)
     }
 
     fn cross<T: Transport>(&mut self, p: &mut Process<T>, id: ReqId) -> bool {
@@ -568,7 +431,12 @@ impl Across<'_> {
         let note = if self.long.is_some() { &word } else { result };
         let board = self.board(p, self.rank())?;
         // SAFETY: it is ours and there is room.
-        unsafe { board.post(self.last, note.len(), |out| out.copy_from_slice(note)) };
+        unsafe {
+            match self.error {
+                None => board.post(self.last, note.len(), |out| out.copy_from_slice(note)),
+                Some(_) => board.post_failure(self.last),
+            }
+        }
         self.knock_all(p);
         self.told = true;
         Ok(true)
@@ -579,7 +447,10 @@ impl Across<'_> {
         if !self.is_ready(p) {
             return Ok(false);
         }
-        let result = self.read(p);
+        if self.error.is_none() {
+            let read = self.read(p);
+            self.note_error(read);
+        }
         self.board(p, self.rank())?.finish(self.last);
         if let Some(past) = p.boards.get_mut(self.index) {
             past.last = self.last;
@@ -587,10 +458,7 @@ impl Across<'_> {
         if self.shows() && self.tellers().next().is_some() {
             self.all_have_begun();
         }
-        match self.error.take() {
-            Some(error) => Err(*error),
-            None => result.map(|()| true),
-        }
+        self.error.take().map_or(Ok(true), |error| Err(*error))
     }
 
     fn read<T: Transport>(&self, p: &Process<T>) -> Result<()> {

@@ -468,6 +468,12 @@ pub(super) fn long(found: usize, room: usize) -> Error {
     Error::new(Class::Truncate, text)
 }
 
+/// The error of those who wait for a member that has found one.
+#[cold]
+pub(super) fn failed() -> Error {
+    Error::new(Class::Other, "another member of this collective has found an error in it")
+}
+
 #[cold]
 pub(super) fn short(found: usize, expected: usize) -> Error {
     let text = format!("a member gave {found} bytes where this one expects {expected}");

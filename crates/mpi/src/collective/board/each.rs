@@ -6,7 +6,7 @@
 //! slate, from which those members take theirs.
 
 use super::across::Across;
-use super::call::{short, unpack};
+use super::call::{long, short, unpack};
 use super::slate::word;
 use super::{Sides, What};
 use crate::collective::Data;
@@ -17,6 +17,7 @@ use crate::pt2pt::{Outgoing, pack_all, packed_size};
 use hpvm_coll::Schedule;
 use hpvm_coll::hosts::{Hosts, heads};
 use hpvm_fm::Transport;
+use hpvm_wire::board::Board;
 
 /// Least bytes of a block.
 const LEAST: u64 = 48 * 1024;
@@ -48,7 +49,7 @@ impl Across<'_> {
     }
 
     /// Posts the blocks for the own host, and those for others that have to be put in order.
-    pub(super) fn show_own<T: Transport>(&self, p: &Process<T>) -> Result<()> {
+    pub(super) fn show_own(&self, board: &Board) -> Result<()> {
         let (sides, bytes) = self.exchange()?;
         let slates = self.long.ok_or_else(|| Error::from(Class::Intern))?;
         let here = self.hosts.host(self.rank());
@@ -60,30 +61,24 @@ impl Across<'_> {
             let part = sides.part(member);
             let at = self.hosts.place(member) as usize * bytes;
             let found = part.packed_size() as usize;
-            let out = slate.get_mut(at..at + found).filter(|_| found <= bytes);
-            let out = out.ok_or_else(|| short(bytes, found))?;
+            if found > bytes {
+                return Err(long(found, bytes));
+            }
+            let out = slate.get_mut(at..at + found).filter(|_| found == bytes);
+            let out = out.ok_or_else(|| short(found, bytes))?;
             // SAFETY: the program's buffer.
             unsafe { pack_all(part, out) };
         }
-        let board = self.board(p, self.rank())?;
         // SAFETY: it is ours, and there is room.
         unsafe { board.post(self.number, word(all).len(), |out| out.copy_from_slice(&word(all))) };
-        self.knock_all(p);
         Ok(())
     }
 
     /// Takes the blocks of the own host; what is to be sent to others and to come from them.
     pub(super) fn join_own<T: Transport>(&mut self, p: &Process<T>) -> Result<(Schedule, Data)> {
+        let taken = self.take_from_host(p);
+        self.note_error(taken);
         let (sides, bytes) = self.exchange()?;
-        let own = self.hosts.place(self.rank()) as usize * bytes;
-        for member in self.team() {
-            if *member == self.rank() && sides.send.is_none() {
-                continue;
-            }
-            let note = self.note(p, *member, self.number, own + bytes)?;
-            // SAFETY: the buffer has a block for every member.
-            unsafe { unpack(&note[own..own + bytes], sides.block(*member))? };
-        }
         let out = match (self.in_order(sides, bytes), self.long) {
             (Some(out), _) => out,
             // SAFETY: it was written by `show_own`, and is only read from now on.
@@ -95,6 +90,20 @@ impl Across<'_> {
         let schedule = heads::alltoall_of_all(self.hosts, self.rank(), bytes as i64);
         let byte = Datatype::byte();
         Ok((schedule, Data::new(out, byte, into, byte)))
+    }
+
+    fn take_from_host<T: Transport>(&self, p: &Process<T>) -> Result<()> {
+        let (sides, bytes) = self.exchange()?;
+        let own = self.hosts.place(self.rank()) as usize * bytes;
+        for member in self.team() {
+            if *member == self.rank() && sides.send.is_none() {
+                continue;
+            }
+            let note = self.note(p, *member, self.number, own + bytes)?;
+            // SAFETY: the buffer has a block for every member.
+            unsafe { unpack(&note[own..own + bytes], sides.block(*member))? };
+        }
+        Ok(())
     }
 
     /// Takes the blocks that came from other hosts.

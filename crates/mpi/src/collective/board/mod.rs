@@ -14,6 +14,7 @@
 mod across;
 mod call;
 mod each;
+mod join;
 mod large;
 mod packed;
 mod slate;
