@@ -13,10 +13,6 @@ use core::ops::Range;
 use hpvm_fm::{Head, PullRefused, Rank, Transport};
 use hpvm_wire::duet::{self, DUETS, End};
 
-/// Least message that is worth a duet while others wait behind it: the next one's words travel while
-/// this one is copied.
-const LEAST_OF_SEVERAL: u64 = 256 * 1024;
-
 /// Messages of ours that are copied together with their senders.
 #[derive(Debug, Default)]
 pub(crate) struct Duets {
@@ -70,7 +66,7 @@ impl<T: Transport> Process<T> {
     pub(crate) fn open_duet(&mut self, id: ReqId, transfer: &Transfer, want: u64) -> bool {
         let duets = &self.inbox.duets;
         let free = duets.open.iter().position(Option::is_none).filter(|_| !duets.refused);
-        let least = self.least_duet();
+        let least = self.fm.transport().least_duet();
         let Some(place) = free.filter(|_| want >= least) else { return false };
         let Some(op) = self.inbox.recv_op(id) else { return false };
         let Some((first, _)) = op.ty.as_run(op.count) else { return false };
@@ -87,12 +83,6 @@ impl<T: Transport> Process<T> {
         let parts = if asked { self.fm.transport_mut().duet_parts() } else { u32::MAX };
         self.play(place, parts, None);
         true
-    }
-
-    /// Least message that is worth a duet now.
-    fn least_duet(&self) -> u64 {
-        let least = self.fm.transport().least_duet();
-        if self.inbox.transfers.is_empty() { least } else { least.min(LEAST_OF_SEVERAL) }
     }
 
     /// Copies parts of an open duet, at most `parts` and first of all `undone`, and ends the transfer if

@@ -198,7 +198,7 @@ pub trait Transport {
 
     /// Shortest message that is worth a duet, bytes: the sender has to be told, and to answer.
     fn least_duet(&self) -> u64 {
-        512 * 1024
+        64 * 1024
     }
 
     /// Parts of a duet that the receiver copies before it waits for the sender to copy the rest. All,

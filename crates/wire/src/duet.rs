@@ -89,7 +89,8 @@ impl Duet {
                 return None;
             }
             let most = (left / SHARE).max(least);
-            let n = if left < most + least { left } else { most };
+            // What is left for the other should be worth its call.
+            let n = if left < most + least / 2 { left } else { most };
             let (part, new) = match end {
                 End::Front => (front..front + n, pack(name, front + n, back)),
                 End::Back => (back - n..back, pack(name, front, back - n)),
