@@ -105,6 +105,8 @@ impl Point {
         let mut cells: Vec<String> = self.shape.iter().cloned().collect();
         cells.extend([size, self.ranks.to_string()]);
         cells.extend(candidates.iter().map(|c| match self.medians.get(&c.name) {
+            // A stream of bytes has no message without any.
+            None if c.floor && self.size == 0 => "-".into(),
             None => "failed".into(),
             Some(s) => {
                 let [median, min, max] = [s.median, s.min, s.max].map(table::number);
@@ -307,5 +309,21 @@ mod tests {
             (Some("a"), Some(0.75), Some(1.5))
         );
         assert_eq!(p.ratio_at_best, Some(0.75));
+    }
+
+    #[test]
+    fn the_floor_has_no_empty_message_and_has_not_failed() {
+        let candidate = |name: &str| Candidate {
+            name: name.into(),
+            library: String::new(),
+            mpirun: String::new(),
+            floor: name == "b",
+        };
+        let candidates = ["hpvm", "a", "b"].map(candidate);
+        let cell = |size| {
+            let row = Row { size, ..row("us", [&[3.0], &[4.0], &[]]) };
+            Point::new(&names(), Some(2), row).cells(&candidates)[4].clone()
+        };
+        assert_eq!([cell(0), cell(8)], ["-", "failed"]);
     }
 }

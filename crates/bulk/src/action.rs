@@ -92,6 +92,8 @@ pub struct Settings {
     pub early: u32,
     /// Bytes of longer ones that go unasked.
     pub ahead: u32,
+    /// Largest stream that is copied as soon as its sender has nothing else to do.
+    pub brief: u32,
     /// Longest chunk whose bytes are read together with headers and copied.
     pub short: u32,
     /// Bytes that a receiver takes unasked from each peer at first. The same in all processes of a
@@ -139,6 +141,7 @@ impl Default for Settings {
             share: 64 << 10,
             early: 256 << 10,
             ahead: 128 << 10,
+            brief: 16 << 10,
             short: 16 << 10,
             early_window: 512 << 10,
             most_window: 4 << 20,

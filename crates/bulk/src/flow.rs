@@ -150,11 +150,18 @@ impl<M> Bulk<M> {
             return;
         }
         open.reading = None;
+        let ended = peer.streams.landed(part.number, len);
+        let goes_on = ended.is_none() && peer.streams.landing(part.number).is_some();
         let lane = &mut peer.lanes[usize::from(lane)];
-        lane.landed(len, u64::from(most_untold));
-        if let Some((cookie, len)) = peer.streams.landed(part.number, len) {
+        match goes_on {
+            true => lane.landed_part(),
+            false => lane.landed(len, u64::from(most_untold)),
+        }
+        if let Some((cookie, total)) = ended {
             // The sender does not copy so much, and waits.
-            lane.tell_now |= len > u64::from(early);
+            let waits = total > u64::from(early);
+            // Parts may have come over the others.
+            peer.lanes.iter_mut().for_each(|lane| lane.ended(waits));
             self.done.push_back(Done::Came(cookie));
         }
         self.counters.chunks_received += 1;

@@ -54,7 +54,8 @@ pub(crate) struct Lane {
     /// Chunks of the peer that have come, and how many of them it has been told of.
     pub received: u64,
     told: u64,
-    /// Bytes of those that it has not been told of.
+    /// It may wait to be told, and the bytes of such chunks that it has not been told of.
+    awaited: bool,
     untold: u64,
     /// It is to be told at once.
     pub tell_now: bool,
@@ -78,6 +79,7 @@ impl Lane {
             written: 0,
             received: 0,
             told: 0,
+            awaited: false,
             untold: 0,
             tell_now: false,
             flows: false,
@@ -126,9 +128,21 @@ impl Lane {
         again
     }
 
-    /// A chunk of the peer with `len` bytes has come.
+    /// A part of a stream has come that goes on: the peer could do nothing with word of that.
+    pub fn landed_part(&mut self) {
+        self.received += 1;
+    }
+
+    /// A stream has come as a whole, of which parts may have come here. `now`: the peer waits.
+    pub fn ended(&mut self, now: bool) {
+        self.awaited |= self.owes();
+        self.tell_now |= now && self.awaited;
+    }
+
+    /// A chunk of the peer with `len` bytes has come, about which it may wait for a word.
     pub fn landed(&mut self, len: u32, most_untold: u64) {
         self.received += 1;
+        self.awaited = true;
         self.untold += u64::from(len);
         self.tell_now |= self.untold >= most_untold;
     }
@@ -145,7 +159,7 @@ impl Lane {
 
     /// The peer is about to be answered, and may wait for a word as well.
     pub fn answered(&mut self) {
-        self.tell_now |= self.owes();
+        self.tell_now |= self.awaited;
     }
 
     /// How many of our chunks are known to have come. Counts wrap.
@@ -158,10 +172,15 @@ impl Lane {
         self.received != self.told
     }
 
+    /// The same, and it may wait for it.
+    pub fn is_awaited(&self) -> bool {
+        self.awaited
+    }
+
     /// What to tell it, which it is being told now.
     pub fn tell(&mut self) -> u64 {
         self.told = self.received;
-        self.untold = 0;
+        (self.awaited, self.untold) = (false, 0);
         self.tell_now = false;
         self.received
     }
@@ -303,5 +322,20 @@ mod tests {
         lane.tell();
         lane.begins(2);
         assert_eq!(lane.silence(&settings), settings.silence, "it has waited");
+    }
+
+    #[test]
+    fn of_parts_there_is_no_word_until_their_stream_has_ended() {
+        let mut lane = Lane::new(0);
+        lane.landed_part();
+        lane.answered();
+        assert!(lane.owes() && !lane.is_awaited() && !lane.tell_now);
+        lane.ended(false);
+        assert!(lane.is_awaited() && !lane.tell_now, "another lane had its end");
+        lane.ended(true);
+        assert!(lane.tell_now);
+        lane.tell();
+        lane.ended(true);
+        assert!(!lane.tell_now, "there is nothing to tell");
     }
 }

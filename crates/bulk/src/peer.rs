@@ -3,7 +3,7 @@
 use crate::Time;
 use crate::action::{Done, Settings};
 use crate::lane::{Chunk, Lane};
-use crate::transfer::Streams;
+use crate::transfer::{Streams, Unasked};
 use std::collections::VecDeque;
 
 pub(crate) struct Peer<M> {
@@ -72,7 +72,13 @@ impl<M> Peer<M> {
             // Two chunks for each lane, so that a slower one gets fewer.
             up => (left / (2 * up)).max(least).min(most),
         };
-        let chunk = self.streams.cut(share)?;
+        let unasked = Unasked {
+            early: u64::from(settings.early),
+            ahead: u64::from(settings.ahead),
+            alone: up == 1,
+            told: u64::from(settings.most_untold.max(1)),
+        };
+        let chunk = self.streams.cut(share, &unasked)?;
         lane.push(chunk);
         Some(chunk)
     }

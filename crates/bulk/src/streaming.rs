@@ -22,6 +22,7 @@ impl<M> Bulk<M> {
             opening: None,
             opened: true,
             known: true,
+            unasked: false,
             cut: 0,
             may: len,
             come: 0,
@@ -61,15 +62,8 @@ impl<M> Bulk<M> {
         packets: u32,
         now: Time,
     ) {
-        let (early, ahead) = (u64::from(self.settings.early), u64::from(self.settings.ahead));
         let patience = self.patience(len);
         let streams = &mut self.peer(dst, now).streams;
-        let want = match unasked {
-            true if len <= early => len,
-            true => ahead.min(len),
-            false => 0,
-        };
-        let may = streams.take_unasked(want);
         let fenced = streams.order.fence().is_none();
         let opening = Some(Opening { total: len, order: streams.order.begin(), packets, head });
         streams.send(Sending {
@@ -79,8 +73,9 @@ impl<M> Bulk<M> {
             opening,
             opened: false,
             known: false,
+            unasked,
             cut: 0,
-            may,
+            may: 0,
             come: 0,
             patience,
             begun: now,
@@ -93,6 +88,20 @@ impl<M> Bulk<M> {
         match len <= u64::from(self.settings.early) {
             true => self.settings.restless,
             false => PATIENT,
+        }
+    }
+
+    /// For a process that has nothing to do at the moment: a short stream that is the only one to its
+    /// peer whose memory somebody may wait for is copied as soon as all of it is with lanes. `copy` as for
+    /// `copy_late`.
+    pub fn copy_brief(&mut self, mut copy: impl FnMut(&M, u64) -> M) {
+        let most = u64::from(self.settings.brief);
+        for rank in &self.pending {
+            let streams = self.peers.get_mut(rank).map(|peer| &mut peer.streams);
+            if let Some(stream) = streams.and_then(|streams| streams.take_brief(most)) {
+                stream.from = copy(&stream.from, stream.len);
+                self.done.push_back(Done::Gone(stream.number));
+            }
         }
     }
 
@@ -288,7 +297,8 @@ impl<M> Bulk<M> {
         let quiet = now.saturating_sub(self.last_read);
         let (conns, peers, settings) = self.writing_parts();
         for lane in peers.values_mut().flat_map(|peer| &mut peer.lanes) {
-            let Some(id) = lane.up().filter(|_| lane.owes()) else { continue };
+            let owes = if all { lane.owes() } else { lane.is_awaited() };
+            let Some(id) = lane.up().filter(|_| owes) else { continue };
             let open = entry(conns, id).and_then(|conn| conn.open());
             let is_idle = open.is_some_and(|open| open.reading.is_none());
             lane.tell_now |= all || (is_idle && quiet >= lane.silence(settings));
@@ -315,6 +325,13 @@ impl<M> Bulk<M> {
             peer.lanes.get(usize::from(lane))
         };
         place.and_then(lane).is_some_and(|lane: &Lane| lane.tell_now)
+    }
+
+    /// Whether the other end of a connection has said something after which there may be more to
+    /// write, since the last call.
+    pub fn take_stirred(&mut self, id: ConnId) -> bool {
+        let Some((rank, _)) = self.conn(id).and_then(|conn| conn.peer) else { return false };
+        self.peers.get_mut(&rank).is_some_and(|peer| peer.streams.take_stirred())
     }
 
     /// Whether the sender of a stream waits to be told to go on.

@@ -4,7 +4,7 @@ use crate::Time;
 use crate::action::{Input, Pending, Settings};
 use crate::lane::Chunk;
 use crate::order::Order;
-use hpvm_wire::bulk::Opening;
+use hpvm_wire::bulk::{MAX_CHUNK, Opening};
 use std::collections::VecDeque;
 
 /// A stream that goes out.
@@ -17,6 +17,8 @@ pub(crate) struct Sending<M> {
     /// The first chunk is with a lane, and is known to have come.
     pub opened: bool,
     pub known: bool,
+    /// Bytes may go before the receiver asks, as far as it permits some when the first chunk is cut.
+    pub unasked: bool,
     /// Bytes that lanes have taken over, as chunks, and that they may take.
     pub cut: u64,
     pub may: u64,
@@ -35,6 +37,29 @@ impl<M> Sending<M> {
         let waits = self.patience < PATIENT && self.cut == self.len;
         let patience = self.patience.saturating_add(flight);
         waits.then(|| self.begun.max(moved).saturating_add(patience))
+    }
+}
+
+/// How much of streams may go unasked, if the peer permits it.
+pub(crate) struct Unasked {
+    /// Of a stream that is not longer all.
+    pub early: u64,
+    /// Of a longer one so much.
+    pub ahead: u64,
+    /// There is one lane, so that nothing is lost by sending more in one chunk.
+    pub alone: bool,
+    /// When so many bytes have come there is a word about them.
+    pub told: u64,
+}
+
+impl Unasked {
+    /// Bytes of a long stream that go unasked where `credit` are permitted.
+    fn part(&self, credit: u64) -> u64 {
+        let most = match self.alone {
+            true => self.ahead.max(credit / 2).min(u64::from(MAX_CHUNK)),
+            false => self.ahead,
+        };
+        if most <= credit { most } else { 0 }
     }
 }
 
@@ -72,6 +97,12 @@ pub(crate) struct Streams<M> {
     out: Vec<Sending<M>>,
     /// Whose turn it is to be cut.
     turn: usize,
+    /// How many of them have not been opened.
+    unopened: usize,
+    /// Bytes with lanes that are not known to have come.
+    flying: u64,
+    /// The peer has said something after which more may be cut.
+    stirred: bool,
     /// Chunks that a lane could not deliver and another is to.
     again: VecDeque<Chunk>,
     ins: Vec<Receiving<M>>,
@@ -81,12 +112,21 @@ pub(crate) struct Streams<M> {
     /// Bytes sent unasked so far, and how many the receiver permits in all.
     unasked: u64,
     permitted: u64,
+    /// The most that it has permitted at any one time.
+    widest: u64,
     /// Bytes of early streams that wait for their place, and of those that have found it.
     kept: u64,
     placed: u64,
     /// Bytes that we take unasked at any one time, and in all, as the peer knows it.
     pub window: u64,
     told_limit: u64,
+    /// The most that it has ever been told: so much it may send.
+    promised: u64,
+    /// The least window, and the largest that there has been, for which room is reserved.
+    least_window: u64,
+    reserved: u64,
+    /// Streams longer than this are better asked for than kept.
+    early_most: u64,
     /// Bytes of the last stream that found its place before it had come.
     in_time: u64,
     /// Bytes in a microsecond, at least, while the peer reads.
@@ -105,16 +145,24 @@ impl<M> Streams<M> {
         Streams {
             out: Vec::new(),
             turn: 0,
+            unopened: 0,
+            flying: 0,
+            stirred: false,
             again: VecDeque::new(),
             ins: Vec::new(),
             go: VecDeque::new(),
             early: Vec::new(),
             unasked: 0,
             permitted: window,
+            widest: window,
             kept: 0,
             placed: 0,
             window,
             told_limit: window,
+            promised: window,
+            least_window: window,
+            reserved: window,
+            early_most: u64::from(settings.early),
             in_time: 0,
             least_flow: u64::from(settings.least_flow.max(1)),
             moved: 0,
@@ -135,6 +183,7 @@ impl<M> Streams<M> {
 
     pub fn send(&mut self, stream: Sending<M>) {
         self.behind = self.behind.or(stream.opening.as_ref().map(|opening| opening.packets));
+        self.unopened += usize::from(!stream.opened);
         self.out.push(stream);
     }
 
@@ -149,37 +198,39 @@ impl<M> Streams<M> {
         self.behind.is_some_and(ahead)
     }
 
-    /// How many of `want` bytes may go unasked: all or none.
-    pub fn take_unasked(&mut self, want: u64) -> u64 {
-        let fits = self.unasked + want <= self.permitted;
-        let first = if fits { want } else { 0 };
-        self.unasked += first;
-        first
-    }
-
     /// The peer permits so many bytes unasked, in all.
     pub fn permit(&mut self, limit: u64) {
+        self.stirred |= limit > self.permitted && self.unopened > 0;
         self.permitted = self.permitted.max(limit);
+        self.widest = self.widest.max(self.permitted.saturating_sub(self.unasked));
+    }
+
+    /// Whether more may have become possible to cut since the last call.
+    pub fn take_stirred(&mut self) -> bool {
+        core::mem::take(&mut self.stirred)
     }
 
     /// Bytes that the peer may send unasked, in all: it is being told.
     pub fn tell_limit(&mut self) -> u64 {
         self.told_limit = self.placed + self.window;
+        self.promised = self.promised.max(self.told_limit);
         self.told_limit
     }
 
-    /// The window grows by what came in time, up to `most` and by at most `spare`. Returns by how
-    /// much.
+    /// The window grows by what came in time, up to `most`. Returns by how much it is larger than it
+    /// has ever been, which is at most `spare`.
     pub fn widen(&mut self, most: u64, spare: u64) -> u64 {
-        let more = core::mem::take(&mut self.in_time).min(spare);
-        let more = more.min(most.saturating_sub(self.window));
+        let most = most.min(self.reserved.saturating_add(spare));
+        let more = core::mem::take(&mut self.in_time).min(most.saturating_sub(self.window));
         self.window += more;
-        more
+        let wider = self.window.saturating_sub(self.reserved);
+        self.reserved += wider;
+        wider
     }
 
     /// The peer may send much more than it knows.
     pub fn owes_limit(&self) -> bool {
-        self.placed + self.window - self.told_limit >= self.window / 2
+        (self.placed + self.window).saturating_sub(self.told_limit) >= self.window / 2
     }
 
     /// How many packets went before the oldest opening that is not known to have come.
@@ -196,6 +247,7 @@ impl<M> Streams<M> {
     pub fn go_on(&mut self, number: u64) {
         if let Some(stream) = self.out.iter_mut().find(|s| s.number == number) {
             stream.may = stream.len;
+            self.stirred = true;
         }
     }
 
@@ -206,6 +258,8 @@ impl<M> Streams<M> {
         let stream = &mut self.out[place];
         stream.come += u64::from(chunk.len);
         stream.known |= chunk.opens;
+        self.flying -= u64::from(chunk.len);
+        self.stirred |= self.unopened > 0;
         if stream.come < stream.len {
             return None;
         }
@@ -228,10 +282,21 @@ impl<M> Streams<M> {
         Some(stream)
     }
 
+    /// The last stream if it has at most `most` bytes, all of them with lanes, and was opened behind copied
+    /// ones alone. It counts as copied.
+    pub fn take_brief(&mut self, most: u64) -> Option<&mut Sending<M>> {
+        let (last, others) = self.out.split_last_mut()?;
+        let is_brief = last.len <= most && last.cut == last.len && last.patience < PATIENT;
+        if !is_brief || others.iter().any(|s| s.patience != COPIED) {
+            return None;
+        }
+        last.patience = COPIED;
+        Some(last)
+    }
+
     /// How long what is with lanes and not known to have come may take.
     fn flight(&self) -> Time {
-        let doubtful: u64 = self.out.iter().map(|s| s.cut - s.come).sum();
-        doubtful.saturating_mul(1000) / self.least_flow
+        self.flying.saturating_mul(1000) / self.least_flow
     }
 
     /// When `take_impatient` has something, if nothing happens before.
@@ -240,26 +305,58 @@ impl<M> Streams<M> {
         self.out.iter().filter_map(|s| s.deadline(self.moved, flight)).min()
     }
 
-    /// The next chunk for a lane: by turns from every stream that has some left.
-    pub fn cut(&mut self, most: impl Fn(u64) -> u64) -> Option<Chunk> {
+    /// The next chunk for a lane: by turns from every stream that has some left, at most `most` of
+    /// what is left.
+    pub fn cut(&mut self, most: impl Fn(u64) -> u64, unasked: &Unasked) -> Option<Chunk> {
         if let Some(chunk) = self.again.pop_front() {
             return Some(chunk);
         }
+        let mut opens = self.unopened > 0;
         for _ in 0..self.out.len() {
             self.turn = if self.turn < self.out.len() { self.turn } else { 0 };
             let stream = &mut self.out[self.turn];
             self.turn += 1;
-            let opens = !stream.opened;
             let left = stream.may - stream.cut;
-            if left > 0 || opens {
-                let len = if opens { left } else { most(left).min(left) };
-                let (number, offset) = (stream.number, stream.cut);
-                stream.opened = true;
+            if stream.opened && left > 0 {
+                let (number, offset, len) = (stream.number, stream.cut, most(left).min(left));
                 stream.cut += len;
-                return Some(Chunk { number, offset, len: len as u32, opens });
+                self.flying += len;
+                return Some(Chunk { number, offset, len: len as u32, opens: false });
+            }
+            if !stream.opened && core::mem::take(&mut opens) {
+                let chunk = self.open_next(self.turn - 1, unasked);
+                if chunk.is_some() {
+                    return chunk;
+                }
             }
         }
         None
+    }
+
+    /// The first chunk of the oldest stream that has none, with as many bytes as go unasked; that at `place`
+    /// has none. A stream that could go as a whole waits while so much is on its way that a word is certain,
+    /// which permits more.
+    fn open_next(&mut self, place: usize, unasked: &Unasked) -> Option<Chunk> {
+        let stream = match self.unopened {
+            1 => &mut self.out[place],
+            _ => self.out.iter_mut().find(|s| !s.opened)?,
+        };
+        let credit = self.permitted.saturating_sub(self.unasked);
+        let most = if unasked.alone { (self.widest / 2).min(u64::from(MAX_CHUNK)) } else { 0 };
+        let whole = stream.len <= unasked.early.max(most);
+        let len = match stream.len {
+            _ if !stream.unasked => 0,
+            len if whole && len <= credit => len,
+            _ if whole && self.flying >= unasked.told => return None,
+            len if len <= unasked.early => 0,
+            len => unasked.part(credit).min(len),
+        };
+        stream.opened = true;
+        (stream.may, stream.cut) = (len, len);
+        self.unopened -= 1;
+        self.unasked += len;
+        self.flying += len;
+        Some(Chunk { number: stream.number, offset: 0, len: len as u32, opens: true })
     }
 
     pub fn unfinished(&self) -> Pending {
@@ -293,6 +390,9 @@ impl<M> Streams<M> {
         self.kept -= u64::from(len);
         self.placed += u64::from(len);
         self.in_time = if have == 0 { u64::from(len) } else { 0 };
+        if have > 0 && total > self.early_most {
+            self.window = self.window.saturating_sub(u64::from(len)).max(self.least_window);
+        }
         if total != stream.len {
             return Expected::Wrong(total);
         }
@@ -343,7 +443,7 @@ impl<M> Streams<M> {
             early.coming |= again;
             return again;
         }
-        if self.kept + u64::from(len) > self.window {
+        if self.kept + self.placed + u64::from(len) > self.promised {
             return false;
         }
         self.kept += u64::from(len);
@@ -410,5 +510,121 @@ mod tests {
         assert_eq!(streams.landed(1, 100), None);
         streams.drop_early(1);
         assert!(!streams.keep_early(1, 100, 200), "it has come");
+    }
+
+    const KIB: u64 = 1024;
+    const ONE_LANE: Unasked =
+        Unasked { early: 256 * KIB, ahead: 128 * KIB, alone: true, told: 512 * KIB };
+
+    fn begin(streams: &mut Streams<()>, number: u64, len: u64) {
+        let order = streams.order.begin();
+        let head = hpvm_wire::Head::single(1, 0);
+        streams.send(Sending {
+            number,
+            from: (),
+            len,
+            opening: Some(Opening { total: len, order, packets: 0, head }),
+            opened: false,
+            known: false,
+            unasked: true,
+            cut: 0,
+            may: 0,
+            come: 0,
+            patience: 0,
+            begun: 0,
+        });
+    }
+
+    fn cut(streams: &mut Streams<()>, unasked: &Unasked) -> Option<Chunk> {
+        streams.cut(|left| left, unasked)
+    }
+
+    #[test]
+    fn a_long_stream_goes_as_a_whole_where_twice_as_much_was_permitted() {
+        let mut streams = Streams::<()>::new(&Settings::default());
+        begin(&mut streams, 1, 1024 * KIB);
+        let part = cut(&mut streams, &ONE_LANE).unwrap();
+        assert_eq!((part.len, part.opens), (256 << 10, true), "half of what is permitted");
+        assert_eq!(cut(&mut streams, &ONE_LANE), None, "the receiver has not asked");
+        streams.go_on(1);
+        assert!(streams.take_stirred());
+        assert_eq!(cut(&mut streams, &ONE_LANE).map(|c| c.len), Some(768 << 10));
+        streams.permit(4096 * KIB);
+        begin(&mut streams, 2, 1024 * KIB);
+        assert_eq!(cut(&mut streams, &ONE_LANE).map(|c| c.len), Some(1024 << 10));
+        begin(&mut streams, 3, 1024 * KIB);
+        let shared = Unasked { alone: false, ..ONE_LANE };
+        assert_eq!(cut(&mut streams, &shared).map(|c| c.len), Some(128 << 10), "others take part");
+    }
+
+    #[test]
+    fn an_opening_waits_for_permission_only_while_a_word_is_certain() {
+        let mut streams = Streams::<()>::new(&Settings::default());
+        for number in 0..3 {
+            begin(&mut streams, number, 256 * KIB);
+        }
+        let first = cut(&mut streams, &ONE_LANE).unwrap();
+        let second = cut(&mut streams, &ONE_LANE).unwrap();
+        assert_eq!([first.number, second.number], [0, 1]);
+        assert_eq!(cut(&mut streams, &ONE_LANE), None, "512 KiB are on their way");
+        streams.permit(768 * KIB);
+        assert!(streams.take_stirred());
+        let third = cut(&mut streams, &ONE_LANE).unwrap();
+        assert_eq!((third.number, third.len), (2, 256 << 10));
+        begin(&mut streams, 3, 256 * KIB);
+        assert_eq!(cut(&mut streams, &ONE_LANE), None);
+        streams.come(&first);
+        assert!(!streams.take_stirred() || cut(&mut streams, &ONE_LANE).is_none());
+        streams.come(&second);
+        let fourth = cut(&mut streams, &ONE_LANE).unwrap();
+        assert_eq!(
+            (fourth.number, fourth.len, fourth.opens),
+            (3, 0, true),
+            "it has to be asked for"
+        );
+    }
+
+    #[test]
+    fn who_is_late_for_long_streams_takes_fewer_bytes_unasked_and_all_that_it_promised() {
+        let mut streams = Streams::<()>::new(&Settings::default());
+        let (least, mut spare) = (streams.window, 1024 * KIB);
+        let place = |number| {
+            let (room, len) = (1024 * KIB, 1024 * KIB);
+            Receiving { number, to: (), room, len, got: 0, cookie: 0, asked: false }
+        };
+        for number in 0..4 {
+            assert!(streams.keep_early(number, 512 << 10, 1024 * KIB));
+            assert!(matches!(streams.expect(place(number)), Expected::Begun(_, 0)));
+            spare -= streams.widen(4096 * KIB, spare);
+            streams.tell_limit();
+        }
+        assert_eq!(streams.window, least + 1024 * KIB, "no more was to spare");
+        assert!(streams.keep_early(9, 1024 << 10, 1024 * KIB));
+        streams.early(9).unwrap().have = 1;
+        streams.expect(place(9));
+        assert_eq!(streams.window, least);
+        streams.tell_limit();
+        assert!(streams.keep_early(10, 512 << 10, 1024 * KIB), "it was promised");
+        assert!(!streams.keep_early(11, 1 << 10, 1024 * KIB));
+        streams.early(10).unwrap().have = 0;
+        streams.expect(place(10));
+        assert_eq!(streams.widen(4096 * KIB, 0), 0, "room is still reserved");
+        assert_eq!(streams.window, least + 512 * KIB);
+    }
+
+    #[test]
+    fn a_short_stream_is_copied_when_nobody_waits_for_another() {
+        let mut streams = Streams::<()>::new(&Settings::default());
+        begin(&mut streams, 1, 4 * KIB);
+        assert!(streams.take_brief(16 * KIB).is_none(), "no lane has it");
+        cut(&mut streams, &ONE_LANE);
+        assert!(streams.take_brief(3 * KIB).is_none(), "it is too long");
+        assert_eq!(streams.take_brief(16 * KIB).map(|s| s.number), Some(1));
+        assert!(streams.take_brief(16 * KIB).is_none(), "once is enough");
+        for number in 2..4 {
+            begin(&mut streams, number, 4 * KIB);
+            cut(&mut streams, &ONE_LANE);
+        }
+        assert!(streams.take_brief(16 * KIB).is_none(), "two are waited for");
     }
 }

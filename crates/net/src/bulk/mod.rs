@@ -324,9 +324,12 @@ impl Streams {
             moved |= self.move_bytes(conn, now);
         }
         self.active = active;
-        if !moved && self.machine.is_silent(now) {
-            // Written by the next turn, or before the process sleeps.
-            self.machine.tell(false, now);
+        if !moved {
+            if self.machine.is_silent(now) {
+                // Written by the next turn, or before the process sleeps.
+                self.machine.tell(false, now);
+            }
+            self.machine.copy_brief(kept_copy);
         }
         self.act(now, ways);
         match self.failed.take().or_else(|| self.machine.lost()) {
@@ -368,12 +371,7 @@ impl Streams {
             self.next_word = now + WORD;
             self.machine.tell(true, now);
         }
-        self.machine.copy_late(now, |from, len| {
-            let mut bytes = vec![0; len as usize];
-            // SAFETY: who called `send` vouches for the memory until `done` names the stream.
-            unsafe { from.gather(0, &mut bytes) };
-            Memory::kept(bytes)
-        });
+        self.machine.copy_late(now, kept_copy);
         let connected = self.finish_connects(now);
         if now >= self.next_watch {
             self.next_watch = now + WATCH;
@@ -507,11 +505,12 @@ impl Streams {
             return false;
         }
         let (mut wrote, mut read) = (false, false);
-        // A stream may have ended whose sender waits for a word, and nobody may call for long.
+        // A stream may have ended whose sender waits for a word, and nobody may call for long; or more
+        // may go now.
         let broken = self.write(conn, now, &mut wrote) == Io::Broken
             || self.read(conn, now, &mut read) == Io::Broken
             || (read
-                && self.machine.must_tell(conn)
+                && (self.machine.take_stirred(conn) | self.machine.must_tell(conn))
                 && self.write(conn, now, &mut wrote) == Io::Broken);
         if read || wrote {
             (self.warm, self.warmth) = (Some(conn), WARM);
@@ -612,6 +611,14 @@ impl Streams {
         }
         Io::Moved(TURN)
     }
+}
+
+/// The first `len` bytes of a stream that has not ended.
+fn kept_copy(from: &Memory, len: u64) -> Memory {
+    let mut bytes = vec![0; len as usize];
+    // SAFETY: who called `open` or `send` vouches for the memory until `done` names the stream.
+    unsafe { from.gather(0, &mut bytes) };
+    Memory::kept(bytes)
 }
 
 /// Sixteen bytes that nobody can guess. `None`: the system has none.

@@ -166,9 +166,7 @@ impl<T: Transport> Streaming<T> {
         for conn in active {
             let Some(socket) = self.sockets.get(&conn).copied() else { continue };
             if self.write(conn, socket) == Io::Broken || self.read(conn, socket) == Io::Broken {
-                self.sockets.remove(&conn);
-                self.streams.pipes.borrow_mut().close(socket);
-                self.bulk.broken(conn, now);
+                self.lose(conn, socket, now);
             }
         }
         self.act();
@@ -179,13 +177,26 @@ impl<T: Transport> Streaming<T> {
 
     fn copy_late(&mut self, now: u64) {
         let books = &self.streams.books;
-        self.bulk.copy_late(now, |from, len| {
-            let mut bytes = vec![0; len as usize];
-            // SAFETY: as in `write`.
-            unsafe { from.gather(0, &mut bytes) };
-            books.borrow_mut().copied += 1;
-            Memory::kept(bytes)
-        });
+        self.bulk.copy_late(now, |from, len| kept_copy(books, from, len));
+        self.bulk.copy_brief(|from, len| kept_copy(books, from, len));
+    }
+
+    /// Writes to a peer what can be written at once.
+    fn write_to(&mut self, dst: Rank, now: u64) {
+        let mut conns = Vec::new();
+        self.bulk.connections(dst, &mut conns);
+        for conn in conns {
+            let Some(socket) = self.sockets.get(&conn).copied() else { continue };
+            if self.write(conn, socket) == Io::Broken {
+                self.lose(conn, socket, now);
+            }
+        }
+    }
+
+    fn lose(&mut self, conn: ConnId, socket: Socket, now: u64) {
+        self.sockets.remove(&conn);
+        self.streams.pipes.borrow_mut().close(socket);
+        self.bulk.broken(conn, now);
     }
 
     fn accept(&mut self, now: u64) {
@@ -297,6 +308,16 @@ impl<T: Transport> Streaming<T> {
         }
         Io::Blocked
     }
+}
+
+/// The first `len` bytes of a stream that has not ended.
+fn kept_copy(books: &RefCell<Books>, from: &Memory, len: u64) -> Memory {
+    let mut bytes = vec![0; len as usize];
+    // SAFETY: who called `stream_open` or `stream_out` vouches for the memory until `streamed` has named the
+    // stream.
+    unsafe { from.gather(0, &mut bytes) };
+    books.borrow_mut().copied += 1;
+    Memory::kept(bytes)
 }
 
 fn as_broken(lost: Lost) -> Broken {
@@ -455,6 +476,7 @@ impl<T: Transport> Transport for Streaming<T> {
         self.streams.books.borrow_mut().opened += 1;
         let (now, packets) = (self.now(), self.sent[dst as usize]);
         self.bulk.stream_open(dst, (number, head), (from, len), unasked, packets, now);
+        self.write_to(dst, now);
         self.act();
     }
 
