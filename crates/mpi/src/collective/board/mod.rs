@@ -15,12 +15,15 @@ mod across;
 mod call;
 mod each;
 mod large;
+mod members;
 mod packed;
+mod rotation;
 mod slate;
 
 pub use across::Across;
 pub use call::{Call, Sides, What};
-pub use large::{Part, Step, Steps};
+pub use large::{LongWay, Part, Step, Steps};
+pub use rotation::Rotation;
 pub use slate::{LONG, Slates};
 
 use crate::comm::Comm;
