@@ -3,7 +3,8 @@
 use crate::harness::{P, Part, Shared, ended, hash};
 use hpvm_mpi::collective::Combine;
 use hpvm_mpi::collective::board::{
-    self, Across, Call, Introduction, LongWay, MOST, Meeting, Rotation, Sides, Steps, Way, What,
+    self, Across, Call, Introduction, LongWay, MOST, Meeting, Reads, Rotation, Sides, Steps, Way,
+    What,
 };
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::op::{Op, Predef};
@@ -20,6 +21,9 @@ pub static ACROSS: AtomicU32 = AtomicU32::new(0);
 pub static LONG: AtomicU32 = AtomicU32::new(0);
 /// Reductions that went round.
 pub static ROTATIONS: AtomicU32 = AtomicU32::new(0);
+/// Exchanges whose members read each other's memory, and those of them that had to go another way.
+pub static READS: AtomicU32 = AtomicU32::new(0);
+pub static REFUSED: AtomicU32 = AtomicU32::new(0);
 
 /// A context whose board nothing else in a run uses.
 const CONTEXT: u32 = 4 * 13;
@@ -53,6 +57,7 @@ enum Under {
     Here(&'static Comm, Call<'static>, Option<Steps>),
     Across(Across<'static>),
     Rotation(Rotation<'static>),
+    Reads(&'static Comm, Option<Reads<'static>>),
 }
 
 impl Under {
@@ -84,6 +89,16 @@ impl Under {
             }
             Under::Across(call) => call.poll(p),
             Under::Rotation(call) => call.poll(p),
+            Under::Reads(comm, reads) => {
+                let call = reads.as_mut().expect("it is under way");
+                if !call.poll(p)? {
+                    return Ok(false);
+                }
+                let Some(what) = reads.take().and_then(Reads::refused) else { return Ok(true) };
+                REFUSED.fetch_add(1, Ordering::Relaxed); // relaxed: as for the others
+                *self = Under::steps(p, comm, what);
+                Ok(false)
+            }
         }
     }
 }
@@ -361,6 +376,10 @@ fn begin(p: &P, comm: &Arc<Comm>, shared: &Shared, number: u64) -> Running {
                 LongWay::Rotation => {
                     ROTATIONS.fetch_add(1, Ordering::Relaxed); // relaxed: as above
                     p.begin_rotation(comm, what).map(Under::Rotation)
+                }
+                LongWay::Reads => {
+                    READS.fetch_add(1, Ordering::Relaxed); // relaxed: as above
+                    p.begin_reads(comm, what).map(|call| Under::Reads(comm, Some(call)))
                 }
             },
             _ => Call::begin(comm, what, board::Part::Short)

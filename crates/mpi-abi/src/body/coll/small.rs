@@ -71,7 +71,7 @@ unsafe fn long(
     object: &Arc<CommObject>,
     function: &'static str,
     bytes: u64,
-    what: What,
+    mut what: What,
 ) -> Result<bool> {
     let comm = &object.comm;
     match w.process.long_way(comm, &what, bytes) {
@@ -81,6 +81,19 @@ unsafe fn long(
             let rotation = unsafe { w.process.begin_rotation(comm, what) };
             let mut rotation = rotation.ok_or_else(|| Error::from(Class::Intern))?;
             return w.wait_for_notes(&mut rotation, function, object).map(|()| true);
+        }
+        LongWay::Reads => {
+            // SAFETY: as above.
+            let reads = unsafe { w.process.begin_reads(comm, what) };
+            let mut reads = reads.ok_or_else(|| Error::from(Class::Intern))?;
+            w.wait_for_notes(&mut reads, function, object)?;
+            match reads.refused() {
+                None => return Ok(true),
+                Some(again) => what = again,
+            }
+            if w.process.way_of(comm, &what, bytes) != Way::Boards {
+                return Ok(false);
+            }
         }
     }
     let mut result = Ok(());

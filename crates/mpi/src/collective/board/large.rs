@@ -55,6 +55,8 @@ pub enum LongWay {
     Sheets,
     /// [`Process::begin_rotation`]
     Rotation,
+    /// [`Process::begin_reads`]
+    Reads,
 }
 
 /// Members from which on each combines a slice.
@@ -69,6 +71,10 @@ const CROWDED: u64 = 4 << 20;
 const AT_ROOT: usize = 64 << 10;
 /// Longest notes of an alltoall that go over sheets where members can read each other's memory instead.
 const BESIDE_READS: u64 = 64 << 10;
+/// Longest that members read: one goes on with nothing else while it does.
+const ALL_BLOCKS: u64 = 8 << 20;
+/// Longest results of allgathers whose blocks members read. Beyond, memory is what limits.
+const ALL_GATHERED: u64 = 4 << 20;
 /// Shortest reductions that go round.
 const ROUND: u64 = 128 << 10;
 /// Shortest slices of them: each round costs a switch. A root alone copies the result.
@@ -125,7 +131,12 @@ fn long_way(comm: &Comm, what: &What, bytes: u64) -> Option<LongWay> {
             let goes_round = bytes >= ROUND.max(size * slice);
             return Some(if goes_round { LongWay::Rotation } else { LongWay::Sheets });
         }
-        What::Alltoall(_) if reads() => BESIDE_READS,
+        What::Alltoall(_) if bytes > BESIDE_READS && reads() => {
+            return (bytes <= ALL_BLOCKS).then_some(LongWay::Reads);
+        }
+        What::Allgather(_) if bytes > SHEET_BYTES as u64 && reads() => {
+            return (bytes.saturating_mul(size) <= ALL_GATHERED).then_some(LongWay::Reads);
+        }
         What::Bcast { .. } | What::Reduce { .. } => CROWDED,
         What::Allgather(_) | What::Alltoall(_) => SHEET_BYTES as u64,
     };

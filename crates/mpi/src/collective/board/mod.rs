@@ -17,12 +17,14 @@ mod each;
 mod large;
 mod members;
 mod packed;
+mod reads;
 mod rotation;
 mod slate;
 
 pub use across::Across;
 pub use call::{Call, Sides, What};
 pub use large::{LongWay, Part, Step, Steps};
+pub use reads::Reads;
 pub use rotation::Rotation;
 pub use slate::{LONG, Slates};
 
