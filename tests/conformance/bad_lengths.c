@@ -2,7 +2,7 @@
  * than it has room for says so, nobody writes beyond any end, and what comes later is as it should be. */
 #include "check.h"
 
-enum { LONG = 300000, SHORT = 10000 };
+enum { LONG = 300000, MIDDLE = 40000, SHORT = 10000 };
 
 static char *out, *in;
 
@@ -56,8 +56,11 @@ int main(int argc, char **argv)
     longer(LONG, 1, comm, other);
     longer(LONG, 8192 / check_size, comm, other);
     longer(LONG, SHORT, comm, other);
+    longer(LONG, MIDDLE, comm, other);
     if (check_size > 1)
         uneven(8000, comm, other);
+    if (check_size > 1)
+        uneven(30000, comm, other);
     free(out);
     free(in);
     CHECK_MPI(MPI_Comm_free(&comm));

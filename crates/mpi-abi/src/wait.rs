@@ -38,6 +38,8 @@ const NOTE_SPINS: u32 = 40;
 const CROSSING: u32 = 20;
 /// Yields from one look at how ranks are spread over the processors to the next.
 const SPREAD: u32 = 64;
+/// The same while others work on long notes: few yields, and much to win.
+const SPREAD_LONG: u32 = 8;
 /// The same of ranks that wait for notes and have a processor each: all of them show where they are.
 const SPREAD_APART: u32 = 4;
 /// Yields for a note before sleeping.
@@ -97,7 +99,7 @@ impl Entered {
     #[cold]
     fn give_way_in_vain(&mut self) {
         if self.crowded || self.vain.is_multiple_of(BETWEEN) {
-            self.give_way();
+            self.give_way(SPREAD);
         }
     }
 
@@ -156,7 +158,7 @@ impl Entered {
         } else if beyond == 0 || !beyond.is_multiple_of(between) {
             hpvm_sync::spin_hint();
         } else if beyond <= self.most_yields() * between {
-            self.give_way();
+            self.give_way(SPREAD);
         } else {
             self.sleep();
         }
@@ -184,9 +186,9 @@ impl Entered {
     }
 
     /// Lets another process have our processor.
-    fn give_way(&mut self) {
+    fn give_way(&mut self, spread: u32) {
         if self.crowded {
-            self.part(SPREAD);
+            self.part(spread);
         }
         // SAFETY: a system call without arguments.
         self.outside(|| unsafe { libc::sched_yield() });
@@ -244,7 +246,7 @@ impl Entered {
                 }
                 yields += 1;
                 spins = if self.crowded { 0 } else { spins };
-                self.give_way();
+                self.give_way(if call.is_long() { SPREAD_LONG } else { SPREAD });
                 if judges && yields.is_power_of_two() && began.elapsed() > LONG_YIELD * yields {
                     // The first one may have been an interruption of the whole machine.
                     self.loaded = if self.suspects_load { LOADED } else { 0 };

@@ -4,8 +4,9 @@
 use crate::error::{Class, Error};
 use crate::process::Process;
 use crate::protocol::{self, CTS, FIN};
+use crate::pt2pt::Incoming;
 use crate::request::{ReqId, Transfer};
-use hpvm_fm::{Head, PullRefused, Transport};
+use hpvm_fm::{Head, PullRefused, Rank, Transport};
 
 impl<T: Transport> Process<T> {
     /// Starts to move an announced message whose receive has matched.
@@ -57,13 +58,8 @@ impl<T: Transport> Process<T> {
             // that, or instead of it.
             Err(PullRefused::Gone) => {}
             Err(PullRefused::Failed(errno)) => {
-                let text = format!(
-                    "reading {want} bytes from the memory of process {} failed: {}",
-                    transfer.src,
-                    std::io::Error::from_raw_os_error(errno)
-                );
                 self.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
-                self.inbox.fail(id, Error::new(Class::Other, text));
+                self.inbox.fail(id, unreadable(transfer.src, want, errno));
             }
         }
     }
@@ -71,32 +67,71 @@ impl<T: Transport> Process<T> {
     /// Copies `want` packed bytes from the sender's memory into the receive buffer.
     fn pull(&mut self, id: ReqId, transfer: &Transfer, want: u64) -> Result<(), PullRefused> {
         let Some(op) = self.inbox.recv_op(id) else { return Ok(()) };
-        let transport = self.fm.transport_mut();
-        if let Some((first, _)) = op.ty.as_run(op.count) {
-            let local = op.buf.wrapping_offset(first as isize);
-            // SAFETY: the program gave a buffer of `count` elements, which form one run of bytes
-            // from `first` on; `want` is at most their size.
-            return unsafe { transport.pull(transfer.src, transfer.address, local, want as usize) };
-        }
-        const CHUNK: u64 = 64 * 1024;
-        self.bounce.resize(CHUNK as usize, 0);
-        let mut position = 0;
-        while position < want {
-            let n = CHUNK.min(want - position) as usize;
-            let from = transfer.address.wrapping_add(position);
-            // SAFETY: `bounce` holds `CHUNK` bytes; the buffer holds `count` elements and
-            // `position + n` is at most their packed size.
-            unsafe {
-                transport.pull(transfer.src, from, self.bounce.as_mut_ptr(), n)?;
-                op.ty.unpack(op.buf, op.count, position, &self.bounce[..n]);
-            }
-            position += n as u64;
-        }
-        Ok(())
+        let to = Incoming { buf: op.buf, count: op.count, ty: &op.ty };
+        let (transport, bounce) = (self.fm.transport_mut(), &mut self.bounce);
+        // SAFETY: the program gave a buffer of `count` elements, whose size is at least `want`.
+        unsafe { elements(transport, bounce, transfer.src, transfer.address, to, want) }
+    }
+
+    /// Copies `want` packed bytes at `address` in the memory of `src` to the elements `to`.
+    ///
+    /// # Safety
+    /// The buffer is valid for writes of its elements, whose packed size is at least `want`.
+    pub(crate) unsafe fn pull_elements(
+        &mut self,
+        src: Rank,
+        address: u64,
+        to: Incoming<'_>,
+        want: u64,
+    ) -> Result<(), PullRefused> {
+        // SAFETY: the caller's promise.
+        unsafe { elements(self.fm.transport_mut(), &mut self.bounce, src, address, to, want) }
     }
 
     fn finish_transfer(&mut self, id: ReqId, transfer: Transfer) {
         self.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
         self.inbox.finish_receive(id, transfer.len);
     }
+}
+
+/// [`Process::pull_elements`], with `bounce` for what has to be unpacked.
+///
+/// # Safety
+/// As for that.
+unsafe fn elements<T: Transport>(
+    transport: &mut T,
+    bounce: &mut Vec<u8>,
+    src: Rank,
+    address: u64,
+    to: Incoming<'_>,
+    want: u64,
+) -> Result<(), PullRefused> {
+    if let Some((first, _)) = to.ty.as_run(to.count) {
+        let local = to.buf.wrapping_offset(first as isize);
+        // SAFETY: the elements form one run of bytes from `first` on; `want` is at most their size.
+        return unsafe { transport.pull(src, address, local, want as usize) };
+    }
+    const CHUNK: u64 = 64 * 1024;
+    bounce.resize(CHUNK as usize, 0);
+    let mut position = 0;
+    while position < want {
+        let n = CHUNK.min(want - position) as usize;
+        let from = address.wrapping_add(position);
+        // SAFETY: `bounce` holds `CHUNK` bytes; the buffer holds `count` elements and
+        // `position + n` is at most their packed size.
+        unsafe {
+            transport.pull(src, from, bounce.as_mut_ptr(), n)?;
+            to.ty.unpack(to.buf, to.count, position, &bounce[..n]);
+        }
+        position += n as u64;
+    }
+    Ok(())
+}
+
+/// The error of one who could not read `bytes` bytes in the memory of `process`.
+#[cold]
+pub(crate) fn unreadable(process: Rank, bytes: u64, errno: i32) -> Error {
+    let why = std::io::Error::from_raw_os_error(errno);
+    let text = format!("reading {bytes} bytes from the memory of process {process} failed: {why}");
+    Error::new(Class::Other, text)
 }

@@ -54,15 +54,21 @@ unsafe impl Sync for Board {}
 /// Room for a note that does not fit on its board.
 ///
 /// Access rules: as for a note, but the owner writes the sheet of a number after every member has finished
-/// the number [`SHEETS`] before it.
+/// the number [`SHEETS`] before it. It may leave the sheet to another member by a note that says so, as that
+/// may to the next; who reads it has seen the note of the last of them.
 #[repr(C, align(4096))]
 pub struct Sheet(UnsafeCell<[u8; SHEET_BYTES]>);
 
-// SAFETY: the access rules: written by the owner only, before the release store of the note's
-// `number`, and read by others only after an acquire load has seen it.
+// SAFETY: the access rules: written by one member at a time, before the release store of its note's
+// `number`, and read or written by others only after an acquire load has seen it.
 unsafe impl Sync for Sheet {}
 
 impl Sheet {
+    /// Its first byte, to be read and written by these rules.
+    pub fn start(&self) -> *mut u8 {
+        self.0.get().cast()
+    }
+
     /// An empty sheet, for models and tests; in a segment a sheet is zeroed memory.
     pub fn new() -> Box<Sheet> {
         Box::new(Sheet(UnsafeCell::new([0; SHEET_BYTES])))

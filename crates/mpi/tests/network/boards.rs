@@ -3,7 +3,8 @@
 use crate::harness::{P, Part, Shared, ended, hash};
 use hpvm_mpi::collective::Combine;
 use hpvm_mpi::collective::board::{
-    self, Across, Call, Introduction, MOST, Meeting, Sides, Steps, Way, What,
+    self, Across, Call, Introduction, LongWay, MOST, Meeting, Reads, Rotation, Sides, Steps, Way,
+    What,
 };
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::op::{Op, Predef};
@@ -18,6 +19,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub static ACROSS: AtomicU32 = AtomicU32::new(0);
 /// Those of them whose notes were longer than a board's.
 pub static LONG: AtomicU32 = AtomicU32::new(0);
+/// Reductions that went round.
+pub static ROTATIONS: AtomicU32 = AtomicU32::new(0);
+/// Exchanges whose members read each other's memory, and those of them that had to go another way.
+pub static READS: AtomicU32 = AtomicU32::new(0);
+pub static REFUSED: AtomicU32 = AtomicU32::new(0);
 
 /// A context whose board nothing else in a run uses.
 const CONTEXT: u32 = 4 * 13;
@@ -50,9 +56,24 @@ enum Under {
     /// An exchange of notes, and those that follow it.
     Here(&'static Comm, Call<'static>, Option<Steps>),
     Across(Across<'static>),
+    Rotation(Rotation<'static>),
+    Reads(&'static Comm, Option<Reads<'static>>),
 }
 
 impl Under {
+    /// `what` in exchanges of long notes.
+    fn steps(p: &P, comm: &'static Comm, what: What) -> Under {
+        let bytes = match &what {
+            What::Bcast { count, .. } => 8 * *count as u64,
+            _ => MOST + 1,
+        };
+        let mut steps = p.steps(comm, what, bytes);
+        let (what, part) = steps.next().expect("at least one exchange");
+        // SAFETY: the buffers and the communicator stay until the operation has ended.
+        let call = unsafe { Call::begin(comm, what, part) };
+        Under::Here(comm, call.expect("members have introduced themselves"), Some(steps))
+    }
+
     fn poll(&mut self, p: &mut P) -> hpvm_mpi::error::Result<bool> {
         match self {
             Under::Here(comm, call, steps) => {
@@ -67,6 +88,17 @@ impl Under {
                 Ok(false)
             }
             Under::Across(call) => call.poll(p),
+            Under::Rotation(call) => call.poll(p),
+            Under::Reads(comm, reads) => {
+                let call = reads.as_mut().expect("it is under way");
+                if !call.poll(p)? {
+                    return Ok(false);
+                }
+                let Some(what) = reads.take().and_then(Reads::refused) else { return Ok(true) };
+                REFUSED.fetch_add(1, Ordering::Relaxed); // relaxed: as for the others
+                *self = Under::steps(p, comm, what);
+                Ok(false)
+            }
         }
     }
 }
@@ -245,6 +277,10 @@ fn begin(p: &P, comm: &Arc<Comm>, shared: &Shared, number: u64) -> Running {
         true => [1030, 4001, 4096, 40_000][h(1) as usize % 4],
         false => [0, 1, 2, 5, 6, 7, 40, 80][h(1) as usize % 8],
     };
+    if large && n <= 3 && h(6) % 3 == 0 {
+        // A reduction goes round in several parts.
+        count = 150_000;
+    }
     if h(4) % 6 > 3 {
         // All blocks of a member must fit on a sheet.
         count = count.min(SHEET_BYTES as u64 / 8 / n);
@@ -335,15 +371,19 @@ fn begin(p: &P, comm: &Arc<Comm>, shared: &Shared, number: u64) -> Running {
                 LONG.fetch_add(u32::from(longest > MOST), Ordering::Relaxed); // relaxed: as above
                 p.begin_across(comm, what, longest).map(Under::Across)
             }
-            _ => {
-                let ((what, part), steps) = if bytes > MOST {
-                    let mut steps = p.steps(comm, what, bytes);
-                    (steps.next().expect("at least one exchange"), Some(steps))
-                } else {
-                    ((what, board::Part::Short), None)
-                };
-                Call::begin(comm, what, part).map(|call| Under::Here(comm, call, steps))
-            }
+            _ if bytes > MOST => match p.long_way(comm, &what, bytes) {
+                LongWay::Sheets => Some(Under::steps(p, comm, what)),
+                LongWay::Rotation => {
+                    ROTATIONS.fetch_add(1, Ordering::Relaxed); // relaxed: as above
+                    p.begin_rotation(comm, what).map(Under::Rotation)
+                }
+                LongWay::Reads => {
+                    READS.fetch_add(1, Ordering::Relaxed); // relaxed: as above
+                    p.begin_reads(comm, what).map(|call| Under::Reads(comm, Some(call)))
+                }
+            },
+            _ => Call::begin(comm, what, board::Part::Short)
+                .map(|call| Under::Here(comm, call, None)),
         };
         let call = call.expect("members have introduced themselves");
         (call, sent, recv, expected)

@@ -118,6 +118,10 @@ fn collectives_over_boards() {
     assert!(across > 10_000, "only {across} operations across hosts");
     let long = boards::LONG.load(std::sync::atomic::Ordering::Relaxed); // relaxed: all is over
     assert!(long > 1000, "only {long} of them with long notes");
+    let counts = [&boards::ROTATIONS, &boards::READS, &boards::REFUSED];
+    // Relaxed: all is over.
+    let counts = counts.map(|n| n.load(std::sync::atomic::Ordering::Relaxed));
+    assert!(counts.iter().all(|n| *n > 100), "rotations, reads, refused ones: {counts:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::generated::constants::*;
 use crate::object::comm::CommObject;
 use crate::runtime::Entered;
 use hpvm_mpi::collective::Combine;
-use hpvm_mpi::collective::board::{self, Part, Sides, Way, What};
+use hpvm_mpi::collective::board::{self, LongWay, Part, Sides, Way, What};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::Op;
@@ -71,8 +71,31 @@ unsafe fn long(
     object: &Arc<CommObject>,
     function: &'static str,
     bytes: u64,
-    what: What,
+    mut what: What,
 ) -> Result<bool> {
+    let comm = &object.comm;
+    match w.process.long_way(comm, &what, bytes) {
+        LongWay::Sheets => {}
+        LongWay::Rotation => {
+            // SAFETY: the caller's promise; we wait for the end.
+            let rotation = unsafe { w.process.begin_rotation(comm, what) };
+            let mut rotation = rotation.ok_or_else(|| Error::from(Class::Intern))?;
+            return w.wait_for_notes(&mut rotation, function, object).map(|()| true);
+        }
+        LongWay::Reads => {
+            // SAFETY: as above.
+            let reads = unsafe { w.process.begin_reads(comm, what) };
+            let mut reads = reads.ok_or_else(|| Error::from(Class::Intern))?;
+            w.wait_for_notes(&mut reads, function, object)?;
+            match reads.refused() {
+                None => return Ok(true),
+                Some(again) => what = again,
+            }
+            if w.process.way_of(comm, &what, bytes) != Way::Boards {
+                return Ok(false);
+            }
+        }
+    }
     let mut result = Ok(());
     for (what, part) in w.process.steps(&object.comm, what, bytes) {
         // SAFETY: the caller's promise; we wait for the end below.

@@ -48,6 +48,17 @@ pub struct Steps {
     halves: bool,
 }
 
+/// How long notes are exchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LongWay {
+    /// [`Process::steps`]
+    Sheets,
+    /// [`Process::begin_rotation`]
+    Rotation,
+    /// [`Process::begin_reads`]
+    Reads,
+}
+
 /// Members from which on each combines a slice.
 const MANY: u32 = 3;
 /// Longest reduction for everybody that goes over sheets where every rank has a processor.
@@ -60,6 +71,15 @@ const CROWDED: u64 = 4 << 20;
 const AT_ROOT: usize = 64 << 10;
 /// Longest notes of an alltoall that go over sheets where members can read each other's memory instead.
 const BESIDE_READS: u64 = 64 << 10;
+/// Longest that members read: one goes on with nothing else while it does.
+const ALL_BLOCKS: u64 = 8 << 20;
+/// Longest results of allgathers whose blocks members read. Beyond, memory is what limits.
+const ALL_GATHERED: u64 = 4 << 20;
+/// Shortest reductions that go round.
+const ROUND: u64 = 128 << 10;
+/// Shortest slices of them: each round costs a switch. A root alone copies the result.
+const SLICE: u64 = 16 << 10;
+const SLICE_FOR_ROOT: u64 = 24 << 10;
 
 impl<T: Transport> Process<T> {
     /// The exchanges of notes for `what`, whose notes are up to `bytes` long, more than [`MOST`], where
@@ -75,10 +95,15 @@ impl<T: Transport> Process<T> {
         }
     }
 
+    /// How `what` is done, whose notes are so long, where [`Process::way_of`] has said `Boards`.
+    pub fn long_way(&self, comm: &Comm, what: &What, bytes: u64) -> LongWay {
+        long_way(comm, what, bytes).unwrap_or(LongWay::Sheets)
+    }
+
     /// As [`Process::way`], for `what`, which may use sheets where all members share a host.
     #[inline]
     pub fn way_of(&self, comm: &Comm, what: &What, bytes: u64) -> Way {
-        if bytes > MOST && suits_sheets(comm, what, bytes) {
+        if bytes > MOST && long_way(comm, what, bytes).is_some() {
             return match self.way(comm, 0) {
                 Way::Across => self.way(comm, bytes),
                 way => way,
@@ -88,23 +113,34 @@ impl<T: Transport> Process<T> {
     }
 }
 
-/// Whether `what` is faster over sheets than by messages (`bench/NOTES.md`). Where ranks share processors it
+/// In which of these ways `what` is faster than by messages (`bench/NOTES.md`). Where ranks share processors it
 /// is, because each message costs switches between them.
-fn suits_sheets(comm: &Comm, what: &What, bytes: u64) -> bool {
+fn long_way(comm: &Comm, what: &What, bytes: u64) -> Option<LongWay> {
     // Relaxed, both: see `Use`.
     let crowded = comm.boards().crowded.load(Ordering::Relaxed);
     let reads = || comm.boards().reads.load(Ordering::Relaxed);
+    let size = u64::from(comm.size());
     let most = match what {
         What::Barrier => 0,
         // Two that read each other's data need no copy for that.
         What::Reduce { root: None, .. } if !crowded && comm.size() == 2 && reads() => 0,
         What::Reduce { root: None, .. } if !crowded => EVERYBODY,
         _ if !crowded => 0,
+        What::Reduce { root, .. } if bytes <= CROWDED => {
+            let slice = if root.is_some() { SLICE_FOR_ROOT } else { SLICE };
+            let goes_round = bytes >= ROUND.max(size * slice);
+            return Some(if goes_round { LongWay::Rotation } else { LongWay::Sheets });
+        }
+        What::Alltoall(_) if bytes > BESIDE_READS && reads() => {
+            return (bytes <= ALL_BLOCKS).then_some(LongWay::Reads);
+        }
+        What::Allgather(_) if bytes > SHEET_BYTES as u64 && reads() => {
+            return (bytes.saturating_mul(size) <= ALL_GATHERED).then_some(LongWay::Reads);
+        }
         What::Bcast { .. } | What::Reduce { .. } => CROWDED,
-        What::Alltoall(_) if reads() => BESIDE_READS,
         What::Allgather(_) | What::Alltoall(_) => SHEET_BYTES as u64,
     };
-    bytes <= most
+    (bytes <= most).then_some(LongWay::Sheets)
 }
 
 impl Iterator for Steps {
@@ -126,23 +162,10 @@ impl Iterator for Steps {
                 }
                 Some((what, part))
             }
-            What::Reduce { root, send, recv, count, bytes, ty, op } => {
-                let element = bytes / count.max(1);
+            what @ What::Reduce { root, .. } => {
                 let most = if root.is_some() { AT_ROOT } else { SHEET_BYTES };
-                let n = count.min((most / element.max(1)).max(1));
-                let done = n * element;
-                let what = What::Reduce { root, send, recv, count: n, bytes: done, ty, op };
-                if n < count {
-                    self.left = Some(What::Reduce {
-                        root,
-                        send: if send.is_null() { send } else { send.wrapping_add(done) },
-                        recv: recv.wrapping_add(done),
-                        count: count - n,
-                        bytes: bytes - done,
-                        ty,
-                        op,
-                    });
-                }
+                let (what, left) = part_of(what, most, 1);
+                self.left = left;
                 let halves = self.halves && root.is_none();
                 self.share = halves.then(|| what.clone());
                 let part = if halves { Part::Own } else { Part::Whole };
@@ -153,14 +176,33 @@ impl Iterator for Steps {
     }
 }
 
+/// The first elements of a reduction, `times` as many as `most` bytes hold, and what is left of it. Other
+/// collectives have no parts.
+pub(super) fn part_of(what: What, most: usize, times: usize) -> (What, Option<What>) {
+    let What::Reduce { root, send, recv, count, bytes, ty, op } = what else { return (what, None) };
+    let element = bytes / count.max(1);
+    let n = count.min((most / element.max(1)).max(1) * times);
+    let done = n * element;
+    let left = (n < count).then(|| What::Reduce {
+        root,
+        send: if send.is_null() { send } else { send.wrapping_add(done) },
+        recv: recv.wrapping_add(done),
+        count: count - n,
+        bytes: bytes - done,
+        ty,
+        op,
+    });
+    (What::Reduce { root, send, recv, count: n, bytes: done, ty, op }, left)
+}
+
 /// The elements of `count` that member `rank` of `size` combines.
-fn slice(count: usize, rank: u32, size: u32) -> Range<usize> {
+pub(super) fn slice(count: usize, rank: u32, size: u32) -> Range<usize> {
     let at = |rank: u32| (count as u128 * u128::from(rank) / u128::from(size)) as usize;
     at(rank)..at(rank + 1)
 }
 
 #[cold]
-fn differs(found: usize, expected: usize) -> Error {
+pub(super) fn differs(found: usize, expected: usize) -> Error {
     if found > expected { long(found, expected) } else { short(found, expected) }
 }
 

@@ -16,12 +16,17 @@ mod call;
 mod each;
 mod join;
 mod large;
+mod members;
 mod packed;
+mod reads;
+mod rotation;
 mod slate;
 
 pub use across::Across;
 pub use call::{Call, Sides, What};
-pub use large::{Part, Step, Steps};
+pub use large::{LongWay, Part, Step, Steps};
+pub use reads::Reads;
+pub use rotation::Rotation;
 pub use slate::{LONG, Slates};
 
 use crate::comm::Comm;
