@@ -64,6 +64,10 @@ impl<T: Transport> Process<T> {
     /// Copies the first `want` bytes of receive `id` together with their sender. False: nothing has
     /// happened. The transfer is over when this returns, or when the sender says so.
     pub(crate) fn open_duet(&mut self, id: ReqId, transfer: &Transfer, want: u64) -> bool {
+        // In an exchange both have a copy of their own to do.
+        if self.inbox.offered != 0 {
+            return false;
+        }
         let duets = &self.inbox.duets;
         let free = duets.open.iter().position(Option::is_none).filter(|_| !duets.refused);
         let least = self.fm.transport().least_duet();

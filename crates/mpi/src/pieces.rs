@@ -62,7 +62,7 @@ impl Inbox {
             let text = format!("a message in pieces that begins with {} bytes", data.len());
             return self.violate(src, text);
         };
-        let receive = match self.table(context).arrive(src, tag) {
+        let receive = match self.arrive(context, src, tag) {
             None if self.direct.accepts(context, src, tag) => {
                 // SAFETY: whoever set it waits for it, and all that it names lives meanwhile.
                 let op = unsafe { self.direct.as_op() };

@@ -11,7 +11,7 @@
 use crate::comm::{CONTEXTS, Comm};
 use crate::error::Error;
 use crate::group::Group;
-use crate::matching::{Announcement, Content, Table, Unexpected};
+use crate::matching::{Announcement, Content, Pattern, Table, Unexpected};
 use crate::pieces::Incomplete;
 use crate::protocol::{
     self, ANNOUNCE, BULK, CTS, DATA, EAGER, FIN, HELP, HELPED, LONG, PIECE, RTS, Rts,
@@ -24,8 +24,12 @@ use hpvm_fm::{Broken, Fast, Fm, Head, Rank, Transport};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Bytes taken from the network in one turn before other work gets its chance.
+/// Bytes taken from the network at a time before other work gets its chance, in a job on several hosts.
 const BUDGET: usize = 256 * 1024;
+/// The same on one host: a packet.
+const ONE: usize = 1;
+/// Packets taken in one turn before other work gets its chance, however many receives are posted.
+const MOST_PACKETS: usize = 256;
 /// Communicators that may live at the same time in one process.
 pub const MAX_COMMS: u32 = 8192;
 
@@ -43,6 +47,8 @@ pub struct Process<T> {
     pub(crate) carriers_tuned: bool,
     /// The host of each process; empty where it is not known.
     nodes: Box<[u32]>,
+    /// Bytes taken from the network at a time, at least a packet.
+    budget: usize,
     pub(crate) bounce: Vec<u8>,
     /// Messages sent in pieces so far.
     pub(crate) numbers: u64,
@@ -56,6 +62,8 @@ pub struct Process<T> {
 pub(crate) struct Inbox {
     pub requests: Requests,
     tables: Vec<Table>,
+    /// Receives in the tables.
+    posted: usize,
     /// Receives that matched an announcement: their transfer is to be started.
     pub transfers: VecDeque<ReqId>,
     /// Messages in pieces of which some are missing, or nobody has received them.
@@ -64,6 +72,8 @@ pub(crate) struct Inbox {
     pub kept: crate::kept::Kept,
     /// Messages that are copied together with their senders.
     pub duets: crate::duet::Duets,
+    /// Sends of ours that others may be reading.
+    pub offered: u32,
     /// What packets that came ask this process to send or to do.
     pub steps: VecDeque<Step>,
     /// Collectives all of whose messages of a round are complete.
@@ -106,6 +116,7 @@ impl<T: Transport> Process<T> {
             select: hpvm_coll::select::DEFAULT.clone(),
             carriers_tuned: false,
             nodes: Box::default(),
+            budget: ONE,
             bounce: Vec::new(),
             numbers: 0,
             computes: VecDeque::new(),
@@ -113,9 +124,11 @@ impl<T: Transport> Process<T> {
             inbox: Inbox {
                 requests: Requests::default(),
                 tables: Vec::new(),
+                posted: 0,
                 transfers: VecDeque::new(),
                 kept: crate::kept::Kept::new(size),
                 duets: Default::default(),
+                offered: 0,
                 steps: VecDeque::new(),
                 ready: VecDeque::new(),
                 incomplete: Vec::new(),
@@ -143,6 +156,7 @@ impl<T: Transport> Process<T> {
     /// between hosts. To be called before the first collective, with the same hosts on all ranks.
     pub fn set_nodes(&mut self, nodes: &[u32]) {
         self.nodes = nodes.into();
+        self.budget = if nodes.iter().all(|node| *node == nodes[0]) { ONE } else { BUDGET };
     }
 
     /// The host of a process, if it is known.
@@ -216,11 +230,21 @@ impl<T: Transport> Process<T> {
         Ok((packets != 0) | self.deferred())
     }
 
-    /// Takes packets from the network and handles them.
+    /// Takes packets from the network and handles them, on one host no more than receives are posted
+    /// for: what comes after those would be kept, and copied again, while its sender waits for what
+    /// we are about to send.
     #[inline]
     pub(crate) fn extract(&mut self) -> Result<usize, Broken> {
         let inbox = &mut self.inbox;
-        let packets = self.fm.extract(BUDGET, |src, head, data| inbox.packet(src, head, data))?;
+        let mut packets = 0;
+        loop {
+            let taken =
+                self.fm.extract(self.budget, |src, head, data| inbox.packet(src, head, data))?;
+            packets += taken;
+            if taken == 0 || inbox.posted == 0 || packets >= MOST_PACKETS {
+                break;
+            }
+        }
         if packets != 0 {
             self.extracted()?;
         }
@@ -325,6 +349,7 @@ impl<T: Transport> Process<T> {
         for context in base..base + CONTEXTS {
             if let Some(table) = self.inbox.tables.get_mut(context as usize) {
                 let left = std::mem::take(table);
+                self.inbox.posted -= left.lengths().0;
                 self.inbox.forget_pieces(&left);
                 left.unexpected().for_each(|message| self.release(message));
             }
@@ -342,6 +367,21 @@ impl Inbox {
             self.tables.resize_with(index + 1, Table::default);
         }
         &mut self.tables[index]
+    }
+
+    /// The posted receive that takes a message, if any; it is posted no more.
+    #[inline]
+    pub(crate) fn arrive(&mut self, context: u32, src: Rank, tag: i32) -> Option<ReqId> {
+        let found = self.table(context).arrive(src, tag);
+        self.posted -= usize::from(found.is_some());
+        found
+    }
+
+    /// Posts a receive. The caller has looked for an unexpected message first.
+    #[inline]
+    pub(crate) fn post(&mut self, context: u32, pattern: Pattern, id: ReqId) {
+        self.table(context).post(pattern, id);
+        self.posted += 1;
     }
 
     /// Handles one packet. Never sends. A function of its own, so that the loops that take packets
@@ -391,7 +431,7 @@ impl Inbox {
     #[inline]
     fn on_eager(&mut self, src: Rank, imm: u64, data: &[u8]) {
         let Some((context, tag)) = self.checked_context(src, imm) else { return };
-        match self.table(context).arrive(src, tag) {
+        match self.arrive(context, src, tag) {
             Some(id) => self.receive_eager(id, src, tag, data),
             None if self.direct.accepts(context, src, tag) => {
                 // SAFETY: whoever set it waits for it, and its buffer lives meanwhile.
@@ -447,7 +487,7 @@ impl Inbox {
         tag: i32,
         announcement: Announcement,
     ) {
-        match self.table(context).arrive(src, tag) {
+        match self.arrive(context, src, tag) {
             Some(id) => self.receive_announced(id, src, tag, announcement),
             None if self.direct.accepts(context, src, tag) => {
                 let content = Content::Announced(announcement);
@@ -469,6 +509,7 @@ impl Inbox {
                 if s.dst == src && !s.streaming && !s.asked =>
             {
                 s.asked = true;
+                self.offered -= u32::from(core::mem::take(&mut s.offered));
                 s.streaming = head.aux == protocol::STREAM;
                 let step = if s.streaming { Step::Stream(id) } else { Step::Packets(id, theirs) };
                 self.steps.push_back(step);
@@ -504,11 +545,22 @@ impl Inbox {
         }
     }
 
+    /// Send `id` has been announced, and its receiver may read it.
+    pub(crate) fn offer(&mut self, id: ReqId) {
+        if let Some(Operation::Send(s)) = self.requests.get_mut(id).map(|r| &mut r.op) {
+            s.offered = true;
+            self.offered += 1;
+        }
+    }
+
     /// The receiver has our message.
     fn on_fin(&mut self, src: Rank, ours: u64) {
         let id = ReqId::from_number(ours);
-        match self.requests.get(id).map(|r| &r.op) {
-            Some(Operation::Send(s)) if s.dst == src && !s.streaming => self.complete(id),
+        match self.requests.get_mut(id).map(|r| &mut r.op) {
+            Some(Operation::Send(s)) if s.dst == src && !s.streaming => {
+                self.offered -= u32::from(core::mem::take(&mut s.offered));
+                self.complete(id);
+            }
             _ => self.violate(src, format!("a FIN for request {ours:#x}, which is not its own")),
         }
     }
@@ -645,6 +697,7 @@ impl Inbox {
         if !self.table(context).withdraw(id) {
             return false;
         }
+        self.posted -= 1;
         if let Some(r) = self.requests.get_mut(id) {
             r.status = Status { cancelled: true, ..Status::EMPTY };
         }

@@ -256,6 +256,7 @@ impl<T: Transport> Process<T> {
             synchronous,
             streaming: false,
             asked: false,
+            offered: false,
             copy: None,
         };
         if mode == Mode::Buffered {
@@ -305,6 +306,9 @@ impl<T: Transport> Process<T> {
                 unsafe { pack_all(m, &mut out[fixed..]) };
             }
         })?;
+        if !with_data && address != 0 {
+            self.inbox.offer(id);
+        }
         Ok(())
     }
 
@@ -326,7 +330,7 @@ impl<T: Transport> Process<T> {
         let op = RecvOp { buf: m.buf, count: m.count, ty, comm, context, pattern, transfer: None };
         let id = self.inbox.requests.insert(Operation::Recv(op), parent);
         match self.inbox.table(context).take(pattern) {
-            None => self.inbox.table(context).post(pattern, id),
+            None => self.inbox.post(context, pattern, id),
             Some(message) => self.receive_unexpected(id, message),
         }
         id

@@ -66,6 +66,8 @@ pub struct SendOp {
     pub streaming: bool,
     /// The receiver has asked for it, which it does once.
     pub asked: bool,
+    /// The receiver may be reading the buffer.
+    pub offered: bool,
     /// The message itself, where the library holds a copy (`MPI_Bsend`); `buf` points into it.
     pub copy: Option<Box<[u8]>>,
 }

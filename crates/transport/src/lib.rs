@@ -196,9 +196,10 @@ pub trait Transport {
         None
     }
 
-    /// Shortest message that is worth a duet, bytes: the sender has to be told, and to answer.
+    /// Shortest message that is worth a duet, bytes: the sender has to be told, and to answer, and what
+    /// it has copied lies in its cache and not in the receiver's.
     fn least_duet(&self) -> u64 {
-        64 * 1024
+        512 * 1024
     }
 
     /// Parts of a duet that the receiver copies before it waits for the sender to copy the rest. All,
