@@ -154,7 +154,7 @@ impl<M> Bulk<M> {
         let goes_on = ended.is_none() && peer.streams.landing(part.number).is_some();
         let lane = &mut peer.lanes[usize::from(lane)];
         match goes_on {
-            true => lane.landed_part(),
+            true => lane.landed_part(len, u64::from(most_untold)),
             false => lane.landed(len, u64::from(most_untold)),
         }
         if let Some((cookie, total)) = ended {

@@ -128,9 +128,13 @@ impl Lane {
         again
     }
 
-    /// A part of a stream has come that goes on: the peer could do nothing with word of that.
-    pub fn landed_part(&mut self) {
-        self.received += 1;
+    /// A part of a stream has come that goes on: the peer could do nothing with word of that. But it
+    /// counts if there is to be a word about what came before it.
+    pub fn landed_part(&mut self, len: u32, most_untold: u64) {
+        match self.awaited {
+            true => self.landed(len, most_untold),
+            false => self.received += 1,
+        }
     }
 
     /// A stream has come as a whole, of which parts may have come here. `now`: the peer waits.
@@ -327,7 +331,7 @@ mod tests {
     #[test]
     fn of_parts_there_is_no_word_until_their_stream_has_ended() {
         let mut lane = Lane::new(0);
-        lane.landed_part();
+        lane.landed_part(1000, 100);
         lane.answered();
         assert!(lane.owes() && !lane.is_awaited() && !lane.tell_now);
         lane.ended(false);
@@ -337,5 +341,10 @@ mod tests {
         lane.tell();
         lane.ended(true);
         assert!(!lane.tell_now, "there is nothing to tell");
+        lane.landed(10, 100);
+        lane.landed_part(80, 100);
+        assert!(!lane.tell_now);
+        lane.landed_part(10, 100);
+        assert!(lane.tell_now, "somebody may wait for what came before them");
     }
 }

@@ -114,6 +114,9 @@ pub(crate) struct Streams<M> {
     permitted: u64,
     /// The most that it has permitted at any one time.
     widest: u64,
+    /// Since an opening waits for permission: bytes on their way at that time that have not come. 0: they
+    /// have brought none, and until there is some nobody waits.
+    hope: Option<u64>,
     /// Bytes of early streams that wait for their place, and of those that have found it.
     kept: u64,
     placed: u64,
@@ -155,6 +158,7 @@ impl<M> Streams<M> {
             unasked: 0,
             permitted: window,
             widest: window,
+            hope: None,
             kept: 0,
             placed: 0,
             window,
@@ -200,8 +204,11 @@ impl<M> Streams<M> {
 
     /// The peer permits so many bytes unasked, in all.
     pub fn permit(&mut self, limit: u64) {
-        self.stirred |= limit > self.permitted && self.unopened > 0;
-        self.permitted = self.permitted.max(limit);
+        if limit > self.permitted {
+            self.stirred |= self.unopened > 0;
+            self.permitted = limit;
+            self.hope = None;
+        }
         self.widest = self.widest.max(self.permitted.saturating_sub(self.unasked));
     }
 
@@ -259,6 +266,7 @@ impl<M> Streams<M> {
         stream.come += u64::from(chunk.len);
         stream.known |= chunk.opens;
         self.flying -= u64::from(chunk.len);
+        self.hope = self.hope.map(|left| left.saturating_sub(chunk.len.into()));
         self.stirred |= self.unopened > 0;
         if stream.come < stream.len {
             return None;
@@ -335,7 +343,8 @@ impl<M> Streams<M> {
 
     /// The first chunk of the oldest stream that has none, with as many bytes as go unasked; that at `place`
     /// has none. A stream that could go as a whole waits while so much is on its way that a word is certain,
-    /// which permits more.
+    /// which may permit more; but not longer than until all of that has come, for who does not expect our
+    /// messages permits nothing, and what is opened late holds up the packets behind it.
     fn open_next(&mut self, place: usize, unasked: &Unasked) -> Option<Chunk> {
         let stream = match self.unopened {
             1 => &mut self.out[place],
@@ -347,7 +356,12 @@ impl<M> Streams<M> {
         let len = match stream.len {
             _ if !stream.unasked => 0,
             len if whole && len <= credit => len,
-            _ if whole && self.flying >= unasked.told => return None,
+            _ if whole
+                && self.flying >= unasked.told
+                && *self.hope.get_or_insert(self.flying) > 0 =>
+            {
+                return None;
+            }
             len if len <= unasked.early => 0,
             len => unasked.part(credit).min(len),
         };
@@ -582,6 +596,37 @@ mod tests {
             (3, 0, true),
             "it has to be asked for"
         );
+    }
+
+    #[test]
+    fn an_opening_does_not_wait_for_permission_that_does_not_come() {
+        let mut streams = Streams::<()>::new(&Settings::default());
+        let (mut flying, piece) = (VecDeque::new(), |left: u64| left.min(1024 * KIB));
+        begin(&mut streams, 0, 1 << 40);
+        let opening = cut(&mut streams, &ONE_LANE).unwrap();
+        streams.come(&opening);
+        streams.go_on(0);
+        flying.push_back(streams.cut(piece, &ONE_LANE).unwrap());
+        begin(&mut streams, 1, 256 * KIB);
+        begin(&mut streams, 2, 100 * KIB);
+        for _ in 0..9 {
+            flying.push_back(streams.cut(piece, &ONE_LANE).unwrap());
+        }
+        assert!(flying.iter().any(|c| (c.number, c.len) == (1, 256 << 10)), "it was permitted");
+        let opens = |c: &Chunk| (c.number, c.len, c.opens) == (2, 0, true);
+        assert!(!flying.iter().any(opens), "what is on its way may bring permission");
+        for _ in 0..10 {
+            streams.come(&flying.pop_front().unwrap());
+            flying.push_back(streams.cut(piece, &ONE_LANE).unwrap());
+        }
+        assert!(flying.iter().any(opens), "it has brought none, and a long stream goes on");
+        begin(&mut streams, 3, 100 * KIB);
+        let next = [0, 1].map(|_| streams.cut(piece, &ONE_LANE).unwrap());
+        assert!(next.iter().any(|c| (c.number, c.len) == (3, 0)), "nor does any other");
+        streams.permit(600 * KIB);
+        begin(&mut streams, 4, 256 * KIB);
+        let next = [0, 1].map(|_| streams.cut(piece, &ONE_LANE).unwrap());
+        assert!(next.iter().all(|c| c.number == 0), "there was some: more may follow");
     }
 
     #[test]

@@ -101,6 +101,20 @@ impl Under {
             }
         }
     }
+
+    /// Whether nobody who sleeps since the last `poll` does so for long: sleeps for want of room are short,
+    /// notes and messages that are to come ring, and whoever finds that it may go on does not sleep.
+    fn wakes(&self, p: &P) -> bool {
+        fn wakes(m: &impl Meeting, p: &P) -> bool {
+            m.lacks_room() || m.is_crossing() || m.awaits(p, |_| true) || m.is_ready(p)
+        }
+        match self {
+            Under::Here(_, call, _) => wakes(call, p),
+            Under::Across(call) => wakes(call, p),
+            Under::Rotation(call) => wakes(call, p),
+            Under::Reads(_, call) => call.as_ref().is_some_and(|call| wakes(call, p)),
+        }
+    }
 }
 
 /// The collectives of one process.
@@ -180,6 +194,7 @@ impl Boards {
             stay.running = Some(begin(p, &stay.comm.comm, &self.shared, number));
         }
         let Some((call, sent, recv, expected)) = &mut stay.running else { return false };
+        assert!(call.wakes(p), "seed {seed}: {call:?} sleeps too long");
         let done = call.poll(p).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         if done {
             let n = expected.len();

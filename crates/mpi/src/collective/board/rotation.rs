@@ -102,7 +102,9 @@ impl Meeting for Rotation<'_> {
     fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool {
         match self.ends {
             true => self.members.missing(p, self.next..self.needs(), self.last).is_none(),
-            false => self.may_go(p),
+            false if self.lacks_room => self.may_go(p),
+            // There may be no room behind the note: that is found out by `poll`, whose next sleep is short.
+            false => self.is_with_us(p),
         }
     }
 
