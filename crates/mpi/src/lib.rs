@@ -27,6 +27,7 @@ pub mod matching;
 pub mod op;
 mod pieces;
 pub mod process;
+mod progress;
 pub mod protocol;
 pub mod pt2pt;
 pub mod request;

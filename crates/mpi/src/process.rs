@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::group::Group;
 use crate::matching::{Announcement, Content, Pattern, Table, Unexpected};
 use crate::pieces::Incomplete;
+use crate::progress;
 use crate::protocol::{
     self, ANNOUNCE, BULK, CTS, DATA, EAGER, FIN, HELP, HELPED, LONG, PIECE, RTS, Rts,
 };
@@ -20,16 +21,10 @@ use crate::pt2pt::packed_size;
 use crate::request::{Operation, Outcome, RecvOp, ReqId, Requests, Transfer};
 use crate::status::Status;
 use crate::step::Step;
-use hpvm_fm::{Broken, Fast, Fm, Head, Rank, Transport};
+use hpvm_fm::{Fast, Fm, Head, Rank, Transport};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Bytes taken from the network at a time before other work gets its chance, in a job on several hosts.
-const BUDGET: usize = 256 * 1024;
-/// The same on one host: a packet.
-const ONE: usize = 1;
-/// Packets taken in one turn before other work gets its chance, however many receives are posted.
-const MOST_PACKETS: usize = 256;
 /// Communicators that may live at the same time in one process.
 pub const MAX_COMMS: u32 = 8192;
 
@@ -48,7 +43,7 @@ pub struct Process<T> {
     /// The host of each process; empty where it is not known.
     nodes: Box<[u32]>,
     /// Bytes taken from the network at a time, at least a packet.
-    budget: usize,
+    pub(crate) budget: usize,
     pub(crate) bounce: Vec<u8>,
     /// Messages sent in pieces so far.
     pub(crate) numbers: u64,
@@ -63,7 +58,7 @@ pub(crate) struct Inbox {
     pub requests: Requests,
     tables: Vec<Table>,
     /// Receives in the tables.
-    posted: usize,
+    pub posted: usize,
     /// Receives that matched an announcement: their transfer is to be started.
     pub transfers: VecDeque<ReqId>,
     /// Messages in pieces of which some are missing, or nobody has received them.
@@ -82,7 +77,7 @@ pub(crate) struct Inbox {
     /// of a duet what only the transport knows.
     pub suspects: bool,
     /// The first violation of the protocol by a peer.
-    violation: Option<String>,
+    pub(crate) violation: Option<String>,
     unexpected: u64,
     /// Some operation of this process has gone wrong: before that, none is asked whether it was it.
     pub failures: bool,
@@ -91,7 +86,7 @@ pub(crate) struct Inbox {
     /// The receive that a thread waits for right now, if it has no request.
     pub direct: crate::direct::Direct,
     /// Fast Messages of the same process: the packets that are not MPI's.
-    fast: Fast,
+    pub(crate) fast: Fast,
     /// What was wrong with packets of Fast Messages; the engine goes on.
     faults: Vec<String>,
 }
@@ -116,7 +111,7 @@ impl<T: Transport> Process<T> {
             select: hpvm_coll::select::DEFAULT.clone(),
             carriers_tuned: false,
             nodes: Box::default(),
-            budget: ONE,
+            budget: progress::ONE,
             bounce: Vec::new(),
             numbers: 0,
             computes: VecDeque::new(),
@@ -156,7 +151,8 @@ impl<T: Transport> Process<T> {
     /// between hosts. To be called before the first collective, with the same hosts on all ranks.
     pub fn set_nodes(&mut self, nodes: &[u32]) {
         self.nodes = nodes.into();
-        self.budget = if nodes.iter().all(|node| *node == nodes[0]) { ONE } else { BUDGET };
+        let alone = nodes.iter().all(|node| *node == nodes[0]);
+        self.budget = if alone { progress::ONE } else { progress::BUDGET };
     }
 
     /// The host of a process, if it is known.
@@ -220,94 +216,6 @@ impl<T: Transport> Process<T> {
     pub fn unexpected_messages(&self) -> impl Iterator<Item = (u32, &Unexpected)> {
         let tables = self.inbox.tables.iter().zip(0..);
         tables.flat_map(|(table, context)| table.unexpected().map(move |m| (context, m)))
-    }
-
-    /// Moves everything on that can move. True when something happened.
-    #[inline]
-    pub fn progress(&mut self) -> Result<bool, Broken> {
-        let packets = self.extract()?;
-        self.inbox.fast.drain(&mut self.fm);
-        Ok((packets != 0) | self.deferred())
-    }
-
-    /// Takes packets from the network and handles them, on one host no more than receives are posted
-    /// for: what comes after those would be kept, and copied again, while its sender waits for what
-    /// we are about to send.
-    #[inline]
-    pub(crate) fn extract(&mut self) -> Result<usize, Broken> {
-        let inbox = &mut self.inbox;
-        let mut packets = 0;
-        loop {
-            let taken =
-                self.fm.extract(self.budget, |src, head, data| inbox.packet(src, head, data))?;
-            packets += taken;
-            if taken == 0 || inbox.posted == 0 || packets >= MOST_PACKETS {
-                break;
-            }
-        }
-        if packets != 0 {
-            self.extracted()?;
-        }
-        Ok(packets)
-    }
-
-    /// What follows when packets have been handled.
-    #[inline(always)]
-    pub(crate) fn extracted(&mut self) -> Result<(), Broken> {
-        if self.inbox.suspects {
-            self.look_at_words()?;
-        }
-        self.take_ended();
-        Ok(())
-    }
-
-    #[cold]
-    fn look_at_words(&mut self) -> Result<(), Broken> {
-        self.inbox.suspects = false;
-        self.check_helped();
-        self.inbox.violation.take().map_or(Ok(()), |text| Err(Broken::Corrupt(text)))
-    }
-
-    /// Completes what streams have ended.
-    #[inline(always)]
-    pub(crate) fn take_ended(&mut self) {
-        while let Some(ended) = self.fm.transport_mut().streamed() {
-            self.inbox.stream_ended(ended);
-        }
-    }
-
-    /// What arrivals left to be done, and what waits for credits. True when something happened.
-    #[inline]
-    pub(crate) fn deferred(&mut self) -> bool {
-        let inbox = &self.inbox;
-        if inbox.transfers.is_empty()
-            && inbox.steps.is_empty()
-            && inbox.ready.is_empty()
-            && self.backlog.is_empty()
-        {
-            return false;
-        }
-        self.run_deferred()
-    }
-
-    fn run_deferred(&mut self) -> bool {
-        let mut moved = false;
-        while !self.inbox.duets.are_all_open()
-            && let Some(id) = self.inbox.transfers.pop_front()
-        {
-            self.start_transfer(id);
-            moved = true;
-        }
-        while let Some(step) = self.inbox.steps.pop_front() {
-            self.take_step(step);
-            moved = true;
-        }
-        moved |= self.drain_backlog();
-        while let Some(id) = self.inbox.ready.pop_front() {
-            self.advance_collective(id);
-            moved = true;
-        }
-        moved
     }
 
     /// True when packets wait for credits or buffers: a sleeper must wake by itself to retry,

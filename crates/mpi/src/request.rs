@@ -203,8 +203,9 @@ impl Requests {
         }
     }
 
-    /// Nothing is held any more by receives that have ended.
-    pub(crate) fn hold_nothing(&mut self) {
+    /// Nothing is held any more by receives that have ended: to be called when a communicator or a type
+    /// is freed.
+    pub fn hold_nothing(&mut self) {
         self.spare.clear();
     }
 

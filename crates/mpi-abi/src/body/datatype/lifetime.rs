@@ -36,6 +36,7 @@ pub unsafe fn type_free(datatype: *mut MPI_Datatype) -> c_int {
             return Err(error);
         }
         w.objects.remove_type(handle)?;
+        w.process.requests_mut().hold_nothing();
         // SAFETY: checked above.
         unsafe { *datatype = MPI_DATATYPE_NULL };
         Ok(())
