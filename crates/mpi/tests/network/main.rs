@@ -17,6 +17,7 @@ mod reductions;
 mod spaces;
 mod streams;
 mod traffic;
+mod turns;
 
 use boards::Boards;
 use collectives::Collectives;

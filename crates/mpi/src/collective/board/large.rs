@@ -59,6 +59,8 @@ pub enum LongWay {
     Reads,
 }
 
+/// Longest notes that are faster than messages between two ranks with a processor each, whatever they do.
+const APART: u64 = 1 << 10;
 /// Members from which on each combines a slice.
 const MANY: u32 = 3;
 /// Longest reduction for everybody that goes over sheets where every rank has a processor.
@@ -109,8 +111,27 @@ impl<T: Transport> Process<T> {
                 way => way,
             };
         }
-        self.way(comm, bytes)
+        match self.way(comm, bytes) {
+            Way::Boards if bytes > APART && !self.carriers_tuned && go_apart(comm, what, bytes) => {
+                Way::Messages
+            }
+            way => way,
+        }
     }
+}
+
+/// Whether two members with a processor each are faster by messages, although the notes would fit: the
+/// copies of a message overlap, those of notes do not.
+fn go_apart(comm: &Comm, what: &What, bytes: u64) -> bool {
+    let most = match what {
+        What::Barrier => return false,
+        What::Allgather(_) => APART,
+        What::Bcast { .. } | What::Reduce { root: None, .. } => 2 * APART,
+        // Of the former a note has two blocks.
+        What::Alltoall(_) | What::Reduce { root: Some(_), .. } => 4 * APART,
+    };
+    // Relaxed: see `Use`.
+    bytes > most && comm.size() == 2 && !comm.boards().crowded.load(Ordering::Relaxed)
 }
 
 /// In which of these ways `what` is faster than by messages (`bench/NOTES.md`). Where ranks share processors it
