@@ -9,6 +9,8 @@ pub(crate) const BUDGET: usize = 256 * 1024;
 pub(crate) const ONE: usize = 1;
 /// Packets taken in one turn before other work gets its chance, however many receives are posted.
 const MOST_PACKETS: usize = 256;
+/// The same where they are of Fast Messages.
+const MOST_FAST: usize = 16;
 
 impl<T: Transport> Process<T> {
     /// Moves everything on that can move. True when something happened.
@@ -30,7 +32,10 @@ impl<T: Transport> Process<T> {
             let taken =
                 self.fm.extract(self.budget, |src, head, data| inbox.packet(src, head, data))?;
             packets += taken;
-            if taken == 0 || inbox.posted == 0 || packets >= MOST_PACKETS {
+            // Those of Fast Messages go to a queue, which its own calls ask for.
+            let goes_on = (inbox.posted != 0 && packets < MOST_PACKETS)
+                || (packets < MOST_FAST && inbox.fast.has_arrivals());
+            if taken == 0 || self.budget != ONE || !goes_on {
                 break;
             }
         }
