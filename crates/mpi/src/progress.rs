@@ -32,10 +32,13 @@ impl<T: Transport> Process<T> {
             let taken =
                 self.fm.extract(self.budget, |src, head, data| inbox.packet(src, head, data))?;
             packets += taken;
+            if taken == 0 || self.budget != ONE {
+                break;
+            }
             // Those of Fast Messages go to a queue, which its own calls ask for.
             let goes_on = (inbox.posted != 0 && packets < MOST_PACKETS)
                 || (packets < MOST_FAST && inbox.fast.has_arrivals());
-            if taken == 0 || self.budget != ONE || !goes_on {
+            if !goes_on {
                 break;
             }
         }
