@@ -79,7 +79,7 @@ fn every_kind_of_pull() {
 fn messages_copied_from_both_ends() {
     let refused = Pull::Sometimes { refused_percent: 20 };
     let mut pushes = 0;
-    for seed in 0..40 {
+    for seed in 0..80 {
         let pull = if seed % 2 == 0 { Pull::Always } else { refused };
         let config = Config { seed: 3500 + seed, pull, ..Config::new(2 + seed as u32 % 4) };
         // Up to six pages for every two parts of a receiver.
