@@ -226,14 +226,17 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
     /// A launcher that prints one point with a value of its own, or fails from `bad` on.
     fn fake(dir: &Path, name: &str, body: &str) -> Target {
         let path = dir.join(name);
-        std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        // A process of its own writes it: what another test starts meanwhile would inherit our open file,
+        // and a file that somebody may write can't be started.
+        let write = r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#;
+        let mut shell = std::process::Command::new("/bin/sh");
+        let written = shell.args(["-c", write, "sh"]).arg(&path).arg(body).status();
+        assert!(written.unwrap().success());
         Target::new(name, path, "/bin/true".into(), None)
     }
 
