@@ -160,12 +160,14 @@ pub fn kill(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Writes an executable file.
+/// Writes an executable file. A process of its own does so: what another test starts meanwhile would
+/// inherit our open file, and a file that somebody may write can't be started.
 pub fn script(dir: &Path, name: &str, text: &str) -> String {
-    use std::os::unix::fs::PermissionsExt;
     let file = dir.join(name);
-    std::fs::write(&file, text).expect("write");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("chmod");
+    let write = r#"printf '%s' "$2" > "$1" && chmod 755 "$1""#;
+    let mut shell = Command::new("/bin/sh");
+    let written = shell.args(["-c", write, "sh"]).arg(&file).arg(text).status();
+    assert!(written.expect("a shell").success(), "cannot write {}", file.display());
     file.to_str().expect("text").to_string()
 }
 
