@@ -43,8 +43,8 @@ pub struct Unexpected {
 pub enum Content {
     /// All of it, packed.
     Eager(Box<[u8]>),
-    /// A message in pieces, by its sender's number; [`crate::pt2pt::fragments`] has what came of it.
-    Pieces { len: u64, number: u64 },
+    /// A message in fragments, by its sender's number; [`crate::pt2pt::fragments`] has what came of it.
+    Fragments { len: u64, number: u64 },
     /// The announcement of a rendezvous.
     Announced(Announcement),
 }
@@ -61,7 +61,7 @@ pub struct Announcement {
     /// The bytes themselves, when they came along (small synchronous sends).
     pub data: Option<Box<[u8]>>,
     /// The bytes come in a stream that the sender has opened, with the request's number.
-    pub streams: bool,
+    pub stream_opened: bool,
 }
 
 impl Unexpected {
@@ -69,7 +69,7 @@ impl Unexpected {
     pub fn bytes(&self) -> u64 {
         match &self.content {
             Content::Eager(data) => data.len() as u64,
-            Content::Pieces { len, .. } => *len,
+            Content::Fragments { len, .. } => *len,
             Content::Announced(a) => a.len,
         }
     }

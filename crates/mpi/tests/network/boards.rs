@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Operations that went over boards within hosts and by messages between them.
 pub static ACROSS: AtomicU32 = AtomicU32::new(0);
 /// Those of them whose notes were longer than a board's.
-pub static LONG: AtomicU32 = AtomicU32::new(0);
+pub static FRAGMENT_HEAD: AtomicU32 = AtomicU32::new(0);
 /// Reductions that went round.
 pub static ROTATIONS: AtomicU32 = AtomicU32::new(0);
 /// Exchanges whose members read each other's memory, and those of them that had to go another way.
@@ -383,7 +383,7 @@ fn begin(p: &P, comm: &Arc<Comm>, shared: &Shared, number: u64) -> Running {
                 ACROSS.fetch_add(1, Ordering::Relaxed); // relaxed: read when all is over
                 let longest = p.longest_note(comm, &what, bytes).expect("it fits");
                 assert_eq!(p.has_notes_of(comm, longest), Some(true));
-                LONG.fetch_add(u32::from(longest > MOST), Ordering::Relaxed); // relaxed: as above
+                FRAGMENT_HEAD.fetch_add(u32::from(longest > MOST), Ordering::Relaxed); // relaxed: as above
                 p.begin_across(comm, what, longest).map(Under::Across)
             }
             _ if bytes > MOST => match p.long_way(comm, &what, bytes) {

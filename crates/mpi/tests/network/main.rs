@@ -8,16 +8,16 @@ mod calls;
 mod collectives;
 mod data;
 mod direct;
-mod duets;
 mod exchange;
 mod flood;
 mod harness;
 mod mistakes;
 mod reductions;
 mod spaces;
+mod split_copies;
+mod steps;
 mod streams;
 mod traffic;
-mod turns;
 
 use boards::Boards;
 use collectives::Collectives;
@@ -117,7 +117,7 @@ fn collectives_over_boards() {
     }
     let across = boards::ACROSS.load(std::sync::atomic::Ordering::Relaxed); // relaxed: all is over
     assert!(across > 10_000, "only {across} operations across hosts");
-    let long = boards::LONG.load(std::sync::atomic::Ordering::Relaxed); // relaxed: all is over
+    let long = boards::FRAGMENT_HEAD.load(std::sync::atomic::Ordering::Relaxed); // relaxed: all is over
     assert!(long > 1000, "only {long} of them with long notes");
     let counts = [&boards::ROTATIONS, &boards::READS, &boards::REFUSED];
     // Relaxed: all is over.
