@@ -115,7 +115,7 @@ impl Machine {
 /// Thresholds under which messages of these tests travel in all ways, some in many steps.
 pub fn thresholds(seed: u64) -> Thresholds {
     let max_step = match hash(&[seed, 82]) % 3 {
-        0 => 1,
+        0 => 256,
         1 => 1 + hash(&[seed, 83]) % 8192,
         _ => DEFAULT.max_step,
     };
