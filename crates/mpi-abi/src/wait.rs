@@ -9,7 +9,8 @@
 //! the leader has completed something, was woken or leaves.
 
 use crate::object::comm::CommObject;
-use crate::runtime::{Entered, World};
+use crate::runtime::{Entered, World, end_process};
+use crate::say::say;
 use hpvm_mpi::build::Host;
 use hpvm_mpi::collective::board;
 use hpvm_mpi::error::Result;
@@ -337,8 +338,9 @@ impl Entered {
         // SAFETY: one valid pollfd; returns at once.
         let n = unsafe { libc::poll(&mut poll, 1, 0) };
         if n > 0 && poll.revents & (libc::POLLHUP | libc::POLLERR) != 0 {
-            eprintln!("hpvm: rank {}: the launcher is gone; giving up", self.job.rank);
-            std::process::exit(1);
+            say(&format!("rank {}: the launcher is gone; giving up", self.job.rank));
+            // Not `exit`, whose handlers may call MPI: the engine is held.
+            end_process(1);
         }
     }
 
