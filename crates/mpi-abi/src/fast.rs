@@ -3,7 +3,7 @@
 
 use crate::runtime::{self, enter, whoami};
 use crate::say::say;
-use hpvm_fm::{Broken, Fast, Packets};
+use hpvm_fm::{Broken, Fast, PacketSender};
 use hpvm_fm_abi::{Host, Settings, install};
 use hpvm_mpi::Error;
 use std::time::Duration;
@@ -52,7 +52,7 @@ impl Host for Engine {
         runtime::finish(runtime::Use::Other).map_err(text)
     }
 
-    fn with(&self, work: &mut dyn FnMut(&mut dyn Packets, &mut Fast)) -> Result<(), String> {
+    fn with(&self, work: &mut dyn FnMut(&mut dyn PacketSender, &mut Fast)) -> Result<(), String> {
         let mut w = enter().map_err(text)?;
         let (fm, fast) = w.process.fast();
         work(fm, fast);

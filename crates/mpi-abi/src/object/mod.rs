@@ -23,7 +23,7 @@ use hpvm_mpi::error::Result;
 use hpvm_mpi::matching::{Pattern, Unexpected};
 use hpvm_mpi::{Class, Comm, Error, Group, Process};
 use hpvm_net::Joint;
-use hpvm_transport::{Doorbell, Transport};
+use hpvm_transport::{Doorbell, Packets};
 use op::OpObject;
 use request::RequestObject;
 use session::SessionObject;

@@ -4,7 +4,7 @@ use crate::{Fm, Head, Limits, Rank, Stall, Transport};
 
 /// Sends ready packets. An object, so that code which must not know the transport (the C
 /// interface) can hold one; [`Fm`] implements it for every transport.
-pub trait Packets {
+pub trait PacketSender {
     fn rank(&self) -> Rank;
     fn size(&self) -> u32;
     fn limits(&self) -> Limits;
@@ -12,7 +12,7 @@ pub trait Packets {
     fn send_packet(&mut self, dst: Rank, head: Head, payload: &[u8]) -> Result<(), Stall>;
 }
 
-impl<T: Transport> Packets for Fm<T> {
+impl<T: Transport> PacketSender for Fm<T> {
     fn rank(&self) -> Rank {
         Fm::rank(self)
     }
