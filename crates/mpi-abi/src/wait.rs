@@ -11,8 +11,8 @@
 use crate::object::comm::CommObject;
 use crate::runtime::{Entered, World, end_process};
 use crate::say::say;
-use hpvm_mpi::build::Host;
 use hpvm_mpi::collective::board;
+use hpvm_mpi::comm::build::Host;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error, Outcome, Process, ReqId};
 use hpvm_net::Joint;
@@ -401,7 +401,7 @@ impl Entered {
     /// Blocks until every send that nobody waits for has left this process.
     pub fn flush(&mut self) -> Result<()> {
         self.wait_until(|w| {
-            let detached = |r: &hpvm_mpi::request::Request| r.detached && !r.done;
+            let detached = |r: &hpvm_mpi::engine::requests::Request| r.detached && !r.done;
             !w.process.owes_packets() && !w.process.requests().iter().any(|(_, r)| detached(r))
         })
     }

@@ -6,10 +6,10 @@ use crate::object::request::{RequestObject, Template};
 use crate::object::{errhandler, info};
 use crate::runtime::{Entered, World, enter};
 use hpvm_mpi::comm::CONTEXTS;
+use hpvm_mpi::engine::matching::ANY_PROCESS;
+use hpvm_mpi::engine::requests::{Operation, Request};
 use hpvm_mpi::error::Result;
-use hpvm_mpi::matching::ANY_PROCESS;
-use hpvm_mpi::protocol;
-use hpvm_mpi::request::{Operation, Request};
+use hpvm_mpi::pt2pt::protocol;
 use hpvm_mpi::status::{ANY_SOURCE, ANY_TAG};
 use std::fmt::Write as _;
 

@@ -4,11 +4,11 @@
 //! Order between a pair of processes is kept: once a send to a process waits, later sends to it
 //! wait behind it. Control packets answer requests of the peer and need no order.
 
-use crate::kept::announces;
-use crate::process::Process;
-use crate::protocol::{self, ANNOUNCE, DATA};
+use crate::engine::process::Process;
+use crate::engine::quota::announces;
+use crate::engine::requests::{Operation, ReqId};
+use crate::pt2pt::protocol::{self, ANNOUNCE, DATA};
 use crate::pt2pt::{Outgoing, pack_part};
-use crate::request::{Operation, ReqId};
 use hpvm_fm::{Head, Rank, Stall, Transport};
 use std::collections::VecDeque;
 

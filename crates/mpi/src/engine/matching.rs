@@ -6,7 +6,7 @@
 //! non-overtaking rule. The source in an envelope is the process, not a rank in a group, so an
 //! arrival is matched without knowing the communicator.
 
-use crate::request::ReqId;
+use crate::engine::requests::ReqId;
 use crate::status::ANY_TAG;
 use hpvm_fm::Rank;
 use std::collections::VecDeque;
@@ -43,7 +43,7 @@ pub struct Unexpected {
 pub enum Content {
     /// All of it, packed.
     Eager(Box<[u8]>),
-    /// A message in pieces, by its sender's number; [`crate::pieces`] has what came of it.
+    /// A message in pieces, by its sender's number; [`crate::pt2pt::fragments`] has what came of it.
     Pieces { len: u64, number: u64 },
     /// The announcement of a rendezvous.
     Announced(Announcement),

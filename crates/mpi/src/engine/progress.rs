@@ -1,6 +1,6 @@
 //! One turn of a process: what has come is taken from the network, and what that left to be done is done.
 
-use crate::process::Process;
+use crate::engine::process::Process;
 use hpvm_fm::{Broken, Transport};
 
 /// Bytes taken from the network at a time before other work gets its chance, in a job on several hosts.

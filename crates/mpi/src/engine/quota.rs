@@ -13,9 +13,9 @@
 //! 14 MiB per sender, on up to 256 processes. An announcement is kept, too, but for each of them its sender
 //! keeps a request, which is larger: nobody can bound that but the program.
 
-use crate::matching::{Content, Unexpected};
-use crate::process::Process;
-use crate::protocol::ANNOUNCE;
+use crate::engine::matching::{Content, Unexpected};
+use crate::engine::process::Process;
+use crate::pt2pt::protocol::ANNOUNCE;
 use hpvm_fm::{Head, Rank, Transport};
 
 /// Bytes that all senders together may leave here.
@@ -125,7 +125,7 @@ impl<T: Transport> Process<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matching::Announcement;
+    use crate::engine::matching::Announcement;
 
     fn message(src: Rank, bytes: usize) -> Unexpected {
         Unexpected { src, tag: 0, content: Content::Eager(vec![0; bytes].into()) }

@@ -5,10 +5,10 @@
 //! has copied everything. When a part of the sender's is the last, it says HELPED; the receiver ends
 //! every transfer by the FIN that it would send anyway.
 
-use crate::process::{Inbox, Process};
-use crate::protocol::{self, HELP, HELPED, Help};
-use crate::request::{Operation, ReqId, Transfer};
-use crate::step::Step;
+use crate::engine::control::Step;
+use crate::engine::process::{Inbox, Process};
+use crate::engine::requests::{Operation, ReqId, Transfer};
+use crate::pt2pt::protocol::{self, HELP, HELPED, Help};
 use core::ops::Range;
 use hpvm_fm::{Head, PullRefused, Rank, Transport};
 use hpvm_wire::duet::{self, DUETS, End};

@@ -4,15 +4,15 @@
 //! can wait. The non-blocking `MPI_Comm_idup` starts with [`start_dup`] and polls.
 
 use crate::collective::{Data, Plan};
+use crate::comm::agreement::{Agreed, Agreement, FROM_GROUP};
+use crate::comm::group::Group;
 use crate::comm::{Channel, Comm, Form};
-use crate::context::{Agreed, Agreement, FROM_GROUP};
 use crate::datatype::Datatype;
+use crate::engine::matching::Pattern;
+use crate::engine::process::Process;
+use crate::engine::requests::{Outcome, ReqId};
 use crate::error::{Class, Error, Result};
-use crate::group::Group;
-use crate::matching::Pattern;
-use crate::process::Process;
 use crate::pt2pt::{Incoming, Mode, Outgoing, Started};
-use crate::request::{Outcome, ReqId};
 use hpvm_coll::Exchange;
 use hpvm_fm::{Rank, Transport};
 use std::sync::Arc;

@@ -5,11 +5,11 @@
 //! bytes lie and where they belong.
 
 use crate::datatype::Datatype;
+use crate::engine::matching::Announcement;
+use crate::engine::process::{Inbox, Process};
+use crate::engine::requests::{Operation, ReqId, Transfer};
 use crate::error::{Class, Error};
-use crate::matching::Announcement;
-use crate::process::{Inbox, Process};
-use crate::protocol::{BULK, Long};
-use crate::request::{Operation, ReqId, Transfer};
+use crate::pt2pt::protocol::{BULK, Long};
 use hpvm_fm::{Head, Holes, Landing, Memory, Rank, Streamed, Transport};
 use std::sync::Arc;
 

@@ -3,13 +3,21 @@
 //! Every call here starts something and returns. Ranks and tags have been checked by the caller;
 //! `MPI_PROC_NULL` never gets here.
 
+pub mod blocking;
+pub(crate) mod fragments;
+mod mapped;
+pub mod protocol;
+pub(crate) mod rendezvous;
+pub(crate) mod split_copy;
+mod stream;
+
 use crate::comm::{Channel, Comm};
 use crate::copy;
 use crate::datatype::Datatype;
-use crate::matching::{Content, Pattern, Unexpected};
-use crate::process::Process;
-use crate::protocol::{self, EAGER, MOST_EAGER, MOST_EAGER_BESIDE_READS, RTS, Rts, WITH_DATA};
-use crate::request::{Operation, RecvOp, ReqId, SendOp};
+use crate::engine::matching::{Content, Pattern, Unexpected};
+use crate::engine::process::Process;
+use crate::engine::requests::{Operation, RecvOp, ReqId, SendOp};
+use crate::pt2pt::protocol::{EAGER, MOST_EAGER, MOST_EAGER_BESIDE_READS, RTS, Rts, WITH_DATA};
 use crate::status::Status;
 use crate::streaming;
 use hpvm_fm::{Head, Rank, Stall, Transport};

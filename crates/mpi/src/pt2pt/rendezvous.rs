@@ -1,11 +1,11 @@
 //! How the bytes of an announced message come: out of memory that its sender lends, by the kernel's help
 //! out of its own, or in packets and streams that it is asked for.
 
+use crate::engine::process::Process;
+use crate::engine::requests::{ReqId, Transfer};
 use crate::error::{Class, Error};
-use crate::process::Process;
-use crate::protocol::{self, CTS, FIN};
 use crate::pt2pt::Incoming;
-use crate::request::{ReqId, Transfer};
+use crate::pt2pt::protocol::{self, CTS, FIN};
 use hpvm_fm::{Head, PullRefused, Rank, Transport};
 
 impl<T: Transport> Process<T> {

@@ -1,7 +1,12 @@
 //! Communicators: a group and a context (MPI 5.0, chapter 7.4).
 
+pub mod agreement;
+pub mod build;
+pub mod group;
+pub mod topology;
+
 use crate::collective::board;
-use crate::group::{Group, Likeness};
+use crate::comm::group::{Group, Likeness};
 use hpvm_coll::Schedule;
 use hpvm_coll::hosts::Hosts;
 use hpvm_fm::Rank;

@@ -9,12 +9,12 @@
 use crate::comm::{Channel, Comm};
 use crate::copy;
 use crate::datatype::Datatype;
+use crate::engine::matching::{Content, Pattern, Unexpected};
+use crate::engine::process::Process;
+use crate::engine::requests::{RecvOp, ReqId};
 use crate::error::{Class, Error};
-use crate::matching::{Content, Pattern, Unexpected};
-use crate::process::Process;
-use crate::protocol::{EAGER, open_envelope};
+use crate::pt2pt::protocol::{EAGER, open_envelope};
 use crate::pt2pt::{Incoming, packed_size, unpack_all};
-use crate::request::{RecvOp, ReqId};
 use crate::status::Status;
 use hpvm_fm::{Broken, Rank, Transport};
 use std::sync::Arc;

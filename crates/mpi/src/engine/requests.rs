@@ -6,10 +6,10 @@
 use crate::collective::Collective;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
+use crate::engine::matching::Pattern;
+use crate::engine::several::Several;
 use crate::error::{Class, Error};
-use crate::matching::Pattern;
 use crate::pt2pt::packed_size;
-use crate::several::Several;
 use crate::status::Status;
 use hpvm_fm::Rank;
 use std::sync::Arc;
@@ -321,7 +321,7 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::group::Group;
+    use crate::comm::group::Group;
 
     #[test]
     fn stale_and_made_up_ids_are_refused() {

@@ -4,10 +4,10 @@
 //! The parts are requests of their own, freed when they end; the last of them completes the whole.
 
 use crate::comm::{Channel, Comm};
-use crate::matching::Pattern;
-use crate::process::{Inbox, Process};
+use crate::engine::matching::Pattern;
+use crate::engine::process::{Inbox, Process};
+use crate::engine::requests::{Operation, Outcome, ReqId};
 use crate::pt2pt::{Incoming, Mode, Outgoing, Started};
-use crate::request::{Operation, Outcome, ReqId};
 use crate::status::Status;
 use hpvm_fm::{Rank, Transport};
 use std::sync::Arc;

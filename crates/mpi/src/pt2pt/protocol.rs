@@ -19,7 +19,7 @@
 //! match the receiver reads them out of the sender's memory in one copy and says FIN, or, where
 //! that is not possible, asks for them with CTS. Synchronous sends are always announced, because
 //! FIN tells that the receive has begun; small ones carry their data along. All messages that no stream
-//! is opened for are announced, without data, to a receiver that keeps too many ([`crate::kept`]).
+//! is opened for are announced, without data, to a receiver that keeps too many ([`crate::engine::quota`]).
 //!
 //! A transport that has streams takes large messages from there, under the number of the sender's
 //! request. It makes the `BULK` packet itself when the sender opens the stream; the receiver only says

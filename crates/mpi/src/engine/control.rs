@@ -1,10 +1,10 @@
 //! What packets ask this process to do beyond storing what they bring: a handler must not send, so it is
 //! done when `extract` is over.
 
-use crate::duet::Call;
-use crate::process::Process;
-use crate::protocol::ANNOUNCE;
-use crate::request::ReqId;
+use crate::engine::process::Process;
+use crate::engine::requests::ReqId;
+use crate::pt2pt::protocol::ANNOUNCE;
+use crate::pt2pt::split_copy::Call;
 use hpvm_fm::{Head, Rank, Transport};
 
 /// What a packet asks this process to do, to be acted on outside of `extract`.

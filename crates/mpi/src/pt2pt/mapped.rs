@@ -4,9 +4,9 @@
 //! The protocol is the ordinary one: an RTS tells the address, and FIN that the copy is made. What is
 //! not lent is read by the kernel's help, where that is faster than a second copy.
 
-use crate::process::Process;
+use crate::engine::process::Process;
+use crate::engine::requests::{ReqId, Transfer};
 use crate::pt2pt::unpack_all;
-use crate::request::{ReqId, Transfer};
 use hpvm_coll::select::Copies;
 use hpvm_fm::{Rank, Transport};
 

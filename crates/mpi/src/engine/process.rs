@@ -8,19 +8,19 @@
 //! `progress` drains afterwards. Each entry of those lists belongs to a live request, ours or a
 //! sender's, or is word of what is kept, of which one `extract` brings few: so they are bounded.
 
+use crate::comm::group::Group;
 use crate::comm::{CONTEXTS, Comm};
+use crate::engine::control::Step;
+use crate::engine::matching::{Announcement, Content, Pattern, Table, Unexpected};
+use crate::engine::progress;
+use crate::engine::requests::{Operation, Outcome, RecvOp, ReqId, Requests, Transfer};
 use crate::error::Error;
-use crate::group::Group;
-use crate::matching::{Announcement, Content, Pattern, Table, Unexpected};
-use crate::pieces::Incomplete;
-use crate::progress;
-use crate::protocol::{
+use crate::pt2pt::fragments::Incomplete;
+use crate::pt2pt::packed_size;
+use crate::pt2pt::protocol::{
     self, ANNOUNCE, BULK, CTS, DATA, EAGER, FIN, HELP, HELPED, LONG, PIECE, RTS, Rts,
 };
-use crate::pt2pt::packed_size;
-use crate::request::{Operation, Outcome, RecvOp, ReqId, Requests, Transfer};
 use crate::status::Status;
-use crate::step::Step;
 use hpvm_fm::{Fast, Fm, Head, Rank, Transport};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ pub const MAX_COMMS: u32 = 8192;
 pub struct Process<T> {
     pub(crate) fm: Fm<T>,
     pub(crate) inbox: Inbox,
-    pub(crate) backlog: crate::backlog::Backlog,
-    pub(crate) contexts: crate::context::Contexts,
+    pub(crate) backlog: crate::engine::backlog::Backlog,
+    pub(crate) contexts: crate::comm::agreement::Contexts,
     world: Arc<Comm>,
     own: Arc<Comm>,
     /// Chooses the algorithms of collectives.
@@ -64,9 +64,9 @@ pub(crate) struct Inbox {
     /// Messages in pieces of which some are missing, or nobody has received them.
     pub incomplete: Vec<Incomplete>,
     /// What is kept of whom.
-    pub kept: crate::kept::Kept,
+    pub kept: crate::engine::quota::Kept,
     /// Messages that are copied together with their senders.
-    pub duets: crate::duet::Duets,
+    pub duets: crate::pt2pt::split_copy::Duets,
     /// Sends of ours that others may be reading.
     pub offered: u32,
     /// What packets that came ask this process to send or to do.
@@ -84,7 +84,7 @@ pub(crate) struct Inbox {
     /// Requests completed so far; a waiter sees that something has happened.
     pub completions: u64,
     /// The receive that a thread waits for right now, if it has no request.
-    pub direct: crate::direct::Direct,
+    pub direct: crate::pt2pt::blocking::Direct,
     /// Fast Messages of the same process: the packets that are not MPI's.
     pub(crate) fast: Fast,
     /// What was wrong with packets of Fast Messages; the engine goes on.
@@ -106,8 +106,8 @@ impl<T: Transport> Process<T> {
         Process {
             world: intra(0, Group::run(0, size)),
             own: intra(CONTEXTS, Group::run(me, 1)),
-            backlog: crate::backlog::Backlog::default(),
-            contexts: crate::context::Contexts::new(),
+            backlog: crate::engine::backlog::Backlog::default(),
+            contexts: crate::comm::agreement::Contexts::new(),
             select: hpvm_coll::select::DEFAULT.clone(),
             carriers_tuned: false,
             nodes: Box::default(),
@@ -121,7 +121,7 @@ impl<T: Transport> Process<T> {
                 tables: Vec::new(),
                 posted: 0,
                 transfers: VecDeque::new(),
-                kept: crate::kept::Kept::new(size),
+                kept: crate::engine::quota::Kept::new(size),
                 duets: Default::default(),
                 offered: 0,
                 steps: VecDeque::new(),
@@ -543,7 +543,7 @@ impl Inbox {
         let capacity = op.packed_size();
         r.status.bytes = len.min(capacity);
         if len > capacity {
-            let error = crate::direct::truncation(&op.comm, &r.status, len, capacity);
+            let error = crate::pt2pt::blocking::truncation(&op.comm, &r.status, len, capacity);
             r.error = Some(Box::new(error));
             self.failures = true;
         }

@@ -5,11 +5,11 @@
 //! packet, `LONG`, carries envelope, length and a number; the others, `PIECE`, the number and the bytes. The
 //! transport keeps them in order and needs one credit for all. What comes before its receive is kept whole.
 
-use crate::matching::{Content, Table, Unexpected};
-use crate::process::{Inbox, Process};
-use crate::protocol::{LONG, Long, MOST_EAGER, PIECE};
+use crate::engine::matching::{Content, Table, Unexpected};
+use crate::engine::process::{Inbox, Process};
+use crate::engine::requests::{Operation, ReqId};
+use crate::pt2pt::protocol::{LONG, Long, MOST_EAGER, PIECE};
 use crate::pt2pt::{Outgoing, pack_part};
-use crate::request::{Operation, ReqId};
 use hpvm_fm::{Head, Rank, Transport};
 
 /// A message some pieces of which are missing, or that waits for its receive.

@@ -18,10 +18,10 @@
 use crate::collective::{Data, Plan};
 use crate::comm::{CONTEXTS, Channel, Comm, ContextId};
 use crate::datatype::Datatype;
+use crate::engine::process::{MAX_COMMS, Process};
+use crate::engine::requests::ReqId;
 use crate::error::{Class, Error, Result};
 use crate::op::{Op, Predef};
-use crate::process::{MAX_COMMS, Process};
-use crate::request::ReqId;
 use hpvm_coll::Reduction;
 use hpvm_fm::Transport;
 use std::sync::{Arc, OnceLock};

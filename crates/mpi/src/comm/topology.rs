@@ -5,9 +5,9 @@
 //! as in `build`. Two exchanges: how many words go to whom, and the words. A process sends and
 //! receives what concerns its own edges, and nobody sees the whole graph.
 
-use crate::build::Host;
 use crate::collective::{Plan, Varied};
 use crate::comm::Comm;
+use crate::comm::build::Host;
 use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
 use crate::pt2pt::{Incoming, Outgoing};
