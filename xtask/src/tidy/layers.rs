@@ -49,6 +49,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("hpvm-linkage", &[]),
     ("hpvm-launch", &["sync", "wire", "job", "linkage"]),
+    ("hpvm-queue", &["linkage", "launch"]),
+    ("hpvm-serve", &["sync", "wire", "transport", "shm", "launch", "queue"]),
     ("hpvm-bench", &["sync", "wire", "job", "launch", "coll"]),
     ("xtask", &[]),
 ];
