@@ -48,6 +48,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("hpvm-linkage", &[]),
+    ("hpvm-monitor", &[]),
     ("hpvm-launch", &["sync", "wire", "job", "linkage"]),
     ("hpvm-bench", &["sync", "wire", "job", "launch", "coll"]),
     ("xtask", &[]),
