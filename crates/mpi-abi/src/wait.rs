@@ -11,7 +11,7 @@
 use crate::object::comm::CommObject;
 use crate::runtime::{Entered, World};
 use hpvm_mpi::build::Host;
-use hpvm_mpi::collective::board;
+use hpvm_mpi::coll::shm;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error, Outcome, Process, ReqId};
 use hpvm_net::Joint;
@@ -219,7 +219,7 @@ impl Entered {
     /// dozens of yields.
     pub fn wait_for_notes(
         &mut self,
-        call: &mut impl board::Meeting,
+        call: &mut impl shm::Meeting,
         name: &'static str,
         object: &Arc<CommObject>,
     ) -> Result<()> {
@@ -272,7 +272,7 @@ impl Entered {
     }
 
     /// Polls for what `call` waits for that are worth doing before a yield.
-    fn note_patience(&self, call: &impl board::Meeting, spans: bool) -> u32 {
+    fn note_patience(&self, call: &impl shm::Meeting, spans: bool) -> u32 {
         match self.crowded {
             false if self.shares => CROWDED_POLLS,
             false => POLLS,
@@ -285,14 +285,14 @@ impl Entered {
 
     /// Everybody whose note `call` waits for was last seen on another processor than ours: to give
     /// ours away would not bring the note.
-    fn awaits_other_processors(&self, call: &impl board::Meeting) -> bool {
+    fn awaits_other_processors(&self, call: &impl shm::Meeting) -> bool {
         let transport = self.process.fm().transport();
         let here = transport.show_processor();
         !call.awaits(&self.process, |rank| transport.processor(rank) == here)
     }
 
     #[cold]
-    fn nap_for_notes(&mut self, call: &mut impl board::Meeting) {
+    fn nap_for_notes(&mut self, call: &mut impl shm::Meeting) {
         let limit = if call.lacks_room() { SHORT } else { LONG };
         self.nap_unless(limit, |w| call.is_ready(&w.process));
     }

@@ -1,6 +1,6 @@
 //! Communicators: a group and a context (MPI 5.0, chapter 7.4).
 
-use crate::collective::board;
+use crate::coll::shm;
 use crate::group::{Group, Likeness};
 use hpvm_coll::Schedule;
 use hpvm_coll::hosts::Hosts;
@@ -51,7 +51,7 @@ pub struct Comm {
     started: [AtomicI32; 3],
     /// The schedule of a barrier, which is always the same.
     barrier: OnceLock<Arc<Schedule>>,
-    boards: board::Use,
+    boards: shm::Use,
     /// How its ranks lie on hosts, if that matters.
     hosts: OnceLock<Option<Hosts>>,
 }
@@ -81,7 +81,7 @@ impl Comm {
         rank: u32,
     ) -> Arc<Comm> {
         let (started, barrier) = (Default::default(), OnceLock::new());
-        let boards = board::Use::default();
+        let boards = shm::Use::default();
         let hosts = OnceLock::new();
         Arc::new(Comm { context, group, remote, rank, started, barrier, boards, hosts })
     }
@@ -166,7 +166,7 @@ impl Comm {
 
     /// What it knows of its notice boards.
     #[inline(always)]
-    pub(crate) fn boards(&self) -> &board::Use {
+    pub(crate) fn boards(&self) -> &shm::Use {
         &self.boards
     }
 

@@ -1,18 +1,18 @@
 //! MPI semantics, one module per chapter of the standard.
 //!
 //! [`Process`] is one MPI process over one transport: point-to-point ([`pt2pt`], [`matching`],
-//! [`protocol`]), collectives ([`collective`], which runs the schedules of `hpvm-coll`), and
+//! [`protocol`]), collectives ([`coll`], which runs the schedules of `hpvm-coll`), and
 //! communicators ([`comm`], [`context`], [`group`]). Handles, argument checks, error handlers,
 //! attributes and everything else that only the C interface shows live in `mpi-abi`.
 //!
 //! Deliberately absent: blocking, threads, callbacks into the program. A call starts an operation;
 //! `Process::progress` advances all of them; reductions by functions of the program come back to
-//! the caller as [`collective::Compute`], so that no borrow of the process is held while they run.
+//! the caller as [`coll::Compute`], so that no borrow of the process is held while they run.
 
 mod backlog;
 pub mod build;
 mod bulk;
-pub mod collective;
+pub mod coll;
 pub mod comm;
 pub mod context;
 mod copy;

@@ -48,9 +48,9 @@ pub struct Process<T> {
     /// Messages sent in pieces so far.
     pub(crate) numbers: u64,
     /// Reductions by functions of the program, to be run by the caller of `progress`.
-    pub(crate) computes: VecDeque<crate::collective::Compute>,
+    pub(crate) computes: VecDeque<crate::coll::Compute>,
     /// What its notice boards were used for, by their index.
-    pub(crate) boards: Vec<crate::collective::board::Past>,
+    pub(crate) boards: Vec<crate::coll::shm::Past>,
 }
 
 /// Everything that a packet's arrival may touch. Apart from `Fm`, so that both can be borrowed.

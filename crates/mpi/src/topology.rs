@@ -6,7 +6,7 @@
 //! receives what concerns its own edges, and nobody sees the whole graph.
 
 use crate::build::Host;
-use crate::collective::{Plan, Varied};
+use crate::coll::{Plan, Varied};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};

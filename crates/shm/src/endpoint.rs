@@ -16,8 +16,8 @@ use hpvm_sync::atomic::{compiler_fence, fence};
 use hpvm_transport::{
     Broken, Doorbell, Head, Limits, PREFIX, PullRefused, Rank, Refused, Transport,
 };
-use hpvm_wire::board::{BOARDS, Board, Sheet};
 use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, LINE_PAYLOAD, RawHead};
+use hpvm_wire::coll_slots::{BOARDS, Board, Sheet};
 use hpvm_wire::counters::{Counters, add};
 use hpvm_wire::duet::Duet;
 use hpvm_wire::segment::{

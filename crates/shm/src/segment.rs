@@ -4,8 +4,8 @@
 
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::AtomicU32;
-use hpvm_wire::board::{BOARDS, Board, SHEETS, Sheet};
 use hpvm_wire::cell::Cell;
+use hpvm_wire::coll_slots::{BOARDS, Board, SHEETS, Sheet};
 use hpvm_wire::pending::Pending;
 use hpvm_wire::segment::{
     Control, FRAME_BYTES, FRAME_GROWN, FRAME_STRIDE, FRAMES, Geometry, Header, MAGIC, MAX_RANKS,

@@ -2,7 +2,7 @@
 
 use core::cell::OnceCell;
 use hpvm_transport::Rank;
-use hpvm_wire::board::{BOARDS, Board, SHEETS, Sheet};
+use hpvm_wire::coll_slots::{BOARDS, Board, SHEETS, Sheet};
 use hpvm_wire::duet::{DUETS, Duet};
 
 /// The boards of all processes; each comes into being when it is first looked at.

@@ -10,7 +10,7 @@ use core::time::Duration;
 use hpvm_transport::{
     Broken, Doorbell, Head, Limits, PREFIX, PullRefused, Rank, Refused, Transport,
 };
-use hpvm_wire::board::{Board, Sheet};
+use hpvm_wire::coll_slots::{Board, Sheet};
 use hpvm_wire::counters::{self, Counters};
 use hpvm_wire::duet::Duet;
 use std::rc::Rc;

@@ -343,13 +343,18 @@ pub trait Transport {
     }
 
     /// Board `index` of `rank`, where `rank` shares memory with this process and has such a board.
-    fn board(&self, rank: Rank, index: usize) -> Option<&hpvm_wire::board::Board> {
+    fn board(&self, rank: Rank, index: usize) -> Option<&hpvm_wire::coll_slots::Board> {
         let _ = (rank, index);
         None
     }
 
     /// The sheet for note `number` of that board, where there is one.
-    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&hpvm_wire::board::Sheet> {
+    fn sheet(
+        &self,
+        rank: Rank,
+        index: usize,
+        number: u64,
+    ) -> Option<&hpvm_wire::coll_slots::Sheet> {
         let _ = (rank, index, number);
         None
     }

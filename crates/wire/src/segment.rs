@@ -10,8 +10,8 @@
 //! `CONTROL + PENDING + slots * 128 + BOARDS * (board + SHEETS * sheet) + FRAMES * FRAME_STRIDE`, and `slots` does not
 //! depend on the number of ranks: see `Geometry`.
 
-use crate::board::{BOARDS, Board, SHEET_BYTES, SHEETS};
 use crate::cell::Cell;
+use crate::coll_slots::{BOARDS, Board, SHEET_BYTES, SHEETS};
 use crate::counters::Counters;
 use crate::duet::{DUETS, Duet};
 use crate::lent::Lent;

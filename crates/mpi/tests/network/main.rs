@@ -3,8 +3,8 @@
 //!
 //! The runs in datagrams that get lost take HPVM_SEED=n (seed n alone) and HPVM_SEEDS=n (n seeds).
 
-mod boards;
 mod calls;
+mod coll_slots;
 mod collectives;
 mod data;
 mod direct;
@@ -19,7 +19,7 @@ mod streams;
 mod traffic;
 mod turns;
 
-use boards::Boards;
+use coll_slots::Boards;
 use collectives::Collectives;
 use flood::{Flood, Flooding};
 use harness::{Part, Shared, run};

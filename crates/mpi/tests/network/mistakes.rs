@@ -2,8 +2,8 @@
 //! to their end, as many as possible with an error, and what follows is as it should be.
 
 use crate::data::word_type;
-use hpvm_mpi::collective::Combine;
-use hpvm_mpi::collective::board::{Across, Meeting, Sides, Way, What};
+use hpvm_mpi::coll::Combine;
+use hpvm_mpi::coll::shm::{Across, Meeting, Sides, Way, What};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::{Op, Predef};
 use hpvm_mpi::pt2pt::Incoming;

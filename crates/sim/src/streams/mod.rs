@@ -15,7 +15,7 @@ use hpvm_transport::{
     Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, PullRefused, Rank, Refused, Streamed,
     Transport,
 };
-use hpvm_wire::board::{Board, Sheet};
+use hpvm_wire::coll_slots::{Board, Sheet};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::duet::Duet;
 use pipes::{Io, Pipes, Socket};

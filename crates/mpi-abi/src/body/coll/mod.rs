@@ -28,7 +28,7 @@ use crate::raise::on_comm;
 use crate::runtime::{Entered, World};
 use core::ffi::c_int;
 use hpvm_mpi::Comm;
-use hpvm_mpi::collective::{Plan, Planner};
+use hpvm_mpi::coll::{Plan, Planner};
 use hpvm_mpi::comm::Form;
 use hpvm_mpi::error::Result;
 use small::{Small, try_boards};

@@ -1,11 +1,11 @@
-//! Small blocking collectives over notice boards (`hpvm_mpi::collective::board`).
+//! Small blocking collectives over notice boards (`hpvm_mpi::coll::shm`).
 
 use super::Call;
 use crate::generated::constants::*;
 use crate::object::comm::CommObject;
 use crate::runtime::Entered;
-use hpvm_mpi::collective::Combine;
-use hpvm_mpi::collective::board::{self, LongWay, Part, Sides, Way, What};
+use hpvm_mpi::coll::Combine;
+use hpvm_mpi::coll::shm::{self, LongWay, Part, Sides, Way, What};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::Op;
@@ -48,12 +48,12 @@ pub unsafe fn try_boards(
         Way::Across => return unsafe { across(w, object, function, bytes, what) },
         _ => return Ok(false),
     }
-    if bytes > board::MOST {
+    if bytes > shm::MOST {
         // SAFETY: the caller's promise.
         return unsafe { long(w, object, function, bytes, what) };
     }
     // SAFETY: the caller's promise; we wait for the end below.
-    let call = unsafe { board::Call::begin(&object.comm, what, Part::Short) };
+    let call = unsafe { shm::Call::begin(&object.comm, what, Part::Short) };
     let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
     if call.poll(&mut w.process)? {
         return Ok(true);
@@ -99,7 +99,7 @@ unsafe fn long(
     let mut result = Ok(());
     for (what, part) in w.process.steps(&object.comm, what, bytes) {
         // SAFETY: the caller's promise; we wait for the end below.
-        let call = unsafe { board::Call::begin(&object.comm, what, part) };
+        let call = unsafe { shm::Call::begin(&object.comm, what, part) };
         let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
         let done = match call.poll(&mut w.process) {
             Ok(false) => w.wait_for_notes(&mut call, function, object),
@@ -143,7 +143,7 @@ unsafe fn across(
 #[cold]
 fn lengthen(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
     const NAME: &str = "MPI_Allreduce";
-    if u64::from(object.comm.size()) * 8 > board::MOST {
+    if u64::from(object.comm.size()) * 8 > shm::MOST {
         // What follows would itself need a long note.
         w.process.agree_on_slates(&object.comm, None);
         return Ok(());

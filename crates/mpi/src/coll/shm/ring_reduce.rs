@@ -16,7 +16,7 @@ use crate::error::{Class, Error, Result};
 use crate::process::Process;
 use core::ops::Range;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::board::{NOTES, SHEET_BYTES, SHEETS};
+use hpvm_wire::coll_slots::{NOTES, SHEET_BYTES, SHEETS};
 
 /// A reduction under way. To be polled until it is done.
 #[derive(Debug)]

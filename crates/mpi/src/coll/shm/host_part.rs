@@ -3,11 +3,11 @@
 //! Notes that do not have the length that they should have come of wrong programs. Then what is exchanged
 //! has all its lengths, but not its contents, and the error is kept for the end ([`Across::note_error`]).
 
-use super::across::Across;
-use super::call::{long, short, unpack, whole};
+use super::hierarchical::Across;
 use super::packed::Packed;
+use super::slots::{long, short, unpack, whole};
 use super::{Sides, What};
-use crate::collective::Data;
+use crate::coll::Data;
 use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
 use crate::op::Predef;

@@ -11,23 +11,23 @@
 //! one reduction by messages ([`Process::introduction`]) when it has seen a few collectives; until
 //! then, and where one of them says no, collectives go by messages.
 
-mod across;
-mod call;
-mod each;
-mod join;
+mod direct_read;
+mod hierarchical;
+mod host_part;
 mod large;
 mod members;
 mod packed;
-mod reads;
-mod rotation;
-mod slate;
+mod per_member;
+mod ring_reduce;
+mod slots;
+mod staging;
 
-pub use across::Across;
-pub use call::{Call, Sides, What};
+pub use direct_read::Reads;
+pub use hierarchical::Across;
 pub use large::{LongWay, Part, Step, Steps};
-pub use reads::Reads;
-pub use rotation::Rotation;
-pub use slate::{LONG, Slates};
+pub use ring_reduce::Rotation;
+pub use slots::{Call, Sides, What};
+pub use staging::{LONG, Slates};
 
 use crate::comm::Comm;
 use crate::error::Result;
@@ -37,7 +37,7 @@ use crate::protocol::MOST_EAGER;
 use hpvm_coll::hosts::Hosts;
 use hpvm_coll::select::Carrier;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::board::{BOARDS, Board, NOTE_BYTES};
+use hpvm_wire::coll_slots::{BOARDS, Board, NOTE_BYTES};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -138,7 +138,7 @@ pub(crate) struct Past {
     /// Who may still read its notes.
     readers: Option<Arc<Group>>,
     /// For its long notes.
-    slate: Option<slate::Own>,
+    slate: Option<staging::Own>,
 }
 
 /// Which board a communicator uses, if there are so many.

@@ -17,7 +17,7 @@ use crate::process::Process;
 use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
 use crate::transfer::unreadable;
 use hpvm_fm::{PullRefused, Rank, Transport};
-use hpvm_wire::board::NOTES;
+use hpvm_wire::coll_slots::NOTES;
 use std::sync::atomic::Ordering;
 
 /// An exchange under way. To be polled until it is done.

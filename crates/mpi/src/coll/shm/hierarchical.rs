@@ -4,11 +4,11 @@
 //! messages, and shows them what comes of it. An alltoall has a carrier for each other host instead
 //! of a head, so that the work is spread over the members.
 
-use super::call::{failed, long, short, unpack};
 use super::packed::Packed;
-use super::slate::{LONG, Slates, word};
-use super::{MOST, Meeting, What, each, index};
-use crate::collective::Plan;
+use super::slots::{failed, long, short, unpack};
+use super::staging::{LONG, Slates, word};
+use super::{MOST, Meeting, What, index, per_member};
+use crate::coll::Plan;
 use crate::comm::{Channel, Comm, Form};
 use crate::error::{Class, Error, Result};
 use crate::op::Op;
@@ -17,7 +17,7 @@ use crate::pt2pt::{Incoming, packed_size};
 use crate::request::ReqId;
 use hpvm_coll::hosts::Hosts;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::board::{Board, FAILED, NOTE_BYTES, NOTES};
+use hpvm_wire::coll_slots::{Board, FAILED, NOTE_BYTES, NOTES};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -84,7 +84,7 @@ impl<T: Transport> Process<T> {
             false => None,
         };
         let each = long.is_some()
-            && matches!(&what, What::Alltoall(s) if each::is_long(packed_size(&s.recv_ty, s.recv_count)));
+            && matches!(&what, What::Alltoall(s) if per_member::is_long(packed_size(&s.recv_ty, s.recv_count)));
         let hosts = comm.hosts(|process| self.node(process))?;
         let number = comm.boards().begin();
         let last = match what {

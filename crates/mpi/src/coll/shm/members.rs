@@ -6,7 +6,7 @@ use crate::error::{Class, Result};
 use crate::process::Process;
 use core::ops::Range;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::board::{Board, Sheet};
+use hpvm_wire::coll_slots::{Board, Sheet};
 use std::sync::atomic::Ordering;
 
 /// A communicator, and which board of each member belongs to it.

@@ -5,7 +5,7 @@
 //! each member combines a slice of what all have posted, and posts the result, which all copy. So the
 //! work does not grow with the number of members.
 
-use super::call::{Call, What, long, short};
+use super::slots::{Call, What, long, short};
 use super::{MOST, Way};
 use crate::comm::Comm;
 use crate::copy;
@@ -14,7 +14,7 @@ use crate::process::Process;
 use crate::pt2pt::{Outgoing, pack_all, pack_part};
 use core::ops::Range;
 use hpvm_fm::Transport;
-use hpvm_wire::board::SHEET_BYTES;
+use hpvm_wire::coll_slots::SHEET_BYTES;
 use std::sync::atomic::Ordering;
 
 /// What of a collective one exchange of notes does.

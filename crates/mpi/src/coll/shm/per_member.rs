@@ -5,11 +5,11 @@
 //! host, its blocks for all of that host, in one message and from where they are. They land on a
 //! slate, from which those members take theirs.
 
-use super::across::Across;
-use super::call::{long, short, unpack};
-use super::slate::word;
+use super::hierarchical::Across;
+use super::slots::{long, short, unpack};
+use super::staging::word;
 use super::{Sides, What};
-use crate::collective::Data;
+use crate::coll::Data;
 use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
 use crate::process::Process;
@@ -17,7 +17,7 @@ use crate::pt2pt::{Outgoing, pack_all, packed_size};
 use hpvm_coll::Schedule;
 use hpvm_coll::hosts::{Hosts, heads};
 use hpvm_fm::Transport;
-use hpvm_wire::board::Board;
+use hpvm_wire::coll_slots::Board;
 
 /// Least bytes of a block.
 const LEAST: u64 = 48 * 1024;

@@ -9,14 +9,14 @@
 //! ([`Process::offer_slate`]), looks at those of its host ([`Process::see_slates`]), and all say
 //! whether that was possible ([`Process::agree_on_slates`]).
 
-use super::call::{long, short};
-use super::{MOST, What, each, index};
+use super::slots::{long, short};
+use super::{MOST, What, index, per_member};
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::process::Process;
 use crate::pt2pt::pack_all;
 use hpvm_fm::Transport;
-use hpvm_wire::board::NOTES;
+use hpvm_wire::coll_slots::NOTES;
 use std::ptr::NonNull;
 
 /// Most bytes of a note on a slate.
@@ -78,7 +78,7 @@ impl Slates {
     /// Our note of operation `number`: `len` bytes of it, at most `LONG`.
     ///
     /// # Safety
-    /// As for [`hpvm_wire::board::Board::post`], and nobody else of this process has this slice.
+    /// As for [`hpvm_wire::coll_slots::Board::post`], and nobody else of this process has this slice.
     #[expect(clippy::mut_from_ref, reason = "memory of its own, for which the numbers speak")]
     pub unsafe fn own(&self, number: u64, len: usize) -> &mut [u8] {
         let len = len.min(LONG as usize);
@@ -96,7 +96,7 @@ impl Slates {
     /// is `word` on its board.
     ///
     /// # Safety
-    /// As for [`hpvm_wire::board::Board::read`].
+    /// As for [`hpvm_wire::coll_slots::Board::read`].
     pub unsafe fn read(&self, member: u32, number: u64, word: &[u8]) -> Result<&[u8]> {
         let Ok(word) = <[u8; WORD]>::try_from(word) else { return Err(short(word.len(), WORD)) };
         let len = u64::from_ne_bytes(word);
@@ -151,8 +151,8 @@ impl<T: Transport> Process<T> {
             What::Alltoall(_) => {
                 let block = bytes / u64::from(comm.size());
                 let carried = bytes.max(block.saturating_mul(hosts.heaviest() as u64));
-                match carried > MOST && each::is_long(block) {
-                    true => each::longest(hosts, block, comm.size()).max(MOST + 1),
+                match carried > MOST && per_member::is_long(block) {
+                    true => per_member::longest(hosts, block, comm.size()).max(MOST + 1),
                     false => carried,
                 }
             }

@@ -10,7 +10,7 @@ use crate::process::Process;
 use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
 use hpvm_coll::select::Small;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::board::{Board, NOTE_BYTES, NOTES, SHEET_BYTES, SHEETS, Sheet};
+use hpvm_wire::coll_slots::{Board, NOTE_BYTES, NOTES, SHEET_BYTES, SHEETS, Sheet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

@@ -1,8 +1,8 @@
 //! Collectives over notice boards, on communicators that follow each other on one context.
 
 use crate::harness::{P, Part, Shared, ended, hash};
-use hpvm_mpi::collective::Combine;
-use hpvm_mpi::collective::board::{
+use hpvm_mpi::coll::Combine;
+use hpvm_mpi::coll::shm::{
     self, Across, Call, Introduction, LongWay, MOST, Meeting, Reads, Rotation, Sides, Steps, Way,
     What,
 };
@@ -11,7 +11,7 @@ use hpvm_mpi::op::{Op, Predef};
 use hpvm_mpi::pt2pt::Incoming;
 use hpvm_mpi::{Comm, Group, ReqId};
 use hpvm_sim::Turn;
-use hpvm_wire::board::SHEET_BYTES;
+use hpvm_wire::coll_slots::SHEET_BYTES;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -397,8 +397,9 @@ fn begin(p: &P, comm: &Arc<Comm>, shared: &Shared, number: u64) -> Running {
                     p.begin_reads(comm, what).map(|call| Under::Reads(comm, Some(call)))
                 }
             },
-            _ => Call::begin(comm, what, board::Part::Short)
-                .map(|call| Under::Here(comm, call, None)),
+            _ => {
+                Call::begin(comm, what, shm::Part::Short).map(|call| Under::Here(comm, call, None))
+            }
         };
         let call = call.expect("members have introduced themselves");
         (call, sent, recv, expected)
