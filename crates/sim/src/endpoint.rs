@@ -1,6 +1,6 @@
 //! One process's end of a virtual network.
 
-use crate::boards::Boards;
+use crate::coll_slots::AllCollSlots;
 use crate::config::Pull;
 use crate::pull;
 use crate::state::State;
@@ -10,7 +10,7 @@ use core::time::Duration;
 use hpvm_transport::{
     Broken, Doorbell, Head, Limits, PREFIX, PullRefused, Rank, Refused, Transport,
 };
-use hpvm_wire::coll_slots::{Board, Sheet};
+use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::{self, Counters};
 use hpvm_wire::duet::Duet;
 use std::rc::Rc;
@@ -26,7 +26,7 @@ pub struct SimTransport {
     size: u32,
     limits: Limits,
     counters: Counters,
-    boards: Rc<Boards>,
+    coll_slots: Rc<AllCollSlots>,
     /// What others may read.
     lent: Vec<Vec<u128>>,
 }
@@ -37,10 +37,10 @@ impl SimTransport {
         rank: Rank,
         size: u32,
         limits: Limits,
-        boards: Rc<Boards>,
+        coll_slots: Rc<AllCollSlots>,
     ) -> SimTransport {
         let (counters, lent) = (Counters::default(), Vec::new());
-        SimTransport { state, rank, size, limits, counters, boards, lent }
+        SimTransport { state, rank, size, limits, counters, coll_slots, lent }
     }
 }
 
@@ -202,7 +202,7 @@ impl Transport for SimTransport {
     }
 
     fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
-        self.boards.duet(owner, place)
+        self.coll_slots.duet(owner, place)
     }
 
     fn least_duet(&self) -> u64 {
@@ -247,12 +247,12 @@ impl Transport for SimTransport {
         Ok(())
     }
 
-    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
-        self.boards.get(rank, index)
+    fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {
+        self.coll_slots.get(rank, index)
     }
 
-    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
-        self.boards.sheet(rank, index, number)
+    fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
+        self.coll_slots.large_slot(rank, index, number)
     }
 
     fn window(&mut self, _: Rank, remote: u64, _: u64) -> Option<*const u8> {

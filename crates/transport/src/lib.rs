@@ -342,25 +342,25 @@ pub trait Transport {
         false
     }
 
-    /// Board `index` of `rank`, where `rank` shares memory with this process and has such a board.
-    fn board(&self, rank: Rank, index: usize) -> Option<&hpvm_wire::coll_slots::Board> {
+    /// Collective slots `index` of `rank`, where `rank` shares memory with this process and has such ones.
+    fn coll_slots(&self, rank: Rank, index: usize) -> Option<&hpvm_wire::coll_slots::CollSlots> {
         let _ = (rank, index);
         None
     }
 
-    /// The sheet for note `number` of that board, where there is one.
-    fn sheet(
+    /// The large slot for operation `number` of those, where there is one.
+    fn large_slot(
         &self,
         rank: Rank,
         index: usize,
         number: u64,
-    ) -> Option<&hpvm_wire::coll_slots::Sheet> {
+    ) -> Option<&hpvm_wire::coll_slots::LargeSlot> {
         let _ = (rank, index, number);
         None
     }
 
-    /// Wakes `dst` if it sleeps: something that it may wait for has been posted on a board.
-    /// [`Transport::arm`] does not look at boards; whoever waits for a note looks after arming.
+    /// Wakes `dst` if it sleeps: something that it may wait for has been posted in a collective slot.
+    /// [`Transport::arm`] does not look at collective slots; whoever waits for one looks after arming.
     fn knock(&self, dst: Rank) {
         let _ = dst;
     }

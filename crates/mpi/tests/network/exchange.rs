@@ -1,7 +1,7 @@
 //! Collectives that move blocks: what each rank gives and gets, and their plans.
 
 use crate::calls::{Call, Kind};
-use crate::colls::Buffers;
+use crate::collectives::Buffers;
 use crate::data::{Shape, UNIT, content};
 use crate::harness::{P, hash};
 use crate::spaces::Space;

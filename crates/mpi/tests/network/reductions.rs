@@ -1,7 +1,7 @@
 //! Collectives that combine data.
 
 use crate::calls::{Call, Kind};
-use crate::colls::Buffers;
+use crate::collectives::Buffers;
 use crate::data::word_type;
 use crate::harness::{P, hash};
 use crate::spaces::Space;

@@ -15,7 +15,7 @@ use hpvm_transport::{
     Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, PullRefused, Rank, Refused, Streamed,
     Transport,
 };
-use hpvm_wire::coll_slots::{Board, Sheet};
+use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::duet::Duet;
 use pipes::{Io, Pipes, Socket};
@@ -515,12 +515,12 @@ impl<T: Transport> Transport for Streaming<T> {
         self.inner.lend_memory(bytes)
     }
 
-    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
-        self.inner.board(rank, index)
+    fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {
+        self.inner.coll_slots(rank, index)
     }
 
-    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
-        self.inner.sheet(rank, index, number)
+    fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
+        self.inner.large_slot(rank, index, number)
     }
 
     fn pieces(&self, dst: Rank) -> u64 {
