@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{clean, folder, prefix, sources, succeed, tell};
+use crate::common::{clean, folder, prefix, sources, succeed};
 
 /// Whether a command is there; a note that the test is skipped when it is not.
 fn there(name: &str) -> bool {
     let found = Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
     if !found {
-        tell(&format!("skipped: {name} is not installed"));
+        hpvm_tests::skip::skipped(&format!("{name} is not installed"));
     }
     found
 }
@@ -36,6 +36,29 @@ fn a_cpp_program() {
         let (from, to) = (source.display().to_string(), binary.display().to_string());
         wrapper(name, &["-Wall", "-Werror", "-O1", "-o", &to, &from]);
         assert_eq!(on_two(&prefix(), &binary, &[]), "sum 3000\n");
+    }
+}
+
+/// The header's own functions ([mpi.h], after the prototypes) with programs of all languages and manners.
+#[test]
+fn what_the_standard_abi_lacks_compiles_strictly() {
+    let home = folder("older");
+    let conformance = sources().with_file_name("conformance");
+    let manners = [
+        ("mpicc", &["-std=c99"][..]),
+        ("mpicc", &["-std=gnu17"][..]),
+        ("mpicxx", &["-x", "c++", "-std=c++11"][..]),
+        ("mpicxx", &["-x", "c++", "-std=c++20"][..]),
+    ];
+    for name in ["fint_handles", "fint_status", "removed_types", "removed_env"] {
+        let source = conformance.join(name).with_extension("c").display().to_string();
+        for (compiler, manner) in manners {
+            let binary = home.join(name);
+            let to = binary.display().to_string();
+            let strict = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-o", &to, &source];
+            wrapper(compiler, &[manner, &strict[..]].concat());
+            assert_eq!(on_two(&prefix(), &binary, &[]), "No errors\n", "{name} {manner:?}");
+        }
     }
 }
 

@@ -364,7 +364,10 @@ mod tests {
         refused("hpvm-tables 1\n", "line 1: 'hpvm-tables 1'");
         let bad = |rule: &str, expected: &str| refused(&format!("{HEAD}\n\n{rule}\n"), expected);
         bad("barrier any any tree", "line 3: 'barrier': nothing with a table");
-        bad("bcast-by any any pigeons", "'pigeons': no algorithm of it; expected shared-memory, messages");
+        bad(
+            "bcast-by any any pigeons",
+            "'pigeons': no algorithm of it; expected shared-memory, messages",
+        );
         bad("message 2", "line 3: BYTES is missing");
         bad("bcast 0 any binomial", "line 3: '0': expected a whole number of at least 1");
         bad("bcast 4294967296 any binomial", "'4294967296'");
