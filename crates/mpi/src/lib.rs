@@ -15,7 +15,6 @@ mod bulk;
 pub mod collective;
 pub mod comm;
 pub mod context;
-mod copy;
 pub mod datatype;
 mod direct;
 mod duet;
@@ -34,9 +33,11 @@ pub mod request;
 pub mod several;
 pub mod status;
 mod step;
-mod streaming;
 pub mod topology;
 mod transfer;
+
+use hpvm_copy as copy;
+use hpvm_copy::non_temporal as streaming;
 
 pub use comm::{Channel, Comm};
 pub use direct::Received;

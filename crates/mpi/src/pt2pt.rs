@@ -76,7 +76,7 @@ pub(crate) unsafe fn pack_all(m: Outgoing<'_>, out: &mut [u8]) {
         Some((first, _)) => {
             let from = m.buf.wrapping_offset(first as isize);
             // SAFETY: the elements form one run of `out.len()` bytes from `first` on.
-            unsafe { copy::piece(from, out.as_mut_ptr(), out.len()) };
+            unsafe { copy::wide(from, out.as_mut_ptr(), out.len()) };
         }
         None => {
             // SAFETY: the caller's promise.
@@ -99,7 +99,7 @@ pub(crate) unsafe fn pack_part(m: Outgoing<'_>, at: u64, out: &mut [u8], bypass:
             unsafe {
                 match bypass {
                     true => streaming::copy(from, out.as_mut_ptr(), out.len()),
-                    false => copy::piece(from, out.as_mut_ptr(), out.len()),
+                    false => copy::wide(from, out.as_mut_ptr(), out.len()),
                 }
             }
         }
@@ -120,7 +120,7 @@ pub(crate) unsafe fn unpack_all(buf: *mut u8, count: i64, ty: &Datatype, data: &
         Some((first, _)) => {
             let to = buf.wrapping_offset(first as isize);
             // SAFETY: the elements form one run from `first` on, at least as long as `data`.
-            unsafe { copy::piece(data.as_ptr(), to, data.len()) };
+            unsafe { copy::wide(data.as_ptr(), to, data.len()) };
         }
         None => {
             // SAFETY: the caller's promise.

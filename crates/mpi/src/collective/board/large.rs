@@ -247,7 +247,7 @@ impl Call<'_> {
         };
         let run = |from: *const u8, len| {
             // SAFETY: the caller's promise.
-            post(len, &mut |out| unsafe { copy::piece(from, out.as_mut_ptr(), len) })
+            post(len, &mut |out| unsafe { copy::wide(from, out.as_mut_ptr(), len) })
         };
         match (&self.what, &self.part) {
             (What::Bcast { buf, count, ty, .. }, Part::Bytes(range)) => {
@@ -294,7 +294,7 @@ impl Call<'_> {
             Some((first, bytes)) if range.end as u64 <= bytes => {
                 let to = buf.wrapping_offset(first as isize).wrapping_add(range.start);
                 // SAFETY: the elements form one run of `bytes` from `first` on.
-                unsafe { copy::piece(note.as_ptr(), to, note.len()) };
+                unsafe { copy::wide(note.as_ptr(), to, note.len()) };
             }
             // SAFETY: the buffer has `count` elements; the range lies in their packed form, because
             // its end is at most the size that `bytes` says (`Steps`).
@@ -322,7 +322,7 @@ impl Call<'_> {
             // SAFETY: the receive buffer holds all elements; notes lie elsewhere.
             unsafe {
                 match member {
-                    0 => copy::piece(part.as_ptr(), to, len),
+                    0 => copy::wide(part.as_ptr(), to, len),
                     _ => op.apply(ty, part.as_ptr(), to, own.len())?,
                 }
             }
@@ -345,7 +345,7 @@ impl Call<'_> {
             let part = note.get(..len).ok_or_else(|| short(note.len(), len))?;
             let to = recv.wrapping_add(theirs.start * element);
             // SAFETY: the receive buffer holds all elements; notes lie elsewhere.
-            unsafe { copy::piece(part.as_ptr(), to, len) };
+            unsafe { copy::wide(part.as_ptr(), to, len) };
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::process::Process;
 use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
 use crate::transfer::unreadable;
-use hpvm_fm::{PullRefused, Rank, Transport};
+use hpvm_fm::{PeerMemoryError, Rank, Transport};
 use hpvm_wire::board::NOTES;
 use std::sync::atomic::Ordering;
 
@@ -234,9 +234,9 @@ impl Reads<'_> {
             // SAFETY: the buffer has a block of `bytes` for every member.
             let pulled = unsafe { p.pull_elements(process, from, to, bytes) };
             pulled.map_err(|refused| match refused {
-                PullRefused::NotPermitted => Trouble::Refused,
-                PullRefused::Gone => Trouble::Gone,
-                PullRefused::Failed(errno) => Trouble::Wrong(unreadable(process, bytes, errno)),
+                PeerMemoryError::NotPermitted => Trouble::Refused,
+                PeerMemoryError::Gone => Trouble::Gone,
+                PeerMemoryError::Failed(errno) => Trouble::Wrong(unreadable(process, bytes, errno)),
             })?;
         }
         Ok(())

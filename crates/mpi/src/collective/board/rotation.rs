@@ -193,7 +193,7 @@ impl Rotation<'_> {
         // it: all have finished the part before the last, and whoever had it before us has left it.
         unsafe {
             match self.round {
-                0 => copy::piece(own, sheet, elements.len() * element),
+                0 => copy::wide(own, sheet, elements.len() * element),
                 _ => op.apply(ty, own, sheet, elements.len())?,
             }
         }
@@ -254,7 +254,7 @@ impl Rotation<'_> {
             let sheet = self.members.sheet(p, member, self.last)?;
             // SAFETY: the receive buffer holds all elements, a sheet a slice. It is complete, and nobody
             // writes to it until we have finished.
-            unsafe { copy::piece(sheet, to, elements.len() * element) };
+            unsafe { copy::wide(sheet, to, elements.len() * element) };
         }
         Ok(())
     }
