@@ -1,7 +1,8 @@
 //! Fast Messages' C interface (`include/fm.h`) over the engine of this process. There is one
 //! engine per process and this library holds it, so a program may use MPI and FM together.
 
-use crate::runtime::{self, enter};
+use crate::runtime::{self, enter, whoami};
+use crate::say::say;
 use hpvm_fm::{Broken, Fast, PacketSender};
 use hpvm_fm_abi::{Host, Settings, install};
 use hpvm_mpi::Error;
@@ -77,6 +78,6 @@ impl Host for Engine {
     }
 
     fn report(&self, text: &str) {
-        eprintln!("hpvm: {}: Fast Messages: {text}", crate::raise::whoami());
+        say(&format!("{}: Fast Messages: {text}", whoami()));
     }
 }

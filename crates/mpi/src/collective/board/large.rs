@@ -8,11 +8,11 @@
 use super::call::{Call, What, long, short};
 use super::{MOST, Way};
 use crate::comm::Comm;
-use crate::copy;
+use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
-use crate::process::Process;
 use crate::pt2pt::{Outgoing, pack_all, pack_part};
 use core::ops::Range;
+use hpvm_copy as copy;
 use hpvm_fm::Transport;
 use hpvm_wire::board::SHEET_BYTES;
 use std::sync::atomic::Ordering;

@@ -11,10 +11,10 @@ use super::large::{differs, part_of, slice};
 use super::members::Members;
 use super::{Meeting, What};
 use crate::comm::Comm;
-use crate::copy;
+use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
-use crate::process::Process;
 use core::ops::Range;
+use hpvm_copy as copy;
 use hpvm_fm::{Rank, Transport};
 use hpvm_wire::board::{NOTES, SHEET_BYTES, SHEETS};
 
