@@ -2,7 +2,7 @@
 
 use crate::mux::Mux;
 use hpvm_transport::{Rank, Segment};
-use hpvm_wire::board::{Board, Sheet};
+use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::duet::Duet;
 
@@ -16,13 +16,13 @@ impl Segment for Mux {
     }
 
     #[inline(always)]
-    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
-        self.shm.board(self.local(rank)?, index)
+    fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {
+        self.shm.coll_slots(self.local(rank)?, index)
     }
 
     #[inline(always)]
-    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
-        self.shm.sheet(self.local(rank)?, index, number)
+    fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
+        self.shm.large_slot(self.local(rank)?, index, number)
     }
 
     #[inline(always)]

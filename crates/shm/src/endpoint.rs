@@ -17,8 +17,8 @@ use hpvm_transport::{
     Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank, Refused,
     Segment, Streams,
 };
-use hpvm_wire::board::{BOARDS, Board, Sheet};
 use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, LINE_PAYLOAD, RawHead};
+use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LargeSlot};
 use hpvm_wire::counters::{Counters, add};
 use hpvm_wire::duet::Duet;
 use hpvm_wire::segment::{
@@ -48,7 +48,7 @@ pub struct Shm {
     /// Messages in pieces that have not come to their end.
     pub(crate) trains: Vec<Train>,
     /// Ranks outnumber the processors, so a sender and a receiver need not run at the same time.
-    crowded: bool,
+    oversubscribed: bool,
     /// Times in a row that a better processor was seen.
     pub(crate) displaced: u32,
     /// Some rank can't use membarrier: fence after each publish.
@@ -87,15 +87,15 @@ impl Shm {
         control.rank.store(rank, Ordering::Relaxed);
         // Relaxed: a statistic for tests and tools.
         mapping.attached().fetch_add(1, Ordering::Relaxed);
-        let crowded = ranks as usize > processors();
+        let oversubscribed = ranks as usize > processors();
         Ok(Shm {
             batch: ring::batch(SLOTS, ranks),
             receiver: Receiver::new(SLOTS),
-            frames: FramePool::new(if crowded { 0 } else { frames::shared_cache() }, ranks),
+            frames: FramePool::new(if oversubscribed { 0 } else { frames::shared_cache() }, ranks),
             kept: Kept::new(ranks),
             slow_stores: SlowStores::default(),
             trains: Vec::new(),
-            crowded,
+            oversubscribed,
             displaced: 0,
             fences: true,
             pull_permitted: true,
@@ -104,7 +104,7 @@ impl Shm {
             pipes: (0..ranks).map(|_| OnceCell::new()).collect(),
             own: Own::default(),
             theirs: Theirs::default(),
-            least_lent: if crowded { 0 } else { lent::own_cache() },
+            least_lent: if oversubscribed { 0 } else { lent::own_cache() },
             mapping,
             rank,
         })
@@ -470,12 +470,12 @@ impl Packets for Shm {
     #[inline(always)]
     fn writes_slowly(&self, dst: Rank) -> bool {
         // Ranks that take turns on a processor find each other's data in memory anyway.
-        self.crowded || (self.slow_stores.are_slow() && !self.kept.serves(dst))
+        self.oversubscribed || (self.slow_stores.are_slow() && !self.kept.serves(dst))
     }
 
     #[inline(always)]
     fn pieces(&self, _: Rank) -> u64 {
-        if self.crowded { 0 } else { train::LONGEST as u64 }
+        if self.oversubscribed { 0 } else { train::LONGEST as u64 }
     }
 
     fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
@@ -553,7 +553,7 @@ impl Streams for Shm {}
 
 impl Segment for Shm {
     fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
-        let there = !self.crowded && owner < self.mapping.ranks();
+        let there = !self.oversubscribed && owner < self.mapping.ranks();
         if there { self.mapping.control(owner).duets.get(place) } else { None }
     }
 
@@ -562,14 +562,15 @@ impl Segment for Shm {
     }
 
     #[inline(always)]
-    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
-        (rank < self.mapping.ranks() && index < BOARDS).then(|| self.mapping.board(rank, index))
+    fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {
+        (rank < self.mapping.ranks() && index < COLL_SLOTS)
+            .then(|| self.mapping.coll_slots(rank, index))
     }
 
     #[inline(always)]
-    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
-        let there = rank < self.mapping.ranks() && index < BOARDS;
-        there.then(|| self.mapping.sheet(rank, index, number))
+    fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
+        let there = rank < self.mapping.ranks() && index < COLL_SLOTS;
+        there.then(|| self.mapping.large_slot(rank, index, number))
     }
 
     #[inline(always)]

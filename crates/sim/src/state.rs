@@ -1,6 +1,6 @@
 //! The state of a virtual network and the events that change it.
 
-use crate::boards::Boards;
+use crate::coll_slots::AllCollSlots;
 use crate::config::{Config, Pull};
 use crate::lossy::Lossy;
 use crate::network::Statistics;
@@ -99,7 +99,7 @@ pub(crate) struct State {
     pub activity: u64,
     pub statistics: Statistics,
     pub processes: Vec<Process>,
-    pub boards: Rc<Boards>,
+    pub coll_slots: Rc<AllCollSlots>,
     pairs: Vec<Pair>,
     events: BinaryHeap<Scheduled>,
     order: u64,
@@ -130,7 +130,7 @@ impl State {
             activity: 0,
             statistics: Statistics::default(),
             processes: (0..size).map(process).collect(),
-            boards: Rc::new(Boards::new(config.size)),
+            coll_slots: Rc::new(AllCollSlots::new(config.size)),
             pairs: (0..size * size).map(|_| Pair::default()).collect(),
             events: BinaryHeap::new(),
             order: 0,
@@ -263,7 +263,7 @@ impl State {
         };
         self.statistics.polled += 1;
         self.activity += 1;
-        self.statistics.note(self.now, packet.src, rank, &packet.head, &packet.payload);
+        self.statistics.slot(self.now, packet.src, rank, &packet.head, &packet.payload);
         Some(packet)
     }
 

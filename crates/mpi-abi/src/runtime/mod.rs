@@ -28,7 +28,7 @@ pub struct World {
     pub objects: Objects,
     pub job: Job,
     /// More ranks than processors on this host: waiting must make room for others.
-    pub crowded: bool,
+    pub oversubscribed: bool,
     /// `HPVM_CHECK` is set: mistakes are looked for that cost time to find.
     pub audit: bool,
     /// Since when nothing has happened.

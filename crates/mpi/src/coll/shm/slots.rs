@@ -1,4 +1,4 @@
-//! One collective over boards, as a state machine.
+//! One collective over slots, as a state machine.
 
 use super::large::Part;
 use super::{Use, index};
@@ -10,11 +10,13 @@ use crate::op::Predef;
 use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
 use hpvm_coll::select::Small;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::board::{Board, NOTE_BYTES, NOTES, SHEET_BYTES, SHEETS, Sheet};
+use hpvm_wire::coll_slots::{
+    CollSlots, DEPTH, LARGE_SLOT_BYTES, LARGE_SLOTS, LargeSlot, SLOT_BYTES,
+};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Which operation, and its buffers. All members agree on the bytes of a note (`Process::way`).
+/// Which operation, and its buffers. All members agree on the bytes of a slot (`Process::way`).
 #[derive(Clone, Debug)]
 pub enum What {
     Barrier,
@@ -52,25 +54,25 @@ impl What {
         }
     }
 
-    /// Posts what member `rank` of `size` brings along as note `number` of its board.
+    /// Posts what member `rank` of `size` brings along as slot `number` of its slots.
     ///
     /// # Safety
-    /// As for [`Board::post`], and the buffers are valid.
+    /// As for [`CollSlots::post`], and the buffers are valid.
     #[inline(always)]
-    pub(super) unsafe fn post(&self, board: &Board, number: u64, rank: u32, size: u32) {
+    pub(super) unsafe fn post(&self, slots: &CollSlots, number: u64, rank: u32, size: u32) {
         // SAFETY: the caller's promises.
         unsafe {
             let packed = |m: Outgoing<'_>| {
-                board.post(number, m.packed_size() as usize, |out| pack_all(m, out));
+                slots.post(number, m.packed_size() as usize, |out| pack_all(m, out));
             };
             match self {
-                What::Barrier => board.post(number, 0, |_| {}),
+                What::Barrier => slots.post(number, 0, |_| {}),
                 What::Bcast { buf, count, ty, .. } => {
                     packed(Outgoing { buf: buf.cast_const(), count: *count, ty });
                 }
                 What::Reduce { send, recv, bytes, .. } => {
                     let from = if send.is_null() { recv.cast_const() } else { *send };
-                    board.post(number, *bytes, |out| {
+                    slots.post(number, *bytes, |out| {
                         core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len());
                     });
                 }
@@ -102,7 +104,7 @@ pub struct Call<'a> {
     pub(super) what: What,
     pub(super) part: Part,
     posted: bool,
-    /// The first member whose note has not been seen yet.
+    /// The first member whose slot has not been seen yet.
     next: u32,
 }
 
@@ -117,7 +119,7 @@ impl Use {
 }
 
 impl<'a> Call<'a> {
-    /// Begins the exchange of notes for a part of `what` on `comm`, for which [`Process::way_of`] has said `Boards`. `None`
+    /// Begins the exchange of slots for a part of `what` on `comm`, for which [`Process::way_of`] has said `Slots`. `None`
     /// can't happen then.
     ///
     /// # Safety
@@ -129,7 +131,7 @@ impl<'a> Call<'a> {
         Some(Call {
             comm,
             index,
-            number: comm.boards().begin(),
+            number: comm.coll_slots().begin(),
             what,
             part,
             posted: false,
@@ -137,10 +139,10 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Whether a note is missing of a process of which `which` is true.
+    /// Whether a slot is missing of a process of which `which` is true.
     pub fn awaits<T: Transport>(&self, p: &Process<T>, which: impl Fn(Rank) -> bool) -> bool {
         (self.next..self.needs().end).any(|member| {
-            self.board(p, member).is_ok_and(|board| !board.has(self.number))
+            self.coll_slots(p, member).is_ok_and(|slots| !slots.has(self.number))
                 && self.comm.group().process(member).is_some_and(&which)
         })
     }
@@ -150,7 +152,7 @@ impl<'a> Call<'a> {
         !self.posted
     }
 
-    /// Whether notes lie on sheets.
+    /// Whether slots lie on large slots.
     pub fn is_long(&self) -> bool {
         !matches!(self.part, Part::Short)
     }
@@ -159,7 +161,7 @@ impl<'a> Call<'a> {
     pub fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool {
         match self.posted {
             false => self.has_room(p),
-            true => self.board(p, self.next).is_ok_and(|b| b.has(self.number)),
+            true => self.coll_slots(p, self.next).is_ok_and(|b| b.has(self.number)),
         }
     }
 
@@ -188,50 +190,51 @@ impl<'a> Call<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn board<'p, T: Transport>(
+    pub(super) fn coll_slots<'p, T: Transport>(
         &self,
         p: &'p Process<T>,
         member: u32,
-    ) -> Result<&'p Board> {
-        let board = self.comm.group().process(member).and_then(|m| p.board_of(m, self.index));
-        // The introduction found all of them.
-        board.ok_or_else(|| Class::Intern.into())
+    ) -> Result<&'p CollSlots> {
+        let slots = self.comm.group().process(member).and_then(|m| p.slots_of(m, self.index));
+        // The proposal found all of them.
+        slots.ok_or_else(|| Class::Intern.into())
     }
 
     #[inline(never)]
-    pub(super) fn sheet<'p, T: Transport>(
+    pub(super) fn large_slot<'p, T: Transport>(
         &self,
         p: &'p Process<T>,
         member: u32,
-    ) -> Result<&'p Sheet> {
+    ) -> Result<&'p LargeSlot> {
         let process = self.comm.group().process(member);
-        let sheet = process.and_then(|m| p.fm().transport().sheet(m, self.index, self.number));
-        // Where there are boards there are sheets.
-        sheet.ok_or_else(|| Class::Intern.into())
+        let large_slot =
+            process.and_then(|m| p.fm().transport().large_slot(m, self.index, self.number));
+        // Where there are slots there are large slots.
+        large_slot.ok_or_else(|| Class::Intern.into())
     }
 
-    /// The note of `member`, which `all_there` has seen.
+    /// The slot of `member`, which `all_there` has seen.
     #[inline(always)]
-    pub(super) fn note<'p, T: Transport>(
+    pub(super) fn slot<'p, T: Transport>(
         &self,
         p: &'p Process<T>,
         member: u32,
     ) -> Result<&'p [u8]> {
-        let board = self.board(p, member)?;
-        // SAFETY: the note is there, and we have not finished.
-        let (note, room) = unsafe {
+        let slots = self.coll_slots(p, member)?;
+        // SAFETY: the slot is there, and we have not finished.
+        let (slot, room) = unsafe {
             match self.part {
-                Part::Short => (board.read(self.number), NOTE_BYTES),
-                _ => (board.read_on(self.sheet(p, member)?, self.number), SHEET_BYTES),
+                Part::Short => (slots.read(self.number), SLOT_BYTES),
+                _ => (slots.read_on(self.large_slot(p, member)?, self.number), LARGE_SLOT_BYTES),
             }
         };
-        note.map_err(|found| long(found, room))
+        slot.map_err(|found| long(found, room))
     }
 
     /// Notes that a member may be ahead of the slowest.
     #[inline(always)]
     fn ahead(&self) -> u64 {
-        if let Part::Short = self.part { NOTES as u64 } else { SHEETS as u64 }
+        if let Part::Short = self.part { DEPTH as u64 } else { LARGE_SLOTS as u64 }
     }
 
     /// Whether this member has anything to tell.
@@ -244,7 +247,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The members whose notes this one needs, itself left out.
+    /// The members whose slots this one needs, itself left out.
     #[inline(always)]
     fn needs(&self) -> core::ops::Range<u32> {
         match self.what {
@@ -255,10 +258,10 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether all members have finished with the note that this one is about to overwrite.
+    /// Whether all members have finished with the slot that this one is about to overwrite.
     #[inline(always)]
     fn has_room<T: Transport>(&self, p: &Process<T>) -> bool {
-        let used = self.comm.boards();
+        let used = self.comm.coll_slots();
         // Relaxed: see `Use`.
         used.safe.load(Ordering::Relaxed) + self.ahead() >= self.number || self.look_for_room(p)
     }
@@ -266,9 +269,10 @@ impl<'a> Call<'a> {
     #[cold]
     fn look_for_room<T: Transport>(&self, p: &Process<T>) -> bool {
         let others = (0..self.comm.size()).filter(|m| *m != self.rank());
-        let slowest = others.map(|m| self.board(p, m).map_or(u64::MAX, |b| b.finished())).min();
+        let slowest =
+            others.map(|m| self.coll_slots(p, m).map_or(u64::MAX, |b| b.finished())).min();
         let safe = slowest.unwrap_or(u64::MAX).min(self.number - 1);
-        let used = self.comm.boards();
+        let used = self.comm.coll_slots();
         // Relaxed: see `Use`. Members that have not begun yet show an older communicator's number.
         used.safe.fetch_max(safe, Ordering::Relaxed);
         used.safe.load(Ordering::Relaxed) + self.ahead() >= self.number
@@ -276,12 +280,12 @@ impl<'a> Call<'a> {
 
     #[inline(always)]
     fn post<T: Transport>(&self, p: &Process<T>) -> Result<()> {
-        let board = self.board(p, self.rank())?;
+        let slots = self.coll_slots(p, self.rank())?;
         // SAFETY: it is ours, there is room; the buffers are valid as `begin` was promised.
         unsafe {
             match self.part {
                 Part::Short => {
-                    self.what.post(board, self.number, self.rank(), self.comm.size());
+                    self.what.post(slots, self.number, self.rank(), self.comm.size());
                 }
                 _ => self.post_long(p)?,
             }
@@ -290,7 +294,7 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Wakes those who may sleep for want of our note.
+    /// Wakes those who may sleep for want of our slot.
     #[inline(always)]
     fn knock<T: Transport>(&self, p: &Process<T>) {
         let readers = match self.what {
@@ -311,7 +315,7 @@ impl<'a> Call<'a> {
         let needs = self.needs();
         self.next = self.next.max(needs.start);
         while self.next < needs.end {
-            if self.next != self.rank() && !self.board(p, self.next)?.has(self.number) {
+            if self.next != self.rank() && !self.coll_slots(p, self.next)?.has(self.number) {
                 return Ok(false);
             }
             self.next += 1;
@@ -319,7 +323,7 @@ impl<'a> Call<'a> {
         Ok(true)
     }
 
-    /// Reads the notes that this member needs.
+    /// Reads the slots that this member needs.
     #[inline(always)]
     fn read<T: Transport>(&self, p: &Process<T>) -> Result<()> {
         match &self.part {
@@ -334,8 +338,8 @@ impl<'a> Call<'a> {
                 true => Ok(()),
                 // SAFETY: the buffer is valid as `begin` was promised.
                 false => unsafe {
-                    let note = self.note(p, *root)?;
-                    unpack(note, Incoming { buf: *buf, count: *count, ty })
+                    let slot = self.slot(p, *root)?;
+                    unpack(slot, Incoming { buf: *buf, count: *count, ty })
                 },
             },
             What::Reduce { root: Some(root), .. } if *root != self.rank() => Ok(()),
@@ -356,7 +360,7 @@ impl<'a> Call<'a> {
             let input = match member == self.rank() && root.is_some() {
                 true if own == recv.cast_const() && member > 0 => kept.as_ptr(),
                 true => own,
-                false => whole(self.note(p, member)?, bytes)?,
+                false => whole(self.slot(p, member)?, bytes)?,
             };
             if member == 0 {
                 // Without elements both may be null.
@@ -381,7 +385,7 @@ impl<'a> Call<'a> {
                 continue;
             }
             // SAFETY: the buffer has a block for every member.
-            unsafe { unpack(self.note(p, member)?, sides.block(member))? };
+            unsafe { unpack(self.slot(p, member)?, sides.block(member))? };
         }
         Ok(())
     }
@@ -390,8 +394,8 @@ impl<'a> Call<'a> {
         let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
         let start = self.rank() as usize * bytes;
         for member in 0..self.comm.size() {
-            let note = self.note(p, member)?;
-            let part = note.get(start..start + bytes).ok_or_else(|| short(note.len(), bytes))?;
+            let slot = self.slot(p, member)?;
+            let part = slot.get(start..start + bytes).ok_or_else(|| short(slot.len(), bytes))?;
             // SAFETY: the buffer has a block for every member.
             unsafe { unpack(part, sides.block(member))? };
         }
@@ -400,14 +404,14 @@ impl<'a> Call<'a> {
 
     #[inline(always)]
     fn finish<T: Transport>(&self, p: &mut Process<T>) -> Result<()> {
-        self.board(p, self.rank())?.finish(self.number);
-        if let Some(past) = p.boards.get_mut(self.index) {
-            past.last = self.number;
+        self.coll_slots(p, self.rank())?.finish(self.number);
+        if let Some(history) = p.coll_slots.get_mut(self.index) {
+            history.last = self.number;
         }
         if self.needs() == (0..self.comm.size()) {
             // All have posted this operation, so they are through with the one before.
             // Relaxed: see `Use`.
-            self.comm.boards().safe.store(self.number - 1, Ordering::Relaxed);
+            self.comm.coll_slots().safe.store(self.number - 1, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -445,21 +449,21 @@ impl Sides {
     }
 }
 
-/// Writes a note to a buffer.
+/// Writes a slot to a buffer.
 ///
 /// # Safety
 /// The buffer is valid for writes of its elements.
 #[inline(always)]
-pub(super) unsafe fn unpack(note: &[u8], m: Incoming<'_>) -> Result<()> {
+pub(super) unsafe fn unpack(slot: &[u8], m: Incoming<'_>) -> Result<()> {
     let room = packed_size(m.ty, m.count) as usize;
     // SAFETY: the caller's promise; no more than fits.
-    unsafe { unpack_all(m.buf, m.count, m.ty, &note[..note.len().min(room)]) };
-    if note.len() > room { Err(long(note.len(), room)) } else { Ok(()) }
+    unsafe { unpack_all(m.buf, m.count, m.ty, &slot[..slot.len().min(room)]) };
+    if slot.len() > room { Err(long(slot.len(), room)) } else { Ok(()) }
 }
 
-/// The operand in a note.
-pub(super) fn whole(note: &[u8], bytes: usize) -> Result<*const u8> {
-    if note.len() < bytes { Err(short(note.len(), bytes)) } else { Ok(note.as_ptr()) }
+/// The operand in a slot.
+pub(super) fn whole(slot: &[u8], bytes: usize) -> Result<*const u8> {
+    if slot.len() < bytes { Err(short(slot.len(), bytes)) } else { Ok(slot.as_ptr()) }
 }
 
 #[cold]

@@ -1,15 +1,15 @@
-//! An alltoall of long blocks between hosts, over slates: each member carries its own blocks.
+//! An alltoall of long blocks between hosts, over staging buffers: each member carries its own blocks.
 //!
 //! Where blocks are short, what goes from one host to another is put together in one message,
 //! because a message costs more than its bytes. Here a member sends, to one member of each other
 //! host, its blocks for all of that host, in one message and from where they are. They land on a
-//! slate, from which those members take theirs.
+//! staging, from which those members take theirs.
 
-use super::across::Across;
-use super::call::{long, short, unpack};
-use super::slate::word;
+use super::hierarchical::Hierarchical;
+use super::slots::{long, short, unpack};
+use super::staging::word;
 use super::{Sides, What};
-use crate::collective::Data;
+use crate::coll::Data;
 use crate::datatype::Datatype;
 use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
@@ -17,7 +17,7 @@ use crate::pt2pt::{Outgoing, pack_all, packed_size};
 use hpvm_coll::Schedule;
 use hpvm_coll::hosts::{Hosts, heads};
 use hpvm_fm::Transport;
-use hpvm_wire::board::Board;
+use hpvm_wire::coll_slots::CollSlots;
 
 /// Least bytes of a block.
 const LEAST: u64 = 48 * 1024;
@@ -27,12 +27,12 @@ pub fn is_long(block: u64) -> bool {
     block >= LEAST
 }
 
-/// The longest note of such an alltoall: all blocks of a member, or all that land on a slate.
+/// The longest slot of such an alltoall: all blocks of a member, or all that land on a staging buffer.
 pub fn longest(hosts: &Hosts, block: u64, members: u32) -> u64 {
     block.saturating_mul(u64::from(members).max(hosts.most_arrivals() as u64))
 }
 
-impl Across<'_> {
+impl Hierarchical<'_> {
     fn exchange(&self) -> Result<(&Sides, usize)> {
         let What::Alltoall(sides) = &self.what else { return Err(Class::Intern.into()) };
         Ok((sides, packed_size(&sides.recv_ty, sides.recv_count) as usize))
@@ -49,13 +49,13 @@ impl Across<'_> {
     }
 
     /// Posts the blocks for the own host, and those for others that have to be put in order.
-    pub(super) fn show_own(&self, board: &Board) -> Result<()> {
+    pub(super) fn show_own(&self, slots: &CollSlots) -> Result<()> {
         let (sides, bytes) = self.exchange()?;
-        let slates = self.long.ok_or_else(|| Error::from(Class::Intern))?;
+        let staging = self.long.ok_or_else(|| Error::from(Class::Intern))?;
         let here = self.hosts.host(self.rank());
         let all = bytes * self.comm.size() as usize;
         // SAFETY: there is room, as the caller knows, and this is the only use of it.
-        let slate = unsafe { slates.own(self.number, all) };
+        let staging = unsafe { staging.own(self.number, all) };
         let remote = self.in_order(sides, bytes).is_none();
         for member in (0..self.comm.size()).filter(|m| remote || self.hosts.host(*m) == here) {
             let part = sides.part(member);
@@ -64,13 +64,13 @@ impl Across<'_> {
             if found > bytes {
                 return Err(long(found, bytes));
             }
-            let out = slate.get_mut(at..at + found).filter(|_| found == bytes);
+            let out = staging.get_mut(at..at + found).filter(|_| found == bytes);
             let out = out.ok_or_else(|| short(found, bytes))?;
             // SAFETY: the program's buffer.
             unsafe { pack_all(part, out) };
         }
         // SAFETY: it is ours, and there is room.
-        unsafe { board.post(self.number, word(all).len(), |out| out.copy_from_slice(&word(all))) };
+        unsafe { slots.post(self.number, word(all).len(), |out| out.copy_from_slice(&word(all))) };
         Ok(())
     }
 
@@ -82,7 +82,7 @@ impl Across<'_> {
         let out = match (self.in_order(sides, bytes), self.long) {
             (Some(out), _) => out,
             // SAFETY: it was written by `show_own`, and is only read from now on.
-            (None, Some(slates)) => unsafe { slates.own(self.number, 0) }.as_ptr(),
+            (None, Some(staging)) => unsafe { staging.own(self.number, 0) }.as_ptr(),
             (None, None) => return Err(Class::Intern.into()),
         };
         let landing = self.hosts.arrivals(self.rank()).count() * self.team().len();
@@ -99,9 +99,9 @@ impl Across<'_> {
             if *member == self.rank() && sides.send.is_none() {
                 continue;
             }
-            let note = self.note(p, *member, self.number, own + bytes)?;
+            let slot = self.slot(p, *member, self.number, own + bytes)?;
             // SAFETY: the buffer has a block for every member.
-            unsafe { unpack(&note[own..own + bytes], sides.block(*member))? };
+            unsafe { unpack(&slot[own..own + bytes], sides.block(*member))? };
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Across<'_> {
         let (sides, bytes) = self.exchange()?;
         let (team, own) = (self.team(), self.hosts.number(self.rank()) as usize);
         let here = self.hosts.host(self.rank());
-        // How many have landed on each slate, and so where the next one lies.
+        // How many have landed on each staging buffer, and so where the next one lies.
         let mut landed = vec![0; team.len()];
         for from in (0..self.hosts.count()).filter(|h| *h != here).flat_map(|h| self.hosts.team(h))
         {
@@ -119,9 +119,9 @@ impl Across<'_> {
             let before = &mut landed[self.hosts.number(teller) as usize];
             let at = (*before * team.len() + own) * bytes;
             *before += 1;
-            let note = self.note(p, teller, self.last, at + bytes)?;
+            let slot = self.slot(p, teller, self.last, at + bytes)?;
             // SAFETY: the buffer has a block for every member.
-            unsafe { unpack(&note[at..at + bytes], sides.block(*from))? };
+            unsafe { unpack(&slot[at..at + bytes], sides.block(*from))? };
         }
         Ok(())
     }

@@ -5,9 +5,9 @@
 //! round. Local steps run in between, except reductions by a function of the program: those are
 //! handed out as [`Compute`], because such a function may call MPI.
 
-pub mod board;
 mod memory;
 mod plan;
+pub mod shm;
 
 pub use memory::Memory;
 pub use plan::{Combine, Data, Plan, Planner, Root, Typed, Varied};

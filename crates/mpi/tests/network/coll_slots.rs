@@ -1,31 +1,31 @@
-//! Collectives over notice boards, on communicators that follow each other on one context.
+//! Collectives over collective slots, on communicators that follow each other on one context.
 
 use crate::harness::{P, Part, Shared, ended, hash};
-use hpvm_mpi::collective::Combine;
-use hpvm_mpi::collective::board::{
-    self, Across, Call, Introduction, LongWay, MOST, Meeting, Reads, Rotation, Sides, Steps, Way,
-    What,
+use hpvm_mpi::coll::Combine;
+use hpvm_mpi::coll::shm::{
+    self, Call, DirectRead, Hierarchical, LongWay, MOST, Proposal, RingReduce, ShmCollective,
+    Sides, Steps, Way, What,
 };
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::op::{Op, Predef};
 use hpvm_mpi::pt2pt::Incoming;
 use hpvm_mpi::{Comm, Group, ReqId};
 use hpvm_sim::Turn;
-use hpvm_wire::board::SHEET_BYTES;
+use hpvm_wire::coll_slots::LARGE_SLOT_BYTES;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Operations that went over boards within hosts and by messages between them.
-pub static ACROSS: AtomicU32 = AtomicU32::new(0);
-/// Those of them whose notes were longer than a board's.
+/// Operations that went over slots within hosts and by messages between them.
+pub static HIERARCHICAL: AtomicU32 = AtomicU32::new(0);
+/// Those of them whose slots were longer than a slot's.
 pub static LONG: AtomicU32 = AtomicU32::new(0);
 /// Reductions that went round.
-pub static ROTATIONS: AtomicU32 = AtomicU32::new(0);
+pub static RING_REDUCTIONS: AtomicU32 = AtomicU32::new(0);
 /// Exchanges whose members read each other's memory, and those of them that had to go another way.
 pub static READS: AtomicU32 = AtomicU32::new(0);
 pub static REFUSED: AtomicU32 = AtomicU32::new(0);
 
-/// A context whose board nothing else in a run uses.
+/// A context whose slots nothing else in a run uses.
 const CONTEXT: u32 = 4 * 13;
 
 /// A communicator at an address that does not change.
@@ -33,14 +33,14 @@ struct Held {
     comm: Arc<Comm>,
 }
 
-/// What happens on one communicator: members introduce themselves, then come the operations.
+/// What happens on one communicator: members negotiate, then come the operations.
 struct Stay {
     comm: Box<Held>,
-    words: Box<Introduction>,
-    /// The slates of the members.
+    words: Box<Proposal>,
+    /// The staging buffers of the members.
     offers: Box<[u64]>,
-    introduction: Option<ReqId>,
-    introduced: bool,
+    proposal: Option<ReqId>,
+    negotiated: bool,
     /// This process has nothing more to do on it.
     left: bool,
     lengthened: bool,
@@ -53,15 +53,15 @@ type Running = (Under, Box<[u64]>, Box<[u64]>, Vec<u64>);
 
 #[derive(Debug)]
 enum Under {
-    /// An exchange of notes, and those that follow it.
+    /// An exchange of slots, and those that follow it.
     Here(&'static Comm, Call<'static>, Option<Steps>),
-    Across(Across<'static>),
-    Rotation(Rotation<'static>),
-    Reads(&'static Comm, Option<Reads<'static>>),
+    Hierarchical(Hierarchical<'static>),
+    RingReduce(RingReduce<'static>),
+    DirectRead(&'static Comm, Option<DirectRead<'static>>),
 }
 
 impl Under {
-    /// `what` in exchanges of long notes.
+    /// `what` in exchanges of long slots.
     fn steps(p: &P, comm: &'static Comm, what: What) -> Under {
         let bytes = match &what {
             What::Bcast { count, .. } => 8 * *count as u64,
@@ -71,7 +71,7 @@ impl Under {
         let (what, part) = steps.next().expect("at least one exchange");
         // SAFETY: the buffers and the communicator stay until the operation has ended.
         let call = unsafe { Call::begin(comm, what, part) };
-        Under::Here(comm, call.expect("members have introduced themselves"), Some(steps))
+        Under::Here(comm, call.expect("members have negotiated"), Some(steps))
     }
 
     fn poll(&mut self, p: &mut P) -> hpvm_mpi::error::Result<bool> {
@@ -87,14 +87,16 @@ impl Under {
                 *call = unsafe { Call::begin(comm, what, part) }.expect("as the first one");
                 Ok(false)
             }
-            Under::Across(call) => call.poll(p),
-            Under::Rotation(call) => call.poll(p),
-            Under::Reads(comm, reads) => {
+            Under::Hierarchical(call) => call.poll(p),
+            Under::RingReduce(call) => call.poll(p),
+            Under::DirectRead(comm, reads) => {
                 let call = reads.as_mut().expect("it is under way");
                 if !call.poll(p)? {
                     return Ok(false);
                 }
-                let Some(what) = reads.take().and_then(Reads::refused) else { return Ok(true) };
+                let Some(what) = reads.take().and_then(DirectRead::refused) else {
+                    return Ok(true);
+                };
                 REFUSED.fetch_add(1, Ordering::Relaxed); // relaxed: as for the others
                 *self = Under::steps(p, comm, what);
                 Ok(false)
@@ -103,22 +105,22 @@ impl Under {
     }
 
     /// Whether nobody who sleeps since the last `poll` does so for long: sleeps for want of room are short,
-    /// notes and messages that are to come ring, and whoever finds that it may go on does not sleep.
+    /// slots and messages that are to come ring, and whoever finds that it may go on does not sleep.
     fn wakes(&self, p: &P) -> bool {
-        fn wakes(m: &impl Meeting, p: &P) -> bool {
+        fn wakes(m: &impl ShmCollective, p: &P) -> bool {
             m.lacks_room() || m.is_crossing() || m.awaits(p, |_| true) || m.is_ready(p)
         }
         match self {
             Under::Here(_, call, _) => wakes(call, p),
-            Under::Across(call) => wakes(call, p),
-            Under::Rotation(call) => wakes(call, p),
-            Under::Reads(_, call) => call.as_ref().is_some_and(|call| wakes(call, p)),
+            Under::Hierarchical(call) => wakes(call, p),
+            Under::RingReduce(call) => wakes(call, p),
+            Under::DirectRead(_, call) => call.as_ref().is_some_and(|call| wakes(call, p)),
         }
     }
 }
 
 /// The collectives of one process.
-pub struct Boards {
+pub struct CollSlots {
     shared: Shared,
     stays: u32,
     operations: u32,
@@ -132,10 +134,10 @@ fn u64s() -> &'static Arc<Datatype> {
     Datatype::predefined(0x259).expect("MPI_UINT64_T")
 }
 
-impl Boards {
-    pub fn new(shared: &Shared, stays: u32, operations: u32) -> Boards {
+impl CollSlots {
+    pub fn new(shared: &Shared, stays: u32, operations: u32) -> CollSlots {
         let (shared, max) = (shared.clone(), Arc::new(Op::Predefined(Predef::Max)));
-        Boards { shared, stays, operations, stay: 0, now: None, max, turns: 0 }
+        CollSlots { shared, stays, operations, stay: 0, now: None, max, turns: 0 }
     }
 
     /// The members of communicator `stay`: all, or those of whom a coin says so.
@@ -162,8 +164,8 @@ impl Boards {
                 comm: Box::new(Held { comm }),
                 words: Box::default(),
                 offers: Box::default(),
-                introduction: None,
-                introduced: false,
+                proposal: None,
+                negotiated: false,
                 left: false,
                 lengthened: false,
                 done: 0,
@@ -176,8 +178,8 @@ impl Boards {
     fn step(&mut self, p: &mut P) -> bool {
         let seed = self.shared.seed;
         let Some(stay) = &mut self.now else { return false };
-        if !stay.introduced {
-            return introduce(stay, p, &self.max, &self.shared);
+        if !stay.negotiated {
+            return negotiate(stay, p, &self.max, &self.shared);
         }
         if !stay.lengthened {
             return lengthen(stay, p);
@@ -215,53 +217,53 @@ fn all_left(stay: &mut Stay, shared: &Shared, number: u32) -> bool {
     shared.noted(event) == stay.comm.comm.size()
 }
 
-/// Members tell each other what they know of the board.
-fn introduce(stay: &mut Stay, p: &mut P, max: &Arc<Op>, shared: &Shared) -> bool {
-    let Some(id) = stay.introduction else {
+/// Members tell each other what they know of the slots.
+fn negotiate(stay: &mut Stay, p: &mut P, max: &Arc<Op>, shared: &Shared) -> bool {
+    let Some(id) = stay.proposal else {
         // Ranks of one host may differ in that.
-        let crowded = hash(&[shared.seed, 83, shared.rank.into()]).is_multiple_of(4);
-        *stay.words = p.introduction(&stay.comm.comm, crowded);
+        let oversubscribed = hash(&[shared.seed, 83, shared.rank.into()]).is_multiple_of(4);
+        *stay.words = p.proposal(&stay.comm.comm, oversubscribed);
         let combine = Combine { count: stay.words.len() as i64, ty: u64s(), op: max };
         let plan = p.plan(&stay.comm.comm).allreduce(None, stay.words.as_mut_ptr().cast(), combine);
         // SAFETY: the words live in a box that stays until the request has ended.
-        stay.introduction = Some(unsafe { p.start_collective(&stay.comm.comm, plan) });
+        stay.proposal = Some(unsafe { p.start_collective(&stay.comm.comm, plan) });
         return true;
     };
-    if ended(p, id, &"introduction").is_none() {
+    if ended(p, id, &"proposal").is_none() {
         return false;
     }
-    p.introduced(&stay.comm.comm, *stay.words);
-    // A late reader of the communicator before: these members go without boards.
-    stay.introduced = true;
-    stay.introduction = None;
+    p.negotiated(&stay.comm.comm, *stay.words);
+    // A late reader of the communicator before: these members go without slots.
+    stay.negotiated = true;
+    stay.proposal = None;
     if stay.words[1] != 0 {
         stay.done = u32::MAX;
     }
     true
 }
 
-/// Members on several hosts see each other's slates. One may have none; then all do without.
+/// Members on several hosts see each other's staging. One may have none; then all do without.
 fn lengthen(stay: &mut Stay, p: &mut P) -> bool {
     let comm = &stay.comm.comm;
-    if p.way(comm, 0) != Way::Across {
+    if p.way(comm, 0) != Way::Hierarchical {
         stay.lengthened = true;
         return true;
     }
-    let Some(id) = stay.introduction else {
+    let Some(id) = stay.proposal else {
         stay.offers = vec![0; comm.size() as usize].into();
-        stay.offers[comm.rank() as usize] = p.offer_slate(comm);
+        stay.offers[comm.rank() as usize] = p.offer_staging(comm);
         let recv = Incoming { buf: stay.offers.as_mut_ptr().cast(), count: 1, ty: u64s() };
         let plan = p.plan(comm).allgather(None, recv);
         // SAFETY: the offers live in a box that stays until the request has ended.
-        stay.introduction = Some(unsafe { p.start_collective(comm, plan) });
+        stay.proposal = Some(unsafe { p.start_collective(comm, plan) });
         return true;
     };
-    if ended(p, id, &"offers of slates").is_none() {
+    if ended(p, id, &"offers of staging buffers").is_none() {
         return false;
     }
-    let seen = p.see_slates(comm, &stay.offers);
+    let seen = p.see_staging(comm, &stay.offers);
     assert!(seen.is_some(), "a virtual network lends");
-    p.agree_on_slates(comm, seen);
+    p.agree_on_staging(comm, seen);
     stay.lengthened = true;
     true
 }
@@ -270,7 +272,7 @@ fn lengthen(stay: &mut Stay, p: &mut P) -> bool {
 fn agree(shared: &Shared, number: u64, way: Way) {
     let event = |way: Way| (hash(&[83]), number, way as u64);
     shared.note(event(way));
-    for other in [Way::Messages, Way::Boards, Way::Across].into_iter().filter(|w| *w != way) {
+    for other in [Way::Messages, Way::Slots, Way::Hierarchical].into_iter().filter(|w| *w != way) {
         assert_eq!(shared.noted(event(other)), 0, "seed {}: {way:?}, {other:?}", shared.seed);
     }
 }
@@ -286,8 +288,8 @@ fn block_at(numbers: &[u64], count: u64) -> Arc<Datatype> {
 fn begin(p: &P, comm: &Arc<Comm>, shared: &Shared, number: u64) -> Running {
     let h = |i: u64| hash(&[shared.seed, number, i]);
     let (n, me) = (u64::from(comm.size()), u64::from(comm.rank()));
-    // The longest notes of exchanges are 80 * 8 * 8 bytes, and with `large` sheets are needed.
-    let large = h(5) % 16 == 0 && p.way(comm, 0) != Way::Across;
+    // The longest slots of exchanges are 80 * 8 * 8 bytes, and with `large` large slots are needed.
+    let large = h(5) % 16 == 0 && p.way(comm, 0) != Way::Hierarchical;
     let mut count = match large {
         true => [1030, 4001, 4096, 40_000][h(1) as usize % 4],
         false => [0, 1, 2, 5, 6, 7, 40, 80][h(1) as usize % 8],
@@ -297,11 +299,11 @@ fn begin(p: &P, comm: &Arc<Comm>, shared: &Shared, number: u64) -> Running {
         count = 150_000;
     }
     if h(4) % 6 > 3 {
-        // All blocks of a member must fit on a sheet.
-        count = count.min(SHEET_BYTES as u64 / 8 / n);
+        // All blocks of a member must fit on a large slot.
+        count = count.min(LARGE_SLOT_BYTES as u64 / 8 / n);
     }
-    if p.way(comm, 0) == Way::Across {
-        // What one member carries for its host is longer; some of it does not fit on a board.
+    if p.way(comm, 0) == Way::Hierarchical {
+        // What one member carries for its host is longer; some of it does not fit on the ring.
         count = [0, 1, 2, 5, 7, 20, 300, 1500][h(1) as usize % 8];
         if h(5) % 64 == 0 {
             // In an alltoall each member carries its own blocks.
@@ -379,33 +381,34 @@ fn begin(p: &P, comm: &Arc<Comm>, shared: &Shared, number: u64) -> Running {
     unsafe {
         let comm: &'static Arc<Comm> = &*core::ptr::from_ref(comm);
         let call = match p.way(comm, 0) {
-            Way::Across => {
-                ACROSS.fetch_add(1, Ordering::Relaxed); // relaxed: read when all is over
-                let longest = p.longest_note(comm, &what, bytes).expect("it fits");
-                assert_eq!(p.has_notes_of(comm, longest), Some(true));
+            Way::Hierarchical => {
+                HIERARCHICAL.fetch_add(1, Ordering::Relaxed); // relaxed: read when all is over
+                let longest = p.longest_slot(comm, &what, bytes).expect("it fits");
+                assert_eq!(p.may_stage(comm, longest), Some(true));
                 LONG.fetch_add(u32::from(longest > MOST), Ordering::Relaxed); // relaxed: as above
-                p.begin_across(comm, what, longest).map(Under::Across)
+                p.begin_hierarchical(comm, what, longest).map(Under::Hierarchical)
             }
             _ if bytes > MOST => match p.long_way(comm, &what, bytes) {
-                LongWay::Sheets => Some(Under::steps(p, comm, what)),
-                LongWay::Rotation => {
-                    ROTATIONS.fetch_add(1, Ordering::Relaxed); // relaxed: as above
-                    p.begin_rotation(comm, what).map(Under::Rotation)
+                LongWay::LargeSlots => Some(Under::steps(p, comm, what)),
+                LongWay::RingReduce => {
+                    RING_REDUCTIONS.fetch_add(1, Ordering::Relaxed); // relaxed: as above
+                    p.begin_ring_reduce(comm, what).map(Under::RingReduce)
                 }
-                LongWay::Reads => {
+                LongWay::DirectRead => {
                     READS.fetch_add(1, Ordering::Relaxed); // relaxed: as above
-                    p.begin_reads(comm, what).map(|call| Under::Reads(comm, Some(call)))
+                    p.begin_direct_read(comm, what).map(|call| Under::DirectRead(comm, Some(call)))
                 }
             },
-            _ => Call::begin(comm, what, board::Part::Short)
-                .map(|call| Under::Here(comm, call, None)),
+            _ => {
+                Call::begin(comm, what, shm::Part::Short).map(|call| Under::Here(comm, call, None))
+            }
         };
-        let call = call.expect("members have introduced themselves");
+        let call = call.expect("members have negotiated");
         (call, sent, recv, expected)
     }
 }
 
-impl Part for Boards {
+impl Part for CollSlots {
     fn turn(&mut self, p: &mut P) -> Turn {
         self.turns += 1;
         if !self.enter() {

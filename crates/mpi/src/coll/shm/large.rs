@@ -1,11 +1,11 @@
-//! Collectives whose notes do not fit on a board, over sheets.
+//! Collectives whose slots do not fit on the ring, over large slots.
 //!
-//! A note of up to [`SHEET_BYTES`] is written to a sheet; longer data go in several exchanges of notes,
+//! A slot of up to [`LARGE_SLOT_BYTES`] is written to a large slot; longer data go in several exchanges of slots,
 //! one after the other ([`Steps`]). A reduction for everybody whose members are many is two exchanges:
 //! each member combines a slice of what all have posted, and posts the result, which all copy. So the
 //! work does not grow with the number of members.
 
-use super::call::{Call, What, long, short};
+use super::slots::{Call, What, long, short};
 use super::{MOST, Way};
 use crate::comm::Comm;
 use crate::engine::process::Process;
@@ -14,13 +14,13 @@ use crate::pt2pt::{Outgoing, pack_all, pack_part};
 use core::ops::Range;
 use hpvm_copy as copy;
 use hpvm_fm::Transport;
-use hpvm_wire::board::SHEET_BYTES;
+use hpvm_wire::coll_slots::LARGE_SLOT_BYTES;
 use std::sync::atomic::Ordering;
 
-/// What of a collective one exchange of notes does.
+/// What of a collective one exchange of slots does.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// All of it, on boards. The others need sheets.
+    /// All of it, on slots. The others need large slots.
     Short,
     /// All of it.
     Whole,
@@ -32,10 +32,10 @@ pub enum Part {
     Share,
 }
 
-/// One exchange of notes: a collective, and what of it.
+/// One exchange of slots: a collective, and what of it.
 pub type Step = (What, Part);
 
-/// The exchanges that a collective with long notes consists of, one after the other.
+/// The exchanges that a collective with long slots consists of, one after the other.
 #[derive(Debug)]
 pub struct Steps {
     /// What is left of it.
@@ -48,30 +48,30 @@ pub struct Steps {
     halves: bool,
 }
 
-/// How long notes are exchanged.
+/// How long slots are exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongWay {
     /// [`Process::steps`]
-    Sheets,
-    /// [`Process::begin_rotation`]
-    Rotation,
-    /// [`Process::begin_reads`]
-    Reads,
+    LargeSlots,
+    /// [`Process::begin_ring_reduce`]
+    RingReduce,
+    /// [`Process::begin_direct_read`]
+    DirectRead,
 }
 
-/// Longest notes that are faster than messages between two ranks with a processor each, whatever they do.
+/// Longest slots that are faster than messages between two ranks with a processor each, whatever they do.
 const APART: u64 = 1 << 10;
 /// Members from which on each combines a slice.
 const MANY: u32 = 3;
-/// Longest reduction for everybody that goes over sheets where every rank has a processor.
+/// Longest reduction for everybody that goes over large slots where every rank has a processor.
 const EVERYBODY: u64 = 64 << 10;
 /// Longest broadcasts and reductions that do where ranks share processors.
-const CROWDED: u64 = 4 << 20;
+const OVERSUBSCRIBED: u64 = 4 << 20;
 
 /// Bytes of a reduction for a root that go in one exchange: the root alone combines them, and what others
 /// post meanwhile leaves its cache.
 const AT_ROOT: usize = 64 << 10;
-/// Longest notes of an alltoall that go over sheets where members can read each other's memory instead.
+/// Longest slots of an alltoall that go over large slots where members can read each other's memory instead.
 const BESIDE_READS: u64 = 64 << 10;
 /// Longest that members read: one goes on with nothing else while it does.
 const ALL_BLOCKS: u64 = 8 << 20;
@@ -84,8 +84,8 @@ const SLICE: u64 = 16 << 10;
 const SLICE_FOR_ROOT: u64 = 24 << 10;
 
 impl<T: Transport> Process<T> {
-    /// The exchanges of notes for `what`, whose notes are up to `bytes` long, more than [`MOST`], where
-    /// [`Process::way_of`] has said `Boards`.
+    /// The exchanges of slots for `what`, whose slots are up to `bytes` long, more than [`MOST`], where
+    /// [`Process::way_of`] has said `Slots`.
     #[inline]
     pub fn steps(&self, comm: &Comm, what: What, bytes: u64) -> Steps {
         Steps {
@@ -97,22 +97,22 @@ impl<T: Transport> Process<T> {
         }
     }
 
-    /// How `what` is done, whose notes are so long, where [`Process::way_of`] has said `Boards`.
+    /// How `what` is done, whose slots are so long, where [`Process::way_of`] has said `Slots`.
     pub fn long_way(&self, comm: &Comm, what: &What, bytes: u64) -> LongWay {
-        long_way(comm, what, bytes).unwrap_or(LongWay::Sheets)
+        long_way(comm, what, bytes).unwrap_or(LongWay::LargeSlots)
     }
 
-    /// As [`Process::way`], for `what`, which may use sheets where all members share a host.
+    /// As [`Process::way`], for `what`, which may use large slots where all members share a host.
     #[inline]
     pub fn way_of(&self, comm: &Comm, what: &What, bytes: u64) -> Way {
         if bytes > MOST && long_way(comm, what, bytes).is_some() {
             return match self.way(comm, 0) {
-                Way::Across => self.way(comm, bytes),
+                Way::Hierarchical => self.way(comm, bytes),
                 way => way,
             };
         }
         match self.way(comm, bytes) {
-            Way::Boards if bytes > APART && !self.carriers_tuned && go_apart(comm, what, bytes) => {
+            Way::Slots if bytes > APART && !self.carriers_tuned && go_apart(comm, what, bytes) => {
                 Way::Messages
             }
             way => way,
@@ -120,48 +120,48 @@ impl<T: Transport> Process<T> {
     }
 }
 
-/// Whether two members with a processor each are faster by messages, although the notes would fit: the
-/// copies of a message overlap, those of notes do not.
+/// Whether two members with a processor each are faster by messages, although the slots would fit: the
+/// copies of a message overlap, those of slots do not.
 fn go_apart(comm: &Comm, what: &What, bytes: u64) -> bool {
     let most = match what {
         What::Barrier => return false,
         What::Allgather(_) => APART,
         What::Bcast { .. } | What::Reduce { root: None, .. } => 2 * APART,
-        // Of the former a note has two blocks.
+        // Of the former a slot has two blocks.
         What::Alltoall(_) | What::Reduce { root: Some(_), .. } => 4 * APART,
     };
     // Relaxed: see `Use`.
-    bytes > most && comm.size() == 2 && !comm.boards().crowded.load(Ordering::Relaxed)
+    bytes > most && comm.size() == 2 && !comm.coll_slots().oversubscribed.load(Ordering::Relaxed)
 }
 
 /// In which of these ways `what` is faster than by messages (`bench/NOTES.md`). Where ranks share processors it
 /// is, because each message costs switches between them.
 fn long_way(comm: &Comm, what: &What, bytes: u64) -> Option<LongWay> {
     // Relaxed, both: see `Use`.
-    let crowded = comm.boards().crowded.load(Ordering::Relaxed);
-    let reads = || comm.boards().reads.load(Ordering::Relaxed);
+    let oversubscribed = comm.coll_slots().oversubscribed.load(Ordering::Relaxed);
+    let reads = || comm.coll_slots().reads.load(Ordering::Relaxed);
     let size = u64::from(comm.size());
     let most = match what {
         What::Barrier => 0,
         // Two that read each other's data need no copy for that.
-        What::Reduce { root: None, .. } if !crowded && comm.size() == 2 && reads() => 0,
-        What::Reduce { root: None, .. } if !crowded => EVERYBODY,
-        _ if !crowded => 0,
-        What::Reduce { root, .. } if bytes <= CROWDED => {
+        What::Reduce { root: None, .. } if !oversubscribed && comm.size() == 2 && reads() => 0,
+        What::Reduce { root: None, .. } if !oversubscribed => EVERYBODY,
+        _ if !oversubscribed => 0,
+        What::Reduce { root, .. } if bytes <= OVERSUBSCRIBED => {
             let slice = if root.is_some() { SLICE_FOR_ROOT } else { SLICE };
             let goes_round = bytes >= ROUND.max(size * slice);
-            return Some(if goes_round { LongWay::Rotation } else { LongWay::Sheets });
+            return Some(if goes_round { LongWay::RingReduce } else { LongWay::LargeSlots });
         }
         What::Alltoall(_) if bytes > BESIDE_READS && reads() => {
-            return (bytes <= ALL_BLOCKS).then_some(LongWay::Reads);
+            return (bytes <= ALL_BLOCKS).then_some(LongWay::DirectRead);
         }
-        What::Allgather(_) if bytes > SHEET_BYTES as u64 && reads() => {
-            return (bytes.saturating_mul(size) <= ALL_GATHERED).then_some(LongWay::Reads);
+        What::Allgather(_) if bytes > LARGE_SLOT_BYTES as u64 && reads() => {
+            return (bytes.saturating_mul(size) <= ALL_GATHERED).then_some(LongWay::DirectRead);
         }
-        What::Bcast { .. } | What::Reduce { .. } => CROWDED,
-        What::Allgather(_) | What::Alltoall(_) => SHEET_BYTES as u64,
+        What::Bcast { .. } | What::Reduce { .. } => OVERSUBSCRIBED,
+        What::Allgather(_) | What::Alltoall(_) => LARGE_SLOT_BYTES as u64,
     };
-    (bytes <= most).then_some(LongWay::Sheets)
+    (bytes <= most).then_some(LongWay::LargeSlots)
 }
 
 impl Iterator for Steps {
@@ -175,7 +175,7 @@ impl Iterator for Steps {
         match self.left.take()? {
             What::Bcast { root, buf, count, ty } => {
                 let what = What::Bcast { root, buf, count, ty };
-                let end = self.bytes.min(self.from + SHEET_BYTES);
+                let end = self.bytes.min(self.from + LARGE_SLOT_BYTES);
                 let part = Part::Bytes(self.from..end);
                 self.from = end;
                 if end < self.bytes {
@@ -184,7 +184,7 @@ impl Iterator for Steps {
                 Some((what, part))
             }
             what @ What::Reduce { root, .. } => {
-                let most = if root.is_some() { AT_ROOT } else { SHEET_BYTES };
+                let most = if root.is_some() { AT_ROOT } else { LARGE_SLOT_BYTES };
                 let (what, left) = part_of(what, most, 1);
                 self.left = left;
                 let halves = self.halves && root.is_none();
@@ -228,17 +228,17 @@ pub(super) fn differs(found: usize, expected: usize) -> Error {
 }
 
 impl Call<'_> {
-    /// Posts our note on a sheet.
+    /// Posts our slot on a large slot.
     ///
     /// # Safety
     /// There is room, and the buffers are valid as `begin` was promised.
     #[inline(never)]
     pub(super) unsafe fn post_long<T: Transport>(&self, p: &Process<T>) -> Result<()> {
         let (rank, size) = (self.rank(), self.comm.size());
-        let (board, sheet) = (self.board(p, rank)?, self.sheet(p, rank)?);
+        let (slots, large_slot) = (self.coll_slots(p, rank)?, self.large_slot(p, rank)?);
         let post = |len: usize, fill: &mut dyn FnMut(&mut [u8])| {
-            // SAFETY: the caller's promise; the board and the sheet are ours.
-            unsafe { board.post_on(sheet, self.number, len, fill) };
+            // SAFETY: the caller's promise; the slots and the large slot are ours.
+            unsafe { slots.post_on(large_slot, self.number, len, fill) };
             Ok(())
         };
         let all = |m: Outgoing<'_>| {
@@ -272,7 +272,7 @@ impl Call<'_> {
         }
     }
 
-    /// Copies the bytes of a broadcast that this note brings.
+    /// Copies the bytes of a broadcast that this slot brings.
     #[inline(never)]
     pub(super) fn take_bytes<T: Transport>(
         &self,
@@ -285,21 +285,21 @@ impl Call<'_> {
         if *root == self.rank() {
             return Ok(());
         }
-        let note = self.note(p, *root)?;
-        if note.len() != range.len() {
-            return Err(differs(note.len(), range.len()));
+        let slot = self.slot(p, *root)?;
+        if slot.len() != range.len() {
+            return Err(differs(slot.len(), range.len()));
         }
         let at = range.start as u64;
         match ty.as_run(*count) {
             Some((first, bytes)) if range.end as u64 <= bytes => {
                 let to = buf.wrapping_offset(first as isize).wrapping_add(range.start);
                 // SAFETY: the elements form one run of `bytes` from `first` on.
-                unsafe { copy::wide(note.as_ptr(), to, note.len()) };
+                unsafe { copy::wide(slot.as_ptr(), to, slot.len()) };
             }
             // SAFETY: the buffer has `count` elements; the range lies in their packed form, because
             // its end is at most the size that `bytes` says (`Steps`).
             _ => unsafe {
-                ty.unpack(*buf, *count, at, note);
+                ty.unpack(*buf, *count, at, slot);
             },
         }
         Ok(())
@@ -317,9 +317,9 @@ impl Call<'_> {
         let (start, len) = (own.start * element, own.len() * element);
         let to = recv.wrapping_add(start);
         for member in 0..size {
-            let note = self.note(p, member)?;
-            let part = note.get(start..start + len).ok_or_else(|| short(note.len(), bytes))?;
-            // SAFETY: the receive buffer holds all elements; notes lie elsewhere.
+            let slot = self.slot(p, member)?;
+            let part = slot.get(start..start + len).ok_or_else(|| short(slot.len(), bytes))?;
+            // SAFETY: the receive buffer holds all elements; slots lie elsewhere.
             unsafe {
                 match member {
                     0 => copy::wide(part.as_ptr(), to, len),
@@ -341,10 +341,10 @@ impl Call<'_> {
         for member in (0..size).filter(|m| *m != self.rank()) {
             let theirs = slice(count, member, size);
             let len = theirs.len() * element;
-            let note = self.note(p, member)?;
-            let part = note.get(..len).ok_or_else(|| short(note.len(), len))?;
+            let slot = self.slot(p, member)?;
+            let part = slot.get(..len).ok_or_else(|| short(slot.len(), len))?;
             let to = recv.wrapping_add(theirs.start * element);
-            // SAFETY: the receive buffer holds all elements; notes lie elsewhere.
+            // SAFETY: the receive buffer holds all elements; slots lie elsewhere.
             unsafe { copy::wide(part.as_ptr(), to, len) };
         }
         Ok(())

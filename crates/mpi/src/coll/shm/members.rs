@@ -1,4 +1,4 @@
-//! The boards of a communicator's members on one host, for operations of several rounds of notes.
+//! The slots of a communicator's members on one host, for operations of several rounds of slots.
 
 use super::{Use, index};
 use crate::comm::Comm;
@@ -6,10 +6,10 @@ use crate::engine::process::Process;
 use crate::error::{Class, Result};
 use core::ops::Range;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::board::{Board, Sheet};
+use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use std::sync::atomic::Ordering;
 
-/// A communicator, and which board of each member belongs to it.
+/// A communicator, and which slots of each member belongs to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Members<'a> {
     comm: &'a Comm,
@@ -22,7 +22,7 @@ impl<'a> Members<'a> {
     }
 
     pub fn used(&self) -> &'a Use {
-        self.comm.boards()
+        self.comm.coll_slots()
     }
 
     pub fn rank(&self) -> u32 {
@@ -42,21 +42,30 @@ impl<'a> Members<'a> {
         self.comm.group().process(member).ok_or_else(|| Class::Intern.into())
     }
 
-    pub fn board<'p, T: Transport>(&self, p: &'p Process<T>, member: u32) -> Result<&'p Board> {
-        // The introduction found all of them.
-        p.board_of(self.process(member)?, self.index).ok_or_else(|| Class::Intern.into())
+    pub fn coll_slots<'p, T: Transport>(
+        &self,
+        p: &'p Process<T>,
+        member: u32,
+    ) -> Result<&'p CollSlots> {
+        // The proposal found all of them.
+        p.slots_of(self.process(member)?, self.index).ok_or_else(|| Class::Intern.into())
     }
 
-    /// The first byte of the sheet for note `number` of `member`.
-    pub fn sheet<T: Transport>(&self, p: &Process<T>, member: u32, number: u64) -> Result<*mut u8> {
-        let sheet = p.fm().transport().sheet(self.process(member)?, self.index, number);
-        // Where there are boards there are sheets.
-        sheet.map(Sheet::start).ok_or_else(|| Class::Intern.into())
+    /// The first byte of the large slot for slot `number` of `member`.
+    pub fn large_slot<T: Transport>(
+        &self,
+        p: &Process<T>,
+        member: u32,
+        number: u64,
+    ) -> Result<*mut u8> {
+        let large_slot = p.fm().transport().large_slot(self.process(member)?, self.index, number);
+        // Where there are slots there are large slots.
+        large_slot.map(LargeSlot::start).ok_or_else(|| Class::Intern.into())
     }
 
-    /// Whether `member` has posted note `number`.
+    /// Whether `member` has posted slot `number`.
     pub fn has<T: Transport>(&self, p: &Process<T>, member: u32, number: u64) -> bool {
-        self.board(p, member).is_ok_and(|board| board.has(number))
+        self.coll_slots(p, member).is_ok_and(|slots| slots.has(number))
     }
 
     /// Whether all members have finished the number `ahead` before this one.
@@ -66,13 +75,14 @@ impl<'a> Members<'a> {
         if used.safe.load(Ordering::Relaxed) + ahead >= number {
             return true;
         }
-        let finished = self.others().map(|m| self.board(p, m).map_or(u64::MAX, Board::finished));
+        let finished =
+            self.others().map(|m| self.coll_slots(p, m).map_or(u64::MAX, CollSlots::finished));
         let safe = finished.min().unwrap_or(u64::MAX).min(number - 1);
         used.safe.fetch_max(safe, Ordering::Relaxed); // relaxed: see `Use`
         used.safe.load(Ordering::Relaxed) + ahead >= number // relaxed: see `Use`
     }
 
-    /// Posts our note `number`, a few words, and wakes those who may sleep for want of it.
+    /// Posts our slot `number`, a few words, and wakes those who may sleep for want of it.
     ///
     /// # Safety
     /// There is room.
@@ -88,16 +98,16 @@ impl<'a> Members<'a> {
                 to.copy_from_slice(&word.to_ne_bytes());
             }
         };
-        let board = self.board(p, self.rank())?;
+        let slots = self.coll_slots(p, self.rank())?;
         // SAFETY: it is ours; the caller's promise.
-        unsafe { board.post(number, size_of_val(words), fill) };
+        unsafe { slots.post(number, size_of_val(words), fill) };
         for process in readers.filter_map(|m| self.comm.group().process(m)) {
             p.fm().transport().knock(process);
         }
         Ok(())
     }
 
-    /// The first one in `range`, other than this one, whose note `number` is not there yet.
+    /// The first one in `range`, other than this one, whose slot `number` is not there yet.
     pub fn missing<T: Transport>(
         &self,
         p: &Process<T>,
@@ -107,7 +117,7 @@ impl<'a> Members<'a> {
         range.find(|member| *member != self.rank() && !self.has(p, *member, number))
     }
 
-    /// Whether a note `number` is missing in `range` of a process of which `which` is true.
+    /// Whether a slot `number` is missing in `range` of a process of which `which` is true.
     pub fn awaits<T: Transport>(
         &self,
         p: &Process<T>,
@@ -119,10 +129,10 @@ impl<'a> Members<'a> {
         range.any(|m| !self.has(p, m, number) && group.process(m).is_some_and(&which))
     }
 
-    /// The words of note `number` of `member`; `Err` with the bytes that are there instead.
+    /// The words of slot `number` of `member`; `Err` with the bytes that are there instead.
     ///
     /// # Safety
-    /// The note is there, and we have not finished.
+    /// The slot is there, and we have not finished.
     pub unsafe fn words<const N: usize, T: Transport>(
         &self,
         p: &Process<T>,
@@ -130,28 +140,28 @@ impl<'a> Members<'a> {
         number: u64,
     ) -> Result<core::result::Result<[u64; N], usize>> {
         // SAFETY: the caller's promise.
-        let note = match unsafe { self.board(p, member)?.read(number) } {
-            Ok(note) if note.len() == size_of::<[u64; N]>() => note,
-            Ok(note) => return Ok(Err(note.len())),
+        let slot = match unsafe { self.coll_slots(p, member)?.read(number) } {
+            Ok(slot) if slot.len() == size_of::<[u64; N]>() => slot,
+            Ok(slot) => return Ok(Err(slot.len())),
             Err(found) => return Ok(Err(found)),
         };
         let mut words = [0; N];
-        for (word, bytes) in words.iter_mut().zip(note.chunks_exact(size_of::<u64>())) {
+        for (word, bytes) in words.iter_mut().zip(slot.chunks_exact(size_of::<u64>())) {
             *word = bytes.try_into().map(u64::from_ne_bytes).unwrap_or_default();
         }
         Ok(Ok(words))
     }
 
-    /// We are through with note `number` of all members.
+    /// We are through with slot `number` of all members.
     pub fn finish<T: Transport>(&self, p: &mut Process<T>, number: u64) -> Result<()> {
-        self.board(p, self.rank())?.finish(number);
-        if let Some(past) = p.boards.get_mut(self.index) {
-            past.last = number;
+        self.coll_slots(p, self.rank())?.finish(number);
+        if let Some(history) = p.coll_slots.get_mut(self.index) {
+            history.last = number;
         }
         Ok(())
     }
 
-    /// All have posted note `number`, so they are through with the one before.
+    /// All have posted slot `number`, so they are through with the one before.
     pub fn all_have(&self, number: u64) {
         self.used().safe.fetch_max(number - 1, Ordering::Relaxed); // relaxed: see `Use`
     }

@@ -1,13 +1,13 @@
-//! What a head makes of the notes of its host, to exchange it with other heads.
+//! What a head makes of the slots of its host, to exchange it with other heads.
 //!
 //! Notes that do not have the length that they should have come of wrong programs. Then what is exchanged
-//! has all its lengths, but not its contents, and the error is kept for the end ([`Across::note_error`]).
+//! has all its lengths, but not its contents, and the error is kept for the end ([`Hierarchical::note_error`]).
 
-use super::across::Across;
-use super::call::{long, short, unpack, whole};
+use super::hierarchical::Hierarchical;
 use super::packed::Packed;
+use super::slots::{long, short, unpack, whole};
 use super::{Sides, What};
-use crate::collective::Data;
+use crate::coll::Data;
 use crate::datatype::Datatype;
 use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
@@ -17,12 +17,12 @@ use hpvm_coll::hosts::heads;
 use hpvm_coll::{Broadcast, Reduction, Schedule};
 use hpvm_fm::Transport;
 
-/// A note that has to have so many bytes.
-fn exactly(note: &[u8], bytes: usize) -> Result<&[u8]> {
-    if note.len() > bytes { Err(long(note.len(), bytes)) } else { Ok(note) }
+/// A slot that has to have so many bytes.
+fn exactly(slot: &[u8], bytes: usize) -> Result<&[u8]> {
+    if slot.len() > bytes { Err(long(slot.len(), bytes)) } else { Ok(slot) }
 }
 
-impl Across<'_> {
+impl Hierarchical<'_> {
     /// Makes one message of what the host has shown: what is to be done among heads, with which
     /// buffers.
     pub(super) fn join<T: Transport>(
@@ -117,7 +117,7 @@ impl Across<'_> {
                     return Err(short(found, bytes));
                 }
             } else {
-                out.copy_from_slice(exactly(self.note(p, *member, self.number, bytes)?, bytes)?);
+                out.copy_from_slice(exactly(self.slot(p, *member, self.number, bytes)?, bytes)?);
             }
         }
         Ok(())
@@ -127,9 +127,9 @@ impl Across<'_> {
     fn take_own<T: Transport>(&self, p: &Process<T>, sides: &Sides, bytes: usize) -> Result<()> {
         let (all, own) = (bytes * self.all(), self.rank() as usize * bytes);
         for member in self.team() {
-            let note = exactly(self.note(p, *member, self.number, all)?, all)?;
+            let slot = exactly(self.slot(p, *member, self.number, all)?, all)?;
             // SAFETY: the buffer has a block for every member.
-            unsafe { unpack(&note[own..own + bytes], sides.block(*member))? };
+            unsafe { unpack(&slot[own..own + bytes], sides.block(*member))? };
         }
         Ok(())
     }
@@ -140,7 +140,7 @@ impl Across<'_> {
         let What::Reduce { root, send, recv, bytes, .. } = self.what else {
             return Err(Class::Intern.into());
         };
-        // A long result for all is told from the slate that it is on.
+        // A long result for all is told from the staging buffer that it is on.
         let shown = self.long.is_some() && root.is_none();
         let ends_here = !shown && root.is_none_or(|root| root == self.rank());
         // In place, the own operand would be overwritten before its turn.
@@ -163,7 +163,7 @@ impl Across<'_> {
         for (i, member) in self.team().iter().enumerate() {
             let input = match *member == self.rank() {
                 true => own,
-                false => whole(self.note(p, *member, self.number, bytes)?, bytes)?,
+                false => whole(self.slot(p, *member, self.number, bytes)?, bytes)?,
             };
             // SAFETY: operands hold `bytes`, which are `count` elements of `ty` next to each other.
             unsafe {
@@ -181,7 +181,7 @@ impl Across<'_> {
         let blocks: i64 = self.hosts.loads(self.rank()).map(|load| load.blocks).sum();
         let total = blocks as usize * bytes;
         let out = match self.long {
-            Some(slates) => slates.scratch(total),
+            Some(staging) => staging.scratch(total),
             None => {
                 self.out = Packed::new(total);
                 self.out.start()
@@ -198,9 +198,9 @@ impl Across<'_> {
         let hosts = self.hosts;
         for load in hosts.loads(self.rank()) {
             for member in hosts.team(hosts.host(self.rank())) {
-                let note = self.note(p, *member, self.number, bytes * self.all())?;
+                let slot = self.slot(p, *member, self.number, bytes * self.all())?;
                 for to in hosts.team(load.host) {
-                    let block = &note[*to as usize * bytes..][..bytes];
+                    let block = &slot[*to as usize * bytes..][..bytes];
                     // SAFETY: the room has as many blocks as these loops have turns.
                     unsafe {
                         core::ptr::copy_nonoverlapping(block.as_ptr(), at, bytes);

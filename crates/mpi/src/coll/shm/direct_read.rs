@@ -1,35 +1,35 @@
-//! Exchanges of long blocks that members read out of each other's memory, with boards to say where they lie.
+//! Exchanges of long blocks that members read out of each other's memory, with slots to say where they lie.
 //!
 //! Members post the addresses of their data, read what they need, and post that they have: two rounds of
-//! notes, and one copy of each block.
+//! slots, and one copy of each block.
 //!
 //! The system may refuse to let one process read another's memory, which is seen only when one tries. The
-//! second round tells all members: they take another way, for this operation ([`Reads::refused`]) and for
+//! second round tells all members: they take another way, for this operation ([`DirectRead::refused`]) and for
 //! those that follow. Nothing of what they have brought along is lost by then.
 
 use super::large::differs;
 use super::members::Members;
 use super::packed::Packed;
-use super::{Meeting, Sides, What};
+use super::{ShmCollective, Sides, What};
 use crate::comm::Comm;
 use crate::engine::process::Process;
 use crate::error::{Error, Result};
 use crate::pt2pt::rendezvous::unreadable;
 use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
 use hpvm_fm::{PeerMemoryError, Rank, Transport};
-use hpvm_wire::board::NOTES;
+use hpvm_wire::coll_slots::DEPTH;
 use std::sync::atomic::Ordering;
 
 /// An exchange under way. To be polled until it is done.
 #[derive(Debug)]
-pub struct Reads<'a> {
+pub struct DirectRead<'a> {
     members: Members<'a>,
     number: u64,
     sides: Sides,
     /// Of an alltoall: our block of the many that a member shows. Else each shows one.
     each: bool,
     stage: Stage,
-    /// The first member whose note has not been seen yet.
+    /// The first member whose slot has not been seen yet.
     next: u32,
     /// Our data, if they had to be packed.
     packed: Packed,
@@ -74,15 +74,19 @@ impl<T: Transport> Process<T> {
     ///
     /// # Safety
     /// As for [`super::Call::begin`].
-    pub unsafe fn begin_reads<'a>(&self, comm: &'a Comm, what: What) -> Option<Reads<'a>> {
+    pub unsafe fn begin_direct_read<'a>(
+        &self,
+        comm: &'a Comm,
+        what: What,
+    ) -> Option<DirectRead<'a>> {
         let (sides, each) = match what {
             What::Allgather(sides) => (sides, false),
             What::Alltoall(sides) => (sides, true),
             _ => return None,
         };
-        Some(Reads {
+        Some(DirectRead {
             members: Members::new(comm)?,
-            number: comm.boards().begin(),
+            number: comm.coll_slots().begin(),
             sides,
             each,
             stage: Stage::Show,
@@ -95,13 +99,13 @@ impl<T: Transport> Process<T> {
     }
 }
 
-impl Meeting for Reads<'_> {
+impl ShmCollective for DirectRead<'_> {
     fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
         loop {
             match self.stage {
                 Stage::Stuck => return Ok(false),
                 Stage::Show | Stage::Tell => {
-                    if !self.members.has_room(p, self.number, NOTES) {
+                    if !self.members.has_room(p, self.number, DEPTH) {
                         return Ok(false);
                     }
                     self.post(p)?;
@@ -132,7 +136,7 @@ impl Meeting for Reads<'_> {
 
     fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool {
         match self.stage {
-            Stage::Show | Stage::Tell => self.members.has_room(p, self.number, NOTES),
+            Stage::Show | Stage::Tell => self.members.has_room(p, self.number, DEPTH),
             Stage::Read | Stage::End => self.members.has(p, self.next, self.number),
             Stage::Stuck => false,
         }
@@ -143,7 +147,7 @@ impl Meeting for Reads<'_> {
     }
 }
 
-impl Reads<'_> {
+impl DirectRead<'_> {
     /// What is to be done another way, because the system does not let one of the members read. Asked when
     /// it is done; all members get the same answer.
     pub fn refused(self) -> Option<What> {
@@ -182,7 +186,7 @@ impl Reads<'_> {
             None => {
                 self.packed = Packed::new(bytes);
                 let start = self.packed.start();
-                // SAFETY: the buffer is valid as `begin_reads` was promised; the room was just made.
+                // SAFETY: the buffer is valid as `begin_direct_read` was promised; the room was just made.
                 unsafe { pack_all(part, core::slice::from_raw_parts_mut(start, bytes)) };
                 (start.cast_const(), bytes)
             }
@@ -225,9 +229,9 @@ impl Reads<'_> {
             };
         }
         for member in (rank + 1..size).chain(0..rank) {
-            // SAFETY: the note is there, and we have not finished.
-            let note = unsafe { self.members.words(p, member, self.number)? };
-            let [address, found] = note.map_err(|found| differs(found, size_of::<[u64; 2]>()))?;
+            // SAFETY: the slot is there, and we have not finished.
+            let slot = unsafe { self.members.words(p, member, self.number)? };
+            let [address, found] = slot.map_err(|found| differs(found, size_of::<[u64; 2]>()))?;
             check(found, all)?;
             let process = self.members.process(member)?;
             let (from, to) = (address.wrapping_add(skip), self.sides.block(member));
@@ -245,10 +249,10 @@ impl Reads<'_> {
     /// All have read, or have said that they can't.
     fn end<T: Transport>(&mut self, p: &mut Process<T>) -> Result<()> {
         for member in self.members.others() {
-            // SAFETY: the note is there, and we have not finished.
-            let note = unsafe { self.members.words(p, member, self.number)? };
-            // What is no such note, a wrong program's, says nothing.
-            self.refused |= note.is_ok_and(|[refused, _]| refused == 1);
+            // SAFETY: the slot is there, and we have not finished.
+            let slot = unsafe { self.members.words(p, member, self.number)? };
+            // What is no such slot, a wrong program's, says nothing.
+            self.refused |= slot.is_ok_and(|[refused, _]| refused == 1);
         }
         self.members.finish(p, self.number)?;
         if self.refused {

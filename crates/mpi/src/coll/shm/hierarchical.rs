@@ -1,14 +1,14 @@
-//! One collective over boards of a communicator that spans hosts, as a state machine.
+//! One collective over slots of a communicator that spans hosts, as a state machine.
 //!
 //! The members of a host show what they have to their head, which alone talks to other hosts, with
 //! messages, and shows them what comes of it. An alltoall has a carrier for each other host instead
 //! of a head, so that the work is spread over the members.
 
-use super::call::{failed, long, short, unpack};
 use super::packed::Packed;
-use super::slate::{LONG, Slates, word};
-use super::{MOST, Meeting, What, each, index};
-use crate::collective::Plan;
+use super::slots::{failed, long, short, unpack};
+use super::staging::{LONG, StagingBuffers, word};
+use super::{MOST, ShmCollective, What, index, per_member};
+use crate::coll::Plan;
 use crate::comm::{Channel, Comm, Form};
 use crate::engine::process::Process;
 use crate::engine::requests::ReqId;
@@ -17,32 +17,32 @@ use crate::op::Op;
 use crate::pt2pt::{Incoming, packed_size};
 use hpvm_coll::hosts::Hosts;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::board::{Board, FAILED, NOTE_BYTES, NOTES};
+use hpvm_wire::coll_slots::{CollSlots, DEPTH, FAILED, SLOT_BYTES};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A collective under way. To be polled until it is done.
 #[derive(Debug)]
-pub struct Across<'a> {
+pub struct Hierarchical<'a> {
     pub(super) comm: &'a Arc<Comm>,
     pub(super) hosts: &'a Hosts,
     index: usize,
-    /// Of the notes with which members begin.
+    /// Of the slots with which members begin.
     pub(super) number: u64,
-    /// Of the notes that tell what came from other hosts.
+    /// Of the slots that tell what came from other hosts.
     pub(super) last: u64,
     tag: i32,
     pub(super) what: What,
     /// The head of the own host; of no meaning in an alltoall.
     head: u32,
     stage: Stage,
-    /// Members of the team whose notes have been seen, in the order of their numbers.
+    /// Members of the team whose slots have been seen, in the order of their numbers.
     seen: usize,
-    /// Where long notes lie.
-    pub(super) long: Option<&'a Slates>,
+    /// Where long slots lie.
+    pub(super) long: Option<&'a StagingBuffers>,
     /// Of an alltoall: each member carries its own blocks.
     pub(super) each: bool,
-    /// What heads exchange, unless it is on a slate or in the program's buffers.
+    /// What heads exchange, unless it is on a staging buffer or in the program's buffers.
     pub(super) out: Packed,
     came: Packed,
     /// What a head tells its host: where it is, and its bytes.
@@ -55,40 +55,40 @@ pub struct Across<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Waits for room for the own note, if it has to post one.
+    /// Waits for room for the own slot, if it has to post one.
     Post,
-    /// Waits for the notes of its host.
+    /// Waits for the slots of its host.
     Collect,
     /// Waits for messages.
     Cross(ReqId),
-    /// Waits for room for the note that tells what came.
+    /// Waits for room for the slot that tells what came.
     Release,
-    /// Waits for such notes of others.
+    /// Waits for such slots of others.
     Await,
 }
 
 impl<T: Transport> Process<T> {
-    /// Begins `what` on `comm`, for which [`Process::has_notes_of`] has said yes; its longest
-    /// note has `longest` bytes. `None` can't happen then.
+    /// Begins `what` on `comm`, for which [`Process::may_stage`] has said yes; its longest
+    /// slot has `longest` bytes. `None` can't happen then.
     ///
     /// # Safety
     /// As for [`super::Call::begin`].
-    pub unsafe fn begin_across<'a>(
+    pub unsafe fn begin_hierarchical<'a>(
         &self,
         comm: &'a Arc<Comm>,
         what: What,
         longest: u64,
-    ) -> Option<Across<'a>> {
+    ) -> Option<Hierarchical<'a>> {
         let long = match longest > MOST {
-            true => Some(comm.boards().slates.get()?.as_ref()?),
+            true => Some(comm.coll_slots().staging.get()?.as_ref()?),
             false => None,
         };
         let each = long.is_some()
-            && matches!(&what, What::Alltoall(s) if each::is_long(packed_size(&s.recv_ty, s.recv_count)));
+            && matches!(&what, What::Alltoall(s) if per_member::is_long(packed_size(&s.recv_ty, s.recv_count)));
         let hosts = comm.hosts(|process| self.node(process))?;
-        let number = comm.boards().begin();
+        let number = comm.coll_slots().begin();
         let last = match what {
-            What::Alltoall(_) => comm.boards().begin(),
+            What::Alltoall(_) => comm.coll_slots().begin(),
             _ => number,
         };
         let host = hosts.host(comm.rank());
@@ -98,7 +98,7 @@ impl<T: Transport> Process<T> {
             }
             _ => hosts.team(host)[0],
         };
-        Some(Across {
+        Some(Hierarchical {
             comm,
             hosts,
             index: index(comm)?,
@@ -120,7 +120,7 @@ impl<T: Transport> Process<T> {
     }
 }
 
-impl Meeting for Across<'_> {
+impl ShmCollective for Hierarchical<'_> {
     fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
         loop {
             let goes_on = match self.stage {
@@ -138,7 +138,7 @@ impl Meeting for Across<'_> {
 
     fn awaits<T: Transport>(&self, p: &Process<T>, which: impl Fn(Rank) -> bool) -> bool {
         let lacks = |member: u32, number: u64| {
-            self.board(p, member).is_ok_and(|board| !board.has(number))
+            self.coll_slots(p, member).is_ok_and(|slots| !slots.has(number))
                 && self.comm.group().process(member).is_some_and(&which)
         };
         match self.stage {
@@ -153,7 +153,8 @@ impl Meeting for Across<'_> {
     }
 
     fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool {
-        let there = |m: u32, number: u64| self.board(p, m).is_ok_and(|board| board.has(number));
+        let there =
+            |m: u32, number: u64| self.coll_slots(p, m).is_ok_and(|slots| slots.has(number));
         match self.stage {
             Stage::Post => self.has_room(p, self.number),
             Stage::Release => self.has_room(p, self.last),
@@ -168,7 +169,7 @@ impl Meeting for Across<'_> {
     }
 }
 
-impl Drop for Across<'_> {
+impl Drop for Hierarchical<'_> {
     /// Who gives up in the middle leaves the memory to the messages that are under way.
     fn drop(&mut self) {
         if self.is_crossing() {
@@ -178,7 +179,7 @@ impl Drop for Across<'_> {
     }
 }
 
-impl Across<'_> {
+impl Hierarchical<'_> {
     pub(super) fn rank(&self) -> u32 {
         self.comm.rank()
     }
@@ -220,35 +221,35 @@ impl Across<'_> {
         }
     }
 
-    pub(super) fn board<'p, T: Transport>(
+    pub(super) fn coll_slots<'p, T: Transport>(
         &self,
         p: &'p Process<T>,
         member: u32,
-    ) -> Result<&'p Board> {
-        let board = self.comm.group().process(member).and_then(|m| p.board_of(m, self.index));
-        // The introduction found all of this host.
-        board.ok_or_else(|| Class::Intern.into())
+    ) -> Result<&'p CollSlots> {
+        let slots = self.comm.group().process(member).and_then(|m| p.slots_of(m, self.index));
+        // The proposal found all of this host.
+        slots.ok_or_else(|| Class::Intern.into())
     }
 
-    /// Whether all of this host have finished with the note that `number` is about to overwrite.
+    /// Whether all of this host have finished with the slot that `number` is about to overwrite.
     fn has_room<T: Transport>(&self, p: &Process<T>, number: u64) -> bool {
-        let used = self.comm.boards();
+        let used = self.comm.coll_slots();
         // Relaxed, here and below: see `Use`.
-        if used.safe.load(Ordering::Relaxed) + NOTES as u64 >= number {
+        if used.safe.load(Ordering::Relaxed) + DEPTH as u64 >= number {
             return true;
         }
         let others = self.team().iter().filter(|m| **m != self.rank());
-        let finished = others.map(|m| self.board(p, *m).map_or(u64::MAX, |b| b.finished()));
+        let finished = others.map(|m| self.coll_slots(p, *m).map_or(u64::MAX, |b| b.finished()));
         let safe = finished.min().unwrap_or(u64::MAX).min(number - 1);
         used.safe.fetch_max(safe, Ordering::Relaxed); // relaxed: see `Use`
-        used.safe.load(Ordering::Relaxed) + NOTES as u64 >= number // relaxed: see `Use`
+        used.safe.load(Ordering::Relaxed) + DEPTH as u64 >= number // relaxed: see `Use`
     }
 
     /// All of this host have posted what they begin with, so they are through with the operation
     /// before.
     fn all_have_begun(&self) {
         // Relaxed: see `Use`.
-        self.comm.boards().safe.fetch_max(self.number - 1, Ordering::Relaxed);
+        self.comm.coll_slots().safe.fetch_max(self.number - 1, Ordering::Relaxed);
     }
 
     fn knock<T: Transport>(&self, p: &Process<T>, member: u32) {
@@ -268,7 +269,7 @@ impl Across<'_> {
             }
             self.show(p)?;
         } else if self.long.is_some() && self.is_head() && !self.has_room(p, self.number) {
-            // It puts what comes onto its slate.
+            // It puts what comes onto its staging buffer.
             return Ok(false);
         }
         self.stage = if self.is_head() { Stage::Collect } else { Stage::Await };
@@ -284,12 +285,12 @@ impl Across<'_> {
 
     /// Posts what the own host needs of this member.
     fn show<T: Transport>(&mut self, p: &Process<T>) -> Result<()> {
-        let board = self.board(p, self.rank())?;
+        let slots = self.coll_slots(p, self.rank())?;
         if self.each {
-            let shown = self.show_own(board);
+            let shown = self.show_own(slots);
             if shown.is_err() {
                 // SAFETY: it is ours, and there is room.
-                unsafe { board.post_failure(self.number) };
+                unsafe { slots.post_failure(self.number) };
             }
             self.note_error(shown);
             self.knock_all(p);
@@ -300,13 +301,13 @@ impl Across<'_> {
             if matches!(self.what, What::Bcast { .. }) { &What::Barrier } else { &self.what };
         let (rank, size) = (self.rank(), self.comm.size());
         match self.long {
-            // SAFETY: it is ours, there is room; the buffers are valid as `begin_across` was
+            // SAFETY: it is ours, there is room; the buffers are valid as `begin_hierarchical` was
             // promised.
-            None => unsafe { what.post(board, self.number, rank, size) },
+            None => unsafe { what.post(slots, self.number, rank, size) },
             // SAFETY: as above.
-            Some(slates) => unsafe {
-                let len = what.pack(rank, size, slates.own(self.number, LONG as usize));
-                board.post(self.number, size_of::<u64>(), |out| out.copy_from_slice(&word(len)));
+            Some(staging) => unsafe {
+                let len = what.pack(rank, size, staging.own(self.number, LONG as usize));
+                slots.post(self.number, size_of::<u64>(), |out| out.copy_from_slice(&word(len)));
             },
         }
         if matches!(self.what, What::Alltoall(_)) {
@@ -320,7 +321,7 @@ impl Across<'_> {
     fn collect<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
         if !matches!(self.what, What::Bcast { .. }) {
             while let Some(member) = self.team().get(self.seen).copied() {
-                if member != self.rank() && !self.board(p, member)?.has(self.number) {
+                if member != self.rank() && !self.coll_slots(p, member)?.has(self.number) {
                     return Ok(false);
                 }
                 self.seen += 1;
@@ -333,7 +334,7 @@ impl Across<'_> {
             return Ok(true);
         }
         let plan = Plan::new(schedule, data, op.map(|op| Arc::new(Op::Predefined(op))));
-        // SAFETY: the buffers are the program's, which stay as `begin_across` was promised, or
+        // SAFETY: the buffers are the program's, which stay as `begin_hierarchical` was promised, or
         // `out` and `came`, whose memory stays where it is until the request has ended.
         let id = unsafe {
             p.start_spoilt(self.comm, Channel::Collective, self.tag, plan, self.error.take())
@@ -350,7 +351,7 @@ impl Across<'_> {
     pub(super) fn room(&mut self, bytes: usize) -> *mut u8 {
         let start = match self.long {
             // SAFETY: there is room, see `post`, and this is the only use of it.
-            Some(slates) => unsafe { slates.own(self.last, bytes) }.as_mut_ptr(),
+            Some(staging) => unsafe { staging.own(self.last, bytes) }.as_mut_ptr(),
             None => {
                 self.came = Packed::new(bytes);
                 self.came.start()
@@ -373,8 +374,8 @@ impl Across<'_> {
         self.comm.size() as usize
     }
 
-    /// The note of a member, of at least so many bytes.
-    pub(super) fn note<'p, T: Transport>(
+    /// The slot of a member, of at least so many bytes.
+    pub(super) fn slot<'p, T: Transport>(
         &'p self,
         p: &'p Process<T>,
         member: u32,
@@ -382,16 +383,16 @@ impl Across<'_> {
         bytes: usize,
     ) -> Result<&'p [u8]> {
         // SAFETY: it was seen, and we have not finished.
-        let note = unsafe { self.board(p, member)?.read(number) };
-        let mut note = note.map_err(|found| match found == FAILED {
+        let slot = unsafe { self.coll_slots(p, member)?.read(number) };
+        let mut slot = slot.map_err(|found| match found == FAILED {
             true => failed(),
-            false => long(found, NOTE_BYTES),
+            false => long(found, SLOT_BYTES),
         })?;
-        if let Some(slates) = self.long {
+        if let Some(staging) = self.long {
             // SAFETY: as above.
-            note = unsafe { slates.read(self.hosts.number(member), number, note)? };
+            slot = unsafe { staging.read(self.hosts.number(member), number, slot)? };
         }
-        if note.len() < bytes { Err(short(note.len(), bytes)) } else { Ok(note) }
+        if slot.len() < bytes { Err(short(slot.len(), bytes)) } else { Ok(slot) }
     }
 
     fn cross<T: Transport>(&mut self, p: &mut Process<T>, id: ReqId) -> bool {
@@ -427,14 +428,14 @@ impl Across<'_> {
         }
         let result = self.result();
         let word = word(result.len());
-        // What is long lies on the slate already.
-        let note = if self.long.is_some() { &word } else { result };
-        let board = self.board(p, self.rank())?;
+        // What is long lies on the staging buffer already.
+        let slot = if self.long.is_some() { &word } else { result };
+        let slots = self.coll_slots(p, self.rank())?;
         // SAFETY: it is ours and there is room.
         unsafe {
             match self.error {
-                None => board.post(self.last, note.len(), |out| out.copy_from_slice(note)),
-                Some(_) => board.post_failure(self.last),
+                None => slots.post(self.last, slot.len(), |out| out.copy_from_slice(slot)),
+                Some(_) => slots.post_failure(self.last),
             }
         }
         self.knock_all(p);
@@ -451,8 +452,8 @@ impl Across<'_> {
             let read = self.read(p);
             self.note_error(read);
         }
-        self.board(p, self.rank())?.finish(self.last);
-        if let Some(past) = p.boards.get_mut(self.index) {
+        self.coll_slots(p, self.rank())?.finish(self.last);
+        if let Some(past) = p.coll_slots.get_mut(self.index) {
             past.last = self.last;
         }
         if self.shows() && self.tellers().next().is_some() {
@@ -464,7 +465,7 @@ impl Across<'_> {
     fn read<T: Transport>(&self, p: &Process<T>) -> Result<()> {
         let told = |bytes| match self.rank() == self.head {
             true => Ok(self.result()),
-            false => self.note(p, self.head, self.last, bytes),
+            false => self.slot(p, self.head, self.last, bytes),
         };
         match &self.what {
             What::Barrier | What::Reduce { root: Some(_), .. } => Ok(()),
@@ -476,16 +477,16 @@ impl Across<'_> {
             What::Reduce { recv, bytes, .. } => {
                 // The head has it where it is told from.
                 if self.rank() != self.head || self.long.is_some() {
-                    let note = told(*bytes)?;
+                    let slot = told(*bytes)?;
                     // SAFETY: the program's buffer, of so many bytes.
-                    unsafe { core::ptr::copy_nonoverlapping(note.as_ptr(), *recv, *bytes) };
+                    unsafe { core::ptr::copy_nonoverlapping(slot.as_ptr(), *recv, *bytes) };
                 }
                 Ok(())
             }
             What::Allgather(sides) => {
                 let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
-                let note = told(bytes * self.all())?;
-                for (place, part) in (0..self.comm.size()).zip(note.chunks(bytes.max(1))) {
+                let slot = told(bytes * self.all())?;
+                for (place, part) in (0..self.comm.size()).zip(slot.chunks(bytes.max(1))) {
                     // SAFETY: the buffer has a block for every member.
                     unsafe { unpack(part, sides.block(self.hosts.at(place)))? };
                 }
@@ -517,12 +518,12 @@ impl Across<'_> {
         carriers.dedup();
         for carrier in carriers {
             let blocks: i64 = hosts.loads(carrier).map(|load| load.blocks).sum();
-            let note = self.note(p, carrier, self.last, blocks as usize * bytes)?;
+            let slot = self.slot(p, carrier, self.last, blocks as usize * bytes)?;
             let mut first = 0;
             for load in hosts.loads(carrier) {
                 for (i, from) in hosts.team(load.host).iter().enumerate() {
                     let at = (first + i * n + own) * bytes;
-                    take(*from, &note[at..at + bytes])?;
+                    take(*from, &slot[at..at + bytes])?;
                 }
                 first += load.blocks as usize;
             }

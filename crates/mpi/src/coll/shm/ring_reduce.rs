@@ -1,6 +1,6 @@
 //! Long reductions: the result goes round.
 //!
-//! Each member owns a slice of the result, on a sheet of its own, and begins by copying its operand there.
+//! Each member owns a slice of the result, on a large slot of its own, and begins by copying its operand there.
 //! Then it adds its operand to the slice of the next member, which that has just left, and so on: in each
 //! round every slice is with another member, and after as many rounds as there are members all are complete
 //! and may be copied. So each operand is read once, by its owner, from where it lies; what passes from one
@@ -9,18 +9,18 @@
 
 use super::large::{differs, part_of, slice};
 use super::members::Members;
-use super::{Meeting, What};
+use super::{ShmCollective, What};
 use crate::comm::Comm;
 use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
 use core::ops::Range;
 use hpvm_copy as copy;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::board::{NOTES, SHEET_BYTES, SHEETS};
+use hpvm_wire::coll_slots::{DEPTH, LARGE_SLOT_BYTES, LARGE_SLOTS};
 
 /// A reduction under way. To be polled until it is done.
 #[derive(Debug)]
-pub struct Rotation<'a> {
+pub struct RingReduce<'a> {
     members: Members<'a>,
     /// The part that goes round now, and what is left after that.
     what: What,
@@ -32,9 +32,9 @@ pub struct Rotation<'a> {
     round: u32,
     /// Our part of it is done.
     ends: bool,
-    /// It waits for others to finish earlier rounds, not for a note.
+    /// It waits for others to finish earlier rounds, not for a slot.
     lacks_room: bool,
-    /// Of the last round, the first member whose note has not been seen yet.
+    /// Of the last round, the first member whose slot has not been seen yet.
     next: u32,
     error: Option<Box<Error>>,
 }
@@ -45,9 +45,13 @@ impl<T: Transport> Process<T> {
     ///
     /// # Safety
     /// As for [`super::Call::begin`].
-    pub unsafe fn begin_rotation<'a>(&self, comm: &'a Comm, what: What) -> Option<Rotation<'a>> {
+    pub unsafe fn begin_ring_reduce<'a>(
+        &self,
+        comm: &'a Comm,
+        what: What,
+    ) -> Option<RingReduce<'a>> {
         let members = Members::new(comm)?;
-        let mut rotation = Rotation {
+        let mut ring = RingReduce {
             members,
             what: What::Barrier,
             left: Some(what),
@@ -59,12 +63,12 @@ impl<T: Transport> Process<T> {
             next: 0,
             error: None,
         };
-        rotation.start();
-        Some(rotation)
+        ring.start();
+        Some(ring)
     }
 }
 
-impl Meeting for Rotation<'_> {
+impl ShmCollective for RingReduce<'_> {
     fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
         loop {
             while !self.ends {
@@ -103,7 +107,7 @@ impl Meeting for Rotation<'_> {
         match self.ends {
             true => self.members.missing(p, self.next..self.needs(), self.last).is_none(),
             false if self.lacks_room => self.may_go(p),
-            // There may be no room behind the note: that is found out by `poll`, whose next sleep is short.
+            // There may be no room behind the slot: that is found out by `poll`, whose next sleep is short.
             false => self.is_with_us(p),
         }
     }
@@ -113,13 +117,13 @@ impl Meeting for Rotation<'_> {
     }
 }
 
-impl Rotation<'_> {
+impl RingReduce<'_> {
     /// Begins with the next part; false if there is none.
     fn start(&mut self) -> bool {
         let Some(left) = self.left.take() else { return false };
         let size = self.members.size();
-        (self.what, self.left) = part_of(left, SHEET_BYTES, size as usize);
-        // An odd number of them: so parts that follow each other lie on different sheets.
+        (self.what, self.left) = part_of(left, LARGE_SLOT_BYTES, size as usize);
+        // An odd number of them: so parts that follow each other lie on different large slots.
         let numbers = size | 1;
         self.first = self.members.used().begin();
         self.last = self.first;
@@ -153,8 +157,8 @@ impl Rotation<'_> {
 
     /// Whether it is, and there is room to say that we have left it.
     fn may_go<T: Transport>(&self, p: &Process<T>) -> bool {
-        // The sheet has the parity of the first number, which is that of the last.
-        let ahead = if self.round == 0 { SHEETS } else { NOTES };
+        // The large slot has the parity of the first number, which is that of the last.
+        let ahead = if self.round == 0 { LARGE_SLOTS } else { DEPTH };
         self.is_with_us(p) && self.members.has_room(p, self.number(self.round), ahead)
     }
 
@@ -188,13 +192,13 @@ impl Rotation<'_> {
         let (elements, element) = (slice(count, owner, size), bytes / count.max(1));
         let own = if send.is_null() { recv.cast_const() } else { send };
         let own = own.wrapping_add(elements.start * element);
-        let sheet = self.members.sheet(p, owner, self.last)?;
-        // SAFETY: our operand holds all elements; a sheet holds a slice (`start`), and nobody else touches
+        let large_slot = self.members.large_slot(p, owner, self.last)?;
+        // SAFETY: our operand holds all elements; a large slot holds a slice (`start`), and nobody else touches
         // it: all have finished the part before the last, and whoever had it before us has left it.
         unsafe {
             match self.round {
-                0 => copy::wide(own, sheet, elements.len() * element),
-                _ => op.apply(ty, own, sheet, elements.len())?,
+                0 => copy::wide(own, large_slot, elements.len() * element),
+                _ => op.apply(ty, own, large_slot, elements.len())?,
             }
         }
         Ok(())
@@ -208,7 +212,7 @@ impl Rotation<'_> {
         }
     }
 
-    /// The members whose last notes this one needs: all, if it gets the result.
+    /// The members whose last slots this one needs: all, if it gets the result.
     fn needs(&self) -> u32 {
         if self.readers().contains(&self.members.rank()) { self.members.size() } else { 0 }
     }
@@ -238,7 +242,7 @@ impl Rotation<'_> {
         };
         let (rank, size) = (self.members.rank(), self.members.size());
         for member in self.members.others() {
-            // SAFETY: the notes are there, and we have not finished.
+            // SAFETY: the slots are there, and we have not finished.
             let found = match unsafe { self.members.words(p, member, self.last)? } {
                 Ok([found]) => usize::try_from(found).unwrap_or(usize::MAX),
                 Err(found) => found,
@@ -251,10 +255,10 @@ impl Rotation<'_> {
         for member in (rank..size).chain(0..rank) {
             let elements = slice(count, member, size);
             let to = recv.wrapping_add(elements.start * element);
-            let sheet = self.members.sheet(p, member, self.last)?;
-            // SAFETY: the receive buffer holds all elements, a sheet a slice. It is complete, and nobody
+            let large_slot = self.members.large_slot(p, member, self.last)?;
+            // SAFETY: the receive buffer holds all elements, a large slot a slice. It is complete, and nobody
             // writes to it until we have finished.
-            unsafe { copy::wide(sheet, to, elements.len() * element) };
+            unsafe { copy::wide(large_slot, to, elements.len() * element) };
         }
         Ok(())
     }
