@@ -15,7 +15,7 @@ use hpvm_mpi::coll::shm;
 use hpvm_mpi::comm::build::Host;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error, Outcome, Process, ReqId};
-use hpvm_net::Joint;
+use hpvm_mux::Mux;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -408,9 +408,9 @@ impl Entered {
 }
 
 impl Host for Entered {
-    type T = Joint;
+    type T = Mux;
 
-    fn with<R>(&mut self, f: impl FnOnce(&mut Process<Joint>) -> R) -> R {
+    fn with<R>(&mut self, f: impl FnOnce(&mut Process<Mux>) -> R) -> R {
         f(&mut self.process)
     }
 

@@ -8,7 +8,7 @@ use core::cell::RefCell;
 use core::ptr::NonNull;
 use core::time::Duration;
 use hpvm_transport::{
-    Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PullRefused, Rank, Refused,
+    Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank, Refused,
     Segment, Streams,
 };
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
@@ -211,7 +211,7 @@ impl PeerMemory for SimTransport {
         remote: u64,
         local: *mut u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let mut state = self.state.borrow_mut();
         state.may_copy(src, self.size)?;
         // SAFETY: `local` is valid for writes of `len` bytes (the caller's promise).
@@ -228,7 +228,7 @@ impl PeerMemory for SimTransport {
         remote: u64,
         local: *const u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let mut state = self.state.borrow_mut();
         state.may_copy(dst, self.size)?;
         // SAFETY: `local` is valid for reads of `len` bytes (the caller's promise).

@@ -12,7 +12,7 @@ use core::ptr::NonNull;
 pub use hpvm_bulk::Counters as BulkCounters;
 use hpvm_bulk::{Action, Bulk, ConnId, Done, FENCE, Input, Lost};
 use hpvm_transport::{
-    Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, Packets, PeerMemory, PullRefused,
+    Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, Packets, PeerMemory, PeerMemoryError,
     Rank, Refused, Segment, Streamed, Transport,
 };
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
@@ -457,7 +457,7 @@ impl<T: Transport> PeerMemory for Streaming<T> {
         remote: u64,
         local: *const u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         // SAFETY: the caller's promise, passed on.
         unsafe { self.inner.push(dst, remote, local, len) }
     }
@@ -468,7 +468,7 @@ impl<T: Transport> PeerMemory for Streaming<T> {
         remote: u64,
         local: *mut u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         // SAFETY: the caller's promise.
         unsafe { self.inner.pull(src, remote, local, len) }
     }

@@ -16,7 +16,7 @@ use crate::engine::process::Process;
 use crate::error::{Error, Result};
 use crate::pt2pt::rendezvous::unreadable;
 use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
-use hpvm_fm::{PullRefused, Rank, Transport};
+use hpvm_fm::{PeerMemoryError, Rank, Transport};
 use hpvm_wire::coll_slots::DEPTH;
 use std::sync::atomic::Ordering;
 
@@ -238,9 +238,9 @@ impl DirectRead<'_> {
             // SAFETY: the buffer has a block of `bytes` for every member.
             let pulled = unsafe { p.pull_elements(process, from, to, bytes) };
             pulled.map_err(|refused| match refused {
-                PullRefused::NotPermitted => Trouble::Refused,
-                PullRefused::Gone => Trouble::Gone,
-                PullRefused::Failed(errno) => Trouble::Wrong(unreadable(process, bytes, errno)),
+                PeerMemoryError::NotPermitted => Trouble::Refused,
+                PeerMemoryError::Gone => Trouble::Gone,
+                PeerMemoryError::Failed(errno) => Trouble::Wrong(unreadable(process, bytes, errno)),
             })?;
         }
         Ok(())

@@ -8,11 +8,11 @@
 use super::slots::{Call, What, long, short};
 use super::{MOST, Way};
 use crate::comm::Comm;
-use crate::copy;
 use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
 use crate::pt2pt::{Outgoing, pack_all, pack_part};
 use core::ops::Range;
+use hpvm_copy as copy;
 use hpvm_fm::Transport;
 use hpvm_wire::coll_slots::LARGE_SLOT_BYTES;
 use std::sync::atomic::Ordering;
@@ -247,7 +247,7 @@ impl Call<'_> {
         };
         let run = |from: *const u8, len| {
             // SAFETY: the caller's promise.
-            post(len, &mut |out| unsafe { copy::piece(from, out.as_mut_ptr(), len) })
+            post(len, &mut |out| unsafe { copy::wide(from, out.as_mut_ptr(), len) })
         };
         match (&self.what, &self.part) {
             (What::Bcast { buf, count, ty, .. }, Part::Bytes(range)) => {
@@ -294,7 +294,7 @@ impl Call<'_> {
             Some((first, bytes)) if range.end as u64 <= bytes => {
                 let to = buf.wrapping_offset(first as isize).wrapping_add(range.start);
                 // SAFETY: the elements form one run of `bytes` from `first` on.
-                unsafe { copy::piece(slot.as_ptr(), to, slot.len()) };
+                unsafe { copy::wide(slot.as_ptr(), to, slot.len()) };
             }
             // SAFETY: the buffer has `count` elements; the range lies in their packed form, because
             // its end is at most the size that `bytes` says (`Steps`).
@@ -322,7 +322,7 @@ impl Call<'_> {
             // SAFETY: the receive buffer holds all elements; slots lie elsewhere.
             unsafe {
                 match member {
-                    0 => copy::piece(part.as_ptr(), to, len),
+                    0 => copy::wide(part.as_ptr(), to, len),
                     _ => op.apply(ty, part.as_ptr(), to, own.len())?,
                 }
             }
@@ -345,7 +345,7 @@ impl Call<'_> {
             let part = slot.get(..len).ok_or_else(|| short(slot.len(), len))?;
             let to = recv.wrapping_add(theirs.start * element);
             // SAFETY: the receive buffer holds all elements; slots lie elsewhere.
-            unsafe { copy::piece(part.as_ptr(), to, len) };
+            unsafe { copy::wide(part.as_ptr(), to, len) };
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! Jobs on several hosts, all of them in this process: each host has a segment of its own, and the
 //! sockets are real.
 
-use hpvm_net::{Card, JobKey, Joint, Opened, Settings, interfaces};
+use hpvm_mux::Mux;
+use hpvm_net::{Card, JobKey, Opened, Settings, interfaces};
 use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::Packets;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 pub const KEY: [u8; 16] = *b"a key of a test.";
 
 /// The processes of a job whose hosts have `per_host` processes each, connected by loopback.
-pub fn open(size: u32, per_host: u32) -> Vec<Joint> {
+pub fn open(size: u32, per_host: u32) -> Vec<Mux> {
     open_through(size, per_host, |_, cards| cards)
 }
 
@@ -18,7 +19,7 @@ pub fn open_through(
     size: u32,
     per_host: u32,
     mut change: impl FnMut(u32, Vec<Card>) -> Vec<Card>,
-) -> Vec<Joint> {
+) -> Vec<Mux> {
     open_with(size, per_host, 60_000_000_000, &mut change)
 }
 
@@ -28,7 +29,7 @@ pub fn open_with(
     per_host: u32,
     timeout: u64,
     change: &mut dyn FnMut(u32, Vec<Card>) -> Vec<Card>,
-) -> Vec<Joint> {
+) -> Vec<Mux> {
     let opened: Vec<Opened> = (0..size).map(|rank| sockets(rank, size, timeout)).collect();
     let cards: Vec<Card> = opened.iter().map(Opened::card).collect();
     let mut shms = segments(size, per_host).into_iter();
@@ -40,7 +41,7 @@ pub fn open_with(
         let first = rank / per_host * per_host;
         let ranks: Vec<u32> = (first..(first + per_host).min(size)).collect();
         let shm = shms.next().expect("as many places as ranks");
-        ends.push(Joint::across(shm, ranks, size, net).expect("descriptors"));
+        ends.push(Mux::several_hosts(shm, ranks, size, net).expect("descriptors"));
     }
     assert!(ends.iter().enumerate().all(|(i, e)| e.rank() as usize == i));
     ends

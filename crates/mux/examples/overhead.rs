@@ -1,7 +1,7 @@
 //! What the lane adds to the system calls: one-way time of a message between two endpoints of one
-//! thread over loopback, beside bare datagrams. `cargo run --release -p hpvm-net --example overhead`
+//! thread over loopback, beside bare datagrams. `cargo run --release -p hpvm-mux --example overhead`
 
-use hpvm_net::Joint;
+use hpvm_mux::Mux;
 use hpvm_transport::{Head, Packets};
 use std::hint::black_box;
 use std::net::UdpSocket;
@@ -37,7 +37,7 @@ fn bare(bytes: usize) -> f64 {
     })
 }
 
-fn pass(from: &mut Joint, to: &mut Joint, credits: &mut u16, bytes: usize) {
+fn pass(from: &mut Mux, to: &mut Mux, credits: &mut u16, bytes: usize) {
     let dst = to.rank();
     while *credits == 0 {
         *credits = from.grant(dst);

@@ -1,13 +1,13 @@
-//! Shared memory and datagrams together pass the suite of `hpvm-transport`: every process on a host
-//! of its own, and two on each.
+//! Shared memory and the network together pass the suite of `hpvm-transport`: every process on a host of its own,
+//! and two on each.
 
 mod jobs;
 
-use hpvm_net::Joint;
+use hpvm_mux::Mux;
 use hpvm_reliable::Config;
 use hpvm_transport::conformance::Fixture;
 use hpvm_transport::{
-    Broken, Doorbell, Head, Limits, Packets, PeerMemory, PullRefused, Rank, Refused, Segment,
+    Broken, Doorbell, Head, Limits, Packets, PeerMemory, PeerMemoryError, Rank, Refused, Segment,
     Streams,
 };
 use hpvm_wire::counters::Counters;
@@ -22,7 +22,7 @@ const INBOX: usize = 16;
 
 /// An endpoint and what came for it while others were at work.
 struct Inner {
-    joint: RefCell<Joint>,
+    mux: RefCell<Mux>,
     inbox: RefCell<VecDeque<(Rank, Head, Vec<u8>)>>,
 }
 
@@ -33,10 +33,10 @@ struct Attended(Rc<Inner>);
 impl Inner {
     fn attend(&self) {
         // Not while it is in the middle of a send.
-        let Ok(mut joint) = self.joint.try_borrow_mut() else { return };
+        let Ok(mut mux) = self.mux.try_borrow_mut() else { return };
         let mut inbox = self.inbox.borrow_mut();
         if inbox.len() < INBOX {
-            let polled = joint.poll(1, |src, head, data| inbox.push_back((src, head, data.into())));
+            let polled = mux.poll(1, |src, head, data| inbox.push_back((src, head, data.into())));
             polled.expect("a network that works");
         }
     }
@@ -44,19 +44,19 @@ impl Inner {
 
 impl Packets for Attended {
     fn rank(&self) -> Rank {
-        self.0.joint.borrow().rank()
+        self.0.mux.borrow().rank()
     }
 
     fn size(&self) -> u32 {
-        self.0.joint.borrow().size()
+        self.0.mux.borrow().size()
     }
 
     fn limits(&self) -> Limits {
-        self.0.joint.borrow().limits()
+        self.0.mux.borrow().limits()
     }
 
     fn grant(&mut self, dst: Rank) -> u16 {
-        self.0.joint.borrow_mut().grant(dst)
+        self.0.mux.borrow_mut().grant(dst)
     }
 
     fn send<F: FnOnce(&mut [u8])>(
@@ -66,7 +66,7 @@ impl Packets for Attended {
         len: usize,
         fill: F,
     ) -> Result<(), Refused> {
-        self.0.joint.borrow_mut().send(dst, head, len, fill)
+        self.0.mux.borrow_mut().send(dst, head, len, fill)
     }
 
     fn poll<F: FnMut(Rank, Head, &[u8])>(
@@ -80,26 +80,26 @@ impl Packets for Attended {
                 sink(src, head, &data);
                 Ok(1)
             }
-            None => self.0.joint.borrow_mut().poll(budget, sink),
+            None => self.0.mux.borrow_mut().poll(budget, sink),
         }
     }
 
     fn arm(&mut self) -> bool {
-        self.0.inbox.borrow().is_empty() && self.0.joint.borrow_mut().arm()
+        self.0.inbox.borrow().is_empty() && self.0.mux.borrow_mut().arm()
     }
 
     fn disarm(&mut self) {
-        self.0.joint.borrow_mut().disarm();
+        self.0.mux.borrow_mut().disarm();
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {
-        self.0.joint.borrow().doorbell()
+        self.0.mux.borrow().doorbell()
     }
 }
 
 impl PeerMemory for Attended {
     fn can_pull(&self, src: Rank) -> bool {
-        self.0.joint.borrow().can_pull(src)
+        self.0.mux.borrow().can_pull(src)
     }
 
     unsafe fn pull(
@@ -108,9 +108,9 @@ impl PeerMemory for Attended {
         remote: u64,
         local: *mut u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         // SAFETY: the caller's promise.
-        unsafe { self.0.joint.borrow_mut().pull(src, remote, local, len) }
+        unsafe { self.0.mux.borrow_mut().pull(src, remote, local, len) }
     }
 
     unsafe fn push(
@@ -119,15 +119,15 @@ impl PeerMemory for Attended {
         remote: u64,
         local: *const u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         // SAFETY: the caller's promise.
-        unsafe { self.0.joint.borrow_mut().push(dst, remote, local, len) }
+        unsafe { self.0.mux.borrow_mut().push(dst, remote, local, len) }
     }
 }
 
 impl Streams for Attended {
     fn can_stream(&self, peer: Rank, len: u64) -> bool {
-        self.0.joint.borrow().can_stream(peer, len)
+        self.0.mux.borrow().can_stream(peer, len)
     }
 }
 
@@ -153,9 +153,9 @@ impl Fixture for Hosts {
     type Endpoint = Attended;
 
     fn open(&mut self, size: u32) -> Vec<Attended> {
-        let joints = jobs::open(size, self.per_host).into_iter();
-        let inner = |joint| Inner { joint: RefCell::new(joint), inbox: Default::default() };
-        self.ends = joints.map(|joint| Rc::new(inner(joint))).collect();
+        let muxes = jobs::open(size, self.per_host).into_iter();
+        let inner = |mux| Inner { mux: RefCell::new(mux), inbox: Default::default() };
+        self.ends = muxes.map(|mux| Rc::new(inner(mux))).collect();
         self.ends.iter().cloned().map(Attended).collect()
     }
 

@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-use crate::net::now;
+use hpvm_net::{now, watch};
 
 /// The bell of one rank.
 pub struct Bell {
@@ -29,7 +29,7 @@ impl Bell {
         self.epoll.as_raw_fd()
     }
 
-    /// The bell of the rank at place `local` of `mapping`, rung by any of `descriptors`.
+    /// The bell of local rank `local` of `mapping`, rung by any of `descriptors`.
     ///
     /// # Errors
     /// The system has no descriptors left.
@@ -91,23 +91,12 @@ impl Bell {
         // SAFETY: places for one event and a time; no signal mask.
         let result =
             unsafe { libc::syscall(libc::SYS_epoll_pwait2, epoll, &mut event, 1, &limit, 0, 0) };
-        if result < 0 && crate::socket::errno() == libc::ENOSYS {
+        if result < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS) {
             let millis = time.as_micros().div_ceil(1000).min(60_000) as libc::c_int;
             // SAFETY: a place for one event.
             unsafe { libc::epoll_wait(epoll, &mut event, 1, millis) };
         }
     }
-}
-
-/// From now on `epoll` tells when `fd` is readable.
-///
-/// # Errors
-/// It can't be watched.
-pub(crate) fn watch(epoll: RawFd, fd: RawFd) -> io::Result<()> {
-    let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: fd as u64 };
-    // SAFETY: a live event structure; the kernel checks the descriptors.
-    let result = unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &mut event) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 impl Doorbell for Bell {

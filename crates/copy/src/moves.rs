@@ -34,16 +34,17 @@ pub unsafe fn short(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Copies `len` bytes of a packet or a piece, to or from memory that a peer has just used.
+/// Copies `len` bytes of a packet or a fragment, to or from memory that a peer has just used: by wide vector
+/// moves from [`MIN_WIDE`] bytes on.
 ///
 /// # Safety
 /// As for `core::ptr::copy_nonoverlapping`.
 #[inline(always)]
-pub unsafe fn piece(from: *const u8, to: *mut u8, len: usize) {
+pub unsafe fn wide(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         #[cfg(target_arch = "x86_64")]
-        if len >= LEAST {
+        if len >= MIN_WIDE {
             return long(from, to, len);
         }
         core::ptr::copy_nonoverlapping(from, to, len);
@@ -51,7 +52,7 @@ pub unsafe fn piece(from: *const u8, to: *mut u8, len: usize) {
 }
 
 /// # Safety
-/// As for `core::ptr::copy_nonoverlapping`; `len` is at least [`LEAST`].
+/// As for `core::ptr::copy_nonoverlapping`; `len` is at least [`MIN_WIDE`].
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 unsafe fn long(from: *const u8, to: *mut u8, len: usize) {
@@ -64,12 +65,12 @@ unsafe fn long(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// From so many bytes on plain moves of 32 bytes are faster than `memcpy`, which takes the processor's
-/// string instruction from 2 KiB on. That needs some time to begin; and where the target lies 16 bytes
-/// further in its page than the source, as a large block from `malloc` does behind one that begins with
-/// a page, there are processors on which it copies 2 GB/s instead of 50.
+/// Shortest copy that is made by plain moves of 32 bytes instead of `memcpy`, which takes the processor's
+/// string instruction from 2 KiB on. That instruction needs some time to begin; and where the target lies 16
+/// bytes further in its page than the source, as a large block from `malloc` does behind one that begins
+/// with a page, there are processors on which it copies 2 GB/s instead of 50.
 #[cfg(target_arch = "x86_64")]
-const LEAST: usize = 1 << 10;
+const MIN_WIDE: usize = 1 << 10;
 
 /// # Safety
 /// As for `core::ptr::copy_nonoverlapping`; the processor has AVX, and `len` is at least 32.
@@ -102,7 +103,7 @@ unsafe fn vectors(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn pieces_of_every_length_and_alignment() {
+    fn wide_moves_of_every_length_and_alignment() {
         let from: Vec<u8> = (0..20_000u32).map(|i| (i * 7 + 3) as u8).collect();
         let lengths =
             (0..200).chain([1000, 1023, 1024, 1025, 1056, 4095, 4096, 5000, 16384, 16385]);
@@ -110,7 +111,7 @@ mod tests {
             for (a, b) in [(0, 0), (1, 0), (0, 5), (13, 31)] {
                 let mut to = vec![0xaa; 20_000];
                 // SAFETY: both vectors are longer than that.
-                unsafe { super::piece(from.as_ptr().add(a), to.as_mut_ptr().add(b), len) };
+                unsafe { super::wide(from.as_ptr().add(a), to.as_mut_ptr().add(b), len) };
                 assert_eq!(to[b..b + len], from[a..a + len], "{len} bytes from {a} to {b}");
                 assert!(to[..b].iter().chain(&to[b + len..]).all(|byte| *byte == 0xaa));
             }

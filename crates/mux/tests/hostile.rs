@@ -2,7 +2,8 @@
 
 mod jobs;
 
-use hpvm_net::{Card, Joint};
+use hpvm_mux::Mux;
+use hpvm_net::Card;
 use hpvm_transport::conformance::Dice;
 use hpvm_transport::{Broken, Head, Packets, Segment};
 use std::collections::VecDeque;
@@ -14,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Two processes that send each other numbered packets of changing size and check what comes.
 struct Talk {
-    ends: Vec<Joint>,
+    ends: Vec<Mux>,
     credits: [u16; 2],
     sent: [u64; 2],
     came: [u64; 2],
@@ -31,7 +32,7 @@ fn length(number: u64, most: usize) -> usize {
 }
 
 impl Talk {
-    fn new(ends: Vec<Joint>, most: usize) -> Talk {
+    fn new(ends: Vec<Mux>, most: usize) -> Talk {
         Talk { ends, credits: [0; 2], sent: [0; 2], came: [0; 2], most }
     }
 
@@ -71,7 +72,7 @@ impl Talk {
     /// runs every turn.
     fn exchange(&mut self, packets: u64, mut meanwhile: impl FnMut()) {
         let start = Instant::now();
-        while self.came != [packets; 2] || !self.ends.iter().all(Joint::is_quiet) {
+        while self.came != [packets; 2] || !self.ends.iter().all(Mux::is_quiet) {
             self.turn(packets);
             meanwhile();
             assert!(start.elapsed() < PATIENCE, "{:?} of {packets} came", self.came);
@@ -159,7 +160,7 @@ impl Road {
 }
 
 /// Two processes that reach each other on a road with these faults only.
-fn on_a_road(faults: [usize; 3], seed: u64, timeout: u64) -> (Vec<Joint>, Road) {
+fn on_a_road(faults: [usize; 3], seed: u64, timeout: u64) -> (Vec<Mux>, Road) {
     let mut road = None;
     let mut change = |rank: u32, mut cards: Vec<Card>| {
         let ports = [cards[0].port, cards[1].port];
