@@ -103,6 +103,12 @@ fn peers_command() -> Command {
                 .value_parser(peers::PART_NAMES)
                 .help("Measure these parts alone"),
         )
+        .arg(
+            Arg::new("install-only")
+                .long("install-only")
+                .action(ArgAction::SetTrue)
+                .help("Install the peers that are missing and measure nothing"),
+        )
         .args(host_args())
         .args(common_args())
 }
@@ -315,6 +321,7 @@ pub fn peers(matches: &ArgMatches) -> Result<peers::Plan, BenchError> {
         peers: names("only", &peers::PEER_NAMES),
         parts,
         hosts,
+        install_only: matches.get_flag("install-only"),
         repeat: matches.get_one::<u32>("repeat").copied().unwrap_or(if quick { 3 } else { 5 }),
         quick,
         json: matches.get_flag("json"),

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{clean, folder, prefix, sources, succeed, tell};
+use crate::common::{clean, folder, prefix, sources, succeed};
 
 /// Whether a command is there; a note that the test is skipped when it is not.
 fn there(name: &str) -> bool {
     let found = Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
     if !found {
-        tell(&format!("skipped: {name} is not installed"));
+        hpvm_tests::skip::skipped(&format!("{name} is not installed"));
     }
     found
 }
