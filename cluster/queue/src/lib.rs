@@ -4,4 +4,5 @@ pub mod apply;
 pub mod job;
 pub mod policy;
 pub mod stepd;
+pub mod store;
 pub mod time;
