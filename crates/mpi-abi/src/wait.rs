@@ -9,9 +9,10 @@
 //! the leader has completed something, was woken or leaves.
 
 use crate::object::comm::CommObject;
-use crate::runtime::{Entered, World};
-use hpvm_mpi::build::Host;
+use crate::runtime::{Entered, World, end_process};
+use crate::say::say;
 use hpvm_mpi::collective::board;
+use hpvm_mpi::comm::build::Host;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error, Outcome, Process, ReqId};
 use hpvm_net::Joint;
@@ -337,8 +338,9 @@ impl Entered {
         // SAFETY: one valid pollfd; returns at once.
         let n = unsafe { libc::poll(&mut poll, 1, 0) };
         if n > 0 && poll.revents & (libc::POLLHUP | libc::POLLERR) != 0 {
-            eprintln!("hpvm: rank {}: the launcher is gone; giving up", self.job.rank);
-            std::process::exit(1);
+            say(&format!("rank {}: the launcher is gone; giving up", self.job.rank));
+            // Not `exit`, whose handlers may call MPI: the engine is held.
+            end_process(1);
         }
     }
 
@@ -399,7 +401,7 @@ impl Entered {
     /// Blocks until every send that nobody waits for has left this process.
     pub fn flush(&mut self) -> Result<()> {
         self.wait_until(|w| {
-            let detached = |r: &hpvm_mpi::request::Request| r.detached && !r.done;
+            let detached = |r: &hpvm_mpi::engine::requests::Request| r.detached && !r.done;
             !w.process.owes_packets() && !w.process.requests().iter().any(|(_, r)| detached(r))
         })
     }

@@ -3,7 +3,7 @@
 //! An ordinary store to a line that lies in another processor's cache has to take it away from there
 //! first. Where the two share no cache that limits a stream of packets to 2 GB/s. A non-temporal
 //! store replaces whole lines without reading them, but the receiver then finds them in memory
-//! instead of a cache. Which is better only a measurement can tell: `Transport::writes_slowly`.
+//! instead of a cache. Which is better only a measurement can tell: `Packets::writes_slowly`.
 
 /// Copies `len` bytes that nobody will read on this processor soon. What it writes is ordered
 /// before any later store, as after an ordinary copy.

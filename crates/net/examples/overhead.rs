@@ -2,7 +2,7 @@
 //! thread over loopback, beside bare datagrams. `cargo run --release -p hpvm-net --example overhead`
 
 use hpvm_net::Joint;
-use hpvm_transport::{Head, Transport};
+use hpvm_transport::{Head, Packets};
 use std::hint::black_box;
 use std::net::UdpSocket;
 use std::time::Instant;

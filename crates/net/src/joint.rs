@@ -9,8 +9,8 @@ use crate::net::{Net, now};
 use crate::pace::Pace;
 use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::{
-    Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, PullRefused, Rank, Refused, Streamed,
-    Transport,
+    Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, Packets, PeerMemory, PullRefused,
+    Rank, Refused, Segment, Streamed, Streams,
 };
 use hpvm_wire::board::{Board, Sheet};
 use hpvm_wire::counters::Counters;
@@ -180,7 +180,7 @@ impl Hosts {
     }
 }
 
-impl Transport for Joint {
+impl Packets for Joint {
     #[inline(always)]
     fn rank(&self) -> Rank {
         self.rank
@@ -267,6 +267,31 @@ impl Transport for Joint {
         }
     }
 
+    #[inline(always)]
+    fn pieces(&self, dst: Rank) -> u64 {
+        self.local(dst).map_or(0, |place| self.shm.pieces(place))
+    }
+
+    #[inline(always)]
+    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+        &mut self,
+        dst: Rank,
+        first: Option<(Head, &[u8; PREFIX])>,
+        rest: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        let Some(place) = self.local(dst) else { return Err(Refused::NoBuffer) };
+        self.shm.send_pieces(place, first, rest, len, fill)
+    }
+
+    #[inline(always)]
+    fn writes_slowly(&self, dst: Rank) -> bool {
+        self.local(dst).is_some_and(|place| self.shm.writes_slowly(place))
+    }
+}
+
+impl PeerMemory for Joint {
     fn can_pull(&self, src: Rank) -> bool {
         let Some(hosts) = &self.hosts else { return self.shm.can_pull(src) };
         hosts.places.get(src as usize).is_some_and(|p| self.shm.can_pull(*p))
@@ -304,10 +329,6 @@ impl Transport for Joint {
         unsafe { self.shm.push(place, remote, local, len) }
     }
 
-    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
-        self.shm.duet(self.local(owner)?, place)
-    }
-
     fn lent(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
         self.shm.lent(self.local(src)?, remote, len)
     }
@@ -319,7 +340,9 @@ impl Transport for Joint {
     fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         self.shm.lend(bytes)
     }
+}
 
+impl Streams for Joint {
     fn can_stream(&self, peer: Rank, len: u64) -> bool {
         let Some(hosts) = &self.hosts else { return false };
         len >= LEAST && hosts.places.get(peer as usize) == Some(&ELSEWHERE)
@@ -364,32 +387,15 @@ impl Transport for Joint {
             Some(hosts) => hosts.net.streams.done(),
         }
     }
+}
+
+impl Segment for Joint {
+    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
+        self.shm.duet(self.local(owner)?, place)
+    }
 
     fn counters(&self) -> Option<&Counters> {
         self.shm.counters()
-    }
-
-    #[inline(always)]
-    fn pieces(&self, dst: Rank) -> u64 {
-        self.local(dst).map_or(0, |place| self.shm.pieces(place))
-    }
-
-    #[inline(always)]
-    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
-        &mut self,
-        dst: Rank,
-        first: Option<(Head, &[u8; PREFIX])>,
-        rest: Head,
-        len: usize,
-        fill: F,
-    ) -> Result<(), Refused> {
-        let Some(place) = self.local(dst) else { return Err(Refused::NoBuffer) };
-        self.shm.send_pieces(place, first, rest, len, fill)
-    }
-
-    #[inline(always)]
-    fn writes_slowly(&self, dst: Rank) -> bool {
-        self.local(dst).is_some_and(|place| self.shm.writes_slowly(place))
     }
 
     #[inline(always)]

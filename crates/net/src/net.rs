@@ -152,13 +152,13 @@ impl Net {
         self.gate.favourite.wake_at(epoll);
     }
 
-    /// See [`hpvm_transport::Transport::grant`].
+    /// See [`hpvm_transport::Packets::grant`].
     #[inline]
     pub fn grant(&mut self, dst: Rank) -> u16 {
         self.hub.grant(dst)
     }
 
-    /// See [`hpvm_transport::Transport::send`].
+    /// See [`hpvm_transport::Packets::send`].
     #[inline]
     pub fn send<F: FnOnce(&mut [u8])>(
         &mut self,
@@ -209,7 +209,7 @@ impl Net {
         Ok(())
     }
 
-    /// Opens a stream; see [`hpvm_transport::Transport::stream_open`].
+    /// Opens a stream; see [`hpvm_transport::Streams::stream_open`].
     ///
     /// # Safety
     /// As there.

@@ -6,7 +6,10 @@ mod jobs;
 use hpvm_net::Joint;
 use hpvm_reliable::Config;
 use hpvm_transport::conformance::Fixture;
-use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
+use hpvm_transport::{
+    Broken, Doorbell, Head, Limits, Packets, PeerMemory, PullRefused, Rank, Refused, Segment,
+    Streams,
+};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::segment::SLOTS;
 use std::cell::RefCell;
@@ -39,19 +42,23 @@ impl Inner {
     }
 }
 
-impl Transport for Attended {
+impl Packets for Attended {
     fn rank(&self) -> Rank {
         self.0.joint.borrow().rank()
     }
+
     fn size(&self) -> u32 {
         self.0.joint.borrow().size()
     }
+
     fn limits(&self) -> Limits {
         self.0.joint.borrow().limits()
     }
+
     fn grant(&mut self, dst: Rank) -> u16 {
         self.0.joint.borrow_mut().grant(dst)
     }
+
     fn send<F: FnOnce(&mut [u8])>(
         &mut self,
         dst: Rank,
@@ -61,6 +68,7 @@ impl Transport for Attended {
     ) -> Result<(), Refused> {
         self.0.joint.borrow_mut().send(dst, head, len, fill)
     }
+
     fn poll<F: FnMut(Rank, Head, &[u8])>(
         &mut self,
         budget: usize,
@@ -75,18 +83,25 @@ impl Transport for Attended {
             None => self.0.joint.borrow_mut().poll(budget, sink),
         }
     }
+
     fn arm(&mut self) -> bool {
         self.0.inbox.borrow().is_empty() && self.0.joint.borrow_mut().arm()
     }
+
     fn disarm(&mut self) {
         self.0.joint.borrow_mut().disarm();
     }
+
     fn doorbell(&self) -> Arc<dyn Doorbell> {
         self.0.joint.borrow().doorbell()
     }
+}
+
+impl PeerMemory for Attended {
     fn can_pull(&self, src: Rank) -> bool {
         self.0.joint.borrow().can_pull(src)
     }
+
     unsafe fn pull(
         &mut self,
         src: Rank,
@@ -97,6 +112,7 @@ impl Transport for Attended {
         // SAFETY: the caller's promise.
         unsafe { self.0.joint.borrow_mut().pull(src, remote, local, len) }
     }
+
     unsafe fn push(
         &mut self,
         dst: Rank,
@@ -107,9 +123,15 @@ impl Transport for Attended {
         // SAFETY: the caller's promise.
         unsafe { self.0.joint.borrow_mut().push(dst, remote, local, len) }
     }
+}
+
+impl Streams for Attended {
     fn can_stream(&self, peer: Rank, len: u64) -> bool {
         self.0.joint.borrow().can_stream(peer, len)
     }
+}
+
+impl Segment for Attended {
     fn counters(&self) -> Option<&Counters> {
         None
     }

@@ -4,7 +4,7 @@ mod jobs;
 
 use hpvm_net::{Card, Joint};
 use hpvm_transport::conformance::Dice;
-use hpvm_transport::{Broken, Head, Transport};
+use hpvm_transport::{Broken, Head, Packets, Segment};
 use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};

@@ -14,7 +14,8 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::{compiler_fence, fence};
 use hpvm_transport::{
-    Broken, Doorbell, Head, Limits, PREFIX, PullRefused, Rank, Refused, Transport,
+    Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PullRefused, Rank, Refused,
+    Segment, Streams,
 };
 use hpvm_wire::board::{BOARDS, Board, Sheet};
 use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, LINE_PAYLOAD, RawHead};
@@ -197,7 +198,7 @@ impl Shm {
     }
 
     /// From now on this rank sleeps on the pipe whose writing end is `fd` of this process, when
-    /// the caller of [`Transport::arm`] says so.
+    /// the caller of [`Packets::arm`] says so.
     pub fn sleep_on(&mut self, fd: RawFd) {
         self.asleep = SLEEPS_ON_PIPE;
         // Release pairs with the acquire in `wake`.
@@ -309,7 +310,7 @@ pub(crate) fn corrupt(what: &str, found: u32, most: u32) -> Broken {
     Broken::Corrupt(format!("{what} {found} in the shared-memory ring; expected at most {most}"))
 }
 
-impl Transport for Shm {
+impl Packets for Shm {
     #[inline(always)]
     fn rank(&self) -> Rank {
         self.rank
@@ -466,6 +467,30 @@ impl Transport for Shm {
         Arc::new(Bell::new(self.mapping.clone(), self.rank))
     }
 
+    #[inline(always)]
+    fn writes_slowly(&self, dst: Rank) -> bool {
+        // Ranks that take turns on a processor find each other's data in memory anyway.
+        self.crowded || (self.pace.is_slow() && !self.kept.serves(dst))
+    }
+
+    #[inline(always)]
+    fn pieces(&self, _: Rank) -> u64 {
+        if self.crowded { 0 } else { train::LONGEST as u64 }
+    }
+
+    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+        &mut self,
+        dst: Rank,
+        first: Option<(Head, &[u8; PREFIX])>,
+        rest: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        self.send_train(dst, first, rest, len, fill)
+    }
+}
+
+impl PeerMemory for Shm {
     fn can_pull(&self, src: Rank) -> bool {
         self.may_pull(src) && (self.pull_preferred || self.reads_pay())
     }
@@ -510,11 +535,6 @@ impl Transport for Shm {
         Ok(())
     }
 
-    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
-        let there = !self.crowded && owner < self.mapping.ranks();
-        if there { self.mapping.control(owner).duets.get(place) } else { None }
-    }
-
     fn lent(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
         self.lent_by(src, remote, len)
     }
@@ -526,31 +546,18 @@ impl Transport for Shm {
     fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         self.lend(bytes)
     }
+}
+
+impl Streams for Shm {}
+
+impl Segment for Shm {
+    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
+        let there = !self.crowded && owner < self.mapping.ranks();
+        if there { self.mapping.control(owner).duets.get(place) } else { None }
+    }
 
     fn counters(&self) -> Option<&Counters> {
         Some(self.counters_ref())
-    }
-
-    #[inline(always)]
-    fn writes_slowly(&self, dst: Rank) -> bool {
-        // Ranks that take turns on a processor find each other's data in memory anyway.
-        self.crowded || (self.pace.is_slow() && !self.kept.serves(dst))
-    }
-
-    #[inline(always)]
-    fn pieces(&self, _: Rank) -> u64 {
-        if self.crowded { 0 } else { train::LONGEST as u64 }
-    }
-
-    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
-        &mut self,
-        dst: Rank,
-        first: Option<(Head, &[u8; PREFIX])>,
-        rest: Head,
-        len: usize,
-        fill: F,
-    ) -> Result<(), Refused> {
-        self.send_train(dst, first, rest, len, fill)
     }
 
     #[inline(always)]

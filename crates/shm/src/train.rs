@@ -212,7 +212,7 @@ impl Shm {
         Ok(packets + pieces)
     }
 
-    /// See [`hpvm_transport::Transport::send_pieces`].
+    /// See [`hpvm_transport::Packets::send_pieces`].
     pub(crate) fn send_train<F: FnMut(usize, &mut [u8], bool)>(
         &mut self,
         dst: Rank,
@@ -331,7 +331,7 @@ unsafe fn announce(
 #[cfg(all(test, not(hpvm_loom)))]
 mod tests {
     use super::*;
-    use hpvm_transport::Transport;
+    use hpvm_transport::Packets;
     use hpvm_wire::segment::FRAMES;
     use std::sync::Arc;
 

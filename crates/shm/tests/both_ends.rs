@@ -3,7 +3,7 @@
 //! The test program starts itself again as the ranks, as in `processes.rs`.
 
 use hpvm_shm::{Mapping, Shm};
-use hpvm_transport::{Head, PullRefused, Rank, Transport};
+use hpvm_transport::{Head, Packets, PeerMemory, PullRefused, Rank, Segment};
 use hpvm_wire::duet::{self, DUETS, End};
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -8,7 +8,8 @@ use core::cell::RefCell;
 use core::ptr::NonNull;
 use core::time::Duration;
 use hpvm_transport::{
-    Broken, Doorbell, Head, Limits, PREFIX, PullRefused, Rank, Refused, Transport,
+    Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PullRefused, Rank, Refused,
+    Segment, Streams,
 };
 use hpvm_wire::board::{Board, Sheet};
 use hpvm_wire::counters::{self, Counters};
@@ -77,7 +78,7 @@ impl Doorbell for NoSleep {
     fn ring(&self) {}
 }
 
-impl Transport for SimTransport {
+impl Packets for SimTransport {
     fn rank(&self) -> Rank {
         self.rank
     }
@@ -163,6 +164,42 @@ impl Transport for SimTransport {
         Arc::new(NoSleep)
     }
 
+    fn pieces(&self, _: Rank) -> u64 {
+        let state = self.state.borrow();
+        if state.lossy.is_some() {
+            0
+        } else {
+            state.config.piece.map_or(0, |piece| 40 * piece as u64)
+        }
+    }
+
+    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+        &mut self,
+        dst: Rank,
+        first: Option<(Head, &[u8; PREFIX])>,
+        rest: Head,
+        len: usize,
+        mut fill: F,
+    ) -> Result<(), Refused> {
+        let piece = self.state.borrow().config.piece.unwrap_or(len).max(1);
+        self.state.borrow_mut().may_send_pieces(self.rank, dst)?;
+        let mut paid = first.is_some();
+        if let Some((head, prefix)) = first {
+            self.state.borrow_mut().depart(self.rank, dst, head, prefix.to_vec());
+        }
+        for at in (0..len).step_by(piece) {
+            let mut payload = vec![UNWRITTEN; piece.min(len - at)];
+            fill(at, &mut payload, false);
+            self.state.borrow_mut().piece(self.rank, dst, rest, payload, paid);
+            paid = true;
+        }
+        counters::add(&self.counters.packets_sent, 1);
+        counters::add(&self.counters.bytes_sent, len as u64);
+        Ok(())
+    }
+}
+
+impl PeerMemory for SimTransport {
     fn can_pull(&self, src: Rank) -> bool {
         let state = self.state.borrow();
         state.config.pull != Pull::Never && src < self.size && state.alive(src)
@@ -201,6 +238,22 @@ impl Transport for SimTransport {
         Ok(())
     }
 
+    fn window(&mut self, _: Rank, remote: u64, _: u64) -> Option<*const u8> {
+        // All processes are this one.
+        (remote != 0).then(|| core::ptr::with_exposed_provenance(remote as usize))
+    }
+
+    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        let mut words = vec![0; bytes.div_ceil(size_of::<u128>())];
+        let memory = NonNull::new(words.as_mut_ptr().cast());
+        self.lent.push(words);
+        memory
+    }
+}
+
+impl Streams for SimTransport {}
+
+impl Segment for SimTransport {
     fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
         self.boards.duet(owner, place)
     }
@@ -213,58 +266,12 @@ impl Transport for SimTransport {
         self.state.borrow_mut().up_to(4)
     }
 
-    fn pieces(&self, _: Rank) -> u64 {
-        let state = self.state.borrow();
-        if state.lossy.is_some() {
-            0
-        } else {
-            state.config.piece.map_or(0, |piece| 40 * piece as u64)
-        }
-    }
-
-    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
-        &mut self,
-        dst: Rank,
-        first: Option<(Head, &[u8; PREFIX])>,
-        rest: Head,
-        len: usize,
-        mut fill: F,
-    ) -> Result<(), Refused> {
-        let piece = self.state.borrow().config.piece.unwrap_or(len).max(1);
-        self.state.borrow_mut().may_send_pieces(self.rank, dst)?;
-        let mut paid = first.is_some();
-        if let Some((head, prefix)) = first {
-            self.state.borrow_mut().depart(self.rank, dst, head, prefix.to_vec());
-        }
-        for at in (0..len).step_by(piece) {
-            let mut payload = vec![UNWRITTEN; piece.min(len - at)];
-            fill(at, &mut payload, false);
-            self.state.borrow_mut().piece(self.rank, dst, rest, payload, paid);
-            paid = true;
-        }
-        counters::add(&self.counters.packets_sent, 1);
-        counters::add(&self.counters.bytes_sent, len as u64);
-        Ok(())
-    }
-
     fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
         self.boards.get(rank, index)
     }
 
     fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
         self.boards.sheet(rank, index, number)
-    }
-
-    fn window(&mut self, _: Rank, remote: u64, _: u64) -> Option<*const u8> {
-        // All processes are this one.
-        (remote != 0).then(|| core::ptr::with_exposed_provenance(remote as usize))
-    }
-
-    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
-        let mut words = vec![0; bytes.div_ceil(size_of::<u128>())];
-        let memory = NonNull::new(words.as_mut_ptr().cast());
-        self.lent.push(words);
-        memory
     }
 
     fn knock(&self, _: Rank) {

@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use hpvm_sim::{Config, Network};
-//! use hpvm_transport::{Head, Transport};
+//! use hpvm_transport::{Head, Packets};
 //!
 //! let network = Network::new(Config { seed: 7, ..Config::calm(2) });
 //! let (mut a, mut b) = (network.endpoint(0), network.endpoint(1));

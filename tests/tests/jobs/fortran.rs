@@ -108,6 +108,28 @@ fn own_installation() {
     }
 }
 
+/// Handles and statuses between the languages; the part in C once in the program and once in a library.
+#[test]
+fn fortran_and_c_in_one_program() {
+    let bin = prefix().join("bin");
+    let compiler = Command::new("gfortran").arg("--version").output();
+    if !compiler.is_ok_and(|output| output.status.success()) || !bin.join("mpifort").exists() {
+        return skipped("needs gfortran, and mpifort in the installation");
+    }
+    for (part, flags) in [("mixed.o", &["-c"][..]), ("libmixed.so", &["-shared", "-fPIC"][..])] {
+        let mut mpicc = clean(bin.join("mpicc"));
+        mpicc.args(["-Wall", "-Wextra", "-Werror"]).args(flags).arg(source("mixed.c"));
+        mpicc.arg("-o").arg(scratch().join(part));
+        succeed(mpicc);
+        let binary = scratch().join(format!("{part}.run"));
+        let mut mpifort = clean(bin.join("mpifort"));
+        mpifort.env("XDG_CACHE_HOME", scratch().join("cache")).current_dir(scratch());
+        mpifort.arg(source("mixed.F90")).arg(scratch().join(part)).arg("-o").arg(&binary);
+        succeed(mpifort);
+        runs(&binary);
+    }
+}
+
 #[test]
 fn mpich_from_c() {
     from_c(&MPICH);

@@ -10,6 +10,7 @@
 mod abi;
 mod check;
 mod common;
+mod ends;
 mod flap;
 mod fm;
 mod forbidden;

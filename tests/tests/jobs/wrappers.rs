@@ -39,6 +39,29 @@ fn a_cpp_program() {
     }
 }
 
+/// The header's own functions ([mpi.h], after the prototypes) with programs of all languages and manners.
+#[test]
+fn what_the_standard_abi_lacks_compiles_strictly() {
+    let home = folder("older");
+    let conformance = sources().with_file_name("conformance");
+    let manners = [
+        ("mpicc", &["-std=c99"][..]),
+        ("mpicc", &["-std=gnu17"][..]),
+        ("mpicxx", &["-x", "c++", "-std=c++11"][..]),
+        ("mpicxx", &["-x", "c++", "-std=c++20"][..]),
+    ];
+    for name in ["fint_handles", "fint_status", "removed_types", "removed_env"] {
+        let source = conformance.join(name).with_extension("c").display().to_string();
+        for (compiler, manner) in manners {
+            let binary = home.join(name);
+            let to = binary.display().to_string();
+            let strict = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-o", &to, &source];
+            wrapper(compiler, &[manner, &strict[..]].concat());
+            assert_eq!(on_two(&prefix(), &binary, &[]), "No errors\n", "{name} {manner:?}");
+        }
+    }
+}
+
 #[test]
 fn compiling_and_linking_apart() {
     let home = folder("apart");

@@ -48,7 +48,10 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("hpvm-linkage", &[]),
+    ("hpvm-monitor", &[]),
     ("hpvm-launch", &["sync", "wire", "job", "linkage"]),
+    ("hpvm-queue", &["linkage", "launch"]),
+    ("hpvm-serve", &["sync", "wire", "transport", "shm", "launch", "queue"]),
     ("hpvm-bench", &["sync", "wire", "job", "launch", "coll"]),
     ("xtask", &[]),
 ];

@@ -2,7 +2,7 @@
 //! the network.
 
 use super::tables::{self, Chosen};
-use crate::raise::host_name;
+use crate::runtime::host_name;
 use hpvm_job::{Client, Job, PmiError};
 use hpvm_mpi::{Class, Error, Result};
 use hpvm_net::interfaces::{self, Choice};

@@ -5,10 +5,12 @@
 //! thread calls at a time, so there is none until a second thread calls (`intrude`). No callback into the program ever runs under a
 //! guard: such code calls [`Entered::outside`], or ends its guard first.
 
+mod identity;
 mod meet;
 mod start;
 mod tables;
 
+pub use identity::{abort, abort_by_program, end_process, host_name, whoami};
 pub use start::{Use, finish, start};
 
 use crate::object::Objects;

@@ -40,6 +40,7 @@ fn bootstrap() -> Result<()> {
     }
     process.set_tables(tables);
     process.set_nodes(&job.nodes);
+    super::identity::set(&job);
     install(World {
         process,
         objects: Objects::default(),

@@ -14,12 +14,12 @@ pub use plan::{Combine, Data, Plan, Planner, Root, Typed, Varied};
 
 use crate::comm::{Channel, Comm, Form};
 use crate::datatype::Datatype;
+use crate::engine::matching::Pattern;
+use crate::engine::process::Process;
+use crate::engine::requests::{Operation, ReqId};
 use crate::error::{Error, Result};
-use crate::matching::Pattern;
 use crate::op::Op;
-use crate::process::Process;
 use crate::pt2pt::{Incoming, Mode, Outgoing, Started};
-use crate::request::{Operation, ReqId};
 use hpvm_coll::{Comm as Message, Local, Peer};
 use hpvm_fm::{Rank, Transport};
 use std::sync::Arc;

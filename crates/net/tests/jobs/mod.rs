@@ -3,7 +3,7 @@
 
 use hpvm_net::{Card, JobKey, Joint, Opened, Settings, interfaces};
 use hpvm_shm::{Mapping, Shm};
-use hpvm_transport::Transport;
+use hpvm_transport::Packets;
 use std::sync::Arc;
 
 pub const KEY: [u8; 16] = *b"a key of a test.";

@@ -3,7 +3,7 @@
 
 use super::single_copy::{MARGIN, UNTOUCHED};
 use super::{Cluster, Fixture};
-use crate::{PullRefused, Rank, Transport};
+use crate::{Packets, PullRefused, Rank, Segment, Transport};
 use core::ops::Range;
 use hpvm_wire::duet::{self, DUETS, End};
 

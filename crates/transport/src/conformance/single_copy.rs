@@ -1,7 +1,7 @@
 //! Single-copy transfers copy exactly, or say no.
 
 use super::{Cluster, Fixture};
-use crate::{PullRefused, Transport};
+use crate::{PeerMemory, PullRefused, Segment, Transport};
 
 /// Bytes around the destination that no copy may touch.
 pub(super) const MARGIN: usize = 64;

@@ -42,7 +42,7 @@ pub(super) const CONTROLS: &[Control] = &[
         name: "communicators_limit",
         text: "Communicators that may live at the same time in one process.",
         category: LIMITS,
-        value: Value::Constant(hpvm_mpi::process::MAX_COMMS as u64),
+        value: Value::Constant(hpvm_mpi::engine::process::MAX_COMMS as u64),
     },
     Control {
         name: "handles_limit",

@@ -2,8 +2,8 @@
 
 use super::{Use, index};
 use crate::comm::Comm;
+use crate::engine::process::Process;
 use crate::error::{Class, Result};
-use crate::process::Process;
 use core::ops::Range;
 use hpvm_fm::{Rank, Transport};
 use hpvm_wire::board::{Board, Sheet};

@@ -30,10 +30,10 @@ pub use rotation::Rotation;
 pub use slate::{LONG, Slates};
 
 use crate::comm::Comm;
+use crate::comm::group::Group;
+use crate::engine::process::Process;
 use crate::error::Result;
-use crate::group::Group;
-use crate::process::Process;
-use crate::protocol::MOST_EAGER;
+use crate::pt2pt::protocol::MOST_EAGER;
 use hpvm_coll::hosts::Hosts;
 use hpvm_coll::select::Carrier;
 use hpvm_fm::{Rank, Transport};

@@ -12,8 +12,8 @@
 use super::call::{long, short};
 use super::{MOST, What, each, index};
 use crate::comm::Comm;
+use crate::engine::process::Process;
 use crate::error::Result;
-use crate::process::Process;
 use crate::pt2pt::pack_all;
 use hpvm_fm::Transport;
 use hpvm_wire::board::NOTES;

@@ -13,8 +13,8 @@ pub use reduction::Combine;
 
 use crate::comm::Comm;
 use crate::datatype::Datatype;
+use crate::engine::process::Process;
 use crate::op::Op;
-use crate::process::Process;
 use crate::pt2pt::{Incoming, Outgoing};
 use hpvm_coll::hosts::Hosts;
 use hpvm_coll::inter::{Inter, Role};
