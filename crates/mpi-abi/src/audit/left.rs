@@ -12,7 +12,6 @@ use hpvm_mpi::error::Result;
 use hpvm_mpi::pt2pt::protocol;
 use hpvm_mpi::status::{ANY_SOURCE, ANY_TAG};
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 /// Things of one kind that are named; of the others, only the number is told.
 const NAMED: usize = 5;
@@ -30,7 +29,7 @@ pub fn report() -> Result<()> {
         let head = format!("hpvm: rank {rank} of {size}: left at MPI_Finalize (HPVM_CHECK):\n");
         // One write, so that the blocks of several processes stay whole. When standard error is
         // closed, there is nobody to tell.
-        let _ = std::io::stderr().write_all((head + &text).as_bytes());
+        crate::say::write((head + &text).as_bytes());
     }
     Ok(())
 }

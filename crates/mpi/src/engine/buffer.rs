@@ -1,7 +1,7 @@
 //! The program's buffers: what is sent, where it is received, and the copies between them and packets.
 
 use crate::datatype::Datatype;
-use crate::{copy, streaming};
+use hpvm_copy::non_temporal;
 use std::sync::Arc;
 
 /// What to send.
@@ -43,7 +43,7 @@ pub(crate) unsafe fn pack_all(m: Outgoing<'_>, out: &mut [u8]) {
         Some((first, _)) => {
             let from = m.buf.wrapping_offset(first as isize);
             // SAFETY: the elements form one run of `out.len()` bytes from `first` on.
-            unsafe { copy::piece(from, out.as_mut_ptr(), out.len()) };
+            unsafe { hpvm_copy::wide(from, out.as_mut_ptr(), out.len()) };
         }
         None => {
             // SAFETY: the caller's promise.
@@ -65,8 +65,8 @@ pub(crate) unsafe fn pack_part(m: Outgoing<'_>, at: u64, out: &mut [u8], bypass:
             // SAFETY: the elements form one run from `first` on.
             unsafe {
                 match bypass {
-                    true => streaming::copy(from, out.as_mut_ptr(), out.len()),
-                    false => copy::piece(from, out.as_mut_ptr(), out.len()),
+                    true => non_temporal::copy(from, out.as_mut_ptr(), out.len()),
+                    false => hpvm_copy::wide(from, out.as_mut_ptr(), out.len()),
                 }
             }
         }
@@ -87,7 +87,7 @@ pub(crate) unsafe fn unpack_all(buf: *mut u8, count: i64, ty: &Datatype, data: &
         Some((first, _)) => {
             let to = buf.wrapping_offset(first as isize);
             // SAFETY: the elements form one run from `first` on, at least as long as `data`.
-            unsafe { copy::piece(data.as_ptr(), to, data.len()) };
+            unsafe { hpvm_copy::wide(data.as_ptr(), to, data.len()) };
         }
         None => {
             // SAFETY: the caller's promise.
@@ -106,7 +106,7 @@ pub(crate) unsafe fn unpack_part(buf: *mut u8, count: i64, ty: &Datatype, at: u6
         Some((first, _)) => {
             let to = buf.wrapping_offset(first as isize).wrapping_add(at as usize);
             // SAFETY: the elements form one run from `first` on, at least as long as `at + data.len()`.
-            unsafe { copy::piece(data.as_ptr(), to, data.len()) };
+            unsafe { hpvm_copy::wide(data.as_ptr(), to, data.len()) };
         }
         None => {
             // SAFETY: the caller's promise.

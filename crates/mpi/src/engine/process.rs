@@ -48,9 +48,9 @@ pub struct Process<T> {
     /// Messages sent in fragments so far.
     pub(crate) fragmented: u64,
     /// Reductions by functions of the program, to be run by the caller of `progress`.
-    pub(crate) computes: VecDeque<crate::collective::Compute>,
-    /// What its notice boards were used for, by their index.
-    pub(crate) boards: Vec<crate::collective::board::Past>,
+    pub(crate) computes: VecDeque<crate::coll::Compute>,
+    /// What its collective slots were used for, by their index.
+    pub(crate) coll_slots: Vec<crate::coll::shm::History>,
 }
 
 impl<T: Transport> Process<T> {
@@ -74,7 +74,7 @@ impl<T: Transport> Process<T> {
             bounce: Vec::new(),
             fragmented: 0,
             computes: VecDeque::new(),
-            boards: Vec::new(),
+            coll_slots: Vec::new(),
             inbox: Inbox::new(size, fm.limits().packet),
             thresholds: select::DEFAULT,
             step_left: 0,

@@ -7,7 +7,6 @@
 //! so posted ones are asked first and no order is broken.
 
 use crate::comm::{Channel, Comm};
-use crate::copy;
 use crate::datatype::Datatype;
 use crate::engine::buffer::{Incoming, packed_size, unpack_all};
 use crate::engine::inbox::truncation;
@@ -115,7 +114,7 @@ impl BlockingReceive {
             return false;
         }
         // SAFETY: the waiting call holds the buffer of `capacity` bytes.
-        unsafe { copy::short(data.as_ptr(), self.run, data.len()) };
+        unsafe { hpvm_copy::short(data.as_ptr(), self.run, data.len()) };
         (self.src, self.tag, self.len) = (src, tag, data.len() as u64);
         self.state = State::Plain;
         true

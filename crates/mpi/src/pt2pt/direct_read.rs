@@ -9,7 +9,7 @@ use crate::engine::process::Process;
 use crate::engine::requests::{ReqId, Transfer};
 use crate::pt2pt::rendezvous;
 use hpvm_coll::select::Copies;
-use hpvm_fm::{PullRefused, Rank, Transport};
+use hpvm_fm::{PeerMemoryError, Rank, Transport};
 
 /// Bytes that are read at a time for elements with holes.
 const BOUNCE: u64 = 64 * 1024;
@@ -56,7 +56,7 @@ impl<T: Transport> Process<T> {
         address: u64,
         to: Incoming<'_>,
         want: u64,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let (transport, bounce) = (self.fm.transport_mut(), &mut self.bounce);
         // SAFETY: the caller's promise.
         unsafe { elements(transport, bounce, src, address, to, (0, want)) }
@@ -75,7 +75,7 @@ unsafe fn elements<T: Transport>(
     address: u64,
     to: Incoming<'_>,
     (mut position, bytes): (u64, u64),
-) -> Result<(), PullRefused> {
+) -> Result<(), PeerMemoryError> {
     if let Some((first, _)) = to.ty.as_run(to.count) {
         let local = to.buf.wrapping_offset(first as isize).wrapping_add(position as usize);
         let remote = address.wrapping_add(position);

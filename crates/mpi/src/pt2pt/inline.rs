@@ -5,7 +5,6 @@
 //! - on packet, finish: as of any whole message ([`super::eager`]); or the receive that waits takes it,
 //!   before anybody else is asked ([`super::blocking`]).
 
-use crate::copy;
 use crate::engine::buffer::Outgoing;
 use crate::engine::process::Process;
 use crate::pt2pt::protocol::{self, EAGER};
@@ -32,6 +31,6 @@ pub(super) unsafe fn start<T: Transport>(
     let from = m.buf.wrapping_offset(first as isize);
     let head = Head::single(EAGER, protocol::envelope(context, tag));
     // SAFETY: the elements form one run of `out.len()` bytes from `first` on.
-    let fill = |out: &mut [u8]| unsafe { copy::short(from, out.as_mut_ptr(), out.len()) };
+    let fill = |out: &mut [u8]| unsafe { hpvm_copy::short(from, out.as_mut_ptr(), out.len()) };
     p.fm.send(dst, head, bytes as usize, fill).is_ok()
 }

@@ -15,7 +15,13 @@ use hpvm_fm::Transport;
 pub(crate) fn advance<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Transfer, want: u64) {
     let Some(from) = p.fm.transport_mut().lent(transfer.src, transfer.address, want) else {
         // It was mapped a moment ago, and is not unmapped while this process lives.
-        return rendezvous::ended(p, id, transfer, want, Err(hpvm_fm::PullRefused::NotPermitted));
+        return rendezvous::ended(
+            p,
+            id,
+            transfer,
+            want,
+            Err(hpvm_fm::PeerMemoryError::NotPermitted),
+        );
     };
     let bytes = (want - transfer.done).min(p.step_left);
     p.step_left -= bytes;

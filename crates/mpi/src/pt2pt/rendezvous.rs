@@ -16,7 +16,7 @@ use crate::engine::process::Process;
 use crate::engine::requests::{Operation, ReqId, Transfer};
 use crate::error::{Class, Error};
 use crate::pt2pt::protocol::{self, AS_STREAM, CTS, FIN, RTS, Rts, WITH_DATA};
-use hpvm_fm::{Head, PullRefused, Rank, Stall, Transport};
+use hpvm_fm::{Head, PeerMemoryError, Rank, Stall, Transport};
 
 /// Announces the message of send `id`; `with_data`: it comes along.
 pub(super) fn start<T: Transport>(
@@ -173,11 +173,11 @@ pub(super) fn ended<T: Transport>(
     id: ReqId,
     transfer: &Transfer,
     want: u64,
-    outcome: Result<(), PullRefused>,
+    outcome: Result<(), PeerMemoryError>,
 ) {
     match outcome {
         Ok(()) => finish(p, id, transfer),
-        Err(PullRefused::NotPermitted) => {
+        Err(PeerMemoryError::NotPermitted) => {
             // Another way is chosen for it, from the beginning.
             if let Some(transfer) = p.inbox.transfer_mut(id) {
                 (transfer.done, transfer.method, transfer.unreadable) = (0, None, true);
@@ -186,8 +186,8 @@ pub(super) fn ended<T: Transport>(
         }
         // The launcher says which process died, and ends the job. A word of ours would stand beside
         // that, or instead of it.
-        Err(PullRefused::Gone) => {}
-        Err(PullRefused::Failed(errno)) => {
+        Err(PeerMemoryError::Gone) => {}
+        Err(PeerMemoryError::Failed(errno)) => {
             p.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
             p.inbox.fail(id, unreadable(transfer.src, want, errno));
         }

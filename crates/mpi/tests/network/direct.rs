@@ -1,6 +1,6 @@
 //! Receives without a request, packet by packet.
 
-use hpvm_fm::{Broken, Head, Transport};
+use hpvm_fm::{Broken, Head, Packets};
 use hpvm_mpi::comm::CONTEXTS;
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::engine::matching::Pattern;

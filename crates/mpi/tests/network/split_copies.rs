@@ -1,7 +1,7 @@
 //! What a peer says of a large message is checked, not believed: of one that is copied together with
 //! its sender, and of one that is asked for.
 
-use hpvm_fm::{Broken, Head, Rank, Transport};
+use hpvm_fm::{Broken, Head, Packets, PeerMemory, Rank, Segment};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::engine::matching::Pattern;
 use hpvm_mpi::pt2pt::protocol::{
