@@ -115,9 +115,14 @@ impl<T: Transport> Process<T> {
         Ok(Agreement { request, words, comm: comm.clone(), channel, tag, tries, empty, mine })
     }
 
-    /// Ends an agreement whose request is complete.
-    pub fn agreed(&mut self, agreement: Agreement) -> Result<Agreed> {
+    /// Ends an agreement whose request is complete. If it is not, because waiting for it has failed, that
+    /// is an error, and the words are left to the operation for ever.
+    pub fn agreed(&mut self, mut agreement: Agreement) -> Result<Agreed> {
         let outcome = self.take_outcome(agreement.request);
+        if outcome.is_none() {
+            self.detach(agreement.request);
+            core::mem::forget(core::mem::take(&mut agreement.words));
+        }
         let contexts = &mut self.contexts;
         let precedence = (agreement.comm.base_context(), agreement.tag);
         let class = class_of(precedence, agreement.tries);
@@ -140,6 +145,14 @@ impl<T: Transport> Process<T> {
         };
         let bit = free[place].trailing_zeros();
         let word = class + place * CLASSES;
+        if contexts.free[word] & 1 << bit == 0 {
+            let text = format!(
+                "the members agreed on context id {}, which is in use here; expected one that all \
+                 of them have free",
+                word * 64 + bit as usize
+            );
+            return Err(Error::new(Class::Other, text));
+        }
         contexts.free[word] &= !(1 << bit);
         Ok(Agreed::Context((word as u32 * 64 + bit) * CONTEXTS))
     }
