@@ -229,11 +229,11 @@ impl Inbox {
 
     /// Takes a posted receive back (`MPI_Cancel`). False: it has matched already.
     pub fn withdraw(&mut self, id: ReqId) -> bool {
-        let context = match self.requests.get(id).map(|r| &r.op) {
-            Some(Operation::Recv(op)) => op.context,
+        let (context, pattern) = match self.requests.get(id).map(|r| &r.op) {
+            Some(Operation::Recv(op)) => (op.context, op.pattern),
             _ => return false,
         };
-        if !self.table(context).withdraw(id) {
+        if !self.table(context).withdraw(pattern, id) {
             return false;
         }
         self.posted -= 1;

@@ -22,8 +22,8 @@ use crate::pt2pt::select;
 use hpvm_fm::{Head, Rank, Transport};
 
 /// What keeping a message costs beside its bytes: its entry in a queue that doubles when it is full,
-/// and the allocator's own.
-const ENTRY: u64 = 2 * size_of::<Unexpected>() as u64 + 32;
+/// the allocator's own, and three entries in the hash of a long queue.
+const ENTRY: u64 = 2 * size_of::<Unexpected>() as u64 + 32 + 3 * 64;
 
 /// See the module's text. It decides and counts; others send.
 #[derive(Debug)]
