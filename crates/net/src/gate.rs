@@ -485,6 +485,13 @@ impl Gate {
         all
     }
 
+    /// The port at which the kernel of `rank` shows that it lives, where its card is known.
+    pub fn liveness_port(&self, rank: u32) -> Option<u16> {
+        let place = self.index.get(rank as usize).copied().unwrap_or(0) as usize;
+        let peer = place.checked_sub(1).and_then(|p| self.peers.get(p))?;
+        peer.card.as_ref().map(|card| card.liveness_port)
+    }
+
     /// One address of `rank` for each pair of interfaces that may join us, the one in use first.
     /// The others are those in a network of an interface that no earlier one needs.
     pub fn ways(&mut self, rank: u32) -> Vec<Address> {
@@ -497,7 +504,10 @@ impl Gate {
                 // Ours as well, as that of docker0 is: not the way to anybody else.
                 continue;
             }
-            let near = self.own.iter().find(|own| own.place.shares_network(ip));
+            let near = self.own.iter().find(|own| match way.scope() {
+                0 => own.place.shares_network(ip),
+                scope => own.index == scope,
+            });
             match near {
                 Some(own) if taken.contains(&own.name.as_str()) => continue,
                 Some(own) => taken.push(&own.name),

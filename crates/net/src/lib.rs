@@ -3,7 +3,7 @@
 //! Small messages travel as datagrams of one UDP socket per process. The protocol that makes them
 //! reliable is `hpvm-reliable`; here are the sockets (`socket`, `outbox`), the seal that every
 //! datagram carries (`auth`), who may be reached where (`interfaces`, `card`, `search`, `gate`),
-//! what silence means (`lifeline`), and sleeping (`bell`). [`Joint`] is the transport that a
+//! whether silent peers live (`watch`, `ping`), and sleeping (`bell`). [`Joint`] is the transport that a
 //! process of MPI uses. docs/network.md is the user's view.
 
 mod address;
@@ -15,12 +15,13 @@ mod favourite;
 mod gate;
 pub mod interfaces;
 mod joint;
-mod lifeline;
 mod net;
 mod outbox;
 mod pace;
+mod ping;
 mod search;
 mod socket;
+mod watch;
 
 pub use auth::JobKey;
 pub use card::{Card, Place};

@@ -156,6 +156,7 @@ fn announce(job: &Job, m: &mut Client) -> Result<(Opened, Option<JobKey>)> {
     let opened = Opened::new(hpvm_net::Settings {
         rank: job.rank,
         size: job.size,
+        nodes: job.nodes.clone(),
         interfaces: chosen,
         host: host_name(),
         timeout: net_timeout()?,
