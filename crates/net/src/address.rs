@@ -112,8 +112,7 @@ impl Address {
 
 impl PartialEq for Address {
     fn eq(&self, other: &Address) -> bool {
-        self.socket_address() == other.socket_address()
-            && self.scope() == other.scope()
+        self.socket_address() == other.socket_address() && self.scope() == other.scope()
     }
 }
 

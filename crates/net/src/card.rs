@@ -135,7 +135,12 @@ mod tests {
     #[test]
     fn a_card_fits_one_value() {
         let long = place("2001:db8:1234:5678:9abc:def0:1234:5678/128");
-        let card = Card { port: 65535, liveness_port: 65535, host: "a; b=".repeat(99), places: vec![long; 100] };
+        let card = Card {
+            port: 65535,
+            liveness_port: 65535,
+            host: "a; b=".repeat(99),
+            places: vec![long; 100],
+        };
         assert!(card.text().len() <= LONGEST);
         assert!(Card::parse(&card.text()).is_ok());
     }

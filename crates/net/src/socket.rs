@@ -52,8 +52,7 @@ impl Socket {
         let mut socket = Self::unbound(six)?;
         let any = if six { IpAddr::from([0u16; 8]) } else { IpAddr::from([0u8; 4]) };
         let (ip, scope) = only.unwrap_or((any, 0));
-        let address =
-            Address::new(ip, 0, six, scope).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let address = Address::new(ip, 0, six, scope).ok_or(io::ErrorKind::AddrNotAvailable)?;
         socket.bind(&address)?;
         Ok(socket)
     }
@@ -135,8 +134,7 @@ impl Socket {
         };
         let listener = TcpListener::bind(at)?;
         listener.set_nonblocking(true)?;
-        let (fd, level, name) =
-            (listener.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT);
+        let (fd, level, name) = (listener.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT);
         let size = size_of_val(&SILENT_CALLER) as libc::socklen_t;
         // SAFETY: a listening socket, and an integer option. What fails leaves a shorter queue, or
         // silent callers in it.

@@ -29,7 +29,8 @@ pub fn open_with(
     timeout: u64,
     change: &mut dyn FnMut(u32, Vec<Card>) -> Vec<Card>,
 ) -> Vec<Joint> {
-    let opened: Vec<Opened> = (0..size).map(|rank| sockets(rank, size, per_host, timeout)).collect();
+    let opened: Vec<Opened> =
+        (0..size).map(|rank| sockets(rank, size, per_host, timeout)).collect();
     let cards: Vec<Card> = opened.iter().map(Opened::card).collect();
     let mut shms = segments(size, per_host).into_iter();
     let mut ends = Vec::new();
