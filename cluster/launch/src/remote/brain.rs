@@ -12,7 +12,7 @@ use super::{parts, tree};
 use crate::dispatcher::leaving::{Found, Leaving};
 use crate::dispatcher::{Ended, Event};
 use crate::environment::short_job_id;
-use crate::pmi::server::{ClientEvent, JOB_KEY, Outcome, Server};
+use crate::pmi::server::{ClientEvent, ClientState, JOB_KEY, Outcome, Server};
 
 /// An agent that heard nothing from above for so many times the patience ends itself and all that
 /// it started. Longer than what those above wait for us: a launcher that was stopped for a while
@@ -111,6 +111,11 @@ impl Brain {
         self.heard.saturating_add(self.links.patience() * ORPHAN_FACTOR)
     }
 
+    /// Whether a rank of this host has called MPI_Init as a part of this job.
+    pub fn has_joined(&self, rank: u32) -> bool {
+        self.pmi.state(rank) != ClientState::Silent
+    }
+
     /// When [`Event::Tick`] is due.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let orphan = self.links.clock.real(self.orphaned());
@@ -150,6 +155,7 @@ impl Brain {
                 self.surveyed(Found { processes, outputs, blocked }, now);
             }
             Event::Tick => self.tick(now),
+            Event::OtherMpi { text } => self.up(Frame::OtherMpi(text)),
             Event::OutputBroken { .. } => {}
         }
     }

@@ -1,0 +1,185 @@
+//! The OpenAPI document. Its schemas are the types that the handlers use; its paths are the
+//! declarations below, which a test compares with the routes.
+
+use utoipa::OpenApi;
+
+use crate::api::types::*;
+use hpvm_queue::job::JobSpec;
+
+/// The document as JSON, as it is committed in `openapi.json`.
+pub fn json() -> Result<String, String> {
+    let mut text = Document::openapi().to_pretty_json().map_err(|e| format!("openapi: {e}"))?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "hpvm",
+        description = "Jobs, hosts and events of an hpvm server. Times are RFC 3339 in UTC; errors \
+                       are RFC 9457 problems. Requests that change something from a page of another \
+                       origin are refused.",
+        license(name = "Apache-2.0 OR MIT", identifier = "Apache-2.0 OR MIT")
+    ),
+    paths(
+        sign_in, session, sign_out, password, list_jobs, submit, job, delete_job, cancel, hold,
+        release, output, follow, script, ranks, matrix, hosts, history, queues, info, events
+    ),
+    components(schemas(Problem, FieldError, Snapshot, JobRemoved, CaughtUp))
+)]
+struct Document;
+
+macro_rules! operation {
+    ($(#[$doc:meta])* $name:ident, $($path:tt)*) => {
+        $(#[$doc])*
+        #[utoipa::path($($path)*)]
+        #[allow(dead_code, reason = "carries the declaration only")]
+        fn $name() {}
+    };
+}
+
+operation!(
+    /// Sign in.
+    sign_in, post, path = "/api/v1/session", request_body = SignIn,
+    responses(
+        (status = 200, body = Session, description = "Signed in; the cookie hpvm_session is set"),
+        (status = 401, body = Problem, content_type = "application/problem+json",
+            description = "Unknown user or wrong password, which look the same, or a used link"),
+        (status = 429, body = Problem, content_type = "application/problem+json",
+            description = "Too many attempts; Retry-After says when to try again")));
+operation!(
+    /// Who is signed in.
+    session, get, path = "/api/v1/session",
+    responses((status = 200, body = Session), (status = 401, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// Sign out.
+    sign_out, delete, path = "/api/v1/session", responses((status = 204, description = "Signed out")));
+operation!(
+    /// Set the password of the user who is signed in.
+    password, put, path = "/api/v1/session/password", request_body = NewPassword,
+    responses(
+        (status = 204, description = "Set; all other sessions of the user have ended"),
+        (status = 422, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// List jobs.
+    list_jobs, get, path = "/api/v1/jobs",
+    params(
+        ("state" = Option<String>, Query, description = "One state or several, separated by commas; `active` means all but `ended`"),
+        ("user" = Option<String>, Query, description = "Jobs of this user"),
+        ("name" = Option<String>, Query, description = "Jobs whose name contains this"),
+        ("host" = Option<String>, Query, description = "Jobs that run or ran on this host"),
+        ("array" = Option<i64>, Query, description = "Jobs of this array"),
+        ("limit" = Option<u32>, Query, description = "At most so many, up to 1000; 100 without it"),
+        ("sort" = Option<String>, Query, description = "`-id` (newest first, the default) or `id`"),
+        ("page_token" = Option<String>, Query, description = "`next_page_token` of the page before")),
+    responses((status = 200, body = JobList),
+        (status = 400, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// Submit a job.
+    submit, post, path = "/api/v1/jobs", request_body = JobSpec,
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "The same key and job again give the job that the first request made"),
+        ("validate" = Option<u8>, Query, description = "1: check only; answers 200 with Validated")),
+    responses(
+        (status = 201, body = Job, description = "Submitted; of an array, its first job"),
+        (status = 200, body = Validated, description = "With `validate=1`"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "The key was used for another job"),
+        (status = 422, body = Problem, content_type = "application/problem+json"),
+        (status = 507, body = Problem, content_type = "application/problem+json", description = "The store's disk is full")));
+operation!(
+    /// A job.
+    job, get, path = "/api/v1/jobs/{id}", params(("id" = i64, Path)),
+    responses((status = 200, body = Job), (status = 404, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// Remove the record and the kept output of a job that has ended.
+    delete_job, delete, path = "/api/v1/jobs/{id}", params(("id" = i64, Path)),
+    responses((status = 204, description = "Removed"),
+        (status = 409, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// End a job. Its record and output stay.
+    cancel, post, path = "/api/v1/jobs/{id}/cancel",
+    params(("id" = i64, Path), ("array" = Option<bool>, Query, description = "All jobs of the array that the job belongs to")),
+    responses((status = 200, body = Job), (status = 409, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// Keep a job from starting.
+    hold, post, path = "/api/v1/jobs/{id}/hold", params(("id" = i64, Path)),
+    responses((status = 200, body = Job), (status = 409, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// Let a job start that was held.
+    release, post, path = "/api/v1/jobs/{id}/release", params(("id" = i64, Path)),
+    responses((status = 200, body = Job), (status = 409, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// A part of a job's output, at most 1 MiB.
+    output, get, path = "/api/v1/jobs/{id}/output",
+    params(("id" = i64, Path),
+        ("stream" = Option<String>, Query, description = "`stdout` or `stderr`"),
+        ("offset" = Option<i64>, Query, description = "First byte; from the end if negative"),
+        ("limit" = Option<u64>, Query, description = "At most so many bytes"),
+        ("download" = Option<u8>, Query, description = "1: all of it, as a file")),
+    responses((status = 200, content_type = "text/plain", body = String,
+        headers(("X-Offset" = u64, description = "Of the first byte"),
+                ("X-Offset-Next" = u64, description = "Where to go on"),
+                ("X-Size" = u64, description = "Bytes there are now"))),
+        (status = 404, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// A job's output as events `output` (data: JSON text; id: offset behind it), until `end`.
+    follow, get, path = "/api/v1/jobs/{id}/output/follow",
+    params(("id" = i64, Path), ("stream" = Option<String>, Query), ("offset" = Option<i64>, Query),
+        ("Last-Event-ID" = Option<String>, Header)),
+    responses((status = 200, content_type = "text/event-stream", body = String)));
+operation!(
+    /// The script of a job that has one.
+    script, get, path = "/api/v1/jobs/{id}/script", params(("id" = i64, Path)),
+    responses((status = 200, content_type = "text/plain", body = String),
+        (status = 404, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// What the ranks of a running job do.
+    ranks, get, path = "/api/v1/jobs/{id}/ranks", params(("id" = i64, Path)),
+    responses((status = 200, body = Ranks)));
+operation!(
+    /// Who sent how much to whom.
+    matrix, get, path = "/api/v1/jobs/{id}/matrix",
+    params(("id" = i64, Path), ("unit" = Option<String>, Query, description = "`bytes` or `messages`")),
+    responses((status = 200, body = Matrix),
+        (status = 501, body = Problem, content_type = "application/problem+json", description = "Ranks do not count per peer yet")));
+operation!(
+    /// The hosts.
+    hosts, get, path = "/api/v1/hosts", responses((status = 200, body = Hosts)));
+operation!(
+    /// Samples of a host.
+    history, get, path = "/api/v1/hosts/{name}/history",
+    params(("name" = String, Path), ("range" = Option<String>, Query, description = "`hour` or `day`")),
+    responses((status = 200, body = Object),
+        (status = 501, body = Problem, content_type = "application/problem+json", description = "No samples are taken")));
+operation!(
+    /// The queues.
+    queues, get, path = "/api/v1/queues", responses((status = 200, body = Queues)));
+operation!(
+    /// About the server.
+    info, get, path = "/api/v1/info", responses((status = 200, body = Info)));
+operation!(
+    /// Events: `snapshot` (Snapshot), `job` (JobSummary), `job-removed` (JobRemoved), `host` (Host),
+    /// `caught-up` (CaughtUp). Only `job` and `job-removed` carry an id; with it (header or `after`)
+    /// a stream goes on without a snapshot. Comments are signs of life.
+    events, get, path = "/api/v1/events",
+    params(("after" = Option<i64>, Query), ("Last-Event-ID" = Option<String>, Header)),
+    responses((status = 200, content_type = "text/event-stream", body = String)));
+
+#[cfg(test)]
+mod tests {
+    /// `HPVM_UPDATE=1 cargo test -p hpvm-serve document` writes the file.
+    #[test]
+    fn the_committed_document_is_current() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
+        let made = super::json().unwrap();
+        if std::env::var_os("HPVM_UPDATE").is_some() {
+            std::fs::write(path, &made).unwrap();
+        }
+        let committed = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            made == committed,
+            "openapi.json is stale: HPVM_UPDATE=1 cargo test -p hpvm-serve document"
+        );
+    }
+}
