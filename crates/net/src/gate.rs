@@ -12,6 +12,7 @@ use crate::socket::{Received, Socket, largest_payload};
 use hpvm_reliable::Sent;
 use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, Sealed};
 use std::io;
+use std::net::IpAddr;
 
 /// Datagrams that wait for the way to a peer to be found, each. More are lost, as on a network.
 const PARKED: usize = 16;
@@ -411,7 +412,25 @@ impl Gate {
                 candidates.extend(Address::new(ip, card.port, six, 0));
             }
         }
+        if candidates.is_empty() {
+            self.trouble = Some((rank, self.no_common_family(card)));
+        }
         candidates
+    }
+
+    /// Why none of the addresses of a card can be used here.
+    #[cold]
+    fn no_common_family(&self, card: &Card) -> String {
+        let list = |ips: &mut dyn Iterator<Item = IpAddr>| {
+            ips.map(|ip| ip.to_string()).collect::<Vec<_>>().join(", ")
+        };
+        format!(
+            "host {} has only the addresses {}, and this host only {}: no address family is common \
+             to both",
+            card.host,
+            list(&mut card.places.iter().map(|place| place.address)),
+            list(&mut self.own.iter().map(|own| own.place.address)),
+        )
     }
 
     #[cold]
