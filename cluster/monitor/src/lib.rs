@@ -1,0 +1,18 @@
+//! Samples of one host, as a monitor shows them: processors, memory, network, disks.
+//!
+//! The kernel counts; a monitor wants rates. [`read`] takes a [`Reading`] of the kernel's counters,
+//! [`rates`] turns two readings into a [`HostSample`] without a clock or a file, so a test makes up
+//! the readings, and [`History`] keeps what was sampled in a bounded memory, gaps as gaps.
+//! [`Sampler`] is the three together for the host it runs on.
+
+mod capacity;
+pub mod history;
+pub mod rates;
+pub mod read;
+mod sample;
+mod sampler;
+
+pub use history::{History, Series};
+pub use read::Reading;
+pub use sample::{Capacity, Cpu, CpuUse, Disk, HostSample, Interface, Memory, Network};
+pub use sampler::Sampler;
