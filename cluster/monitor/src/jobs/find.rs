@@ -48,6 +48,13 @@ pub fn jobs() -> Vec<Job> {
     jobs.into_values().collect()
 }
 
+/// The jobs that were started inside of the job called `outer`, and that job itself.
+pub fn jobs_of(outer: &str) -> Vec<Job> {
+    let inside =
+        |job: &Job| job.id.strip_prefix(outer).is_some_and(|r| r.is_empty() || r.starts_with('/'));
+    jobs().into_iter().filter(inside).collect()
+}
+
 fn pids() -> Vec<i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids: Vec<i32> =
