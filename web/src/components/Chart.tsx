@@ -80,9 +80,9 @@ function options(props: ChartProps, width: number): uPlot.Options {
     width,
     height: HEIGHT,
     scales: { y: { range: (_, _low, high) => [0, top ?? Math.max(high * 1.1, 1)] } },
-    axes: [axis, { ...axis, size: 68, values: (_, values) => values.map(props.format) }],
+    axes: [{ ...axis, space: 90, values: (_, splits) => clockTimes(splits) }, { ...axis, size: 76, values: (_, values) => values.map(props.format) }],
     series: [
-      {},
+      { value: (_: uPlot, at: number | null) => (at === null ? "–" : new Date(at * 1000).toLocaleTimeString()) },
       ...props.lines.map((line) => ({
         label: line.label,
         stroke: token(line.color),
@@ -96,4 +96,13 @@ function options(props: ChartProps, width: number): uPlot.Options {
   };
   if (props.sync) made.cursor = { sync: { key: props.sync } };
   return made;
+}
+
+/// "21:05", with seconds where the axis shows them.
+function clockTimes(seconds: number[]): string[] {
+  const fine = (seconds[1] ?? 0) - (seconds[0] ?? 0) < 60;
+  const parts: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", hour12: false };
+  if (fine) parts.second = "2-digit";
+  const format = new Intl.DateTimeFormat(undefined, parts);
+  return seconds.map((at) => format.format(at * 1000));
 }

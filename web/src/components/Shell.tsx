@@ -48,7 +48,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <Search />
         <div class="user">
           <button type="button" class="quiet" onClick={nextTheme} title="Theme (t)">
-            {theme.value === "system" ? "auto" : theme.value}
+            <HalfMoon /> {theme.value === "system" ? "auto" : theme.value}
             <span class="hidden"> theme</span>
           </button>
           <span class="who">{session.value?.user}</span>
@@ -131,6 +131,14 @@ function Mark() {
   return (
     <svg class="mark" viewBox="0 0 16 16" aria-hidden="true">
       <path d="M2 14V8h3v6zm4.5 0V2h3v12zM11 14V5h3v9z" />
+    </svg>
+  );
+}
+
+function HalfMoon() {
+  return (
+    <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+      <path d="M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1zm0 2v10A5 5 0 0 1 8 3z" />
     </svg>
   );
 }

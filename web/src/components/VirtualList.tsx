@@ -72,11 +72,11 @@ export function Grid(props: GridProps) {
       tabIndex={0}
       onKeyDown={(event) => move(event, props, box.current)}
     >
-      <div role="row" aria-rowindex={1} class="row head">
-        {props.header}
-      </div>
-      <div class="scroll" ref={box} role="rowgroup">
-        <div class="tall" role="presentation" style={{ height: `${props.count * props.height}px` }}>
+      <div class="scroll" ref={box} role="presentation">
+        <div role="row" aria-rowindex={1} class="row head">
+          {props.header}
+        </div>
+        <div class="tall" role="rowgroup" style={{ height: `${props.count * props.height}px` }}>
           {indices.map((index) => (
             <div
               key={props.rowKey(index)}
@@ -119,7 +119,9 @@ function move(event: KeyboardEvent, props: GridProps, box: HTMLElement | null): 
 
 function reveal(box: HTMLElement | null, index: number, height: number): void {
   if (!box) return;
+  // The head stays at the top of the box and covers what scrolls under it.
+  const room = box.clientHeight - (box.firstElementChild?.clientHeight ?? 0);
   const top = index * height;
   if (top < box.scrollTop) box.scrollTop = top;
-  else if (top + height > box.scrollTop + box.clientHeight) box.scrollTop = top + height - box.clientHeight;
+  else if (top + height > box.scrollTop + room) box.scrollTop = top + height - room;
 }

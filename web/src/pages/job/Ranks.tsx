@@ -53,6 +53,9 @@ function summary(ranks: readonly Rank[]): string {
 /// Ranks in the table at most; the map and the file of counters have all.
 const MOST_ROWS = 256;
 
+const HEADS = ["Rank", "Host", "Process", "Does", "Waits for", "Since", "Messages"];
+const NUMBERS = ["Rank", "Process", "Since", "Messages"];
+
 function Table({ ranks }: { ranks: readonly Rank[] }) {
   const rows = useMemo(() => order(ranks), [ranks]);
   return (
@@ -60,8 +63,10 @@ function Table({ ranks }: { ranks: readonly Rank[] }) {
       <table>
         <thead>
           <tr>
-            {["Rank", "Host", "Process", "Does", "Waits for", "Since", "Messages"].map((head) => (
-              <th scope="col">{head}</th>
+            {HEADS.map((head) => (
+              <th scope="col" class={NUMBERS.includes(head) ? "number" : ""}>
+                {head}
+              </th>
             ))}
           </tr>
         </thead>

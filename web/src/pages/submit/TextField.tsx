@@ -34,7 +34,7 @@ export function TextField(props: TextFieldProps) {
       <label for={id}>{props.label}</label>
       {props.options ? (
         <select {...common} onChange={change}>
-          <option value="">first</option>
+          <option value="">default</option>
           {choices(props.options, value).map((each) => (
             <option value={each}>{each}</option>
           ))}
