@@ -67,15 +67,26 @@ export async function request(path: string, options: Request = {}): Promise<Resp
 }
 
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return (await request(path, signal ? { signal } : {})).json() as Promise<T>;
+  return read<T>(await request(path, signal ? { signal } : {}), signal);
 }
 
 export async function post<T>(path: string, body?: unknown, headers?: Record<string, string>): Promise<T> {
   const options: Request = { method: "POST" };
   if (body !== undefined) options.body = body;
   if (headers) options.headers = headers;
-  const response = await request(path, options);
-  return (response.status === 204 ? undefined : response.json()) as Promise<T>;
+  return read<T>(await request(path, options));
+}
+
+/// The answer's body, which may break off.
+async function read<T>(response: Response, signal?: AbortSignal): Promise<T> {
+  const done = busy();
+  try {
+    return (await response.json()) as T;
+  } catch (error) {
+    throw signal?.aborted ? error : new Unreachable();
+  } finally {
+    done();
+  }
 }
 
 async function refusal(response: Response, path: string): Promise<Refused> {

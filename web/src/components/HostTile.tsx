@@ -16,9 +16,9 @@ export function HostTile({ host, jobs }: { host: Host; jobs: readonly JobSummary
   return (
     <article class={`tile${old ? " lost" : ""}`} aria-label={`Host ${host.name}`}>
       <header>
-        <h3>
+        <h2>
           <a href={hostPath(host.name)}>{host.name}</a>
-        </h3>
+        </h2>
         <HostState host={host} />
       </header>
       <ul class="runs" aria-label={`Jobs on ${host.name}`}>

@@ -79,7 +79,7 @@ export function HintNote({ name, children }: { name: Hint; children: ComponentCh
   return (
     <p class="hint" role="note">
       <span>{children}</span>
-      <button type="button" class="quiet" onClick={() => close(name)} aria-label="Close this hint">
+      <button type="button" class="quiet" onClick={() => close(name)}>
         Got it
       </button>
     </p>

@@ -18,10 +18,10 @@ const ASK_AFTER_MS = 200;
 export function Submit() {
   const [draft, setDraft] = useDraft();
   const { spec, problems } = useMemo(() => toSpec(draft), [draft]);
-  const judged = useJudge(spec, Object.keys(problems).length === 0);
+  const empty = draft.kind === "command" ? draft.command.trim() === "" : draft.script.trim() === "";
+  const judged = useJudge(spec, !empty && Object.keys(problems).length === 0);
   const sending = useSending(spec);
   const queues = useResource("/queues", (signal) => get<Queues>("/queues", signal));
-  const empty = draft.kind === "command" ? draft.command.trim() === "" : draft.script.trim() === "";
   const form = useRef<HTMLFormElement>(null);
   const refused = sending.error ?? judged.error;
   const said = useMemo(() => ({ ...fieldErrors(refused), ...problems }), [refused, problems]);

@@ -17,6 +17,7 @@ browserTest("cancel asks first, ends the job, keeps its record and output", { pr
   await question.waitFor({ state: "detached" });
   assert.ok(!mock.requests.includes("POST /jobs/9/cancel"), "asked is not done");
   await page.keyboard.press("c");
+  await question.waitFor();
   await page.keyboard.press("Enter");
   await page.getByText("cancelled").waitFor();
   await page.getByText("kept").waitFor();

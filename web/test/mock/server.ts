@@ -149,7 +149,9 @@ export class Mock {
     }
     if (this.loseAnswer) {
       this.loseAnswer = false;
-      response.destroy();
+      // Begun and broken off: of a connection that closes without a word the browser asks again itself.
+      response.writeHead(201, { "Content-Length": 1000 });
+      response.write("{", () => response.destroy());
       return;
     }
     sendJson(response, 201, this.whole(id));

@@ -2,6 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { downloadPath, type StreamName } from "../../api/output";
+import { sentence } from "../../api/client";
 import type { Job } from "../../api/types";
 import { HintNote, Trouble } from "../../components/small";
 import { useView } from "../../components/VirtualList";
@@ -136,6 +137,7 @@ function useFollow(output: Output, box: { current: HTMLElement | null }, count: 
 }
 
 interface Search {
+  /// Offset of the line that was found last.
   hit: number | undefined;
   said: string;
   step: (backward: boolean) => void;
@@ -144,45 +146,65 @@ interface Search {
 
 /// Hits in the window; beyond it the server's file is looked through, with an end in sight.
 function useSearch(output: Output, lines: Line[], wanted: string, box: { current: HTMLElement | null }): Search {
-  const [hit, setHit] = useState<number>();
   const [said, setSaid] = useState("");
   const [scan, setScan] = useState<AbortController>();
+  const [hit, to] = useHit(output, lines, box);
   const text = wanted.toLowerCase();
-  const latest = useRef({ hit, lines });
-  latest.current = { hit, lines };
-  const hits = (list: Line[]) =>
-    text ? list.flatMap((line, i) => (plain(line.text).toLowerCase().includes(text) ? [i] : [])) : [];
-  const all = useMemo(() => hits(lines), [lines, text]);
-  useEffect(() => setHit(undefined), [text, output]);
+  const all = useMemo(() => hits(lines, text), [lines, text]);
+  useEffect(() => to(undefined), [text, output]);
   useEffect(() => setSaid(text ? `${all.length} hits here` : ""), [all.length, text]);
-  const to = (index: number) => {
-    output.pause();
-    setHit(index);
-    if (box.current) box.current.scrollTop = Math.max(0, index * LINE - box.current.clientHeight / 2);
-  };
   const beyond = async (backward: boolean) => {
     const stop = new AbortController();
     setScan(stop);
     try {
       const found = await output.find(wanted, backward, (at) => setSaid(`searched to ${bytes(at)}`), stop.signal);
-      const list = hits(output.window.all());
-      const index = backward ? list.at(-1) : list[0];
-      if (found && index !== undefined) to(index);
+      const list = hits(output.window.all(), text);
+      if (found) to(backward ? list.at(-1) : list[0]);
       setSaid(found ? `${list.length} hits here` : `none ${backward ? "before" : "behind"} this`);
     } catch (error) {
-      setSaid(stop.signal.aborted ? "stopped" : String(error));
+      setSaid(stop.signal.aborted ? "stopped" : sentence(error));
     } finally {
       setScan(undefined);
     }
   };
   const step = (backward: boolean) => {
     if (!text || scan) return;
-    const from = latest.current.hit ?? (backward ? latest.current.lines.length : -1);
-    const next = backward ? all.findLast((index) => index < from) : all.find((index) => index > from);
+    const from = hit ?? (backward ? Infinity : -1);
+    const next = backward ? all.findLast((offset) => offset < from) : all.find((offset) => offset > from);
     if (next !== undefined) to(next);
     else void beyond(backward);
   };
   return { hit, said, step, stop: scan ? () => scan.abort() : undefined };
+}
+
+/// Offsets of the lines that hold a text.
+function hits(lines: Line[], text: string): number[] {
+  if (!text) return [];
+  return lines.flatMap((line) => (plain(line.text).toLowerCase().includes(text) ? [line.offset] : []));
+}
+
+/// The line that is shown, by its offset: lines come and go before it. It is brought into view once,
+/// when it is among those that are drawn.
+function useHit(
+  output: Output,
+  lines: Line[],
+  box: { current: HTMLElement | null },
+): [number | undefined, (offset: number | undefined) => void] {
+  const [hit, setHit] = useState<number>();
+  const awaited = useRef<number>(undefined);
+  useLayoutEffect(() => {
+    if (awaited.current === undefined || !box.current) return;
+    const index = lines.findIndex((line) => line.offset === awaited.current);
+    if (index < 0) return;
+    awaited.current = undefined;
+    box.current.scrollTop = Math.max(0, index * LINE - box.current.clientHeight / 2);
+  });
+  const to = (offset: number | undefined) => {
+    if (offset !== undefined) output.pause();
+    awaited.current = offset;
+    setHit(offset);
+  };
+  return [hit, to];
 }
 
 function Streams({ job, stream }: { job: Job; stream: StreamName }) {
@@ -217,6 +239,7 @@ function RankChoice({ ranks, rank, setRank, total }: RankChoiceProps) {
     <label class="inline" title={none ? "These lines do not say their rank; mpirun -l puts it in front of each." : undefined}>
       Rank{" "}
       <select
+        aria-label="Rank"
         disabled={none}
         value={rank ?? ""}
         onChange={(event) => setRank(event.currentTarget.value === "" ? undefined : Number(event.currentTarget.value))}
@@ -249,7 +272,7 @@ function Lines({ box, lines, hit, wanted, label, output }: LinesProps) {
         {lines.slice(view.first, view.last).map((line, i) => {
           const index = view.first + i;
           const found = text !== "" && plain(line.text).toLowerCase().includes(text);
-          const classes = `line${found ? " hit" : ""}${index === hit ? " now" : ""}`;
+          const classes = `line${found ? " hit" : ""}${line.offset === hit ? " now" : ""}`;
           return (
             <div key={line.offset} class={classes} style={{ transform: `translateY(${index * LINE}px)` }}>
               <Text line={line.text} />
