@@ -2993,6 +2993,623 @@ int PMPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors);
 int PMPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges);
 int PMPI_Topo_test(MPI_Comm comm, int *status);
 
+/*
+ * What programs of MPI 1 to 4 mention and the standard ABI does not have: handles and statuses of
+ * Fortran (section 19.3), and what MPI 3.0 removed. Functions of this file, made of those of the ABI;
+ * the library exports none of them.
+ */
+#ifdef __GNUC__
+#pragma GCC system_header
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define HPVM_INLINE static __inline__ __attribute__((__unused__))
+#elif defined(__cplusplus)
+#define HPVM_INLINE static inline
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L
+#define HPVM_INLINE static inline
+#else
+#define HPVM_INLINE static
+#endif
+
+/* An INTEGER of Fortran. The handles of Fortran programs are the integers of MPI_X_toint. */
+typedef int MPI_Fint;
+
+/* A status of the module mpi_f08: the same words as in C and in mpif.h. */
+typedef struct {
+    MPI_Fint MPI_SOURCE;
+    MPI_Fint MPI_TAG;
+    MPI_Fint MPI_ERROR;
+    MPI_Fint MPI_internal[5];
+} MPI_F08_status;
+
+/* The common block of mpif.h, which is there in programs that are linked by mpifort. */
+#if defined(__GNUC__) || defined(__clang__)
+extern MPI_Fint hpvm_mpi_places_[] __attribute__((__weak__));
+#define MPI_F_STATUS_IGNORE            (hpvm_mpi_places_ ? hpvm_mpi_places_ + 5 : (MPI_Fint *)0)
+#define MPI_F_STATUSES_IGNORE          (hpvm_mpi_places_ ? hpvm_mpi_places_ + 13 : (MPI_Fint *)0)
+#else
+#define MPI_F_STATUS_IGNORE            ((MPI_Fint *)0)
+#define MPI_F_STATUSES_IGNORE          ((MPI_Fint *)0)
+#endif
+#define MPI_F08_STATUS_IGNORE          ((MPI_F08_status *)(void *)MPI_F_STATUS_IGNORE)
+#define MPI_F08_STATUSES_IGNORE        ((MPI_F08_status *)(void *)MPI_F_STATUSES_IGNORE)
+
+HPVM_INLINE int hpvm_status_copy(const void *from, void *to, const void *ignore, const void *ignores)
+{
+    const int *words = (const int *)from;
+    int *copy = (int *)to;
+    int i;
+    if (!from || !to || from == ignore || from == ignores) {
+        return MPI_ERR_ARG;
+    }
+    for (i = 0; i < MPI_F_STATUS_SIZE; i++) {
+        copy[i] = words[i];
+    }
+    return MPI_SUCCESS;
+}
+
+/* Removed in MPI 3.0. Bounds that MPI_Type_struct alone knows; use MPI_Type_create_resized. */
+#define MPI_LB                         ((MPI_Datatype)(MPI_Aint)-2)
+#define MPI_UB                         ((MPI_Datatype)(MPI_Aint)-3)
+
+/* Removed in MPI 3.0. No datatype has them: MPI_Type_get_envelope says MPI_COMBINER_HVECTOR and so on. */
+#define MPI_COMBINER_HVECTOR_INTEGER   (-2)
+#define MPI_COMBINER_HINDEXED_INTEGER  (-3)
+#define MPI_COMBINER_STRUCT_INTEGER    (-4)
+
+/* Removed in MPI 3.0; use MPI_Comm_errhandler_function. */
+typedef MPI_Comm_errhandler_function MPI_Handler_function;
+
+/* Never in the standard, but in the headers of MPICH or Open MPI. */
+#define MPI_CXX_COMPLEX                MPI_CXX_FLOAT_COMPLEX
+#define MPIO_Request                   MPI_Request
+#define MPIO_Test                      MPI_Test
+#define MPIO_Wait                      MPI_Wait
+#define MPIO_USES_MPI_REQUEST
+
+/* Handles and statuses of Fortran. */
+
+HPVM_INLINE MPI_Fint MPI_Comm_c2f(MPI_Comm comm)
+{
+    return MPI_Comm_toint(comm);
+}
+
+HPVM_INLINE MPI_Comm MPI_Comm_f2c(MPI_Fint comm)
+{
+    return MPI_Comm_fromint(comm);
+}
+
+HPVM_INLINE MPI_Fint MPI_Errhandler_c2f(MPI_Errhandler errhandler)
+{
+    return MPI_Errhandler_toint(errhandler);
+}
+
+HPVM_INLINE MPI_Errhandler MPI_Errhandler_f2c(MPI_Fint errhandler)
+{
+    return MPI_Errhandler_fromint(errhandler);
+}
+
+HPVM_INLINE MPI_Fint MPI_File_c2f(MPI_File file)
+{
+    return MPI_File_toint(file);
+}
+
+HPVM_INLINE MPI_File MPI_File_f2c(MPI_Fint file)
+{
+    return MPI_File_fromint(file);
+}
+
+HPVM_INLINE MPI_Fint MPI_Group_c2f(MPI_Group group)
+{
+    return MPI_Group_toint(group);
+}
+
+HPVM_INLINE MPI_Group MPI_Group_f2c(MPI_Fint group)
+{
+    return MPI_Group_fromint(group);
+}
+
+HPVM_INLINE MPI_Fint MPI_Info_c2f(MPI_Info info)
+{
+    return MPI_Info_toint(info);
+}
+
+HPVM_INLINE MPI_Info MPI_Info_f2c(MPI_Fint info)
+{
+    return MPI_Info_fromint(info);
+}
+
+HPVM_INLINE MPI_Fint MPI_Message_c2f(MPI_Message message)
+{
+    return MPI_Message_toint(message);
+}
+
+HPVM_INLINE MPI_Message MPI_Message_f2c(MPI_Fint message)
+{
+    return MPI_Message_fromint(message);
+}
+
+HPVM_INLINE MPI_Fint MPI_Op_c2f(MPI_Op op)
+{
+    return MPI_Op_toint(op);
+}
+
+HPVM_INLINE MPI_Op MPI_Op_f2c(MPI_Fint op)
+{
+    return MPI_Op_fromint(op);
+}
+
+HPVM_INLINE MPI_Fint MPI_Request_c2f(MPI_Request request)
+{
+    return MPI_Request_toint(request);
+}
+
+HPVM_INLINE MPI_Request MPI_Request_f2c(MPI_Fint request)
+{
+    return MPI_Request_fromint(request);
+}
+
+HPVM_INLINE MPI_Fint MPI_Session_c2f(MPI_Session session)
+{
+    return MPI_Session_toint(session);
+}
+
+HPVM_INLINE MPI_Session MPI_Session_f2c(MPI_Fint session)
+{
+    return MPI_Session_fromint(session);
+}
+
+HPVM_INLINE MPI_Fint MPI_Type_c2f(MPI_Datatype datatype)
+{
+    return MPI_Type_toint(datatype);
+}
+
+HPVM_INLINE MPI_Datatype MPI_Type_f2c(MPI_Fint datatype)
+{
+    return MPI_Type_fromint(datatype);
+}
+
+HPVM_INLINE MPI_Fint MPI_Win_c2f(MPI_Win win)
+{
+    return MPI_Win_toint(win);
+}
+
+HPVM_INLINE MPI_Win MPI_Win_f2c(MPI_Fint win)
+{
+    return MPI_Win_fromint(win);
+}
+
+HPVM_INLINE int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
+{
+    return hpvm_status_copy(c_status, f_status, MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE);
+}
+
+HPVM_INLINE int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
+{
+    return hpvm_status_copy(f_status, c_status, MPI_F_STATUS_IGNORE, MPI_F_STATUSES_IGNORE);
+}
+
+HPVM_INLINE int MPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status)
+{
+    return hpvm_status_copy(c_status, f08_status, MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE);
+}
+
+HPVM_INLINE int MPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status)
+{
+    return hpvm_status_copy(f08_status, c_status, MPI_F08_STATUS_IGNORE, MPI_F08_STATUSES_IGNORE);
+}
+
+HPVM_INLINE int MPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status)
+{
+    return hpvm_status_copy(f_status, f08_status, MPI_F_STATUS_IGNORE, MPI_F_STATUSES_IGNORE);
+}
+
+HPVM_INLINE int MPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status)
+{
+    return hpvm_status_copy(f08_status, f_status, MPI_F08_STATUS_IGNORE, MPI_F08_STATUSES_IGNORE);
+}
+
+/* Removed in MPI 3.0. */
+
+/* Use MPI_Get_address. */
+HPVM_INLINE int MPI_Address(const void *location, MPI_Aint *address)
+{
+    return MPI_Get_address(location, address);
+}
+
+/* Use MPI_Comm_create_errhandler. */
+HPVM_INLINE int MPI_Errhandler_create(MPI_Handler_function *handler_fn, MPI_Errhandler *errhandler)
+{
+    return MPI_Comm_create_errhandler(handler_fn, errhandler);
+}
+
+/* Use MPI_Comm_get_errhandler. */
+HPVM_INLINE int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
+{
+    return MPI_Comm_get_errhandler(comm, errhandler);
+}
+
+/* Use MPI_Comm_set_errhandler. */
+HPVM_INLINE int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
+{
+    return MPI_Comm_set_errhandler(comm, errhandler);
+}
+
+/* Use MPI_Type_get_extent. */
+HPVM_INLINE int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
+{
+    MPI_Aint lb;
+    return MPI_Type_get_extent(datatype, &lb, extent);
+}
+
+/* Use MPI_Type_get_extent. */
+HPVM_INLINE int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
+{
+    MPI_Aint extent;
+    return MPI_Type_get_extent(datatype, displacement, &extent);
+}
+
+/* Use MPI_Type_get_extent. */
+HPVM_INLINE int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement)
+{
+    MPI_Aint lb, extent;
+    int code = MPI_Type_get_extent(datatype, &lb, &extent);
+    if (code == MPI_SUCCESS) {
+        *displacement = lb + extent;
+    }
+    return code;
+}
+
+/* Use MPI_Type_create_hindexed. */
+HPVM_INLINE int MPI_Type_hindexed(int count, const int blocklengths[],
+    const MPI_Aint displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    return MPI_Type_create_hindexed(count, blocklengths, displacements, oldtype, newtype);
+}
+
+/* Use MPI_Type_create_hvector. */
+HPVM_INLINE int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride,
+    MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    return MPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype);
+}
+
+/* A structure with MPI_LB or MPI_UB among its types. Marks inside of the other types are bounds like
+ * those of any type; in MPI 1 they hid the bounds of the types beside them. */
+HPVM_INLINE int hpvm_type_with_marks(int count, const int blocklengths[],
+    const MPI_Aint displacements[], const MPI_Datatype types[], MPI_Datatype *newtype)
+{
+    const int none = -1;
+    int lowest = none, highest = none, kept = 0, i, code, *lengths;
+    MPI_Aint *places, lb, extent;
+    MPI_Datatype *rest, whole;
+    MPI_Aint number = (MPI_Aint)count;
+    if ((code = MPI_Alloc_mem(number * (MPI_Aint)sizeof *places, MPI_INFO_NULL, &places))) {
+        return code;
+    }
+    if ((code = MPI_Alloc_mem(number * (MPI_Aint)sizeof *rest, MPI_INFO_NULL, &rest))) {
+        MPI_Free_mem(places);
+        return code;
+    }
+    if ((code = MPI_Alloc_mem(number * (MPI_Aint)sizeof *lengths, MPI_INFO_NULL, &lengths))) {
+        MPI_Free_mem(places);
+        MPI_Free_mem(rest);
+        return code;
+    }
+    for (i = 0; i < count; i++) {
+        if (types[i] != MPI_LB && types[i] != MPI_UB) {
+            places[kept] = displacements[i];
+            rest[kept] = types[i];
+            lengths[kept++] = blocklengths[i];
+        } else if (blocklengths[i] <= 0) {
+            continue;
+        } else if (types[i] == MPI_LB) {
+            lowest = lowest == none || displacements[i] < displacements[lowest] ? i : lowest;
+        } else {
+            highest = highest == none || displacements[i] > displacements[highest] ? i : highest;
+        }
+    }
+    code = MPI_Type_create_struct(kept, lengths, places, rest, &whole);
+    MPI_Free_mem(places);
+    MPI_Free_mem(rest);
+    MPI_Free_mem(lengths);
+    if (code || (code = MPI_Type_get_extent(whole, &lb, &extent))) {
+        return code;
+    }
+    extent += lb;
+    lb = lowest == none ? lb : displacements[lowest];
+    extent = highest == none ? extent : displacements[highest];
+    code = MPI_Type_create_resized(whole, lb, extent - lb, newtype);
+    MPI_Type_free(&whole);
+    return code;
+}
+
+/* Use MPI_Type_create_struct, and MPI_Type_create_resized in place of MPI_LB and MPI_UB. */
+HPVM_INLINE int MPI_Type_struct(int count, const int blocklengths[],
+    const MPI_Aint displacements[], const MPI_Datatype types[], MPI_Datatype *newtype)
+{
+    int i;
+    for (i = 0; types && blocklengths && displacements && i < count; i++) {
+        if (types[i] == MPI_LB || types[i] == MPI_UB) {
+            return hpvm_type_with_marks(count, blocklengths, displacements, types, newtype);
+        }
+    }
+    return MPI_Type_create_struct(count, blocklengths, displacements, types, newtype);
+}
+
+/* Handles and statuses of Fortran. Profiling names. */
+
+HPVM_INLINE MPI_Fint PMPI_Comm_c2f(MPI_Comm comm)
+{
+    return PMPI_Comm_toint(comm);
+}
+
+HPVM_INLINE MPI_Comm PMPI_Comm_f2c(MPI_Fint comm)
+{
+    return PMPI_Comm_fromint(comm);
+}
+
+HPVM_INLINE MPI_Fint PMPI_Errhandler_c2f(MPI_Errhandler errhandler)
+{
+    return PMPI_Errhandler_toint(errhandler);
+}
+
+HPVM_INLINE MPI_Errhandler PMPI_Errhandler_f2c(MPI_Fint errhandler)
+{
+    return PMPI_Errhandler_fromint(errhandler);
+}
+
+HPVM_INLINE MPI_Fint PMPI_File_c2f(MPI_File file)
+{
+    return PMPI_File_toint(file);
+}
+
+HPVM_INLINE MPI_File PMPI_File_f2c(MPI_Fint file)
+{
+    return PMPI_File_fromint(file);
+}
+
+HPVM_INLINE MPI_Fint PMPI_Group_c2f(MPI_Group group)
+{
+    return PMPI_Group_toint(group);
+}
+
+HPVM_INLINE MPI_Group PMPI_Group_f2c(MPI_Fint group)
+{
+    return PMPI_Group_fromint(group);
+}
+
+HPVM_INLINE MPI_Fint PMPI_Info_c2f(MPI_Info info)
+{
+    return PMPI_Info_toint(info);
+}
+
+HPVM_INLINE MPI_Info PMPI_Info_f2c(MPI_Fint info)
+{
+    return PMPI_Info_fromint(info);
+}
+
+HPVM_INLINE MPI_Fint PMPI_Message_c2f(MPI_Message message)
+{
+    return PMPI_Message_toint(message);
+}
+
+HPVM_INLINE MPI_Message PMPI_Message_f2c(MPI_Fint message)
+{
+    return PMPI_Message_fromint(message);
+}
+
+HPVM_INLINE MPI_Fint PMPI_Op_c2f(MPI_Op op)
+{
+    return PMPI_Op_toint(op);
+}
+
+HPVM_INLINE MPI_Op PMPI_Op_f2c(MPI_Fint op)
+{
+    return PMPI_Op_fromint(op);
+}
+
+HPVM_INLINE MPI_Fint PMPI_Request_c2f(MPI_Request request)
+{
+    return PMPI_Request_toint(request);
+}
+
+HPVM_INLINE MPI_Request PMPI_Request_f2c(MPI_Fint request)
+{
+    return PMPI_Request_fromint(request);
+}
+
+HPVM_INLINE MPI_Fint PMPI_Session_c2f(MPI_Session session)
+{
+    return PMPI_Session_toint(session);
+}
+
+HPVM_INLINE MPI_Session PMPI_Session_f2c(MPI_Fint session)
+{
+    return PMPI_Session_fromint(session);
+}
+
+HPVM_INLINE MPI_Fint PMPI_Type_c2f(MPI_Datatype datatype)
+{
+    return PMPI_Type_toint(datatype);
+}
+
+HPVM_INLINE MPI_Datatype PMPI_Type_f2c(MPI_Fint datatype)
+{
+    return PMPI_Type_fromint(datatype);
+}
+
+HPVM_INLINE MPI_Fint PMPI_Win_c2f(MPI_Win win)
+{
+    return PMPI_Win_toint(win);
+}
+
+HPVM_INLINE MPI_Win PMPI_Win_f2c(MPI_Fint win)
+{
+    return PMPI_Win_fromint(win);
+}
+
+HPVM_INLINE int PMPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
+{
+    return hpvm_status_copy(c_status, f_status, MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE);
+}
+
+HPVM_INLINE int PMPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
+{
+    return hpvm_status_copy(f_status, c_status, MPI_F_STATUS_IGNORE, MPI_F_STATUSES_IGNORE);
+}
+
+HPVM_INLINE int PMPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status)
+{
+    return hpvm_status_copy(c_status, f08_status, MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE);
+}
+
+HPVM_INLINE int PMPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status)
+{
+    return hpvm_status_copy(f08_status, c_status, MPI_F08_STATUS_IGNORE, MPI_F08_STATUSES_IGNORE);
+}
+
+HPVM_INLINE int PMPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status)
+{
+    return hpvm_status_copy(f_status, f08_status, MPI_F_STATUS_IGNORE, MPI_F_STATUSES_IGNORE);
+}
+
+HPVM_INLINE int PMPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status)
+{
+    return hpvm_status_copy(f08_status, f_status, MPI_F08_STATUS_IGNORE, MPI_F08_STATUSES_IGNORE);
+}
+
+/* Removed in MPI 3.0. Profiling names. */
+
+/* Use MPI_Get_address. */
+HPVM_INLINE int PMPI_Address(const void *location, MPI_Aint *address)
+{
+    return PMPI_Get_address(location, address);
+}
+
+/* Use MPI_Comm_create_errhandler. */
+HPVM_INLINE int PMPI_Errhandler_create(MPI_Handler_function *handler_fn, MPI_Errhandler *errhandler)
+{
+    return PMPI_Comm_create_errhandler(handler_fn, errhandler);
+}
+
+/* Use MPI_Comm_get_errhandler. */
+HPVM_INLINE int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
+{
+    return PMPI_Comm_get_errhandler(comm, errhandler);
+}
+
+/* Use MPI_Comm_set_errhandler. */
+HPVM_INLINE int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
+{
+    return PMPI_Comm_set_errhandler(comm, errhandler);
+}
+
+/* Use MPI_Type_get_extent. */
+HPVM_INLINE int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
+{
+    MPI_Aint lb;
+    return PMPI_Type_get_extent(datatype, &lb, extent);
+}
+
+/* Use MPI_Type_get_extent. */
+HPVM_INLINE int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
+{
+    MPI_Aint extent;
+    return PMPI_Type_get_extent(datatype, displacement, &extent);
+}
+
+/* Use MPI_Type_get_extent. */
+HPVM_INLINE int PMPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement)
+{
+    MPI_Aint lb, extent;
+    int code = PMPI_Type_get_extent(datatype, &lb, &extent);
+    if (code == MPI_SUCCESS) {
+        *displacement = lb + extent;
+    }
+    return code;
+}
+
+/* Use MPI_Type_create_hindexed. */
+HPVM_INLINE int PMPI_Type_hindexed(int count, const int blocklengths[],
+    const MPI_Aint displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    return PMPI_Type_create_hindexed(count, blocklengths, displacements, oldtype, newtype);
+}
+
+/* Use MPI_Type_create_hvector. */
+HPVM_INLINE int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride,
+    MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    return PMPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype);
+}
+
+/* A structure with MPI_LB or MPI_UB among its types. Marks inside of the other types are bounds like
+ * those of any type; in MPI 1 they hid the bounds of the types beside them. */
+HPVM_INLINE int Phpvm_type_with_marks(int count, const int blocklengths[],
+    const MPI_Aint displacements[], const MPI_Datatype types[], MPI_Datatype *newtype)
+{
+    const int none = -1;
+    int lowest = none, highest = none, kept = 0, i, code, *lengths;
+    MPI_Aint *places, lb, extent;
+    MPI_Datatype *rest, whole;
+    MPI_Aint number = (MPI_Aint)count;
+    if ((code = PMPI_Alloc_mem(number * (MPI_Aint)sizeof *places, MPI_INFO_NULL, &places))) {
+        return code;
+    }
+    if ((code = PMPI_Alloc_mem(number * (MPI_Aint)sizeof *rest, MPI_INFO_NULL, &rest))) {
+        PMPI_Free_mem(places);
+        return code;
+    }
+    if ((code = PMPI_Alloc_mem(number * (MPI_Aint)sizeof *lengths, MPI_INFO_NULL, &lengths))) {
+        PMPI_Free_mem(places);
+        PMPI_Free_mem(rest);
+        return code;
+    }
+    for (i = 0; i < count; i++) {
+        if (types[i] != MPI_LB && types[i] != MPI_UB) {
+            places[kept] = displacements[i];
+            rest[kept] = types[i];
+            lengths[kept++] = blocklengths[i];
+        } else if (blocklengths[i] <= 0) {
+            continue;
+        } else if (types[i] == MPI_LB) {
+            lowest = lowest == none || displacements[i] < displacements[lowest] ? i : lowest;
+        } else {
+            highest = highest == none || displacements[i] > displacements[highest] ? i : highest;
+        }
+    }
+    code = PMPI_Type_create_struct(kept, lengths, places, rest, &whole);
+    PMPI_Free_mem(places);
+    PMPI_Free_mem(rest);
+    PMPI_Free_mem(lengths);
+    if (code || (code = PMPI_Type_get_extent(whole, &lb, &extent))) {
+        return code;
+    }
+    extent += lb;
+    lb = lowest == none ? lb : displacements[lowest];
+    extent = highest == none ? extent : displacements[highest];
+    code = PMPI_Type_create_resized(whole, lb, extent - lb, newtype);
+    PMPI_Type_free(&whole);
+    return code;
+}
+
+/* Use MPI_Type_create_struct, and MPI_Type_create_resized in place of MPI_LB and MPI_UB. */
+HPVM_INLINE int PMPI_Type_struct(int count, const int blocklengths[],
+    const MPI_Aint displacements[], const MPI_Datatype types[], MPI_Datatype *newtype)
+{
+    int i;
+    for (i = 0; types && blocklengths && displacements && i < count; i++) {
+        if (types[i] == MPI_LB || types[i] == MPI_UB) {
+            return Phpvm_type_with_marks(count, blocklengths, displacements, types, newtype);
+        }
+    }
+    return PMPI_Type_create_struct(count, blocklengths, displacements, types, newtype);
+}
+
+#undef HPVM_INLINE
+
 #ifdef __cplusplus
 }
 #endif

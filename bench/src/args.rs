@@ -103,6 +103,12 @@ fn peers_command() -> Command {
                 .value_parser(peers::PART_NAMES)
                 .help("Measure these parts alone"),
         )
+        .arg(
+            Arg::new("install-only")
+                .long("install-only")
+                .action(ArgAction::SetTrue)
+                .help("Install the peers that are missing and measure nothing"),
+        )
         .args(host_args())
         .args(common_args())
 }
@@ -151,7 +157,7 @@ pub fn tune_command() -> Command {
         .long_about(
             "Measure on this machine which algorithm each collective should use (allreduce, bcast, \
              reduce, gather, scatter, allgather, allgatherv, alltoall, reduce_scatter), whether \
-             notice boards or messages should carry small ones, and from which length on large \
+             collective slots or messages should carry small ones, and from which length on large \
              messages should be copied once, by the kernel, instead of twice; and write tables \
              that make jobs do so from now on. A candidate replaces the built-in choice only where \
              it is faster in every round, and by 5 % in its best. The file says for which CPU, \
@@ -315,6 +321,7 @@ pub fn peers(matches: &ArgMatches) -> Result<peers::Plan, BenchError> {
         peers: names("only", &peers::PEER_NAMES),
         parts,
         hosts,
+        install_only: matches.get_flag("install-only"),
         repeat: matches.get_one::<u32>("repeat").copied().unwrap_or(if quick { 3 } else { 5 }),
         quick,
         json: matches.get_flag("json"),

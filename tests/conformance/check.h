@@ -126,7 +126,7 @@ static inline unsigned char pattern_byte(unsigned seed, size_t i)
 
 static inline void pattern_fill(void *buffer, size_t length, unsigned seed)
 {
-    unsigned char *bytes = buffer;
+    unsigned char *bytes = (unsigned char *)buffer;
     for (size_t i = 0; i < length; i++)
         bytes[i] = pattern_byte(seed, i);
 }
@@ -134,7 +134,7 @@ static inline void pattern_fill(void *buffer, size_t length, unsigned seed)
 /* 1 when the buffer holds the pattern of the seed. */
 static inline int pattern_holds(const void *buffer, size_t length, unsigned seed)
 {
-    const unsigned char *bytes = buffer;
+    const unsigned char *bytes = (const unsigned char *)buffer;
     for (size_t i = 0; i < length; i++)
         if (bytes[i] != pattern_byte(seed, i))
             return 0;

@@ -16,12 +16,12 @@ pub struct Hosts {
 
 impl Hosts {
     /// Makes `count` hosts with the options of `hosts up`. Where the system does not allow it,
-    /// says why on standard error and gives none: the test is then skipped. Blocks until they
+    /// counts the test as skipped and gives none. Blocks until they
     /// are up.
     pub fn up(count: u32, options: &[&str]) -> Option<Hosts> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         if let Err(reason) = possible(options) {
-            eprintln!("skipped: {reason}");
+            crate::skip::skipped(&reason);
             return None;
         }
         // What earlier runs left when they were killed.

@@ -4,12 +4,14 @@
 //! and knows nothing of hpvm, so that the same list also runs on another MPI: a test that is
 //! wrong about the standard is found out there. `testlist` says how each is run ([`list`]),
 //! [`build`] compiles them, [`process`] runs one under a launcher with a time limit, and
-//! [`suite`] puts the three together. [`instructions`] counts those of the main paths. [`hosts`] makes test hosts of network namespaces.
+//! [`suite`] puts the three together. [`instructions`] counts those of the
+//! main paths. [`hosts`] makes test hosts of network namespaces. [`skip`] counts what cannot run here.
 
 pub mod build;
 pub mod hosts;
 pub mod instructions;
 pub mod list;
 pub mod process;
+pub mod skip;
 pub mod slurm;
 pub mod suite;

@@ -14,13 +14,12 @@ pub struct Cluster {
 
 impl Cluster {
     /// Makes a cluster of `count` hosts with `cpus` processors each. Where the system does not
-    /// allow it or Slurm is not installed, says why on standard error and gives none: the test is
-    /// then skipped. Blocks until all nodes are idle.
+    /// allow it or Slurm is not installed, counts the test as skipped and gives none. Blocks until all nodes are idle.
     pub fn up(count: u32, cpus: u32) -> Option<Cluster> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let check = Command::new(tool()).arg("check").output().expect("tests/hosts/slurm");
         if !check.status.success() {
-            eprintln!("skipped: {}", String::from_utf8_lossy(&check.stdout).trim());
+            crate::skip::skipped(String::from_utf8_lossy(&check.stdout).trim());
             return None;
         }
         // Relaxed: only distinctness matters.

@@ -55,22 +55,31 @@ fn numbers_of_the_standard_abi() {
 #[test]
 fn the_header_compiles_as_c_and_as_cpp() {
     let folder = tempfile::tempdir().expect("a folder");
-    let include = crate::root().join("include");
+    // Once as it is, and once with all warnings about the functions that it holds.
+    let plain = header(&spec()).expect("header").replace("#pragma GCC system_header", "");
+    std::fs::write(folder.path().join("mpi.h"), plain).expect("a header");
+    strictly(&crate::root().join("include"), folder.path());
+    strictly(folder.path(), folder.path());
+}
+
+/// Under several standards of C and C++.
+fn strictly(include: &Path, folder: &Path) {
     let text = "#include <mpi.h>\n#include <mpi.h>\nMPI_Status status;\n\
         int use(MPI_Comm comm) { return MPI_Barrier(comm) + PMPI_Barrier(MPI_COMM_WORLD); }\n\
+        MPI_Fint (*number)(MPI_Comm) = MPI_Comm_c2f;\n\
         char array[MPI_MAX_OBJECT_NAME + MPI_ERR_LASTCODE];\n";
-    let object = folder.path().join("a.o");
+    let object = folder.join("a.o");
     let strict = ["-c", "-Wall", "-Wextra", "-Werror", "-pedantic-errors"];
     let languages = [
         ("cc", "a.c", ["-std=c89", "-std=c99", "-std=c11"]),
         ("c++", "a.cpp", ["-std=c++98", "-std=c++11", "-std=c++17"]),
     ];
     for (compiler, name, standards) in languages {
-        let source = folder.path().join(name);
+        let source = folder.join(name);
         std::fs::write(&source, text).expect("a source file");
         for standard in standards {
             let flags = [&strict[..], &[standard]].concat();
-            compile(compiler, &flags, &source, &include, &object);
+            compile(compiler, &flags, &source, include, &object);
         }
     }
 }

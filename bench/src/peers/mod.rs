@@ -54,6 +54,8 @@ pub struct Plan {
     pub parts: Vec<String>,
     /// Two ranks on two hosts instead of this machine alone.
     pub hosts: Option<Hosts>,
+    /// Only install the peers.
+    pub install_only: bool,
     pub repeat: u32,
     pub quick: bool,
     pub json: bool,
@@ -69,6 +71,9 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
     std::fs::create_dir_all(plan.dir.join("build")).map_err(folder)?;
     let dir = plan.dir.canonicalize().map_err(folder)?;
     install::peers(&dir, &plan.peers)?;
+    if plan.install_only {
+        return Ok(());
+    }
     let candidates = candidates(plan, &dir)?;
     let floor = match &plan.hosts {
         Some(_) => Vec::new(),

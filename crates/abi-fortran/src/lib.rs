@@ -6,6 +6,7 @@
 //! translation between C and C does nothing here.
 
 mod generated;
+mod sizeof;
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};

@@ -5,7 +5,7 @@
 mod engine;
 
 use engine::Engine;
-use hpvm_fm::{Broken, Fast, Packets};
+use hpvm_fm::{Broken, Fast, PacketSender};
 use hpvm_fm_abi::{Host, Settings, install};
 use hpvm_shm::Mapping;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -98,7 +98,7 @@ impl Host for Forked {
         })
     }
 
-    fn with(&self, work: &mut dyn FnMut(&mut dyn Packets, &mut Fast)) -> Result<(), String> {
+    fn with(&self, work: &mut dyn FnMut(&mut dyn PacketSender, &mut Fast)) -> Result<(), String> {
         self.job(|job| work(&mut job.engine.fm, &mut job.engine.fast))
     }
 

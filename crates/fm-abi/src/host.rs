@@ -1,6 +1,6 @@
 //! The library that holds the process's engine, as this interface needs it.
 
-use hpvm_fm::{Broken, Fast, Packets};
+use hpvm_fm::{Broken, Fast, PacketSender};
 use std::sync::OnceLock;
 
 /// What the program asked for before `FM_initialize`.
@@ -33,7 +33,7 @@ pub trait Host: Sync {
     ///
     /// # Errors
     /// The engine does not run.
-    fn with(&self, work: &mut dyn FnMut(&mut dyn Packets, &mut Fast)) -> Result<(), String>;
+    fn with(&self, work: &mut dyn FnMut(&mut dyn PacketSender, &mut Fast)) -> Result<(), String>;
 
     /// Extracts one packet, if one has come, and hands it to its owner: Fast Messages' to
     /// `Fast::on_packet` (reporting its faults), others' to their handlers. Returns how many.

@@ -3,7 +3,7 @@
 mod engine;
 
 use engine::Engine;
-use hpvm_fm::{Broken, Fast, Head, Packets};
+use hpvm_fm::{Broken, Fast, Head, PacketSender};
 use hpvm_fm_abi::*;
 use hpvm_shm::Mapping;
 use std::cell::{Cell, RefCell};
@@ -32,7 +32,7 @@ impl Host for PerThread {
         Ok(())
     }
 
-    fn with(&self, work: &mut dyn FnMut(&mut dyn Packets, &mut Fast)) -> Result<(), String> {
+    fn with(&self, work: &mut dyn FnMut(&mut dyn PacketSender, &mut Fast)) -> Result<(), String> {
         ENGINE.with(|engine| {
             let mut engine = engine.borrow_mut();
             let engine = engine.as_mut().ok_or("the engine does not run")?;

@@ -10,7 +10,7 @@ use crate::handler::{Action, RecvStream, Task};
 use crate::handler_id;
 use crate::incoming::{Arrival, Counts, Demux, Entry};
 use crate::outgoing::{Outgoing, SendStream};
-use crate::packets::Packets;
+use crate::sender::PacketSender;
 use crate::{Head, Rank};
 
 /// Fast Messages of one node: its handlers and its streams in both directions.
@@ -107,7 +107,7 @@ impl Fast {
     ///
     /// # Errors
     /// `TooLong`: more than begin announced; nothing is taken then. `Ended`.
-    pub fn push<P: Packets + ?Sized>(
+    pub fn push<P: PacketSender + ?Sized>(
         &mut self,
         net: &mut P,
         stream: &SendStream,
@@ -121,7 +121,7 @@ impl Fast {
     ///
     /// # Errors
     /// `Ended`.
-    pub fn finish<P: Packets + ?Sized>(
+    pub fn finish<P: PacketSender + ?Sized>(
         &mut self,
         net: &mut P,
         stream: &SendStream,
@@ -137,7 +137,7 @@ impl Fast {
     /// Sends what handlers have deferred, as far as credits go. To be called after each extract;
     /// one load when there is nothing.
     #[inline(always)]
-    pub fn drain<P: Packets + ?Sized>(&mut self, net: &mut P) {
+    pub fn drain<P: PacketSender + ?Sized>(&mut self, net: &mut P) {
         if self.replies.pending() {
             self.outgoing.drain(net, &self.replies);
         }

@@ -18,21 +18,21 @@ mod head;
 mod incoming;
 pub mod node;
 pub mod outgoing;
-pub mod packets;
+pub mod sender;
 
 use core::time::Duration;
 pub use fast::Fast;
 pub use fault::{Fault, SendError};
 pub use handler::{Action, RecvStream};
 pub use hpvm_transport::{
-    Broken, Doorbell, Head, Holes, Landing, Limits, Memory, PREFIX, PullRefused, Rank, Refused,
-    Streamed, Transport,
+    Broken, Doorbell, Head, Holes, Landing, Limits, Memory, PREFIX, Packets, PeerMemory,
+    PeerMemoryError, Rank, Refused, Segment, Streamed, Streams, Transport,
 };
 use hpvm_wire::counters::{Counters, add};
 pub use incoming::{Arrival, Counts};
 pub use node::Node;
 pub use outgoing::SendStream;
-pub use packets::Packets;
+pub use sender::PacketSender;
 use std::sync::Arc;
 
 /// Packets that a process may send, to all others together, before it has to extract once: what
@@ -125,7 +125,7 @@ impl<T: Transport> Fm<T> {
         Ok(())
     }
 
-    /// Sends a message in pieces, for one credit: see [`Transport::send_pieces`]. Never blocks.
+    /// Sends a message in pieces, for one credit: see [`Packets::send_pieces`]. Never blocks.
     pub fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
         &mut self,
         dst: Rank,
@@ -167,12 +167,12 @@ impl<T: Transport> Fm<T> {
         self.transport.poll(budget, sink)
     }
 
-    /// See [`Transport::arm`].
+    /// See [`Packets::arm`].
     pub fn arm(&mut self) -> bool {
         self.transport.arm()
     }
 
-    /// See [`Transport::disarm`].
+    /// See [`Packets::disarm`].
     pub fn disarm(&mut self) {
         self.transport.disarm();
     }

@@ -3,7 +3,7 @@
 use crate::deferred::{Message, Replies};
 use crate::fault::SendError;
 use crate::head::{MAX_BOUND, encode};
-use crate::packets::Packets;
+use crate::sender::PacketSender;
 use crate::{Rank, Stall};
 
 /// Payload of one packet of a long message, where the transport allows as much: small enough
@@ -45,7 +45,7 @@ impl Open {
         self.sent.unwrap_or(0) + self.staged.len()
     }
 
-    fn send<P: Packets + ?Sized>(
+    fn send<P: PacketSender + ?Sized>(
         &mut self,
         net: &mut P,
         dst: Rank,
@@ -61,7 +61,7 @@ impl Open {
     }
 
     /// Sends what is staged.
-    fn flush<P: Packets + ?Sized>(
+    fn flush<P: PacketSender + ?Sized>(
         &mut self,
         net: &mut P,
         dst: Rank,
@@ -78,7 +78,7 @@ impl Open {
     }
 
     /// Takes as much of `bytes` as leaves in packets or fits in the staged one.
-    fn push<P: Packets + ?Sized>(
+    fn push<P: PacketSender + ?Sized>(
         &mut self,
         net: &mut P,
         dst: Rank,
@@ -168,7 +168,7 @@ impl Outgoing {
     }
 
     /// See [`crate::Fast::push`].
-    pub fn push<P: Packets + ?Sized>(
+    pub fn push<P: PacketSender + ?Sized>(
         &mut self,
         net: &mut P,
         stream: &SendStream,
@@ -184,7 +184,7 @@ impl Outgoing {
     }
 
     /// See [`crate::Fast::finish`].
-    pub fn finish<P: Packets + ?Sized>(
+    pub fn finish<P: PacketSender + ?Sized>(
         &mut self,
         net: &mut P,
         stream: &SendStream,
@@ -214,7 +214,7 @@ impl Outgoing {
     }
 
     /// Sends what handlers have deferred, as far as credits go.
-    pub fn drain<P: Packets + ?Sized>(&mut self, net: &mut P, replies: &Replies) {
+    pub fn drain<P: PacketSender + ?Sized>(&mut self, net: &mut P, replies: &Replies) {
         let mut queue = replies.lock();
         // Nodes whose earlier message still waits: later ones must not overtake it.
         let mut blocked: Vec<Rank> = Vec::new();
@@ -234,7 +234,11 @@ impl Outgoing {
     }
 
     /// True once all of `message` has left.
-    fn send_deferred<P: Packets + ?Sized>(&mut self, net: &mut P, message: &mut Message) -> bool {
+    fn send_deferred<P: PacketSender + ?Sized>(
+        &mut self,
+        net: &mut P,
+        message: &mut Message,
+    ) -> bool {
         let peer = &mut self.peers[message.dst as usize];
         if peer.open.is_some() {
             return false;

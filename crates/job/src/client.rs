@@ -3,6 +3,7 @@
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 
+use crate::abort::{AbortRequest, Version};
 use crate::pmi1::PmiError;
 use crate::{pmi1, pmi2};
 
@@ -129,15 +130,15 @@ impl Client {
         }
     }
 
-    /// Asks the manager to end the job with `code`. It answers with a signal, if at all.
-    pub fn abort(&mut self, code: i32) -> Result<(), PmiError> {
+    /// How to ask the manager to end the job later on, when this connection may be in use.
+    pub fn abort_request(&self) -> AbortRequest {
         match self {
-            Client::One(client) => client.abort(code),
-            Client::Two(client) => client.abort(code),
+            Client::One(client) => AbortRequest::new(client.fd(), Version::One),
+            Client::Two(client) => AbortRequest::new(client.fd(), Version::Two),
         }
     }
 
-    /// As `abort`, with the reason for people. False: the protocol has no place for it, and
+    /// Asks the manager to end the job with `code`, with the reason for people. False: the protocol has no place for it, and
     /// nothing was sent.
     pub fn abort_because(&mut self, code: i32, why: &str) -> Result<bool, PmiError> {
         match self {

@@ -4,12 +4,14 @@
 //! wire protocol; a process that nobody started is a job of one. What the environment says is read
 //! by the caller ([`Settings`]): this crate reads none.
 
+pub mod abort;
 pub mod client;
 pub mod machine;
 pub mod mapping;
 pub mod pmi1;
 pub mod pmi2;
 
+pub use abort::{AbortRequest, FixedText};
 pub use client::Client;
 pub use pmi1::PmiError;
 

@@ -144,13 +144,8 @@ impl Client {
         self.ask("cmd=finalize\n", "finalize_ack").map(drop)
     }
 
-    /// Asks the manager to end the job with `code`. It answers with a signal, if at all.
-    pub fn abort(&mut self, code: i32) -> Result<(), PmiError> {
-        self.stream().get_mut().write_all(format!("cmd=abort exitcode={code}\n").as_bytes())?;
-        Ok(())
-    }
-
-    /// As `abort`, with the reason for people, of which one line of 2000 bytes is sent.
+    /// Asks the manager to end the job with `code`, with the reason for people, of which one line of
+    /// 2000 bytes is sent.
     pub fn abort_because(&mut self, code: i32, why: &str) -> Result<(), PmiError> {
         let mut why: String = why.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         while why.len() > REASON_MAX {

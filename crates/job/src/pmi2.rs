@@ -108,11 +108,6 @@ impl Client {
         self.ask("cmd=finalize;", "finalize-response").map(drop)
     }
 
-    /// Asks the manager to end the job. It answers with a signal, if at all.
-    pub fn abort(&mut self, code: i32) -> Result<(), PmiError> {
-        self.send(&format!("cmd=abort;isworld=TRUE;msg=MPI_Abort with code {code};"))
-    }
-
     fn send(&mut self, text: &str) -> Result<(), PmiError> {
         if text.len() > MESSAGE_MAX {
             return Err(PmiError::Protocol(format!("a message of {} bytes", text.len())));

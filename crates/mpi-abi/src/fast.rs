@@ -1,8 +1,9 @@
 //! Fast Messages' C interface (`include/fm.h`) over the engine of this process. There is one
 //! engine per process and this library holds it, so a program may use MPI and FM together.
 
-use crate::runtime::{self, enter};
-use hpvm_fm::{Broken, Fast, Packets};
+use crate::runtime::{self, enter, whoami};
+use crate::say::say;
+use hpvm_fm::{Broken, Fast, PacketSender};
 use hpvm_fm_abi::{Host, Settings, install};
 use hpvm_mpi::Error;
 use std::time::Duration;
@@ -51,7 +52,7 @@ impl Host for Engine {
         runtime::finish(runtime::Use::Other).map_err(text)
     }
 
-    fn with(&self, work: &mut dyn FnMut(&mut dyn Packets, &mut Fast)) -> Result<(), String> {
+    fn with(&self, work: &mut dyn FnMut(&mut dyn PacketSender, &mut Fast)) -> Result<(), String> {
         let mut w = enter().map_err(text)?;
         let (fm, fast) = w.process.fast();
         work(fm, fast);
@@ -77,6 +78,6 @@ impl Host for Engine {
     }
 
     fn report(&self, text: &str) {
-        eprintln!("hpvm: {}: Fast Messages: {text}", crate::raise::whoami());
+        say(&format!("{}: Fast Messages: {text}", whoami()));
     }
 }

@@ -17,6 +17,7 @@ pub mod object;
 mod pending;
 pub mod raise;
 pub mod runtime;
+mod say;
 pub mod wait;
 
 use core::ffi::c_int;

@@ -6,10 +6,10 @@
 use crate::object::comm::CommObject;
 use crate::runtime::{Entered, World};
 use hpvm_mpi::comm::CONTEXTS;
-use hpvm_mpi::matching::{ANY_PROCESS, Pattern};
-use hpvm_mpi::request::{Operation, Request};
+use hpvm_mpi::engine::matching::{ANY_PROCESS, Pattern};
+use hpvm_mpi::engine::requests::{Operation, Request};
 use hpvm_mpi::status::ANY_TAG;
-use hpvm_mpi::{Comm, protocol};
+use hpvm_mpi::{Comm, pt2pt::protocol};
 use hpvm_wire::pending::{ANY, Kind, Pending, Record, SHOWN, Stage};
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn now() -> u64 {
 
 fn page(world: &World) -> &Pending {
     let transport = world.process.fm().transport();
-    transport.mapping().pending(transport.place())
+    transport.mapping().pending(transport.local_rank())
 }
 
 impl World {

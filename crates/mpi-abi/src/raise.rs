@@ -3,14 +3,14 @@
 use crate::generated::constants::*;
 use crate::object::comm::CommObject;
 use crate::object::errhandler::Handler;
-use crate::runtime::{Entered, enter};
+use crate::runtime::{Entered, abort, end_process, enter, host_name, whoami};
+use crate::say::say;
 use core::ffi::c_int;
 use hpvm_job::Job;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use hpvm_transport::Broken;
 use std::cell::RefCell;
-use std::io::Write;
 use std::sync::Arc;
 
 thread_local! {
@@ -125,42 +125,8 @@ pub fn raise(
 #[cold]
 pub fn fatal(function: &str, object: &str, error: &Error) -> ! {
     let on = if object.is_empty() { String::new() } else { format!(" on {object}") };
-    let line = format!("hpvm: {}: {function}{on} failed: {error}\n", whoami());
-    // One write: another rank may end the job, and us, at any moment. When standard error is
-    // closed, there is nobody to tell.
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    say(&format!("{}: {function}{on} failed: {error}", whoami()));
     abort(error.code())
-}
-
-/// "rank 3 of 8 on host" or "process 1234" before the job is known.
-pub fn whoami() -> String {
-    match enter() {
-        Ok(w) => format!("rank {} of {} on {}", w.job.rank, w.job.size, host_name()),
-        Err(_) => format!("process {} on {}", std::process::id(), host_name()),
-    }
-}
-
-/// This machine's name.
-pub fn host_name() -> String {
-    let mut buffer = [0u8; 256];
-    // SAFETY: the buffer is as long as we say, and its last byte stays zero.
-    let failed = unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) } != 0;
-    let end = buffer.iter().position(|b| *b == 0).unwrap_or(0);
-    if failed { "localhost".into() } else { String::from_utf8_lossy(&buffer[..end]).into_owned() }
-}
-
-/// Ends the job with `code`: tells the process manager, and ends this process.
-pub fn abort(code: c_int) -> ! {
-    if let Ok(mut w) = enter()
-        && let Some(manager) = w.job.manager.as_mut()
-    {
-        // It answers by ending us; when it is gone, we end ourselves.
-        let _ = manager.abort(code);
-    }
-    // Of the exit code the low byte arrives; 0 would look like success.
-    let code = if code & 0xff == 0 { 1 } else { code & 0xff };
-    // SAFETY: ends the process without running handlers of a program in an unknown state.
-    unsafe { libc::_exit(code) }
 }
 
 /// The error of an engine whose network is broken: nothing can be relied on, so the job ends.
@@ -173,13 +139,7 @@ pub fn broken(job: &mut Job, cause: &Broken) -> Error {
     let launcher = std::env::var_os("HPVM_JOB_ID").and(job.manager.as_mut());
     let told = launcher.map(|manager| manager.abort_because(code, &cause.to_string()));
     if !matches!(told, Some(Ok(true))) {
-        eprintln!("hpvm: a rank on {} must give up: {cause}", host_name());
+        say(&format!("a rank on {} must give up: {cause}", host_name()));
     }
-    abort_inside(code)
-}
-
-/// As `abort`, when the caller holds the guard already.
-fn abort_inside(code: c_int) -> ! {
-    // SAFETY: as in `abort`. The manager sees our connection end and ends the job.
-    unsafe { libc::_exit(if code & 0xff == 0 { 1 } else { code & 0xff }) }
+    end_process(code)
 }

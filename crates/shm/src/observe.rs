@@ -141,7 +141,7 @@ impl View {
 mod tests {
     use super::*;
     use crate::{Mapping, Shm};
-    use hpvm_transport::Transport;
+    use hpvm_transport::Segment;
     use hpvm_wire::counters::add;
     use hpvm_wire::pending::{ANY, Kind, Record};
     use std::sync::Arc;

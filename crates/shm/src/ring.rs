@@ -238,7 +238,7 @@ impl Receiver {
 
     /// True when a published slot waits (used before sleeping; never leap-frogs by itself).
     pub fn pending(&self, tail: &AtomicU32) -> bool {
-        // Relaxed: called after the barrier that `Transport::arm` pays. A claimed slot that is
+        // Relaxed: called after the barrier that `Packets::arm` pays. A claimed slot that is
         // not published yet also counts: its sender is about to publish.
         tail.load(Ordering::Relaxed).wrapping_sub(self.head) > self.ahead
     }

@@ -6,7 +6,7 @@
 
 use crate::endpoint::Shm;
 use core::sync::atomic::Ordering;
-use hpvm_transport::{Rank, Transport};
+use hpvm_transport::{Packets, Rank};
 
 /// Most ranks of a host that look after each other: looking costs a cache line for each.
 const MOST: u32 = 64;

@@ -2,7 +2,7 @@
 //! names what was expected and what was found, and never hangs or reads outside.
 
 use hpvm_shm::{Mapping, SegmentError, Shm};
-use hpvm_transport::{Broken, Head, PREFIX, Transport};
+use hpvm_transport::{Broken, Head, PREFIX, Packets};
 use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, MOST_FRAMES, RawHead, TRAIN, Train};
 use hpvm_wire::segment::{FRAME_BYTES, FRAMES, Geometry, SLOTS};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! about it are found out.
 
 use hpvm_shm::{Mapping, Shm};
-use hpvm_transport::Transport;
+use hpvm_transport::PeerMemory;
 use hpvm_wire::lent::Place;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;

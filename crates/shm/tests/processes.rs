@@ -4,7 +4,7 @@
 //! the environment says which rank to be.
 
 use hpvm_shm::{Mapping, Shm};
-use hpvm_transport::{Head, Rank, Transport};
+use hpvm_transport::{Head, Packets, Rank};
 use hpvm_wire::segment::FRAME_BYTES;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;

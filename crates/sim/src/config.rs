@@ -5,7 +5,7 @@ use core::ops::RangeInclusive;
 use hpvm_transport::Limits;
 use hpvm_wire::datagram::{HEADER, RECORD};
 
-/// Whether [`hpvm_transport::Transport::pull`] works.
+/// Whether [`hpvm_transport::PeerMemory::pull`] works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pull {
     /// `can_pull` is false and every pull is refused, as where seccomp forbids it.
@@ -45,7 +45,7 @@ pub struct Config {
     /// Grants, buffers and messages in pieces in a hundred that are refused although there is room,
     /// and packets after which a poll stops although more wait. Below 100.
     pub refused_percent: u8,
-    /// Bytes of a piece of a message that goes out by `Transport::send_pieces`; `None`: nothing does.
+    /// Bytes of a piece of a message that goes out by `Packets::send_pieces`; `None`: nothing does.
     pub piece: Option<usize>,
     /// Whether single-copy transfers work.
     pub pull: Pull,

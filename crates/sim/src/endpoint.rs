@@ -1,6 +1,6 @@
 //! One process's end of a virtual network.
 
-use crate::boards::Boards;
+use crate::coll_slots::AllCollSlots;
 use crate::config::Pull;
 use crate::pull;
 use crate::state::State;
@@ -8,9 +8,10 @@ use core::cell::RefCell;
 use core::ptr::NonNull;
 use core::time::Duration;
 use hpvm_transport::{
-    Broken, Doorbell, Head, Limits, PREFIX, PullRefused, Rank, Refused, Transport,
+    Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank, Refused,
+    Segment, Streams,
 };
-use hpvm_wire::board::{Board, Sheet};
+use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::{self, Counters};
 use hpvm_wire::duet::Duet;
 use std::rc::Rc;
@@ -26,7 +27,7 @@ pub struct SimTransport {
     size: u32,
     limits: Limits,
     counters: Counters,
-    boards: Rc<Boards>,
+    coll_slots: Rc<AllCollSlots>,
     /// What others may read.
     lent: Vec<Vec<u128>>,
 }
@@ -37,10 +38,10 @@ impl SimTransport {
         rank: Rank,
         size: u32,
         limits: Limits,
-        boards: Rc<Boards>,
+        coll_slots: Rc<AllCollSlots>,
     ) -> SimTransport {
         let (counters, lent) = (Counters::default(), Vec::new());
-        SimTransport { state, rank, size, limits, counters, boards, lent }
+        SimTransport { state, rank, size, limits, counters, coll_slots, lent }
     }
 }
 
@@ -77,7 +78,7 @@ impl Doorbell for NoSleep {
     fn ring(&self) {}
 }
 
-impl Transport for SimTransport {
+impl Packets for SimTransport {
     fn rank(&self) -> Rank {
         self.rank
     }
@@ -163,56 +164,6 @@ impl Transport for SimTransport {
         Arc::new(NoSleep)
     }
 
-    fn can_pull(&self, src: Rank) -> bool {
-        let state = self.state.borrow();
-        state.config.pull != Pull::Never && src < self.size && state.alive(src)
-    }
-
-    unsafe fn pull(
-        &mut self,
-        src: Rank,
-        remote: u64,
-        local: *mut u8,
-        len: usize,
-    ) -> Result<(), PullRefused> {
-        let mut state = self.state.borrow_mut();
-        state.may_copy(src, self.size)?;
-        // SAFETY: `local` is valid for writes of `len` bytes (the caller's promise).
-        unsafe { pull::read_own_memory(remote, local, len)? };
-        state.statistics.pulls += 1;
-        state.statistics.pulled_bytes += len as u64;
-        counters::add(&self.counters.bytes_pulled, len as u64);
-        Ok(())
-    }
-
-    unsafe fn push(
-        &mut self,
-        dst: Rank,
-        remote: u64,
-        local: *const u8,
-        len: usize,
-    ) -> Result<(), PullRefused> {
-        let mut state = self.state.borrow_mut();
-        state.may_copy(dst, self.size)?;
-        // SAFETY: `local` is valid for reads of `len` bytes (the caller's promise).
-        unsafe { pull::write_own_memory(remote, local, len)? };
-        state.statistics.pushes += 1;
-        counters::add(&self.counters.bytes_pushed, len as u64);
-        Ok(())
-    }
-
-    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
-        self.boards.duet(owner, place)
-    }
-
-    fn least_duet(&self) -> u64 {
-        1
-    }
-
-    fn duet_parts(&mut self) -> u32 {
-        self.state.borrow_mut().up_to(4)
-    }
-
     fn pieces(&self, _: Rank) -> u64 {
         let state = self.state.borrow();
         if state.lossy.is_some() {
@@ -246,13 +197,45 @@ impl Transport for SimTransport {
         counters::add(&self.counters.bytes_sent, len as u64);
         Ok(())
     }
+}
 
-    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
-        self.boards.get(rank, index)
+impl PeerMemory for SimTransport {
+    fn can_pull(&self, src: Rank) -> bool {
+        let state = self.state.borrow();
+        state.config.pull != Pull::Never && src < self.size && state.alive(src)
     }
 
-    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
-        self.boards.sheet(rank, index, number)
+    unsafe fn pull(
+        &mut self,
+        src: Rank,
+        remote: u64,
+        local: *mut u8,
+        len: usize,
+    ) -> Result<(), PeerMemoryError> {
+        let mut state = self.state.borrow_mut();
+        state.may_copy(src, self.size)?;
+        // SAFETY: `local` is valid for writes of `len` bytes (the caller's promise).
+        unsafe { pull::read_own_memory(remote, local, len)? };
+        state.statistics.pulls += 1;
+        state.statistics.pulled_bytes += len as u64;
+        counters::add(&self.counters.bytes_pulled, len as u64);
+        Ok(())
+    }
+
+    unsafe fn push(
+        &mut self,
+        dst: Rank,
+        remote: u64,
+        local: *const u8,
+        len: usize,
+    ) -> Result<(), PeerMemoryError> {
+        let mut state = self.state.borrow_mut();
+        state.may_copy(dst, self.size)?;
+        // SAFETY: `local` is valid for reads of `len` bytes (the caller's promise).
+        unsafe { pull::write_own_memory(remote, local, len)? };
+        state.statistics.pushes += 1;
+        counters::add(&self.counters.bytes_pushed, len as u64);
+        Ok(())
     }
 
     fn window(&mut self, _: Rank, remote: u64, _: u64) -> Option<*const u8> {
@@ -265,6 +248,30 @@ impl Transport for SimTransport {
         let memory = NonNull::new(words.as_mut_ptr().cast());
         self.lent.push(words);
         memory
+    }
+}
+
+impl Streams for SimTransport {}
+
+impl Segment for SimTransport {
+    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
+        self.coll_slots.duet(owner, place)
+    }
+
+    fn least_duet(&self) -> u64 {
+        1
+    }
+
+    fn duet_parts(&mut self) -> u32 {
+        self.state.borrow_mut().up_to(4)
+    }
+
+    fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {
+        self.coll_slots.get(rank, index)
+    }
+
+    fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
+        self.coll_slots.large_slot(rank, index, number)
     }
 
     fn knock(&self, _: Rank) {

@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use hpvm_sim::{Config, Network};
-//! use hpvm_transport::{Head, Transport};
+//! use hpvm_transport::{Head, Packets};
 //!
 //! let network = Network::new(Config { seed: 7, ..Config::calm(2) });
 //! let (mut a, mut b) = (network.endpoint(0), network.endpoint(1));
@@ -30,7 +30,7 @@
 //! Misuse (a send without a credit, a payload above the limit) panics and names the seed: a
 //! virtual network is a test instrument.
 
-mod boards;
+mod coll_slots;
 mod config;
 mod endpoint;
 mod lossy;

@@ -3,7 +3,10 @@
 
 use hpvm_sim::{Config, Network, SimTransport};
 use hpvm_transport::conformance::{self, Fixture};
-use hpvm_transport::{Broken, Doorbell, Head, Limits, PullRefused, Rank, Refused, Transport};
+use hpvm_transport::{
+    Broken, Doorbell, Head, Limits, Packets, PeerMemory, PeerMemoryError, Rank, Refused, Segment,
+    Streams,
+};
 use hpvm_wire::duet::{DUETS, Duet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -67,13 +70,15 @@ struct Faulty {
     invented: u16,
 }
 
-impl Transport for Faulty {
+impl Packets for Faulty {
     fn rank(&self) -> Rank {
         self.inner.rank()
     }
+
     fn size(&self) -> u32 {
         self.inner.size()
     }
+
     fn limits(&self) -> Limits {
         self.inner.limits()
     }
@@ -159,12 +164,17 @@ impl Transport for Faulty {
             _ => self.inner.arm(),
         }
     }
+
     fn disarm(&mut self) {
         self.inner.disarm();
     }
+
     fn doorbell(&self) -> Arc<dyn Doorbell> {
         self.inner.doorbell()
     }
+}
+
+impl PeerMemory for Faulty {
     fn can_pull(&self, src: Rank) -> bool {
         self.inner.can_pull(src)
     }
@@ -175,7 +185,7 @@ impl Transport for Faulty {
         remote: u64,
         local: *mut u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let len = match self.fault {
             Fault::ShortPull => len.saturating_sub(1),
             // The suite leaves a margin behind the room, which this fault writes into.
@@ -193,7 +203,7 @@ impl Transport for Faulty {
         remote: u64,
         local: *const u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let len = match self.fault {
             Fault::ShortPush => len.saturating_sub(1),
             // What the suite pushes is a part of something longer.
@@ -204,7 +214,11 @@ impl Transport for Faulty {
         let outcome = unsafe { self.inner.push(dst, remote, local, len) };
         if self.fault == Fault::TrustsTargets { Ok(()) } else { outcome }
     }
+}
 
+impl Streams for Faulty {}
+
+impl Segment for Faulty {
     fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
         match self.fault {
             Fault::OneDuet => self.inner.duet(owner, place.min(DUETS) / DUETS * DUETS),

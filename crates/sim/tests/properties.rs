@@ -5,7 +5,7 @@
 mod talker;
 
 use hpvm_sim::{Config, Network, SimTransport, Statistics, Turn};
-use hpvm_transport::{Broken, Head, Transport};
+use hpvm_transport::{Broken, Head, Packets, PeerMemory};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use talker::{for_each_seed, talkers};
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{clean, mpirun, prefix, program, program_by, succeed, tell, workspace};
+use crate::common::{clean, mpirun, prefix, program, program_by, succeed, workspace};
 
 /// MPICH's folder, or a note that the test is skipped.
 fn mpich() -> Option<PathBuf> {
@@ -12,8 +12,8 @@ fn mpich() -> Option<PathBuf> {
     if folder.join("bin/mpicc_abi").exists() && folder.join("lib/libmpi_abi.so.1").exists() {
         return Some(folder);
     }
-    tell(&format!(
-        "skipped: no MPICH with the standard ABI in {} (make bench-peers fetches it; \
+    hpvm_tests::skip::skipped(&format!(
+        "no MPICH with the standard ABI in {} (scripts/setup tests fetches it; \
          HPVM_PEERS=FOLDER names another place)",
         folder.display()
     ));

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::common::{clean, folder, prefix, succeed, tell, workspace};
+use crate::common::{clean, folder, prefix, succeed, workspace};
 
 /// Whether the library exports a function: its name stands in the table of strings.
 fn exports(name: &str) -> bool {
@@ -14,7 +14,7 @@ fn exports(name: &str) -> bool {
 #[test]
 fn ping_pong_of_two_nodes() {
     if !exports("FM_initialize") {
-        tell("skipped: libmpi_abi.so.1 does not export FM_initialize");
+        hpvm_tests::skip::skipped("libmpi_abi.so.1 does not export FM_initialize");
         return;
     }
     let (top, home) = (workspace().join("apps/fm"), folder("fm"));

@@ -1,12 +1,13 @@
 //! System calls that containers forbid: everything still works, only slower.
 
 use crate::common::{PATIENCE, mpirun, number_after, run_within, tell};
+use hpvm_tests::skip::skipped;
 
 /// The output of a program that may find no way to install its filter.
 fn filtered(ranks: u32, name: &str, arguments: &[&str]) -> Option<String> {
     let outcome = run_within(mpirun(ranks, name, arguments), 2 * PATIENCE);
     if outcome.code == Some(77) {
-        tell(&format!("skipped: this system allows no seccomp filter: {}", outcome.output.trim()));
+        skipped(&format!("this system allows no seccomp filter: {}", outcome.output.trim()));
         return None;
     }
     assert_eq!(outcome.code, Some(0), "{name} {arguments:?}, {ranks} ranks:\n{}", outcome.output);

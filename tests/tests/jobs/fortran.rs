@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{clean, prefix, scratch, succeed, tell};
+use crate::common::{clean, prefix, scratch, succeed};
+use hpvm_tests::skip::skipped;
 
 /// One ABI: its name, our library, the folders where Debian keeps `mpif.h` and the module.
 struct Flavour {
@@ -53,7 +54,7 @@ fn runs(binary: &Path) {
 
 fn from_c(flavour: &Flavour) {
     if !prefix().join("lib").join(flavour.library).exists() {
-        return tell(&format!("skipped: {} is not installed", flavour.library));
+        return skipped(&format!("{} is not installed", flavour.library));
     }
     let mut cc = Command::new("cc");
     cc.args(["-Wall", "-Werror", flavour.define]).arg(source("calls.c"));
@@ -68,8 +69,8 @@ fn from_fortran(flavour: &Flavour, package: &str) {
     let compiler = Command::new("gfortran").arg("--version").output();
     if !compiler.is_ok_and(|output| output.status.success()) || !headers[0].join("mpif.h").exists()
     {
-        return tell(&format!(
-            "skipped: needs gfortran and {package}'s {}/mpif.h (HPVM_FORTRAN_ROOT names another \
+        return skipped(&format!(
+            "needs gfortran and {package}'s {}/mpif.h (HPVM_FORTRAN_ROOT names another \
              place than /)",
             headers[0].display()
         ));
@@ -93,7 +94,7 @@ fn own_installation() {
     let wrapper = prefix().join("bin/mpifort");
     let compiler = Command::new("gfortran").arg("--version").output();
     if !compiler.is_ok_and(|output| output.status.success()) || !wrapper.exists() {
-        return tell("skipped: needs gfortran, and mpifort in the installation");
+        return skipped("needs gfortran, and mpifort in the installation");
     }
     for (name, flags) in [("header", &[][..]), ("module", &["-DUSE_MPI"][..])] {
         let mut mpifort = Command::new(&wrapper);
@@ -103,6 +104,28 @@ fn own_installation() {
         let binary = scratch().join(format!("suite-own-{name}"));
         let output = mpifort.arg("-o").arg(&binary).output().expect("mpifort");
         assert!(output.status.success(), "{mpifort:?}: {output:?}");
+        runs(&binary);
+    }
+}
+
+/// Handles and statuses between the languages; the part in C once in the program and once in a library.
+#[test]
+fn fortran_and_c_in_one_program() {
+    let bin = prefix().join("bin");
+    let compiler = Command::new("gfortran").arg("--version").output();
+    if !compiler.is_ok_and(|output| output.status.success()) || !bin.join("mpifort").exists() {
+        return skipped("needs gfortran, and mpifort in the installation");
+    }
+    for (part, flags) in [("mixed.o", &["-c"][..]), ("libmixed.so", &["-shared", "-fPIC"][..])] {
+        let mut mpicc = clean(bin.join("mpicc"));
+        mpicc.args(["-Wall", "-Wextra", "-Werror"]).args(flags).arg(source("mixed.c"));
+        mpicc.arg("-o").arg(scratch().join(part));
+        succeed(mpicc);
+        let binary = scratch().join(format!("{part}.run"));
+        let mut mpifort = clean(bin.join("mpifort"));
+        mpifort.env("XDG_CACHE_HOME", scratch().join("cache")).current_dir(scratch());
+        mpifort.arg(source("mixed.F90")).arg(scratch().join(part)).arg("-o").arg(&binary);
+        succeed(mpifort);
         runs(&binary);
     }
 }

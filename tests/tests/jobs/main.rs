@@ -8,8 +8,10 @@
 //! the other MPIs are (`peers/` of this workspace otherwise).
 
 mod abi;
+mod build_systems;
 mod check;
 mod common;
+mod ends;
 mod flap;
 mod fm;
 mod forbidden;

@@ -1,6 +1,7 @@
 //! include/mpi.h.
 
 use crate::cdecl::{Form, is_callback};
+use crate::emit::older::older;
 use crate::emit::wrap;
 use crate::spec::{Callback, Function, Group, Spec, Value};
 
@@ -22,6 +23,7 @@ pub fn header(spec: &Spec) -> Result<String, String> {
     text.push('\n');
     callback_constants(spec, &mut text)?;
     text.push_str(&prototype_list(spec));
+    text.push_str(&older(spec));
     text.push_str(TAIL);
     Ok(text)
 }

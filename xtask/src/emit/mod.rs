@@ -10,6 +10,7 @@ pub mod fortran;
 pub mod header;
 pub mod missing;
 pub mod mpif;
+pub mod older;
 pub mod other;
 pub mod other_header;
 pub mod predefined;

@@ -7,8 +7,8 @@
 
 use crate::runtime::{Entered, World};
 use hpvm_mpi::datatype::Datatype;
+use hpvm_mpi::engine::matching::Pattern;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::matching::Pattern;
 use hpvm_mpi::op::Op;
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_mpi::{Channel, Class, Comm, Error, ReqId};

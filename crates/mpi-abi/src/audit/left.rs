@@ -6,13 +6,12 @@ use crate::object::request::{RequestObject, Template};
 use crate::object::{errhandler, info};
 use crate::runtime::{Entered, World, enter};
 use hpvm_mpi::comm::CONTEXTS;
+use hpvm_mpi::engine::matching::ANY_PROCESS;
+use hpvm_mpi::engine::requests::{Operation, Request};
 use hpvm_mpi::error::Result;
-use hpvm_mpi::matching::ANY_PROCESS;
-use hpvm_mpi::protocol;
-use hpvm_mpi::request::{Operation, Request};
+use hpvm_mpi::pt2pt::protocol;
 use hpvm_mpi::status::{ANY_SOURCE, ANY_TAG};
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 /// Things of one kind that are named; of the others, only the number is told.
 const NAMED: usize = 5;
@@ -30,7 +29,7 @@ pub fn report() -> Result<()> {
         let head = format!("hpvm: rank {rank} of {size}: left at MPI_Finalize (HPVM_CHECK):\n");
         // One write, so that the blocks of several processes stay whole. When standard error is
         // closed, there is nobody to tell.
-        let _ = std::io::stderr().write_all((head + &text).as_bytes());
+        crate::say::write((head + &text).as_bytes());
     }
     Ok(())
 }

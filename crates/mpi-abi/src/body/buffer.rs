@@ -17,9 +17,9 @@ use crate::raise::{on_comm, on_world};
 use crate::runtime::{Entered, World};
 use core::ffi::{c_int, c_void};
 use hpvm_fm::Rank;
+use hpvm_mpi::engine::requests::{Operation, Requests};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::pt2pt::{Mode, Outgoing, Started};
-use hpvm_mpi::request::{Operation, Requests};
 use hpvm_mpi::{Channel, Class, ReqId};
 use std::sync::Arc;
 

@@ -123,8 +123,7 @@ pub unsafe fn is_thread_main(flag: *mut c_int) -> c_int {
 pub unsafe fn abort(comm: MPI_Comm, errorcode: c_int) -> c_int {
     // Any communicator ends the whole job, which section 9.8 allows.
     let _ = comm;
-    eprintln!("hpvm: {}: MPI_Abort with error code {errorcode}", crate::raise::whoami());
-    crate::raise::abort(errorcode)
+    runtime::abort_by_program(errorcode)
 }
 
 pub unsafe fn pcontrol(_level: c_int) -> c_int {
@@ -196,7 +195,7 @@ pub unsafe fn get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> c_
     on_world("MPI_Get_processor_name", |_| {
         out("name", name)?;
         out("resultlen", resultlen)?;
-        let text = crate::raise::host_name();
+        let text = crate::runtime::host_name();
         // SAFETY: checked above; the standard makes the place this long.
         unsafe { put_string(&text, name, MPI_MAX_PROCESSOR_NAME as usize, resultlen) };
         Ok(())

@@ -8,8 +8,8 @@ use crate::generated::constants::*;
 use crate::raise::on_world;
 use crate::runtime::Entered;
 use core::ffi::c_int;
+use hpvm_mpi::comm::group::expand_ranges;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::group::expand_ranges;
 use hpvm_mpi::{Class, Error, Group};
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use super::info::Info;
 pub use super::topology::Topology;
 use crate::generated::constants::MPI_Comm;
 use hpvm_mpi::Comm;
-use hpvm_mpi::context::Agreement;
+use hpvm_mpi::comm::agreement::Agreement;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A communicator and what the C interface keeps on it.

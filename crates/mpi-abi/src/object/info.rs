@@ -118,7 +118,7 @@ pub fn environment(arguments: &[Vec<u8>]) -> Info {
         set("maxprocs", ranks.clone().into());
         set("soft", ranks.into());
     }
-    set("host", crate::raise::host_name().into());
+    set("host", crate::runtime::host_name().into());
     set("arch", std::env::consts::ARCH.into());
     if let Ok(folder) = std::env::current_dir() {
         set("wdir", folder.into_os_string().into_vec());

@@ -40,10 +40,11 @@ fn bootstrap() -> Result<()> {
     }
     process.set_tables(tables);
     process.set_nodes(&job.nodes);
+    super::identity::set(&job);
     install(World {
         process,
         objects: Objects::default(),
-        crowded: ranks > processors(),
+        oversubscribed: ranks > processors(),
         job,
         audit: crate::audit::wanted()?,
         quiet: Default::default(),

@@ -1,5 +1,6 @@
 //! The tables that choose the algorithms of collectives: found at start, the same on all ranks.
 
+use crate::say::say;
 use hpvm_coll::select::origin::{self, Origin, Unfit};
 use hpvm_coll::select::{DEFAULT, Tables};
 use hpvm_job::machine::{Machine, TableSettings, TableSource};
@@ -35,9 +36,9 @@ pub fn find(speaks: bool, hosts: bool) -> Result<Chosen> {
         (Ok(chosen), _) => Ok(chosen),
         (Err(cause), TableSource::Cache(_)) => {
             if speaks {
-                eprintln!(
-                    "hpvm: warning: {cause}; the built-in tables are used: run 'hpvm tune' again"
-                );
+                say(&format!(
+                    "warning: {cause}; the built-in tables are used: run 'hpvm tune' again"
+                ));
             }
             Ok(chosen(DEFAULT.clone(), "built-in".into()))
         }

@@ -1,10 +1,10 @@
 //! Receives without a request, packet by packet.
 
-use hpvm_fm::{Broken, Head, Transport};
+use hpvm_fm::{Broken, Head, Packets};
 use hpvm_mpi::comm::CONTEXTS;
 use hpvm_mpi::datatype::Datatype;
-use hpvm_mpi::matching::Pattern;
-use hpvm_mpi::protocol::{EAGER, LONG, Long, PIECE, envelope};
+use hpvm_mpi::engine::matching::Pattern;
+use hpvm_mpi::pt2pt::protocol::{EAGER, LONG, Long, PIECE, envelope};
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_mpi::{Channel, Comm, Group, Process, Received, ReqId};
 use hpvm_sim::{Config, Network, SimTransport};

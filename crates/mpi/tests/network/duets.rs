@@ -1,10 +1,10 @@
 //! What a peer says of a large message is checked, not believed: of one that is copied together with
 //! its sender, and of one that is asked for.
 
-use hpvm_fm::{Broken, Head, Rank, Transport};
+use hpvm_fm::{Broken, Head, Packets, PeerMemory, Rank, Segment};
 use hpvm_mpi::datatype::Datatype;
-use hpvm_mpi::matching::Pattern;
-use hpvm_mpi::protocol::{
+use hpvm_mpi::engine::matching::Pattern;
+use hpvm_mpi::pt2pt::protocol::{
     BULK, CTS, DATA, FIN, HELP, HELPED, Help, Long, RTS, Rts, STREAM, envelope,
 };
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};

@@ -3,7 +3,7 @@
 use crate::data::{Shape, UNIT, content};
 use crate::harness::{P, Part, Shared, ended, hash};
 use hpvm_mpi::comm::CONTEXTS;
-use hpvm_mpi::matching::Pattern;
+use hpvm_mpi::engine::matching::Pattern;
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_mpi::{Channel, Comm, Group, ReqId};
 use hpvm_sim::Turn;

@@ -4,7 +4,7 @@
 use crate::harness::run_with_streams;
 use crate::{collectives, traffic};
 use hpvm_mpi::datatype::Datatype;
-use hpvm_mpi::matching::Pattern;
+use hpvm_mpi::engine::matching::Pattern;
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_mpi::{Channel, Process};
 use hpvm_sim::{BulkCounters, Config, Network, Pull, StreamConfig, Streams};

@@ -8,7 +8,7 @@
 use crate::data::{Shape, UNIT, content};
 use crate::harness::{P, Part, Shared, ended, hash};
 use hpvm_mpi::comm::CONTEXTS;
-use hpvm_mpi::matching::{ANY_PROCESS, Pattern};
+use hpvm_mpi::engine::matching::{ANY_PROCESS, Pattern};
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_mpi::status::ANY_TAG;
 use hpvm_mpi::{Channel, Comm, Group, ReqId};

@@ -1,7 +1,7 @@
 //! What one turn of a process takes from the network.
 
 use hpvm_mpi::datatype::Datatype;
-use hpvm_mpi::matching::Pattern;
+use hpvm_mpi::engine::matching::Pattern;
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_mpi::{Channel, Process, ReqId};
 use hpvm_sim::{Config, Network, SimTransport};

@@ -161,7 +161,7 @@ impl Streams {
         self.machine.pending(peer)
     }
 
-    /// See [`hpvm_transport::Transport::can_open`].
+    /// See [`hpvm_transport::Streams::can_open`].
     pub fn may_open(&self, dst: Rank) -> bool {
         self.machine.may_open(dst)
     }
@@ -176,7 +176,7 @@ impl Streams {
         }
     }
 
-    /// See [`hpvm_transport::Transport::stream_open`]. `packets` went to `dst` before.
+    /// See [`hpvm_transport::Streams::stream_open`]. `packets` went to `dst` before.
     ///
     /// # Safety
     /// As there.
@@ -200,7 +200,7 @@ impl Streams {
         }
     }
 
-    /// See [`hpvm_transport::Transport::stream_out`].
+    /// See [`hpvm_transport::Streams::stream_out`].
     ///
     /// # Safety
     /// As there.
@@ -221,7 +221,7 @@ impl Streams {
         self.active = conns;
     }
 
-    /// See [`hpvm_transport::Transport::stream_in`].
+    /// See [`hpvm_transport::Streams::stream_in`].
     ///
     /// # Safety
     /// As there.

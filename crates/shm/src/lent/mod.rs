@@ -51,7 +51,7 @@ impl Shm {
         self.own.free(memory)
     }
 
-    /// See `Transport::lent`.
+    /// See `PeerMemory::lent`.
     pub(crate) fn lent_by(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
         if len < self.least_lent {
             return None;
@@ -61,7 +61,7 @@ impl Shm {
         Some(from)
     }
 
-    /// See `Transport::window`.
+    /// See `PeerMemory::window`.
     pub(crate) fn window_of(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
         if src >= self.mapping.ranks() {
             return None;

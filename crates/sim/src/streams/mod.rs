@@ -12,10 +12,10 @@ use core::ptr::NonNull;
 pub use hpvm_bulk::Counters as BulkCounters;
 use hpvm_bulk::{Action, Bulk, ConnId, Done, FENCE, Input, Lost};
 use hpvm_transport::{
-    Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, PullRefused, Rank, Refused, Streamed,
-    Transport,
+    Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, Packets, PeerMemory, PeerMemoryError,
+    Rank, Refused, Segment, Streamed, Transport,
 };
-use hpvm_wire::board::{Board, Sheet};
+use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::duet::Duet;
 use pipes::{Io, Pipes, Socket};
@@ -329,7 +329,7 @@ fn as_broken(lost: Lost) -> Broken {
     }
 }
 
-impl<T: Transport> Transport for Streaming<T> {
+impl<T: Transport> Packets for Streaming<T> {
     fn rank(&self) -> Rank {
         self.inner.rank()
     }
@@ -419,6 +419,34 @@ impl<T: Transport> Transport for Streaming<T> {
         self.inner.doorbell()
     }
 
+    fn pieces(&self, dst: Rank) -> u64 {
+        self.inner.pieces(dst)
+    }
+
+    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+        &mut self,
+        dst: Rank,
+        first: Option<(Head, &[u8; PREFIX])>,
+        rest: Head,
+        len: usize,
+        mut fill: F,
+    ) -> Result<(), Refused> {
+        let count = self.sent[dst as usize];
+        if self.bulk.fence(dst).is_some() || self.bulk.is_ahead(dst, || count) {
+            return Err(Refused::NoBuffer);
+        }
+        let mut packets = u32::from(first.is_some());
+        self.inner.send_pieces(dst, first, rest, len, |at, out, bypass| {
+            packets += 1;
+            fill(at, out, bypass);
+        })?;
+        let count = &mut self.sent[dst as usize];
+        *count = count.wrapping_add(packets);
+        Ok(())
+    }
+}
+
+impl<T: Transport> PeerMemory for Streaming<T> {
     fn can_pull(&self, src: Rank) -> bool {
         self.inner.can_pull(src)
     }
@@ -429,21 +457,9 @@ impl<T: Transport> Transport for Streaming<T> {
         remote: u64,
         local: *const u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         // SAFETY: the caller's promise, passed on.
         unsafe { self.inner.push(dst, remote, local, len) }
-    }
-
-    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
-        self.inner.duet(owner, place)
-    }
-
-    fn least_duet(&self) -> u64 {
-        self.inner.least_duet()
-    }
-
-    fn duet_parts(&mut self) -> u32 {
-        self.inner.duet_parts()
     }
 
     unsafe fn pull(
@@ -452,11 +468,21 @@ impl<T: Transport> Transport for Streaming<T> {
         remote: u64,
         local: *mut u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         // SAFETY: the caller's promise.
         unsafe { self.inner.pull(src, remote, local, len) }
     }
 
+    fn window(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+        self.inner.window(src, remote, len)
+    }
+
+    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        self.inner.lend_memory(bytes)
+    }
+}
+
+impl<T: Transport> hpvm_transport::Streams for Streaming<T> {
     fn can_stream(&self, peer: Rank, len: u64) -> bool {
         peer != self.rank() && len >= self.least
     }
@@ -506,47 +532,27 @@ impl<T: Transport> Transport for Streaming<T> {
             }
         })
     }
+}
 
-    fn window(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
-        self.inner.window(src, remote, len)
+impl<T: Transport> Segment for Streaming<T> {
+    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
+        self.inner.duet(owner, place)
     }
 
-    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
-        self.inner.lend_memory(bytes)
+    fn least_duet(&self) -> u64 {
+        self.inner.least_duet()
     }
 
-    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
-        self.inner.board(rank, index)
+    fn duet_parts(&mut self) -> u32 {
+        self.inner.duet_parts()
     }
 
-    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
-        self.inner.sheet(rank, index, number)
+    fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {
+        self.inner.coll_slots(rank, index)
     }
 
-    fn pieces(&self, dst: Rank) -> u64 {
-        self.inner.pieces(dst)
-    }
-
-    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
-        &mut self,
-        dst: Rank,
-        first: Option<(Head, &[u8; PREFIX])>,
-        rest: Head,
-        len: usize,
-        mut fill: F,
-    ) -> Result<(), Refused> {
-        let count = self.sent[dst as usize];
-        if self.bulk.fence(dst).is_some() || self.bulk.is_ahead(dst, || count) {
-            return Err(Refused::NoBuffer);
-        }
-        let mut packets = u32::from(first.is_some());
-        self.inner.send_pieces(dst, first, rest, len, |at, out, bypass| {
-            packets += 1;
-            fill(at, out, bypass);
-        })?;
-        let count = &mut self.sent[dst as usize];
-        *count = count.wrapping_add(packets);
-        Ok(())
+    fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
+        self.inner.large_slot(rank, index, number)
     }
 
     fn knock(&self, dst: Rank) {

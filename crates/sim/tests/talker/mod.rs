@@ -1,7 +1,7 @@
 //! Processes that send lists of packets, and the seeds to try them with.
 
 use hpvm_sim::{Config, Network, SimTransport, Turn};
-use hpvm_transport::{Broken, Head, Transport};
+use hpvm_transport::{Broken, Head, Packets};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

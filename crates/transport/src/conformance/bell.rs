@@ -1,7 +1,7 @@
 //! Going to sleep loses no packet.
 
 use super::{Attempt, Cluster, Fixture, PATIENCE};
-use crate::{Doorbell, Transport};
+use crate::{Doorbell, Packets};
 use core::time::Duration;
 use std::sync::Arc;
 use std::sync::mpsc;

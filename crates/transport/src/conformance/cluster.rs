@@ -1,7 +1,7 @@
 //! The endpoints of one job under test, and the books on what each must still receive.
 
 use super::{Fixture, PATIENCE};
-use crate::{Rank, Refused, Transport};
+use crate::{Packets, Rank, Refused, Streams, Transport};
 use hpvm_wire::Head;
 use std::collections::VecDeque;
 

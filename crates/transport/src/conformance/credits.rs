@@ -1,7 +1,7 @@
 //! Credits and buffers run out and come back; what a receiver holds is bounded.
 
 use super::{Attempt, Cluster, Fixture, PATIENCE};
-use crate::Transport;
+use crate::Packets;
 
 /// Rounds of the checks that exhaust something again and again.
 const ROUNDS: usize = 100;

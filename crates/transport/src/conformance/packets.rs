@@ -2,7 +2,7 @@
 
 use super::cluster::edge_sizes;
 use super::{Attempt, Cluster, Fixture, PATIENCE};
-use crate::{Rank, Transport};
+use crate::{Packets, Rank};
 use hpvm_wire::Head;
 
 /// Rank, size and limits are what they must be.

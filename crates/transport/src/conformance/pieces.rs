@@ -1,7 +1,7 @@
 //! Messages in pieces, where the transport has them.
 
 use super::{Fixture, PATIENCE};
-use crate::{Head, PREFIX, Transport};
+use crate::{Head, PREFIX, Packets, Segment};
 use core::sync::atomic::Ordering;
 use hpvm_wire::counters::Counters;
 

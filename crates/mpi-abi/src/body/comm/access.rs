@@ -7,8 +7,8 @@ use crate::object::comm::hints;
 use crate::object::info;
 use crate::raise::on_comm;
 use core::ffi::{c_char, c_int};
+use hpvm_mpi::comm::group::Likeness;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::group::Likeness;
 use hpvm_mpi::{Class, Error};
 
 pub unsafe fn comm_rank(comm: MPI_Comm, rank: *mut c_int) -> c_int {

@@ -11,10 +11,10 @@ use crate::raise::on_comm;
 use crate::runtime::{Entered, World};
 use core::ffi::c_int;
 use hpvm_mpi::comm::CONTEXTS;
-use hpvm_mpi::context::Agreed;
+use hpvm_mpi::comm::agreement::Agreed;
+use hpvm_mpi::engine::process::MAX_COMMS;
+use hpvm_mpi::engine::requests::Operation;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::process::MAX_COMMS;
-use hpvm_mpi::request::Operation;
 use hpvm_mpi::{Comm, build};
 use std::sync::Arc;
 

@@ -29,10 +29,10 @@ fn parse(name: &str) -> Handler {
         "mpi_errors_abort" => Handler::Abort,
         "mpi_errors_return" => Handler::Return,
         other => {
-            eprintln!(
-                "hpvm: {VARIABLE} is {other:?}; expected mpi_errors_are_fatal, mpi_errors_abort \
+            crate::say::say(&format!(
+                "{VARIABLE} is {other:?}; expected mpi_errors_are_fatal, mpi_errors_abort \
                  or mpi_errors_return; errors are fatal"
-            );
+            ));
             Handler::Fatal
         }
     }

@@ -8,7 +8,7 @@ use crate::object::too_many;
 use crate::raise::on_world;
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::Class;
-use hpvm_mpi::request::Operation;
+use hpvm_mpi::engine::requests::Operation;
 
 pub unsafe fn grequest_start(
     query_fn: MPI_Grequest_query_function,

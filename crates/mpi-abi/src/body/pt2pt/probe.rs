@@ -10,8 +10,8 @@ use crate::object::too_many;
 use crate::raise::on_comm;
 use crate::runtime::{Entered, World};
 use core::ffi::{c_int, c_void};
+use hpvm_mpi::engine::matching::{Pattern, Unexpected};
 use hpvm_mpi::error::Result;
-use hpvm_mpi::matching::{Pattern, Unexpected};
 use hpvm_mpi::{Class, Comm, ReqId, Status};
 use std::sync::Arc;
 

@@ -8,8 +8,8 @@ use crate::object::request::handle;
 use crate::raise::{on_comm, raise_on};
 use crate::runtime::{Entered, enter};
 use core::ffi::{c_int, c_void};
+use hpvm_mpi::engine::matching::Pattern;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::matching::Pattern;
 use hpvm_mpi::pt2pt::{Mode, Started};
 use hpvm_mpi::{Channel, Class, Received, ReqId, Status};
 

@@ -7,8 +7,8 @@ use crate::object::comm::{CommObject, Topology};
 use crate::object::info;
 use crate::raise::on_comm;
 use core::ffi::c_int;
+use hpvm_mpi::comm::topology::{Edge, Neighbour, distribute};
 use hpvm_mpi::error::Result;
-use hpvm_mpi::topology::{Edge, Neighbour, distribute};
 use hpvm_mpi::{Class, Comm};
 
 /// Weights: `None` for `MPI_UNWEIGHTED`.

@@ -1,0 +1,88 @@
+//! Who this process is and how it ends its job: known without entering the engine, because errors are
+//! reported and jobs are aborted from signal handlers, from `atexit` handlers, and with the engine held.
+
+use crate::say;
+use hpvm_job::{AbortRequest, FixedText, Job};
+use std::ffi::c_int;
+use std::fmt::Write;
+use std::sync::OnceLock;
+
+struct Identity {
+    /// "rank 3 of 8 on host"
+    who: String,
+    abort: Option<AbortRequest>,
+}
+
+/// Set when the engine starts for the first time; it holds for the life of the process.
+static IDENTITY: OnceLock<Identity> = OnceLock::new();
+
+pub(super) fn set(job: &Job) {
+    let who = format!("rank {} of {} on {}", job.rank, job.size, host_name());
+    let abort = job.manager.as_ref().map(hpvm_job::Client::abort_request);
+    // An engine starts once.
+    let _ = IDENTITY.set(Identity { who, abort });
+}
+
+/// While the engine runs.
+fn identity() -> Option<&'static Identity> {
+    IDENTITY.get().filter(|_| super::is_running())
+}
+
+/// "rank 3 of 8 on host", or "process 1234 on host" before the job is known.
+pub fn whoami() -> String {
+    match identity() {
+        Some(identity) => identity.who.clone(),
+        None => format!("process {} on {}", std::process::id(), host_name()),
+    }
+}
+
+/// This machine's name.
+pub fn host_name() -> String {
+    let mut buffer = [0; HOST_NAME_MAX];
+    read_host_name(&mut buffer).to_owned()
+}
+
+const HOST_NAME_MAX: usize = 256;
+
+fn read_host_name(buffer: &mut [u8; HOST_NAME_MAX]) -> &str {
+    // SAFETY: the buffer is as long as we say, and its last byte stays zero.
+    let failed = unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) } != 0;
+    let end = buffer.iter().position(|b| *b == 0).unwrap_or(0);
+    let name = core::str::from_utf8(&buffer[..end]).ok().filter(|_| !failed);
+    name.unwrap_or("localhost")
+}
+
+/// `MPI_Abort`: says so in one line and ends the job. Async-signal-safe.
+pub fn abort_by_program(code: c_int) -> ! {
+    let mut line = FixedText::<512>::new();
+    // Writing to a `FixedText` does not fail.
+    let _ = match identity() {
+        Some(identity) => write!(line, "hpvm: {}", identity.who),
+        None => {
+            let mut host = [0; HOST_NAME_MAX];
+            let host = read_host_name(&mut host);
+            write!(line, "hpvm: process {} on {host}", std::process::id())
+        }
+    };
+    let _ = writeln!(line, ": MPI_Abort with error code {code}");
+    say::write(line.as_bytes());
+    abort(code)
+}
+
+/// Ends the job with `code`: tells the process manager, and ends this process. Async-signal-safe.
+pub fn abort(code: c_int) -> ! {
+    if let Some(request) = identity().and_then(|identity| identity.abort) {
+        // The manager answers by ending us; when it is gone, we end ourselves.
+        request.send(code);
+    }
+    end_process(code)
+}
+
+/// Ends this process at once. The process manager sees our connection end and ends the job.
+pub fn end_process(code: c_int) -> ! {
+    // Of the exit code the low byte arrives; 0 would look like success.
+    let code = if code & 0xff == 0 { 1 } else { code & 0xff };
+    // SAFETY: ends the process without its `atexit` handlers: they belong to a program in an unknown
+    // state, and one that calls MPI would wait for ever for an engine that is held.
+    unsafe { libc::_exit(code) }
+}

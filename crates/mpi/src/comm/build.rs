@@ -1,0 +1,480 @@
+//! Making communicators (MPI 5.0, section 7.4.2 and 7.6.2).
+//!
+//! These calls block in the standard, so they are written as straight scripts over a [`Host`] that
+//! can wait. The non-blocking `MPI_Comm_idup` starts with [`start_dup`] and polls.
+
+use crate::coll::{Data, Plan};
+use crate::comm::agreement::{Agreed, Agreement, FROM_GROUP};
+use crate::comm::group::Group;
+use crate::comm::{Channel, Comm, Form};
+use crate::datatype::Datatype;
+use crate::engine::matching::Pattern;
+use crate::engine::process::Process;
+use crate::engine::requests::{Outcome, ReqId};
+use crate::error::{Class, Error, Result};
+use crate::pt2pt::{Incoming, Mode, Outgoing, Started};
+use hpvm_coll::Exchange;
+use hpvm_fm::{Rank, Transport};
+use std::sync::Arc;
+
+/// Who runs a process and can wait: the C library behind its lock, or a test on the virtual
+/// network.
+pub trait Host {
+    type T: Transport;
+    /// Uses the process. Never blocks inside.
+    fn with<R>(&mut self, f: impl FnOnce(&mut Process<Self::T>) -> R) -> R;
+    /// Blocks until the request is done, without freeing it.
+    fn wait_only(&mut self, id: ReqId) -> Result<()>;
+    /// Blocks until the request is done, and frees it.
+    fn wait(&mut self, id: ReqId) -> Result<Outcome> {
+        self.wait_only(id)?;
+        self.with(|p| p.take_outcome(id)).ok_or_else(|| Class::Intern.into())
+    }
+}
+
+/// Waits, and makes an error of the request the error of the call.
+fn finish(host: &mut impl Host, id: ReqId) -> Result<()> {
+    match host.wait(id)?.error {
+        Some(error) => Err(*error),
+        None => Ok(()),
+    }
+}
+
+/// Where the messages of one call travel: all of its steps use one channel and one tag, because the
+/// messages of a pair of processes stay in order and both go through the steps in the same order.
+struct Lane {
+    comm: Arc<Comm>,
+    channel: Channel,
+    tag: i32,
+}
+
+impl Lane {
+    /// A collective call on an intracommunicator.
+    fn collective(comm: &Arc<Comm>) -> Lane {
+        Lane::of(comm, Channel::Collective, Form::Blocking)
+    }
+
+    fn of(comm: &Arc<Comm>, channel: Channel, form: Form) -> Lane {
+        Lane { comm: comm.clone(), channel, tag: comm.collective_tag(form) }
+    }
+
+    /// The same channel and tag for the members of `group` only, or for more than the group.
+    fn among(&self, group: Arc<Group>, me: Rank) -> Result<Lane> {
+        let comm = Comm::intra(self.comm.base_context(), group, me).ok_or_else(not_a_member)?;
+        Ok(Lane { comm, channel: self.channel, tag: self.tag })
+    }
+}
+
+/// A context id that no member of the lane's communicator uses.
+fn agree(host: &mut impl Host, lane: &Lane) -> Result<u32> {
+    let mut agreement = host.with(|p| p.agree(&lane.comm, lane.channel, lane.tag))?;
+    loop {
+        let outcome = host.wait_only(agreement.request());
+        let agreed = host.with(|p| p.agreed(agreement));
+        outcome?;
+        match agreed? {
+            Agreed::Context(base) => return Ok(base),
+            Agreed::Again(again) => agreement = again,
+        }
+    }
+}
+
+/// Every member's `words`, one row after the other in rank order.
+fn gather_words(host: &mut impl Host, lane: &Lane, words: &[u64]) -> Result<Vec<u64>> {
+    let bytes = size_of_val(words) as i64;
+    let mut all = vec![0u64; words.len() * lane.comm.size() as usize];
+    let input = Exchange {
+        rank: lane.comm.rank(),
+        size: lane.comm.size(),
+        root: 0,
+        send_count: bytes,
+        send_extent: 1,
+        send_size: 1,
+        recv_count: bytes,
+        recv_extent: 1,
+        recv_size: 1,
+        in_place: false,
+    };
+    let byte = Datatype::byte();
+    let data = Data::new(words.as_ptr().cast(), byte, all.as_mut_ptr().cast(), byte);
+    let id = host.with(|p| {
+        let schedule = hpvm_coll::allgather::schedule_with(&p.select, &input);
+        let plan = Plan::new(schedule, data, None);
+        // SAFETY: both buffers outlive the wait below.
+        unsafe { p.start_tagged(&lane.comm, lane.channel, lane.tag, plan) }
+    });
+    finish(host, id)?;
+    Ok(all)
+}
+
+/// Sends `out` to `peer` and returns the words that come from it, at most `most`.
+fn swap_words(
+    host: &mut impl Host,
+    lane: &Lane,
+    peer: Rank,
+    out: &[u64],
+    most: usize,
+) -> Result<Vec<u64>> {
+    let Lane { comm, channel, tag } = lane;
+    let (channel, tag) = (*channel, *tag);
+    let byte = Datatype::byte();
+    let mut back = vec![0u64; most];
+    let (recv, sent) = host.with(|p| {
+        let m = Incoming { buf: back.as_mut_ptr().cast(), count: most as i64 * 8, ty: byte };
+        let pattern = Pattern { src: peer, tag };
+        // SAFETY: `back` and `out` outlive the waits below.
+        let recv = unsafe { p.recv(m, comm, channel, pattern, None) };
+        let m = Outgoing { buf: out.as_ptr().cast(), count: size_of_val(out) as i64, ty: byte };
+        // SAFETY: as above.
+        let sent = unsafe { p.send(m, peer, comm.context(channel), tag, Mode::Standard, None) };
+        (recv, sent)
+    });
+    if let Started::Pending(id) = sent {
+        finish(host, id)?;
+    }
+    let outcome = host.wait(recv)?;
+    if let Some(error) = outcome.error {
+        return Err(*error);
+    }
+    back.truncate(outcome.status.bytes as usize / 8);
+    Ok(back)
+}
+
+/// Sends words from `root` of `comm` to all members.
+fn spread_words(
+    host: &mut impl Host,
+    lane: &Lane,
+    root: u32,
+    mut words: Vec<u64>,
+) -> Result<Vec<u64>> {
+    // The length first: only the root knows it.
+    let rows = gather_words(host, lane, &[words.len() as u64])?;
+    words.resize(rows.get(root as usize).map_or(0, |n| *n as usize), 0);
+    let input = hpvm_coll::Broadcast {
+        rank: lane.comm.rank(),
+        size: lane.comm.size(),
+        root,
+        count: words.len() as i64 * 8,
+        size_bytes: 1,
+        contiguous: true,
+    };
+    let byte = Datatype::byte();
+    let data = Data::new(core::ptr::null(), byte, words.as_mut_ptr().cast(), byte);
+    let id = host.with(|p| {
+        let schedule = hpvm_coll::bcast::schedule_with(&p.select, &input);
+        let plan = Plan::new(schedule, data, None);
+        // SAFETY: `words` outlives the wait below.
+        unsafe { p.start_tagged(&lane.comm, lane.channel, lane.tag, plan) }
+    });
+    finish(host, id)?;
+    Ok(words)
+}
+
+fn me(host: &mut impl Host) -> Rank {
+    host.with(|p| p.fm().rank())
+}
+
+fn not_a_member() -> Error {
+    Error::new(Class::Intern, "the calling process is not a member of its own communicator")
+}
+
+/// `MPI_Comm_dup`: the same groups, a new context.
+pub fn dup(host: &mut impl Host, comm: &Arc<Comm>) -> Result<Arc<Comm>> {
+    let me = me(host);
+    let lane = everybody(comm, me, Form::Blocking)?;
+    let base = agree(host, &lane)?;
+    same_groups(comm, base, me)
+}
+
+/// As [`dup`], for a process that wants no communicator in the end: the others get theirs.
+pub fn dup_and_drop(host: &mut impl Host, comm: &Arc<Comm>) -> Result<()> {
+    let lane = everybody(comm, me(host), Form::Blocking)?;
+    let base = agree(host, &lane)?;
+    host.with(|p| p.release_base(base));
+    Ok(())
+}
+
+/// Starts what [`dup`] does. When the agreement has ended, [`same_groups`] makes the communicator.
+pub fn start_dup<T: Transport>(process: &mut Process<T>, comm: &Arc<Comm>) -> Result<Agreement> {
+    let lane = everybody(comm, process.fm().rank(), Form::Nonblocking)?;
+    process.agree(&lane.comm, lane.channel, lane.tag)
+}
+
+/// A communicator with the groups of `comm` and another context.
+pub fn same_groups(comm: &Comm, base: u32, me: Rank) -> Result<Arc<Comm>> {
+    match comm.remote_group() {
+        None => Comm::intra(base, comm.group().clone(), me),
+        Some(remote) => Comm::inter(base, comm.group().clone(), remote.clone(), me),
+    }
+    .ok_or_else(not_a_member)
+}
+
+/// All members of `comm`, those of both sides of an intercommunicator.
+fn everybody(comm: &Arc<Comm>, me: Rank, form: Form) -> Result<Lane> {
+    match comm.is_inter() {
+        false => Ok(Lane::of(comm, Channel::Collective, form)),
+        true => Lane::of(comm, Channel::Building, form).among(both_sides(comm), me),
+    }
+}
+
+/// A collective call on an intercommunicator. Collectives within a side have no channel of their
+/// own: they share `Building`, where the tag keeps them apart.
+fn between(comm: &Arc<Comm>) -> Lane {
+    Lane::of(comm, Channel::Building, Form::Blocking)
+}
+
+/// Both sides of an intercommunicator as one group, the side with the lower first process first.
+fn both_sides(comm: &Comm) -> Arc<Group> {
+    let (a, b) = match comm.remote_group() {
+        None => return comm.group().clone(),
+        Some(remote) => (comm.group(), remote),
+    };
+    match a.process(0) < b.process(0) {
+        true => a.union(b),
+        false => b.union(a),
+    }
+}
+
+/// `MPI_Comm_create`: `None` for those that are not in `group`. On an intercommunicator each side
+/// gives its part of the new one.
+pub fn create(
+    host: &mut impl Host,
+    comm: &Arc<Comm>,
+    group: &Arc<Group>,
+) -> Result<Option<Arc<Comm>>> {
+    let me = me(host);
+    if comm.is_inter() {
+        return create_inter(host, comm, group);
+    }
+    let base = agree(host, &Lane::collective(comm))?;
+    let made = Comm::intra(base, group.clone(), me);
+    Ok(keep_or_release(host, made, base))
+}
+
+/// A context was agreed on by all, but this process may not be in the new communicator.
+fn keep_or_release(host: &mut impl Host, made: Option<Arc<Comm>>, base: u32) -> Option<Arc<Comm>> {
+    if made.is_none() {
+        host.with(|p| p.release_base(base));
+    }
+    made
+}
+
+fn create_inter(
+    host: &mut impl Host,
+    comm: &Arc<Comm>,
+    group: &Arc<Group>,
+) -> Result<Option<Arc<Comm>>> {
+    let me = me(host);
+    let lane = between(comm);
+    let base = agree(host, &lane.among(both_sides(comm), me)?)?;
+    let mine: Vec<u64> = group.processes().map(u64::from).collect();
+    let remote = group_of(across(host, &lane, mine)?);
+    let made = match remote.size() {
+        0 => None,
+        _ => Comm::inter(base, group.clone(), remote, me),
+    };
+    Ok(keep_or_release(host, made, base))
+}
+
+fn group_of(words: Vec<u64>) -> Arc<Group> {
+    Group::list(words.into_iter().map(|w| w as Rank).collect())
+}
+
+/// What the first process of each side says, told to all of the other side. `lane` is that of an
+/// intercommunicator. No side says more than two words for each of its members, and two.
+fn across(host: &mut impl Host, lane: &Lane, words: Vec<u64>) -> Result<Vec<u64>> {
+    let me = me(host);
+    let comm = &lane.comm;
+    let theirs = match (comm.rank(), comm.peer(0)) {
+        (0, Some(leader)) => {
+            let most = 2 * comm.peers().size() as usize + 2;
+            swap_words(host, lane, leader, &words, most)?
+        }
+        _ => Vec::new(),
+    };
+    let side = lane.among(comm.group().clone(), me)?;
+    spread_words(host, &side, 0, theirs)
+}
+
+/// `MPI_Comm_split`. `colour` is `None` for `MPI_UNDEFINED`.
+pub fn split(
+    host: &mut impl Host,
+    comm: &Arc<Comm>,
+    colour: Option<i32>,
+    key: i32,
+) -> Result<Option<Arc<Comm>>> {
+    let me = me(host);
+    let row = [colour.map_or(u64::MAX, |c| u64::from(c as u32)), i64::from(key) as u64];
+    if comm.is_inter() {
+        return split_inter(host, comm, row);
+    }
+    let lane = Lane::collective(comm);
+    let rows = gather_words(host, &lane, &row)?;
+    let base = agree(host, &lane)?;
+    let made = match colour {
+        None => None,
+        Some(_) => Comm::intra(base, of_colour(comm.group(), &rows, row[0]), me),
+    };
+    Ok(keep_or_release(host, made, base))
+}
+
+/// The members of `group` whose row (colour, key) has `colour`, by key, then by rank.
+fn of_colour(group: &Group, rows: &[u64], colour: u64) -> Arc<Group> {
+    let mut chosen: Vec<(i64, Rank)> = group
+        .processes()
+        .zip(rows.chunks_exact(2))
+        .filter(|(_, row)| row[0] == colour)
+        .map(|(process, row)| (row[1] as i64, process))
+        .collect();
+    // A stable sort keeps the order of ranks among equal keys.
+    chosen.sort_by_key(|(key, _)| *key);
+    group.part(chosen.into_iter().map(|(_, process)| process).collect())
+}
+
+fn split_inter(host: &mut impl Host, comm: &Arc<Comm>, row: [u64; 2]) -> Result<Option<Arc<Comm>>> {
+    let me = me(host);
+    let lane = between(comm);
+    let base = agree(host, &lane.among(both_sides(comm), me)?)?;
+    let rows = gather_words(host, &lane.among(comm.group().clone(), me)?, &row)?;
+    let theirs = across(host, &lane, rows.clone())?;
+    let made = match row[0] {
+        u64::MAX => None,
+        colour => {
+            let group = of_colour(comm.group(), &rows, colour);
+            let remote = of_colour(comm.peers(), &theirs, colour);
+            match remote.size() {
+                0 => None,
+                _ => Comm::inter(base, group, remote, me),
+            }
+        }
+    };
+    Ok(keep_or_release(host, made, base))
+}
+
+/// `MPI_Comm_create_group`: only the members of `group` take part.
+pub fn create_group(
+    host: &mut impl Host,
+    comm: &Arc<Comm>,
+    group: &Arc<Group>,
+    tag: i32,
+) -> Result<Option<Arc<Comm>>> {
+    let lane = Lane { comm: comm.clone(), channel: Channel::Building, tag };
+    create_from(host, &lane, group)
+}
+
+/// `MPI_Comm_create_from_group`: no parent; `tag` is made from the string tag.
+pub fn create_from_group(
+    host: &mut impl Host,
+    group: &Arc<Group>,
+    tag: i32,
+) -> Result<Option<Arc<Comm>>> {
+    let me = me(host);
+    let Some(comm) = Comm::intra(FROM_GROUP, group.clone(), me) else {
+        return Ok(None);
+    };
+    create_from(host, &Lane { comm, channel: Channel::Building, tag: tag & i32::MAX }, group)
+}
+
+fn create_from(host: &mut impl Host, lane: &Lane, group: &Arc<Group>) -> Result<Option<Arc<Comm>>> {
+    let me = me(host);
+    if group.place(me).is_none() {
+        return Ok(None);
+    }
+    let base = agree(host, &lane.among(group.clone(), me)?)?;
+    Ok(Comm::intra(base, group.clone(), me))
+}
+
+/// `MPI_Intercomm_create`. `bridge` is the communicator that both leaders share and the remote
+/// leader's rank there; it matters at `leader` only.
+pub fn intercomm_create(
+    host: &mut impl Host,
+    local: &Arc<Comm>,
+    leader: u32,
+    bridge: Option<(&Arc<Comm>, i32)>,
+    tag: i32,
+) -> Result<Arc<Comm>> {
+    let bridge = bridge.map(|(comm, remote)| {
+        let lane = Lane { comm: comm.clone(), channel: Channel::Building, tag };
+        let peer = comm.peer(remote).filter(|_| remote >= 0).ok_or_else(|| {
+            Error::new(Class::Rank, format!("remote leader {remote} is not a rank of peer_comm"))
+        });
+        peer.map(|peer| (lane, peer))
+    });
+    connect(host, &Lane::collective(local), leader, bridge, tag)
+}
+
+/// `MPI_Intercomm_create_from_groups`: `local` is this side's group, `peer` the remote leader,
+/// which matters at `leader` only; `tag` is made from the string tag.
+pub fn intercomm_create_from_groups(
+    host: &mut impl Host,
+    local: &Arc<Group>,
+    leader: u32,
+    peer: Option<Rank>,
+    tag: i32,
+) -> Result<Arc<Comm>> {
+    let tag = tag & i32::MAX;
+    let comm = Comm::intra(FROM_GROUP, local.clone(), me(host)).ok_or_else(not_a_member)?;
+    let lane = Lane { comm, channel: Channel::Building, tag };
+    let bridge =
+        peer.map(|peer| Ok((Lane { comm: lane.comm.clone(), channel: Channel::User, tag }, peer)));
+    connect(host, &lane, leader, bridge, tag)
+}
+
+/// Joins two groups: the leaders swap the lists of members over `bridge`, and tell them to their
+/// sides.
+fn connect(
+    host: &mut impl Host,
+    side: &Lane,
+    leader: u32,
+    bridge: Option<Result<(Lane, Rank)>>,
+    tag: i32,
+) -> Result<Arc<Comm>> {
+    let me = me(host);
+    let local = side.comm.group();
+    let mine: Vec<u64> = local.processes().map(u64::from).collect();
+    let theirs = match bridge.filter(|_| side.comm.rank() == leader) {
+        None => Ok(Vec::new()),
+        Some(Err(error)) => Err(error),
+        Some(Ok((lane, peer))) => {
+            let most = host.with(|p| p.fm().size()) as usize;
+            swap_words(host, &lane, peer, &mine, most)
+        }
+    };
+    // The others must hear of the leader's failure: no group is empty.
+    let failed = theirs.as_ref().err().cloned();
+    let remote = group_of(spread_words(host, side, leader, theirs.unwrap_or_default())?);
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if remote.size() == 0 {
+        return Err(Error::new(Class::Rank, "the local leader could not reach the remote leader"));
+    }
+    if remote.intersection(local).size() != 0 {
+        return Err(Error::new(Class::Comm, "the two groups of an intercommunicator overlap"));
+    }
+    // All of both sides agree, on a context made for the purpose.
+    let draft = Comm::inter(FROM_GROUP, local.clone(), remote.clone(), me);
+    let comm = draft.ok_or_else(not_a_member)?;
+    let all = both_sides(&comm);
+    let lane = Lane { comm, channel: Channel::Collective, tag };
+    let base = agree(host, &lane.among(all, me)?)?;
+    Comm::inter(base, local.clone(), remote, me).ok_or_else(not_a_member)
+}
+
+/// `MPI_Intercomm_merge`.
+pub fn intercomm_merge(host: &mut impl Host, comm: &Arc<Comm>, high: bool) -> Result<Arc<Comm>> {
+    let me = me(host);
+    let lane = between(comm);
+    let base = agree(host, &lane.among(both_sides(comm), me)?)?;
+    let theirs_high = across(host, &lane, vec![u64::from(high)])?.first() == Some(&1);
+    let remote = comm.peers();
+    let local = comm.group();
+    // Equal flags: any order that both sides choose alike will do.
+    let local_first = match (high, theirs_high) {
+        (false, true) => true,
+        (true, false) => false,
+        _ => local.process(0) < remote.process(0),
+    };
+    let group = if local_first { local.union(remote) } else { remote.union(local) };
+    Comm::intra(base, group, me).ok_or_else(not_a_member)
+}

@@ -1,0 +1,109 @@
+//! One turn of a process: what has come is taken from the network, and what that left to be done is done.
+
+use crate::engine::process::Process;
+use hpvm_fm::{Broken, Transport};
+
+/// Bytes taken from the network at a time before other work gets its chance, in a job on several hosts.
+pub(crate) const BUDGET: usize = 256 * 1024;
+/// The same on one host: a packet.
+pub(crate) const ONE: usize = 1;
+/// Packets taken in one turn before other work gets its chance, however many receives are posted.
+const MOST_PACKETS: usize = 256;
+/// The same where they are of Fast Messages.
+const MOST_FAST: usize = 16;
+
+impl<T: Transport> Process<T> {
+    /// Moves everything on that can move. True when something happened.
+    #[inline]
+    pub fn progress(&mut self) -> Result<bool, Broken> {
+        let packets = self.extract()?;
+        self.inbox.fast.drain(&mut self.fm);
+        Ok((packets != 0) | self.deferred())
+    }
+
+    /// Takes packets from the network and handles them, on one host no more than receives are posted
+    /// for: what comes after those would be kept, and copied again, while its sender waits for what
+    /// we are about to send.
+    #[inline]
+    pub(crate) fn extract(&mut self) -> Result<usize, Broken> {
+        let inbox = &mut self.inbox;
+        let mut packets = 0;
+        loop {
+            let taken =
+                self.fm.extract(self.budget, |src, head, data| inbox.packet(src, head, data))?;
+            packets += taken;
+            if taken == 0 || self.budget != ONE {
+                break;
+            }
+            // Those of Fast Messages go to a queue, which its own calls ask for.
+            let goes_on = (inbox.posted != 0 && packets < MOST_PACKETS)
+                || (packets < MOST_FAST && inbox.fast.has_arrivals());
+            if !goes_on {
+                break;
+            }
+        }
+        if packets != 0 {
+            self.extracted()?;
+        }
+        Ok(packets)
+    }
+
+    /// What follows when packets have been handled.
+    #[inline(always)]
+    pub(crate) fn extracted(&mut self) -> Result<(), Broken> {
+        if self.inbox.suspects {
+            self.look_at_words()?;
+        }
+        self.take_ended();
+        Ok(())
+    }
+
+    #[cold]
+    fn look_at_words(&mut self) -> Result<(), Broken> {
+        self.inbox.suspects = false;
+        self.check_helped();
+        self.inbox.violation.take().map_or(Ok(()), |text| Err(Broken::Corrupt(text)))
+    }
+
+    /// Completes what streams have ended.
+    #[inline(always)]
+    pub(crate) fn take_ended(&mut self) {
+        while let Some(ended) = self.fm.transport_mut().streamed() {
+            self.inbox.stream_ended(ended);
+        }
+    }
+
+    /// What arrivals left to be done, and what waits for credits. True when something happened.
+    #[inline]
+    pub(crate) fn deferred(&mut self) -> bool {
+        let inbox = &self.inbox;
+        if inbox.transfers.is_empty()
+            && inbox.steps.is_empty()
+            && inbox.ready.is_empty()
+            && self.backlog.is_empty()
+        {
+            return false;
+        }
+        self.run_deferred()
+    }
+
+    fn run_deferred(&mut self) -> bool {
+        let mut moved = false;
+        while !self.inbox.duets.are_all_open()
+            && let Some(id) = self.inbox.transfers.pop_front()
+        {
+            self.start_transfer(id);
+            moved = true;
+        }
+        while let Some(step) = self.inbox.steps.pop_front() {
+            self.take_step(step);
+            moved = true;
+        }
+        moved |= self.drain_backlog();
+        while let Some(id) = self.inbox.ready.pop_front() {
+            self.advance_collective(id);
+            moved = true;
+        }
+        moved
+    }
+}
