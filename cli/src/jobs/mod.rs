@@ -1,6 +1,7 @@
 //! `hpvm jobs`: the jobs of this user on this machine, and what the ranks of one wait for. It reads
 //! what they show in their shared memory, and disturbs nobody.
 
+mod activity;
 mod diagnose;
 mod find;
 
@@ -26,7 +27,8 @@ pub fn definition() -> Command {
              With JOB, every rank is shown with its state, its counters, and, when it has slept \
              for some hundredths of a second, the operations that it waits for. What can be said \
              about a job that does not go on comes last. The job is neither stopped nor disturbed. \
-             A rank that polls, computes, or waits for something else than MPI counts as running.",
+             A rank that polls, computes, or waits for something else than MPI counts as running; of \
+             such a one it is said whether its process computes or sleeps.",
         )
         .arg(
             Arg::new("job")
@@ -45,12 +47,41 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
         None => list(&jobs),
         Some(word) => {
             let job = find::choose(&jobs, word)?;
-            let look = look(&find::open(&job)?, &job).map_err(|error| format!("jobs: {error}"))?;
-            if json { look.json(&job).to_string() + "\n" } else { look.text(&job) }
+            match find::open(&job) {
+                Err(problem) => outside(&job, &problem, json)?,
+                Ok(view) => {
+                    let look = look(&view, &job, true).map_err(|error| format!("jobs: {error}"))?;
+                    if json { look.json(&job).to_string() + "\n" } else { look.text(&job) }
+                }
+            }
         }
     };
     crate::info::print(text.as_bytes())?;
     Ok(0)
+}
+
+/// A job of which no rank is in MPI: what its processes do.
+fn outside(job: &Job, problem: &str, json: bool) -> Result<String, String> {
+    let activities = activity::of(&job.processes);
+    if activities.iter().all(Option::is_none) {
+        return Err(problem.to_string());
+    }
+    let rows = job.processes.iter().zip(&activities);
+    if json {
+        let processes = rows.map(|(pid, activity)| {
+            json!({ "pid": pid, "activity": activity.as_ref().map(activity::Activity::word) })
+        });
+        let mut value = listed(job);
+        value["processes"] = processes.collect();
+        value["problem"] = json!(problem);
+        return Ok(value.to_string() + "\n");
+    }
+    let mut out = format!("{problem}\nprogram: {}\n", job.program);
+    for (pid, activity) in rows {
+        let text = activity.as_ref().map_or("is gone".to_string(), activity::Activity::text);
+        let _ = writeln!(out, "process {pid}: {text}");
+    }
+    Ok(out)
 }
 
 /// A job in the list for programs.
@@ -66,7 +97,7 @@ fn listed(job: &Job) -> Value {
 
 /// What the ranks of a job do, in a word or two: "stuck", or their number per state.
 fn summary(job: &Job) -> String {
-    let look = find::open(job).and_then(|view| look(&view, job).map_err(|e| e.to_string()));
+    let look = find::open(job).and_then(|view| look(&view, job, false).map_err(|e| e.to_string()));
     let Ok(look) = look else { return "?".into() };
     if look.is_stuck() {
         return "stuck".into();
@@ -125,9 +156,12 @@ struct Look {
     whole: bool,
     /// Ranks of the job that run on other hosts, of which nothing can be said from here.
     elsewhere: u32,
+    /// What the processes of ranks do that do not sleep in MPI, where that can be seen.
+    activities: Vec<Option<activity::Activity>>,
 }
 
-fn look(view: &View, job: &Job) -> Result<Look, hpvm_shm::SegmentError> {
+/// `deep`: also what processes do outside of MPI, which takes some hundredths of a second.
+fn look(view: &View, job: &Job, deep: bool) -> Result<Look, hpvm_shm::SegmentError> {
     let mut left = LOOKS;
     loop {
         let ranks = (0..view.ranks()).map(|rank| view.look(rank)).collect::<Result<Vec<_>, _>>()?;
@@ -141,9 +175,13 @@ fn look(view: &View, job: &Job) -> Result<Look, hpvm_shm::SegmentError> {
             let own = |seen: &Seen| job.processes.contains(&(seen.pid as i32));
             // In a container the ranks have other numbers there than here.
             let here = ranks.iter().any(own);
-            let states = ranks.iter().map(|seen| state(seen, now, here)).collect();
+            let states: Vec<State> = ranks.iter().map(|seen| state(seen, now, here)).collect();
             let elsewhere = job.size.unwrap_or(0).saturating_sub(ranks.len() as u32);
-            return Ok(Look { ranks, states, whole, elsewhere });
+            let mut look = Look { ranks, states, whole, elsewhere, activities: Vec::new() };
+            if here && deep {
+                look.find_activities();
+            }
+            return Ok(look);
         }
     }
 }
@@ -176,6 +214,18 @@ fn state(seen: &Seen, now: u64, here: bool) -> State {
 }
 
 impl Look {
+    /// Looks at the processes of ranks that are not asleep in MPI.
+    fn find_activities(&mut self) {
+        let outside = |state: &State| matches!(state, State::Running | State::Finalized);
+        let pids: Vec<i32> = self.ranks.iter().map(|seen| seen.pid as i32).collect();
+        let wanted = pids.iter().zip(&self.states).filter(|(_, state)| outside(state));
+        let wanted: Vec<i32> = wanted.map(|(pid, _)| *pid).collect();
+        let mut found = activity::of(&wanted).into_iter();
+        let states = self.states.iter();
+        self.activities =
+            states.map(|state| outside(state).then(|| found.next()).flatten().flatten()).collect();
+    }
+
     /// What is to be said about the job; nothing while it moves.
     fn findings(&self) -> Vec<String> {
         match self.whole && self.elsewhere == 0 {
@@ -204,7 +254,10 @@ impl Look {
         let _ = writeln!(out, "program: {}", job.program);
         for (place, (seen, state)) in self.ranks.iter().zip(&self.states).enumerate() {
             let rank = self.rank(place);
-            let _ = writeln!(out, "rank {rank}, process {}: {}", seen.pid, state_text(state));
+            let activity = self.activities.get(place).and_then(Option::as_ref);
+            let activity = activity.map_or(String::new(), |does| format!("; it {}", does.text()));
+            let _ =
+                writeln!(out, "rank {rank}, process {}: {}{activity}", seen.pid, state_text(state));
             if let State::Sleeping { records, more, .. } = state {
                 for record in records {
                     let nested = record.part && record.kind != Kind::Unexpected;
@@ -231,8 +284,15 @@ impl Look {
 
     fn json(&self, job: &Job) -> Value {
         let ranks = self.ranks.iter().zip(&self.states).enumerate();
-        let ranks: Vec<_> =
-            ranks.map(|(place, (seen, state))| rank_json(self.rank(place), seen, state)).collect();
+        let ranks: Vec<_> = ranks
+            .map(|(place, (seen, state))| {
+                let mut value = rank_json(self.rank(place), seen, state);
+                if let Some(Some(activity)) = self.activities.get(place) {
+                    value["activity"] = json!(activity.word());
+                }
+                value
+            })
+            .collect();
         let mut value = listed(job);
         value["ranks"] = Value::Array(ranks);
         value["elsewhere"] = json!(self.elsewhere);
