@@ -19,7 +19,7 @@ mod mca;
 mod parser;
 mod values;
 
-pub use values::parse_seconds;
+pub use values::{parse_net_timeout, parse_seconds};
 
 /// What the command line asks for.
 #[derive(Debug)]

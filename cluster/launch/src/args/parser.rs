@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::values::{
-    attached_count, export, parse_count, parse_input, parse_launcher, parse_seconds, split_list,
+    attached_count, export, parse_count, parse_input, parse_launcher, parse_net_timeout, parse_seconds, split_list,
     split_words, variable,
 };
 use super::{Draft, NET_TIMEOUT, Options, Parsed, Pass, files, mca};
@@ -187,7 +187,7 @@ impl Parser {
             Id::Preload => options.preload = true,
             Id::Net => options.genv.push(("HPVM_NET".into(), first)),
             Id::NetTimeout => {
-                let limit = parse_seconds(shown, &first)?;
+                let limit = parse_net_timeout(shown, &first)?;
                 options.net_timeout = Some(limit);
                 let seconds = limit.as_secs_f64().to_string();
                 options.genv.push((NET_TIMEOUT.into(), seconds.into()));
@@ -202,6 +202,9 @@ impl Parser {
             Id::ProgramEnvNone => draft.pass = Some(Pass::Only(Vec::new())),
             Id::ProgramEnvAll => draft.pass = Some(Pass::All),
             Id::ProgramEnvList => draft.pass = Some(Pass::Only(split_list(&first))),
+            Id::Wdir if first.is_empty() => {
+                return Err(LaunchError::usage(format!("'{shown}': the folder's name is empty")));
+            }
             Id::Wdir => draft.wdir = Some(PathBuf::from(first)),
             Id::Path => draft.path = Some(first),
             Id::Timeout => options.timeout = Some(parse_seconds(shown, &first)?),

@@ -137,6 +137,11 @@ fn refusals_name_the_token() {
         ("--output file a", "no name given"),
         ("--launch-agent= a", "no command given"),
         ("--net-timeout 0 a", "above 0"),
+        ("--net-timeout 0.4 a", "0.5 to 1000000"),
+        ("--net-timeout 1000001 a", "0.5 to 1000000"),
+        ("-n +2 a", "'-n +2'"),
+        ("--wdir= a", "'--wdir=': the folder's name is empty"),
+        ("-H [::1 a", "'[::1' is not the name of a host"),
         ("-genv A", "'-genv' needs a value: VALUE"),
         ("-x =3 a", "not the name of a variable"),
     ] {

@@ -1,6 +1,7 @@
 //! Single values of the command line.
 
 use std::ffi::{OsStr, OsString};
+use std::ops::RangeInclusive;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
@@ -43,11 +44,12 @@ pub fn attached_count(name: &str) -> Option<&str> {
 /// A number of ranks: at least 1, and few enough for MPI's `int`.
 pub fn parse_count(shown: &str, value: &OsStr) -> Result<u32, LaunchError> {
     let text = value.to_string_lossy();
-    match text.parse::<u32>() {
-        Ok(0) => Err(LaunchError::usage(format!("'{shown} 0': there must be at least one rank"))),
-        Ok(count) if count <= MAX_RANKS => Ok(count),
-        Ok(_) => Err(LaunchError::usage(format!("'{shown} {text}': at most {MAX_RANKS} ranks"))),
-        Err(_) => Err(LaunchError::usage(format!(
+    // The standard library takes a sign.
+    match text.parse::<u32>().ok().filter(|_| !text.starts_with('+')) {
+        Some(0) => Err(LaunchError::usage(format!("'{shown} 0': there must be at least one rank"))),
+        Some(count) if count <= MAX_RANKS => Ok(count),
+        Some(_) => Err(LaunchError::usage(format!("'{shown} {text}': at most {MAX_RANKS} ranks"))),
+        None => Err(LaunchError::usage(format!(
             "'{shown} {text}': '{text}' is not a number of ranks; give a whole number from 1"
         ))),
     }
@@ -63,6 +65,20 @@ pub fn parse_seconds(shown: &str, value: &OsStr) -> Result<Duration, LaunchError
         .ok_or_else(|| {
             LaunchError::usage(format!("'{shown} {text}': give a number of seconds above 0"))
         })
+}
+
+/// Bounds of the time after which a silent host is given up. Ranks have the same: see
+/// `net_timeout` in crates/mpi-abi/src/runtime/meet.rs.
+const NET_TIMEOUT_RANGE: RangeInclusive<f64> = 0.5..=1e6;
+
+/// The value of `--net-timeout` and of its variable.
+pub fn parse_net_timeout(shown: &str, value: &OsStr) -> Result<Duration, LaunchError> {
+    let limit = parse_seconds(shown, value)?;
+    if NET_TIMEOUT_RANGE.contains(&limit.as_secs_f64()) {
+        return Ok(limit);
+    }
+    let text = value.to_string_lossy();
+    Err(LaunchError::usage(format!("'{shown} {text}': give 0.5 to 1000000 seconds")))
 }
 
 pub fn split_list(value: &OsStr) -> Vec<OsString> {

@@ -347,7 +347,8 @@ impl<'a> Executor<'a> {
     }
 
     fn message(&mut self, text: &str) {
-        let line = format!("{}: {text}", self.plan.label);
+        // Agents, ssh and ranks have their words in it.
+        let line = format!("{}: {}", self.plan.label, crate::text::message(text));
         self.outputs.message(&line);
     }
 
