@@ -4,6 +4,7 @@ use std::fmt;
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::conversation::{Conversation, Framing};
 
@@ -107,7 +108,7 @@ impl Client {
             if let Some(value) = self.poll_get(key)? {
                 return Ok(value);
             }
-            self.conversation().sleep()?;
+            self.conversation().sleep(None)?;
         }
     }
 
@@ -126,6 +127,11 @@ impl Client {
                 Some(_) => Ok(None),
             }
         })
+    }
+
+    /// Waits for a while until the manager says something.
+    pub(crate) fn sleep(&self, time: Duration) -> Result<(), PmiError> {
+        self.conversation().sleep(Some(time))
     }
 
     fn conversation(&self) -> MutexGuard<'_, Conversation> {
