@@ -168,11 +168,7 @@ impl Client {
     /// Asks the manager to end the job with `code`, with the reason for people, of which one line of
     /// 2000 bytes is sent.
     pub fn abort_because(&mut self, code: i32, why: &str) -> Result<(), PmiError> {
-        let mut why: String = why.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        while why.len() > REASON_MAX {
-            why.pop();
-        }
-        let line = format!("cmd=abort exitcode={code} message={why}");
+        let line = abort_line(code, why);
         self.conversation().tell(&line)
     }
 
@@ -182,6 +178,15 @@ impl Client {
         let line = conversation.wait(answer)?.trim_end().to_owned();
         Ok(Answer { line })
     }
+}
+
+/// The request to end the job, in one line.
+pub(crate) fn abort_line(code: i32, why: &str) -> String {
+    let mut why: String = why.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    while why.len() > REASON_MAX {
+        why.pop();
+    }
+    format!("cmd=abort exitcode={code} message={why}")
 }
 
 struct Answer {
