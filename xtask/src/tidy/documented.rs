@@ -9,8 +9,8 @@ use super::Breach;
 const ENVIRONMENT: &str = "docs/environment.md";
 const MEASURING: &str = "docs/measuring.md";
 const THRESHOLDS: &str = "crates/mpi/src/pt2pt/select.rs";
-/// Folders whose sources users run.
-const SOURCES: [&str; 5] = ["crates", "cluster", "cli", "bench", "tests/src"];
+/// Folders whose sources run in the launcher, the command and the ranks.
+const SOURCES: [&str; 5] = ["crates", "cluster/launch", "cluster/linkage", "cli", "bench"];
 
 /// The documents' texts, and the names that the sources have, each with its first place.
 pub struct Documented {
@@ -40,7 +40,9 @@ impl Documented {
         if !rust || !SOURCES.iter().any(|folder| path.starts_with(folder)) {
             return;
         }
-        for (at, line) in text.lines().enumerate() {
+        // What tests use is not for users.
+        let lines = text.lines().take_while(|line| line.trim() != "#[cfg(test)]");
+        for (at, line) in lines.enumerate() {
             for word in line.split('"').skip(1).step_by(2).filter(|word| is_variable(word)) {
                 self.variables.entry(word.to_owned()).or_insert((path.to_path_buf(), at + 1));
             }
@@ -55,8 +57,9 @@ impl Documented {
     pub fn check(&self, breaches: &mut Vec<Breach>) {
         let rows = |text: &str, fits: fn(&str) -> bool| -> Vec<(String, usize)> {
             let rows = text.lines().zip(1..).filter(|(line, _)| line.starts_with("| `"));
-            let names = rows.filter_map(|(line, n)| Some((line.split('`').nth(1)?.to_owned(), n)));
-            names.filter(|(name, _)| fits(name)).collect()
+            let cells = rows.filter_map(|(line, n)| Some((line.split('`').nth(1)?, n)));
+            let names = cells.flat_map(|(cell, n)| cell.split(", ").map(move |name| (name, n)));
+            names.filter(|(name, _)| fits(name)).map(|(name, n)| (name.to_owned(), n)).collect()
         };
         let environment = rows(&self.environment, is_variable);
         let measuring = rows(&self.measuring, is_threshold);
@@ -104,13 +107,13 @@ mod tests {
     #[test]
     fn names_without_rows_and_rows_without_names_are_breaches() {
         let mut documented = Documented {
-            environment: "| `HPVM_OLD` | gone |\n| `HPVM_NET` | networks |\n".to_owned(),
+            environment: "| `HPVM_OLD` | gone |\n| `HPVM_A, HPVM_NET` | networks |\n".to_owned(),
             measuring: "| `max-step` | |\n".to_owned(),
             variables: BTreeMap::new(),
             thresholds: BTreeMap::new(),
         };
         let path = Path::new("crates/mpi-abi/src/x.rs");
-        documented.look(path, "f(\"HPVM_NET\");\nf(\"HPVM_NEW\", \"HPVM_\");\n");
+        documented.look(path, "f(\"HPVM_NET\", \"HPVM_A\");\nf(\"HPVM_NEW\", \"HPVM_\");\n");
         documented.look(
             Path::new(THRESHOLDS),
             "    max_step, \"max-step\", KIB, 7;\n    quota, \"quota\", 1, 2;\n",
