@@ -170,6 +170,8 @@ pub struct Tables {
     pub carriers: [Table<Carrier>; 5],
     /// Ranks of the job, bytes of the message. Where no line fits, processes find out by themselves.
     pub copies: Table<Copies>,
+    /// Names and bytes of the thresholds of messages that the text sets. Whoever has them knows the names.
+    pub thresholds: Vec<(String, u64)>,
     /// Not a part of the text.
     pub hosts: Limits,
 }
@@ -243,6 +245,7 @@ pub static DEFAULT: Tables = Tables {
     ]),
     carriers: [const { Cow::Borrowed(&[]) }; 5],
     copies: Cow::Borrowed(&[]),
+    thresholds: Vec::new(),
     hosts: Limits {
         bcast: 256 * KIB,
         reduce: 64 * KIB,

@@ -4,7 +4,7 @@
 //! which rules are tried: `COLLECTIVE RANKS BYTES ALGORITHM [PARAMETER=N]`, where RANKS and BYTES
 //! are the largest that fit, or `any`. A `#` begins a comment. A collective without a line keeps its
 //! built-in table. `bcast-by` and its like choose what carries a small collective, `message` how often a
-//! large message is copied. `cpu`, `processors` and `kernel` say where it was measured ([`super::origin`]).
+//! large message is copied. `threshold NAME BYTES` sets a length at which messages travel otherwise. `cpu`, `processors` and `kernel` say where it was measured ([`super::origin`]).
 
 use super::{
     ALL, ANY, Allgather, Allreduce, Alltoall, Bcast, Carrier, Copies, DEFAULT, Gather, Reduce,
@@ -21,6 +21,8 @@ pub const CARRIED: [&str; 5] =
     ["bcast-by", "reduce-by", "allreduce-by", "allgather-by", "alltoall-by"];
 /// How those of [`Tables::copies`] begin.
 pub const MESSAGE: &str = "message";
+/// How the lines of [`Tables::thresholds`] begin; a name and a number of bytes follow.
+pub const THRESHOLD: &str = "threshold";
 /// The largest parameter of an algorithm.
 const MOST: u32 = 1 << 30;
 
@@ -174,7 +176,8 @@ impl fmt::Display for Tables {
         for (name, table) in CARRIED.iter().zip(&self.carriers) {
             write_rules(f, name, table)?;
         }
-        write_rules(f, MESSAGE, &self.copies)
+        write_rules(f, MESSAGE, &self.copies)?;
+        self.thresholds.iter().try_for_each(|(name, n)| writeln!(f, "{THRESHOLD} {name} {n}"))
     }
 }
 
@@ -199,6 +202,7 @@ struct Found {
     reduce_scatter: Vec<Rule<ReduceScatter>>,
     carriers: [Vec<Rule<Carrier>>; 5],
     copies: Vec<Rule<Copies>>,
+    thresholds: Vec<(String, u64)>,
 }
 
 impl Found {
@@ -214,12 +218,14 @@ impl Found {
             "alltoall" => self.alltoall.push(rule_of(words)?),
             "reduce_scatter" => self.reduce_scatter.push(rule_of(words)?),
             MESSAGE => self.copies.push(rule_of(words)?),
+            THRESHOLD => self.thresholds.push(threshold_of(words)?),
             word if origin::WORDS.contains(&word) => {}
             _ => match CARRIED.iter().position(|name| *name == collective) {
                 Some(small) => self.carriers[small].push(rule_of(words)?),
                 None => {
                     let known = "bcast, reduce, allreduce, gather, scatter, allgather, allgatherv, \
-                                 alltoall, reduce_scatter, message, or bcast-by and its like";
+                                 alltoall, reduce_scatter, message, threshold, or bcast-by and its \
+                                 like";
                     return wrong(collective, format!("nothing with a table; expected {known}"));
                 }
             },
@@ -246,6 +252,7 @@ impl Found {
             reduce_scatter: or(self.reduce_scatter, &DEFAULT.reduce_scatter),
             carriers: self.carriers.map(Cow::Owned),
             copies: Cow::Owned(self.copies),
+            thresholds: self.thresholds,
             hosts: DEFAULT.hosts,
         }
     }
@@ -302,6 +309,21 @@ fn rule_of<A: Algorithm>(mut words: SplitWhitespace<'_>) -> Result<Rule<A>, Wron
     match words.next() {
         Some(extra) => wrong(extra, "nothing more was expected on this line"),
         None => Ok(Rule { ranks, bytes, algorithm: (form.make)(value) }),
+    }
+}
+
+/// The words behind `threshold`.
+fn threshold_of(mut words: SplitWhitespace<'_>) -> Result<(String, u64), Wrong> {
+    let (name, bytes) = (words.next(), words.next());
+    let Some((name, bytes)) = name.zip(bytes) else {
+        return wrong("", "a word is missing; expected threshold NAME BYTES");
+    };
+    let Some(bytes) = whole(bytes).and_then(|n| u64::try_from(n).ok()) else {
+        return wrong(bytes, "expected a whole number of bytes");
+    };
+    match words.next() {
+        Some(extra) => wrong(extra, "nothing more was expected on this line"),
+        None => Ok((name.to_owned(), bytes)),
     }
 }
 
@@ -405,7 +427,8 @@ mod tests {
             Tables {
                 bcast, reduce, allreduce, gather, scatter, allgather, allgatherv, alltoall,
                 reduce_scatter, carriers, copies,
-                hosts: DEFAULT.hosts,
+                thresholds: Vec::new(),
+            hosts: DEFAULT.hosts,
             }
         }
     }

@@ -82,10 +82,14 @@ impl<T: Transport> Process<T> {
         }
     }
 
-    /// Replaces the tables that choose the algorithms of collectives. To be called before the first
+    /// Replaces the tables that choose the algorithms of collectives and the ways of messages, if the names
+    /// of its thresholds have been checked ([`select::Thresholds::with`]). To be called before the first
     /// collective, with the same tables on all ranks: ranks with different ones wait for ever.
     pub fn set_tables(&mut self, tables: hpvm_coll::select::Tables) {
         self.carriers_tuned = tables.carriers.iter().any(|table| !table.is_empty());
+        if let Ok(thresholds) = select::Thresholds::with(&tables.thresholds) {
+            self.set_thresholds(thresholds);
+        }
         self.select = tables;
     }
 
