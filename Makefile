@@ -100,6 +100,7 @@ wheel: build ## a Python wheel in dist/, installed and tried in a fresh environm
 	@scripts/wheel-check "$$(scripts/wheel $(STAGE) dist)"
 
 deb: build docs ## Debian packages in dist/, checked by lintian and, as root, installed in a copy of the system
+	@scripts/setup packages
 	@scripts/deb $(STAGE) dist $(STAGE)/site
 	@scripts/deb-check dist
 
