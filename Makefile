@@ -9,7 +9,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
 .PHONY: all build setup install uninstall demo test check unit flap conformance foreign count instructions \
-        mpi4py-tests mpi4py-wheel lammps bench bench-peers loom clean distclean help
+        mpi4py-tests mpi4py-wheel lammps bench bench-peers loom wheel deb docs container clean distclean help
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -95,8 +95,23 @@ bench-peers: build ## hpvm beside MPICH, Open MPI and Intel MPI, alternating
 	@scripts/setup python
 	@$(STAGE)/bin/hpvm bench peers --dir peers
 
+wheel: build ## a Python wheel in dist/, installed and tried in a fresh environment
+	@scripts/setup python
+	@scripts/wheel-check "$$(scripts/wheel $(STAGE) dist)"
+
+deb: build docs ## Debian packages in dist/, checked by lintian and, as root, installed in a copy of the system
+	@scripts/setup packages
+	@scripts/deb $(STAGE) dist $(STAGE)/site
+	@scripts/deb-check dist
+
+docs: setup ## the documentation site in build/site, every link followed
+	@scripts/docs $(STAGE)/site
+
+container: deb ## the image hpvm, by podman or docker
+	@scripts/container
+
 clean: ## remove what was built
-	@rm -rf $(STAGE)
+	@rm -rf $(STAGE) dist
 	@$(CARGO) clean -q
 
 distclean: clean ## also remove what was downloaded
