@@ -20,6 +20,8 @@ setup:
 	@scripts/setup build
 
 build: setup
+	@[ -e $(RELEASE)/hpvm ] || echo "The first build compiles everything and links it as a whole: some minutes (on 2 processors" \
+	    "about 5, this machine has $$(nproc)). What follows is its progress; later builds take seconds."
 	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich -p hpvm-abi-ompi \
 		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran
 	@scripts/stage $(RELEASE) $(STAGE)
