@@ -34,6 +34,7 @@ fn bootstrap() -> Result<()> {
     let chosen = tables::find(job.rank == 0, ranks != job.size as usize)?;
     let transport = meet::connect(&mut job, &chosen)?;
     let mut process = Process::new(transport);
+    process.oversubscribed = ranks > processors();
     let mut tables = chosen.tables;
     if meet::copies_named() {
         tables.copies = Default::default();

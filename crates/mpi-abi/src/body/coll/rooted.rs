@@ -1,6 +1,6 @@
 //! Broadcast, gather and scatter (sections 6.4 to 6.6).
 
-use super::arg::{Blocks, In, InV, Out, OutV, apart};
+use super::arg::{Blocks, In, InV, Out, OutV, Part, apart};
 use super::small::{self, Small};
 use super::{Call, forms};
 use crate::args::{Counts, Displs};
@@ -8,7 +8,7 @@ use crate::generated::constants::*;
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::coll::{Plan, Root};
 use hpvm_mpi::error::Result;
-use hpvm_mpi::pt2pt::Outgoing;
+use hpvm_mpi::pt2pt::{Incoming, Outgoing};
 
 forms! {
     (buffer: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, root: c_int)
@@ -20,8 +20,8 @@ forms! {
     (sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype,
         recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype, root: c_int)
     as ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), root);
-    gather_plan: "Gather", gather, igather, gather_init;
-    scatter_plan: "Scatter", scatter, iscatter, scatter_init;
+    gather_plan or gather_small: "Gather", gather, igather, gather_init;
+    scatter_plan or scatter_small: "Scatter", scatter, iscatter, scatter_init;
 }
 
 forms! {
@@ -55,7 +55,10 @@ unsafe fn bcast_plan(c: Call<'_>, buffer: In, root: c_int) -> Result<Plan> {
     Ok(c.plan().bcast(part.root, buffer))
 }
 
-unsafe fn gather_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
+/// The buffers of a gather or a scatter: none for `MPI_IN_PLACE`, nor where a member has none.
+type Buffers<'a> = (Part, Option<Outgoing<'a>>, Option<Incoming<'a>>);
+
+fn gather_sides(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Buffers<'_>> {
     let part = c.root(root)?;
     let recv = part.is_root.then(|| c.recv(recv)).transpose()?;
     let send = gathered(c, send, part.is_leaf, part.may_be_in_place())?;
@@ -63,6 +66,17 @@ unsafe fn gather_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<P
         let own = recv.ty.extent().wrapping_mul(recv.count) * i64::from(c.comm().rank());
         apart(send.buf, recv.buf.wrapping_offset(own as isize), send.packed_size() as i64)?;
     }
+    Ok((part, send, recv))
+}
+
+unsafe fn gather_small(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Small> {
+    let (part, send, recv) = gather_sides(c, send, recv, root)?;
+    let Root::Rank(root) = part.root else { return Ok(None) };
+    Ok(small::gather(root, send, recv))
+}
+
+unsafe fn gather_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
+    let (part, send, recv) = gather_sides(c, send, recv, root)?;
     Ok(c.plan().gather(part.root, send, recv))
 }
 
@@ -86,7 +100,7 @@ unsafe fn gatherv_plan(c: Call<'_>, send: Out, recv: InV, root: c_int) -> Result
     Ok(c.plan().gatherv(part.root, send, recv.as_ref().map(|v| v.varied())))
 }
 
-unsafe fn scatter_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
+fn scatter_sides(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Buffers<'_>> {
     let part = c.root(root)?;
     let send = part.is_root.then(|| c.send(send)).transpose()?;
     let recv = match !part.is_leaf || (part.may_be_in_place() && c.in_place(recv.0)?) {
@@ -97,6 +111,17 @@ unsafe fn scatter_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<
         let own = send.ty.extent().wrapping_mul(send.count) * i64::from(c.comm().rank());
         apart(send.buf.wrapping_offset(own as isize), recv.buf, send.packed_size() as i64)?;
     }
+    Ok((part, send, recv))
+}
+
+unsafe fn scatter_small(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Small> {
+    let (part, send, recv) = scatter_sides(c, send, recv, root)?;
+    let Root::Rank(root) = part.root else { return Ok(None) };
+    Ok(small::scatter(root, c.comm().size(), send, recv))
+}
+
+unsafe fn scatter_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
+    let (part, send, recv) = scatter_sides(c, send, recv, root)?;
     Ok(c.plan().scatter(part.root, send, recv))
 }
 
