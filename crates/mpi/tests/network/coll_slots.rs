@@ -309,7 +309,8 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
     };
     let bytes = match &what {
         What::Barrier => 1,
-        What::Alltoall(_) | What::Scatter { .. } => 8 * count * n,
+        What::Alltoall(_) => 8 * count * n,
+        What::Scatter { .. } => 8 * count * (n - 1),
         _ => 8 * count,
     };
     let plan = plan_of(p, comm, &what, combine, incoming);

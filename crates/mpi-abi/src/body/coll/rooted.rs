@@ -1,52 +1,22 @@
 //! Broadcast, gather and scatter (sections 6.4 to 6.6).
 
+use super::Call;
 use super::arg::{Blocks, In, InV, Out, OutV, Part, apart};
 use super::small::{self, Small};
-use super::{Call, forms};
-use crate::args::{Counts, Displs};
 use crate::generated::constants::*;
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 use hpvm_mpi::coll::{Plan, Root};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::pt2pt::{Incoming, Outgoing};
 
-forms! {
-    (buffer: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, root: c_int)
-    as ((buffer, count, datatype), root);
-    bcast_plan or bcast_small: "Bcast", bcast, ibcast, bcast_init;
-}
-
-forms! {
-    (sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype,
-        recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype, root: c_int)
-    as ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), root);
-    gather_plan or gather_small: "Gather", gather, igather, gather_init;
-    scatter_plan or scatter_small: "Scatter", scatter, iscatter, scatter_init;
-}
-
-forms! {
-    (sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype,
-        recvbuf: *mut c_void, recvcounts: Counts, displs: Displs, recvtype: MPI_Datatype,
-        root: c_int)
-    as ((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype), root);
-    gatherv_plan: "Gatherv", gatherv, igatherv, gatherv_init;
-}
-
-forms! {
-    (sendbuf: *const c_void, sendcounts: Counts, displs: Displs, sendtype: MPI_Datatype,
-        recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype, root: c_int)
-    as ((sendbuf, sendcounts, displs, sendtype), (recvbuf, recvcount, recvtype), root);
-    scatterv_plan: "Scatterv", scatterv, iscatterv, scatterv_init;
-}
-
-unsafe fn bcast_small(c: Call<'_>, buffer: In, root: c_int) -> Result<Small> {
+pub(super) unsafe fn bcast_small(c: Call<'_>, buffer: In, root: c_int) -> Result<Small> {
     match c.root(root)?.root {
         Root::Rank(root) => Ok(small::bcast(root, c.recv(buffer)?)),
         _ => Ok(None),
     }
 }
 
-unsafe fn bcast_plan(c: Call<'_>, buffer: In, root: c_int) -> Result<Plan> {
+pub(super) unsafe fn bcast_plan(c: Call<'_>, buffer: In, root: c_int) -> Result<Plan> {
     let part = c.root(root)?;
     let buffer = match part.is_root || part.is_leaf {
         true => c.recv(buffer)?,
@@ -69,13 +39,13 @@ fn gather_sides(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Buffers
     Ok((part, send, recv))
 }
 
-unsafe fn gather_small(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Small> {
+pub(super) unsafe fn gather_small(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Small> {
     let (part, send, recv) = gather_sides(c, send, recv, root)?;
     let Root::Rank(root) = part.root else { return Ok(None) };
     Ok(small::gather(root, send, recv))
 }
 
-unsafe fn gather_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
+pub(super) unsafe fn gather_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
     let (part, send, recv) = gather_sides(c, send, recv, root)?;
     Ok(c.plan().gather(part.root, send, recv))
 }
@@ -88,7 +58,7 @@ fn gathered(c: Call<'_>, send: Out, is_leaf: bool, may: bool) -> Result<Option<O
     }
 }
 
-unsafe fn gatherv_plan(c: Call<'_>, send: Out, recv: InV, root: c_int) -> Result<Plan> {
+pub(super) unsafe fn gatherv_plan(c: Call<'_>, send: Out, recv: InV, root: c_int) -> Result<Plan> {
     let part = c.root(root)?;
     // SAFETY: at the root the arrays have an element for every peer.
     let recv = part.is_root.then(|| unsafe { c.recv_v(recv, c.peers()) }).transpose()?;
@@ -114,18 +84,18 @@ fn scatter_sides(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Buffer
     Ok((part, send, recv))
 }
 
-unsafe fn scatter_small(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Small> {
+pub(super) unsafe fn scatter_small(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Small> {
     let (part, send, recv) = scatter_sides(c, send, recv, root)?;
     let Root::Rank(root) = part.root else { return Ok(None) };
     Ok(small::scatter(root, c.comm().size(), send, recv))
 }
 
-unsafe fn scatter_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
+pub(super) unsafe fn scatter_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
     let (part, send, recv) = scatter_sides(c, send, recv, root)?;
     Ok(c.plan().scatter(part.root, send, recv))
 }
 
-unsafe fn scatterv_plan(c: Call<'_>, send: OutV, recv: In, root: c_int) -> Result<Plan> {
+pub(super) unsafe fn scatterv_plan(c: Call<'_>, send: OutV, recv: In, root: c_int) -> Result<Plan> {
     let part = c.root(root)?;
     // SAFETY: at the root the arrays have an element for every peer.
     let send = part.is_root.then(|| unsafe { c.send_v(send, c.peers()) }).transpose()?;

@@ -4,10 +4,11 @@ use super::Call;
 use crate::object::comm::CommObject;
 use crate::runtime::Entered;
 use hpvm_mpi::coll::Combine;
-use hpvm_mpi::coll::shm::{ShmCollective, Sides, What};
+use hpvm_mpi::coll::shm::{Exchange, Part, ShmCollective, Sides, What};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::Op;
 use hpvm_mpi::pt2pt::{Incoming, Outgoing, packed_size};
+use hpvm_mpi::{Class, Error};
 use std::sync::Arc;
 
 /// A collective that shared memory can carry, and the most bytes that a member shows.
@@ -31,6 +32,32 @@ pub unsafe fn try_slots(
     let Some((bytes, what)) = small(Call { world: w, object, notes: None })? else {
         return Ok(false);
     };
+    if !w.process.goes_by_slots(&object.comm, bytes) {
+        // SAFETY: the caller's promise.
+        return unsafe { other_way(w, object, function, bytes, what) };
+    }
+    // SAFETY: as above; we wait for the end below.
+    let call = unsafe { Exchange::begin(&object.comm, what, Part::Short) };
+    let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
+    if !call.poll(&mut w.process)? {
+        w.wait_for_slots(&mut call, function, object)?;
+    }
+    Ok(true)
+}
+
+/// What is more than one exchange through slots, or is not known yet.
+///
+/// # Safety
+/// As for `try_slots`.
+// Kept out of that: what is short must not pay for it.
+#[inline(never)]
+unsafe fn other_way(
+    w: &mut Entered,
+    object: &Arc<CommObject>,
+    function: &'static str,
+    bytes: u64,
+    what: What,
+) -> Result<bool> {
     // SAFETY: the caller's promise; we wait for the end below.
     let Some(mut call) = (unsafe { w.process.begin_shm(&object.comm, what, bytes)? }) else {
         return Ok(false);
@@ -112,5 +139,5 @@ pub fn scatter(
         recv_ty: recv.map_or(ty, |m| m.ty).clone(),
     };
     let what = What::Scatter { root, sides, in_place: recv.is_none() };
-    Some((block.saturating_mul(size.into()), what))
+    Some((block.saturating_mul(u64::from(size.max(2)) - 1), what))
 }

@@ -27,7 +27,9 @@ mod what;
 
 pub use hierarchical::Hierarchical;
 pub(crate) use history::History;
+pub use large::Part;
 pub use run::Shm;
+pub use slots::Exchange;
 pub use staging::MAX_STAGED;
 pub use what::{Sides, What};
 

@@ -68,6 +68,16 @@ enum Step<'a> {
 }
 
 impl<T: Transport> Process<T> {
+    /// Whether the next blocking collective on `comm`, of which a member shows up to `bytes`, 1 for a barrier, is one
+    /// exchange through slots ([`Exchange::begin`]). If not, [`Process::begin_shm`] knows. The same on all members.
+    #[inline(always)]
+    pub fn goes_by_slots(&self, comm: &Comm, bytes: u64) -> bool {
+        // Relaxed: see `Use`.
+        comm.coll_slots().stage.load(Ordering::Relaxed) == READY
+            && bytes.wrapping_sub(1) < ALWAYS
+            && !self.carriers_tuned
+    }
+
     /// Begins `what` on `comm`, the next blocking collective there, of which a member shows up to `bytes`; 1 for a
     /// barrier. `None`: it goes by messages. To be asked once per collective, with the same answer on
     /// all members.
@@ -75,27 +85,7 @@ impl<T: Transport> Process<T> {
     /// # Safety
     /// The buffers stay valid, for as many elements as the call of MPI says, until `poll` says
     /// that the collective is done.
-    #[inline(always)]
     pub unsafe fn begin_shm<'a>(
-        &mut self,
-        comm: &'a Arc<Comm>,
-        what: What,
-        bytes: u64,
-    ) -> Result<Option<Shm<'a>>> {
-        // Relaxed: see `Use`.
-        let stage = comm.coll_slots().stage.load(Ordering::Relaxed);
-        if stage == READY && (1..=ALWAYS).contains(&bytes) && !self.carriers_tuned {
-            // SAFETY: the caller's promise.
-            return Ok(unsafe { Exchange::begin(comm, what, Part::Short) }.map(Shm::Slots));
-        }
-        // SAFETY: as above.
-        unsafe { self.begin_other(comm, what, bytes) }
-    }
-
-    /// # Safety
-    /// As for `begin_shm`.
-    #[inline(never)]
-    unsafe fn begin_other<'a>(
         &mut self,
         comm: &'a Arc<Comm>,
         what: What,
@@ -120,7 +110,7 @@ impl<T: Transport> Process<T> {
                 unsafe { long.cross_hosts(self)? };
                 Ok(long.goes_on())
             }
-            _ if bytes <= ALWAYS && !self.carriers_tuned => {
+            _ if self.goes_by_slots(comm, bytes) => {
                 // SAFETY: the caller's promise.
                 Ok(unsafe { Exchange::begin(comm, what, Part::Short) }.map(Shm::Slots))
             }

@@ -44,6 +44,14 @@ impl ShmCollective for Exchange<'_> {
     }
 
     fn awaits<T: Transport>(&self, p: &Process<T>, which: impl Fn(Rank) -> bool) -> bool {
+        if !self.posted && self.posts() {
+            // Those that are too far behind.
+            let wanted = self.number - self.ahead();
+            return (0..self.comm.size()).filter(|member| *member != self.rank()).any(|member| {
+                self.coll_slots(p, member).is_ok_and(|slots| slots.finished() < wanted)
+                    && self.comm.group().process(member).is_some_and(&which)
+            });
+        }
         (self.next..self.needs().end).any(|member| {
             self.coll_slots(p, member).is_ok_and(|slots| !slots.has(self.number))
                 && self.comm.group().process(member).is_some_and(&which)
@@ -359,9 +367,11 @@ impl<'a> Exchange<'a> {
             return Ok(());
         }
         let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
-        let (slot, start) = (self.slot(p, root)?, rank as usize * bytes);
-        if slot.len() > bytes * self.comm.size() as usize {
-            return Err(long(slot.len() / self.comm.size() as usize, bytes));
+        let (slot, others) = (self.slot(p, root)?, self.comm.size() as usize - 1);
+        // The root leaves its own block out.
+        let start = (rank - u32::from(rank > root)) as usize * bytes;
+        if slot.len() > bytes * others {
+            return Err(long(slot.len() / others, bytes));
         }
         let part = slot.get(start..start + bytes).ok_or_else(|| short(slot.len(), bytes))?;
         // SAFETY: as above.

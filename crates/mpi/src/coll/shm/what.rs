@@ -64,6 +64,8 @@ pub(super) enum Shown<'a> {
     /// So many bytes that lie next to each other.
     Run(*const u8, usize),
     Elements(Outgoing<'a>),
+    /// The elements of the one and then of the other.
+    Both(Outgoing<'a>, Outgoing<'a>),
 }
 
 impl Shown<'_> {
@@ -73,6 +75,7 @@ impl Shown<'_> {
             Shown::Nothing => 0,
             Shown::Run(_, len) => *len,
             Shown::Elements(m) => m.packed_size() as usize,
+            Shown::Both(a, b) => (a.packed_size() + b.packed_size()) as usize,
         }
     }
 
@@ -88,6 +91,11 @@ impl Shown<'_> {
                     core::ptr::copy_nonoverlapping(*from, out.as_mut_ptr(), out.len());
                 }
                 Shown::Elements(m) => pack_all(*m, out),
+                Shown::Both(a, b) => {
+                    let (first, second) = out.split_at_mut(a.packed_size() as usize);
+                    pack_all(*a, first);
+                    pack_all(*b, second);
+                }
             }
         }
     }
@@ -132,8 +140,10 @@ impl What {
             What::Allgather(sides) | What::Gather { sides, .. } => {
                 Shown::Elements(sides.own_part(rank))
             }
-            What::Alltoall(sides) | What::Scatter { sides, .. } => {
-                Shown::Elements(sides.all_parts(size))
+            What::Alltoall(sides) => Shown::Elements(sides.all_parts(size)),
+            // The own block is not for others.
+            What::Scatter { sides, .. } => {
+                Shown::Both(sides.parts(0, rank), sides.parts(rank + 1, size))
             }
         }
     }
@@ -161,6 +171,13 @@ impl Sides {
                 Outgoing { buf, count: self.recv_count * n, ty: &self.recv_ty }
             }
         }
+    }
+
+    /// The blocks for the members from `first` to before `end`, of buffers that are not in place.
+    fn parts(&self, first: u32, end: u32) -> Outgoing<'_> {
+        let away = self.send_ty.extent().wrapping_mul(self.send_count) * i64::from(first);
+        let buf = self.send.unwrap_or(core::ptr::null()).wrapping_offset(away as isize);
+        Outgoing { buf, count: self.send_count * i64::from(end - first), ty: &self.send_ty }
     }
 
     /// Where the block of `member` goes.
