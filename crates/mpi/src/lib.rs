@@ -11,14 +11,12 @@
 
 pub mod coll;
 pub mod comm;
-mod copy;
 pub mod datatype;
 pub mod engine;
 pub mod error;
 pub mod op;
 pub mod pt2pt;
 pub mod status;
-mod streaming;
 
 pub use comm::build;
 pub use comm::group::Group;

@@ -8,12 +8,12 @@ use core::cell::RefCell;
 use core::ptr::NonNull;
 use core::time::Duration;
 use hpvm_transport::{
-    Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PullRefused, Rank, Refused,
+    Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank, Refused,
     Segment, Streams,
 };
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::{self, Counters};
-use hpvm_wire::duet::Duet;
+use hpvm_wire::split_copy::SplitCopy;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -211,7 +211,7 @@ impl PeerMemory for SimTransport {
         remote: u64,
         local: *mut u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let mut state = self.state.borrow_mut();
         state.may_copy(src, self.size)?;
         // SAFETY: `local` is valid for writes of `len` bytes (the caller's promise).
@@ -228,7 +228,7 @@ impl PeerMemory for SimTransport {
         remote: u64,
         local: *const u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let mut state = self.state.borrow_mut();
         state.may_copy(dst, self.size)?;
         // SAFETY: `local` is valid for reads of `len` bytes (the caller's promise).
@@ -254,16 +254,8 @@ impl PeerMemory for SimTransport {
 impl Streams for SimTransport {}
 
 impl Segment for SimTransport {
-    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
-        self.coll_slots.duet(owner, place)
-    }
-
-    fn least_duet(&self) -> u64 {
-        1
-    }
-
-    fn duet_parts(&mut self) -> u32 {
-        self.state.borrow_mut().up_to(4)
+    fn split_copy(&self, owner: Rank, place: usize) -> Option<&SplitCopy> {
+        self.coll_slots.split_copy(owner, place)
     }
 
     fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {

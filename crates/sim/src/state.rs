@@ -7,7 +7,7 @@ use crate::network::Statistics;
 use core::cmp::Ordering;
 use core::ops::RangeInclusive;
 use hpvm_reliable::{Full, Hub};
-use hpvm_transport::{Broken, Head, PREFIX, PullRefused, Rank, Refused};
+use hpvm_transport::{Broken, Head, PREFIX, PeerMemoryError, Rank, Refused};
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
@@ -400,22 +400,17 @@ impl State {
         percent > 0 && self.random.u8(0..100) < percent
     }
 
-    /// Less than `n`, by chance.
-    pub fn up_to(&mut self, n: u32) -> u32 {
-        self.random.u32(0..n)
-    }
-
     /// Whether the memory of `peer`, one of `size` processes, may be read or written just now.
-    pub fn may_copy(&mut self, peer: Rank, size: u32) -> Result<(), PullRefused> {
+    pub fn may_copy(&mut self, peer: Rank, size: u32) -> Result<(), PeerMemoryError> {
         if peer >= size || !self.alive(peer) {
-            return Err(PullRefused::Gone);
+            return Err(PeerMemoryError::Gone);
         }
         let refused_percent = match self.config.pull {
-            Pull::Never => return Err(PullRefused::NotPermitted),
+            Pull::Never => return Err(PeerMemoryError::NotPermitted),
             Pull::Always => 0,
             Pull::Sometimes { refused_percent } => refused_percent,
         };
-        if self.chance(refused_percent) { Err(PullRefused::NotPermitted) } else { Ok(()) }
+        if self.chance(refused_percent) { Err(PeerMemoryError::NotPermitted) } else { Ok(()) }
     }
 
     /// A line for each process, where its packets and credits are, and for the latest packets.

@@ -114,7 +114,7 @@ fn fortran_and_c_in_one_program() {
     let bin = prefix().join("bin");
     let compiler = Command::new("gfortran").arg("--version").output();
     if !compiler.is_ok_and(|output| output.status.success()) || !bin.join("mpifort").exists() {
-        return tell("skipped: needs gfortran, and mpifort in the installation");
+        return skipped("needs gfortran, and mpifort in the installation");
     }
     for (part, flags) in [("mixed.o", &["-c"][..]), ("libmixed.so", &["-shared", "-fPIC"][..])] {
         let mut mpicc = clean(bin.join("mpicc"));

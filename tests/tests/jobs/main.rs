@@ -8,6 +8,7 @@
 //! the other MPIs are (`peers/` of this workspace otherwise).
 
 mod abi;
+mod build_systems;
 mod check;
 mod common;
 mod ends;
@@ -23,6 +24,7 @@ mod load;
 mod mistakes;
 mod network;
 mod random;
+mod silence;
 mod solo;
 mod strangers;
 mod stuck;

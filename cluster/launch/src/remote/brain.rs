@@ -12,7 +12,7 @@ use super::{parts, tree};
 use crate::dispatcher::leaving::{Found, Leaving};
 use crate::dispatcher::{Ended, Event};
 use crate::environment::short_job_id;
-use crate::pmi::server::{ClientEvent, JOB_KEY, Outcome, Server};
+use crate::pmi::server::{ClientEvent, ClientState, JOB_KEY, Outcome, Server};
 
 /// An agent that heard nothing from above for so many times the patience ends itself and all that
 /// it started. Longer than what those above wait for us: a launcher that was stopped for a while
@@ -106,9 +106,19 @@ impl Brain {
         self.links.get(link).open
     }
 
+    /// When those above have been silent for too long, by the attended clock.
+    fn orphaned(&self) -> Duration {
+        self.heard.saturating_add(self.links.patience() * ORPHAN_FACTOR)
+    }
+
+    /// Whether a rank of this host has called MPI_Init as a part of this job.
+    pub fn has_joined(&self, rank: u32) -> bool {
+        self.pmi.state(rank) != ClientState::Silent
+    }
+
     /// When [`Event::Tick`] is due.
     pub fn poll_timeout(&self) -> Option<Duration> {
-        let orphan = self.heard + self.links.patience() * ORPHAN_FACTOR;
+        let orphan = self.links.clock.real(self.orphaned());
         // Those above are told that we live, whether or not there is anybody below.
         let due = [self.leaving.as_ref().and_then(Leaving::due), self.links.next_due()];
         due.into_iter().flatten().chain([orphan, self.links.next_telling()]).min()
@@ -145,6 +155,7 @@ impl Brain {
                 self.surveyed(Found { processes, outputs, blocked }, now);
             }
             Event::Tick => self.tick(now),
+            Event::OtherMpi { text } => self.up(Frame::OtherMpi(text)),
             Event::OutputBroken { .. } => {}
         }
     }
@@ -190,7 +201,7 @@ impl Brain {
 
     /// Bytes have come from who started us.
     pub fn heard_above(&mut self, now: Duration) {
-        self.heard = now;
+        self.heard = self.links.clock.at(now);
     }
 
     fn up(&mut self, frame: Frame) {
@@ -361,7 +372,7 @@ impl Brain {
         if self.leaving.as_ref().and_then(Leaving::due).is_some_and(|due| now >= due) {
             self.actions.push_back(Action::Survey);
         }
-        if now >= self.heard + self.links.patience() * ORPHAN_FACTOR {
+        if self.links.clock.at(now) >= self.orphaned() {
             self.die("no sign of life from the launcher".to_string());
         }
     }

@@ -5,8 +5,9 @@ use super::tables::{self, Chosen};
 use crate::runtime::host_name;
 use hpvm_job::{Client, Job, PmiError};
 use hpvm_mpi::{Class, Error, Result};
+use hpvm_mux::Mux;
 use hpvm_net::interfaces::{self, Choice};
-use hpvm_net::{Card, JobKey, Joint, Opened};
+use hpvm_net::{Card, JobKey, Opened};
 use hpvm_shm::{Mapping, SegmentError, Shm};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ const CARD_KEY: &str = "hpvm-net-";
 /// Key of the job's secret, which the launcher makes, or else rank 0.
 const SECRET_KEY: &str = "hpvm-job-key";
 /// Seconds without a sign of life after which another host is given up.
-const NET_TIMEOUT: u64 = 60;
+const NET_TIMEOUT: f64 = 60.0;
 /// Longer than a launcher takes to end a job in which a rank has died.
 const LAUNCHER_ENDS_US: Duration = Duration::from_secs(2);
 
@@ -38,12 +39,12 @@ fn network(cause: String) -> Error {
 }
 
 /// Meets the other ranks. Their tables have to be the `chosen` ones. Blocks until all have come.
-pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<Joint> {
+pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<Mux> {
     let ranks = job.neighbours();
     let place = ranks.iter().position(|r| *r == job.rank).unwrap_or(0);
     let Some(mut m) = job.manager.clone() else {
         let mapping = Mapping::create(1, random_key()?).map_err(memory)?;
-        return attach(mapping, 0, None).map(Joint::alone);
+        return attach(mapping, 0, None).map(Mux::single_host);
     };
     let opened = match ranks.len() == job.size as usize {
         true => None,
@@ -51,15 +52,15 @@ pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<Joint> {
     };
     let mapping = meet(job, &mut m, &ranks, chosen)?;
     let shm = attach(mapping, place as u32, Some(&mut m))?;
-    let Some((opened, secret)) = opened else { return Ok(Joint::alone(shm)) };
+    let Some((opened, secret)) = opened else { return Ok(Mux::single_host(shm)) };
     let key = match secret {
         Some(key) => key,
         None => secret_of(&mut m)?.ok_or_else(|| network(format!("no {SECRET_KEY} is known")))?,
     };
     let directory = move |rank| card_of(&mut m, rank);
     let net = opened.join(key, Box::new(directory)).map_err(network)?;
-    let joint = Joint::across(shm, ranks, job.size, net);
-    joint.map_err(|e| network(format!("descriptors for the network: {e}")))
+    let mux = Mux::several_hosts(shm, ranks, job.size, net);
+    mux.map_err(|e| network(format!("descriptors for the network: {e}")))
 }
 
 /// Maps this host's segment, which its first rank makes. Blocks until all ranks of the job are
@@ -156,6 +157,7 @@ fn announce(job: &Job, m: &mut Client) -> Result<(Opened, Option<JobKey>)> {
     let opened = Opened::new(hpvm_net::Settings {
         rank: job.rank,
         size: job.size,
+        nodes: job.nodes.clone(),
         interfaces: chosen,
         host: host_name(),
         timeout: net_timeout()?,
@@ -187,15 +189,18 @@ fn net_timeout() -> Result<u64> {
     let seconds = match std::env::var("HPVM_NET_TIMEOUT") {
         Err(_) => NET_TIMEOUT,
         Ok(text) if text.is_empty() => NET_TIMEOUT,
-        Ok(text) => {
-            let seconds = text.parse().ok().filter(|s| (2..=1_000_000).contains(s));
-            seconds.ok_or_else(|| {
-                let text = format!("HPVM_NET_TIMEOUT is {text:?}; expected 2 to 1000000 seconds");
-                Error::new(Class::Arg, text)
-            })?
-        }
+        Ok(text) => seconds(&text).ok_or_else(|| {
+            let text = format!("HPVM_NET_TIMEOUT is {text:?}; expected 0.5 to 1000000 seconds");
+            Error::new(Class::Arg, text)
+        })?,
     };
-    Ok(seconds * 1_000_000_000)
+    Ok((seconds * 1e9) as u64)
+}
+
+/// A limit as the launcher takes it for `--net-timeout`, too: with a fraction, and `s` behind it.
+fn seconds(text: &str) -> Option<f64> {
+    let seconds = text.strip_suffix('s').unwrap_or(text).parse().ok();
+    seconds.filter(|seconds| (0.5..=1e6).contains(seconds))
 }
 
 /// The user says how often large messages are copied, whatever was measured.
@@ -242,4 +247,19 @@ fn random_key() -> Result<[u64; 2]> {
         return Err(Error::new(Class::Other, text));
     }
     Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_may_have_fractions() {
+        for (text, value) in [("0.5", 0.5), ("2.5", 2.5), ("60", 60.0), ("3s", 3.0), ("1e6", 1e6)] {
+            assert_eq!(seconds(text), Some(value), "{text}");
+        }
+        for text in ["", "0", "0.4", "-1", "x", "nan", "inf", "1000001"] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+    }
 }

@@ -5,6 +5,7 @@ use super::tables;
 use super::{Entered, World, enter, install, is_running, resume, suspend};
 use crate::object::Objects;
 use hpvm_job::{Job, Settings};
+use hpvm_mpi::engine::wait_policy::WaitPolicy;
 use hpvm_mpi::{Process, Result};
 use hpvm_wire::pending::Stage;
 use std::sync::{Mutex, PoisonError};
@@ -42,18 +43,15 @@ fn bootstrap() -> Result<()> {
     process.set_tables(tables);
     process.set_nodes(&job.nodes);
     super::identity::set(&job);
+    let spans = process.fm().transport().spans_hosts();
+    let policy = WaitPolicy::new(process.oversubscribed, spans);
     install(World {
         process,
         objects: Objects::default(),
-        oversubscribed: ranks > processors(),
+        policy,
         job,
         audit: crate::audit::wanted()?,
         quiet: Default::default(),
-        shares: false,
-        yields: 0,
-        vain: 0,
-        loaded: 0,
-        suspects_load: false,
         leader: false,
         followers: 0,
     });

@@ -16,7 +16,7 @@ use crate::engine::process::Process;
 use crate::error::{Error, Result};
 use crate::pt2pt::rendezvous::unreadable;
 use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
-use hpvm_fm::{PullRefused, Rank, Transport};
+use hpvm_fm::{PeerMemoryError, Rank, Transport};
 use hpvm_wire::coll_slots::DEPTH;
 use std::sync::atomic::Ordering;
 
@@ -236,11 +236,11 @@ impl DirectRead<'_> {
             let process = self.members.process(member)?;
             let (from, to) = (address.wrapping_add(skip), self.sides.block(member));
             // SAFETY: the buffer has a block of `bytes` for every member.
-            let pulled = unsafe { p.pull_elements(process, from, to, bytes) };
+            let pulled = unsafe { p.read_elements(process, from, to, bytes) };
             pulled.map_err(|refused| match refused {
-                PullRefused::NotPermitted => Trouble::Refused,
-                PullRefused::Gone => Trouble::Gone,
-                PullRefused::Failed(errno) => Trouble::Wrong(unreadable(process, bytes, errno)),
+                PeerMemoryError::NotPermitted => Trouble::Refused,
+                PeerMemoryError::Gone => Trouble::Gone,
+                PeerMemoryError::Failed(errno) => Trouble::Wrong(unreadable(process, bytes, errno)),
             })?;
         }
         Ok(())

@@ -7,11 +7,11 @@
 
 use super::slots::Exchange;
 use super::what::{Shown, What, long, short};
-use crate::copy;
 use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
 use crate::pt2pt::{Outgoing, pack_part};
 use core::ops::Range;
+use hpvm_copy as copy;
 use hpvm_fm::Transport;
 use hpvm_wire::coll_slots::LARGE_SLOT_BYTES;
 
@@ -152,7 +152,7 @@ impl Exchange<'_> {
         };
         let run = |from: *const u8, len| {
             // SAFETY: the caller's promise.
-            post(len, &mut |out| unsafe { copy::piece(from, out.as_mut_ptr(), len) })
+            post(len, &mut |out| unsafe { copy::wide(from, out.as_mut_ptr(), len) })
         };
         match (&self.what, &self.part) {
             (What::Bcast { buf, count, ty, .. }, Part::Bytes(range)) => {
@@ -201,7 +201,7 @@ impl Exchange<'_> {
             Some((first, bytes)) if range.end as u64 <= bytes => {
                 let to = buf.wrapping_offset(first as isize).wrapping_add(range.start);
                 // SAFETY: the elements form one run of `bytes` from `first` on.
-                unsafe { copy::piece(slot.as_ptr(), to, slot.len()) };
+                unsafe { copy::wide(slot.as_ptr(), to, slot.len()) };
             }
             // SAFETY: the buffer has `count` elements; the range lies in their packed form, because
             // its end is at most the size that `bytes` says (`Steps`).
@@ -229,7 +229,7 @@ impl Exchange<'_> {
             // SAFETY: the receive buffer holds all elements; slots lie elsewhere.
             unsafe {
                 match member {
-                    0 => copy::piece(part.as_ptr(), to, len),
+                    0 => copy::wide(part.as_ptr(), to, len),
                     _ => op.apply(ty, part.as_ptr(), to, own.len())?,
                 }
             }
@@ -252,7 +252,7 @@ impl Exchange<'_> {
             let part = slot.get(..len).ok_or_else(|| short(slot.len(), len))?;
             let to = recv.wrapping_add(theirs.start * element);
             // SAFETY: the receive buffer holds all elements; slots lie elsewhere.
-            unsafe { copy::piece(part.as_ptr(), to, len) };
+            unsafe { copy::wide(part.as_ptr(), to, len) };
         }
         Ok(())
     }

@@ -11,10 +11,10 @@ use super::large::{differs, part_of, slice};
 use super::members::Members;
 use super::{ShmCollective, What};
 use crate::comm::Comm;
-use crate::copy;
 use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
 use core::ops::Range;
+use hpvm_copy as copy;
 use hpvm_fm::{Rank, Transport};
 use hpvm_wire::coll_slots::{DEPTH, LARGE_SLOT_BYTES, LARGE_SLOTS};
 
@@ -204,7 +204,7 @@ impl RingReduce<'_> {
         // it: all have finished the part before the last, and whoever had it before us has left it.
         unsafe {
             match self.round {
-                0 => copy::piece(own, large_slot, elements.len() * element),
+                0 => copy::wide(own, large_slot, elements.len() * element),
                 _ => op.apply(ty, own, large_slot, elements.len())?,
             }
         }
@@ -265,7 +265,7 @@ impl RingReduce<'_> {
             let large_slot = self.members.large_slot(p, member, self.last)?;
             // SAFETY: the receive buffer holds all elements, a large slot a slice. It is complete, and nobody
             // writes to it until we have finished.
-            unsafe { copy::piece(large_slot, to, elements.len() * element) };
+            unsafe { copy::wide(large_slot, to, elements.len() * element) };
         }
         Ok(())
     }

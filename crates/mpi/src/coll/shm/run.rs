@@ -14,7 +14,7 @@ use crate::datatype::Datatype;
 use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
 use crate::op::Predef;
-use crate::pt2pt::protocol::MOST_EAGER;
+use crate::pt2pt::protocol::MAX_FRAGMENTED;
 use hpvm_coll::select::{self, Carrier, Facts, Way};
 use hpvm_fm::{Rank, Transport};
 use hpvm_wire::coll_slots::LARGE_SETS;
@@ -151,7 +151,7 @@ impl<'a> Long<'a> {
 
     /// Begins to tell the others what this process knows of long data.
     fn negotiate<T: Transport>(&mut self, p: &Process<T>) -> Result<()> {
-        let reads = p.pulls(p.fm().rank(), MOST_EAGER);
+        let reads = p.reads(p.fm().rank(), MAX_FRAGMENTED);
         self.words = [u64::from(p.oversubscribed), u64::from(!reads)].into();
         let vote = maximum(&mut self.words)?;
         // SAFETY: the words live in a box that stays until the exchange has ended.
