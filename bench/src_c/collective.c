@@ -4,6 +4,7 @@
 #include "hpvmbench.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,12 +203,18 @@ static double repeat(struct point *p, long iters)
     return seconds;
 }
 
-int run_collective(const struct options *opt)
+int run_collective(const struct options *given)
 {
+    static const char *const calls[CALLS] = {"", ", ahead", ", alone", ", late", ", fresh"};
+    static char name[64];
+    struct options named = *given;
+    const struct options *opt = &named;
+    snprintf(name, sizeof name, "%s%s", given->mode, calls[given->calls]);
     long sizes[MAX_SIZES] = {0};
     enum kind kind = BARRIER;
-    while (strcmp(names[kind], opt->mode) != 0)
+    while (strcmp(names[kind], given->mode) != 0)
         kind++;
+    named.mode = name;
     int sums = sums_up(kind);
     int count = kind == BARRIER ? 1 : list_sizes(opt, sums ? (long)sizeof(double) : 1, sizes);
     size_t blocks = kind >= GATHER ? (size_t)opt->ranks : 1;
