@@ -60,7 +60,7 @@ pub struct Shm {
     /// What the doorbell says while this rank sleeps.
     asleep: u32,
     /// The pipes of ranks that were woken through one.
-    pipes: Box<[OnceCell<Option<File>>]>,
+    pipes: Box<[OnceCell<File>]>,
     /// What this rank lends, and what it has mapped of others.
     pub(crate) own: Own,
     pub(crate) theirs: Theirs,
@@ -183,14 +183,19 @@ impl Shm {
         match doorbell::ring(&control.doorbell) {
             0 => return,
             SLEEPS_ON_PIPE => {
-                let pipe = self.pipes[dst as usize].get_or_init(|| {
+                let known = &self.pipes[dst as usize];
+                if known.get().is_none() {
                     // Acquire pairs with the releases in `attach` and `sleep_on`.
                     let pid = control.pid.load(Ordering::Acquire);
                     let fd = control.pipe.load(Ordering::Acquire).wrapping_sub(1); // as above
-                    File::options().write(true).open(format!("/proc/{pid}/fd/{fd}")).ok()
-                });
-                // None: it can't be woken before its sleep ends by itself, some 0.5 s at most.
-                pipe.as_ref().inspect(|p| doorbell::write(p));
+                    if let Ok(pipe) = doorbell::open(pid, fd) {
+                        // It was empty just before.
+                        let _ = known.set(pipe);
+                    }
+                }
+                // None: it can't be woken before its sleep ends by itself, some 0.5 s at most; the
+                // next wake-up tries again.
+                known.get().inspect(|pipe| doorbell::write(pipe));
             }
             _ => {}
         }
