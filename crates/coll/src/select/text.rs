@@ -8,7 +8,7 @@
 
 use super::{
     ALL, ANY, Allgather, Allreduce, Alltoall, Bcast, Carrier, Copies, DEFAULT, Gather, Reduce,
-    ReduceScatter, Rule, Scatter, Table, Tables, origin,
+    ReduceScatter, Rule, SMALL, Scatter, Table, Tables, origin,
 };
 use std::borrow::Cow;
 use std::fmt;
@@ -17,8 +17,15 @@ use std::str::{FromStr, SplitWhitespace};
 /// The first line: what the file is, and the version of its form.
 pub const HEAD: &str = "hpvm-tables 2";
 /// How the rules of [`Tables::carriers`] begin, in their order.
-pub const CARRIED: [&str; 5] =
-    ["bcast-by", "reduce-by", "allreduce-by", "allgather-by", "alltoall-by"];
+pub const CARRIED: [&str; SMALL] = [
+    "bcast-by",
+    "reduce-by",
+    "allreduce-by",
+    "allgather-by",
+    "alltoall-by",
+    "gather-by",
+    "scatter-by",
+];
 /// How those of [`Tables::copies`] begin.
 pub const MESSAGE: &str = "message";
 /// How the lines of [`Tables::thresholds`] begin; a name and a number of bytes follow.
@@ -200,7 +207,7 @@ struct Found {
     allgatherv: Vec<Rule<Allgather>>,
     alltoall: Vec<Rule<Alltoall>>,
     reduce_scatter: Vec<Rule<ReduceScatter>>,
-    carriers: [Vec<Rule<Carrier>>; 5],
+    carriers: [Vec<Rule<Carrier>>; SMALL],
     copies: Vec<Rule<Copies>>,
     thresholds: Vec<(String, u64)>,
 }
@@ -420,7 +427,7 @@ mod tests {
         fn tables()(
             a in (rules(), rules(), rules()), b in (rules(), rules(), rules()),
             c in (rules(), rules(), rules()), copies in rules(),
-            carriers in prop::array::uniform5(rules()),
+            carriers in prop::array::uniform7(rules()),
         ) -> Tables {
             let ((bcast, reduce, allreduce), (gather, scatter, allgather)) = (a, b);
             let (allgatherv, alltoall, reduce_scatter) = c;

@@ -49,6 +49,8 @@ pub struct Process<T> {
     pub(crate) fragmented: u64,
     /// Reductions by functions of the program, to be run by the caller of `progress`.
     pub(crate) computes: VecDeque<crate::coll::Compute>,
+    /// Ranks of this host share processors, as far as this process knows.
+    pub oversubscribed: bool,
     /// What its collective slots were used for, by their index.
     pub(crate) coll_slots: Vec<crate::coll::shm::History>,
 }
@@ -74,6 +76,7 @@ impl<T: Transport> Process<T> {
             bounce: Vec::new(),
             fragmented: 0,
             computes: VecDeque::new(),
+            oversubscribed: false,
             coll_slots: Vec::new(),
             inbox: Inbox::new(size, fm.limits().packet),
             thresholds: select::DEFAULT,
