@@ -30,7 +30,7 @@ function fill(mock: Mock): void {
   mock.ranks.set(4711, Array.from({ length: 8 }, (_, rank) => ({
     rank, host: "n1", pid: 31200 + rank, state: rank === 5 ? "sleeping" : rank % 3 === 0 ? "mpi" : "computing",
     ...(rank === 5 ? { waits_for: [4], since_seconds: 3.2 } : {}),
-    counters: { messages_sent: 12000 + rank * 371, messages_received: 11000 + rank * 97, bytes_sent: 3.1e8 + rank * 2e6 },
+    counters: { packets_sent: 12000 + rank * 371, packets_received: 11000 + rank * 97, sleeps: 0, bytes_sent: 3.1e8 + rank * 2e6 },
   })));
   const ring = Array.from({ length: 8 }, (_, i) => [[i, (i + 1) % 8, 3e8 + i * 1e6], [(i + 1) % 8, i, 2.9e8]] as [number, number, number][]).flat();
   mock.matrices.set(4711, { size: 8, entries: ring });

@@ -124,7 +124,7 @@ export class Stream {
     } catch {
       return; // Not for this version of the page.
     }
-    this.tell({ kind: "event", name: event.name, id: event.id, data });
+    this.tell({ kind: "event", name: event.name, id: event.id ?? cursor(data), data });
   }
 
   private pause(ms: number): Promise<void> {
@@ -136,4 +136,10 @@ export class Stream {
       };
     });
   }
+}
+
+/// Where a snapshot stands: a stream that is cut before its first durable event resumes from there.
+function cursor(data: unknown): string | undefined {
+  const at = (data as { cursor?: unknown } | null)?.cursor;
+  return typeof at === "number" ? String(at) : undefined;
 }

@@ -63,7 +63,7 @@ function hear(name: string, data: unknown): void {
   switch (name) {
     case "snapshot": {
       const snapshot = data as Snapshot;
-      jobs.reset(snapshot.jobs);
+      jobs.reset(snapshot.jobs, snapshot.truncated);
       hosts.reset(snapshot.hosts);
       // After a cut that was too long to resume, what ended meanwhile is in the list only.
       if (listed) void jobs.loadAll().catch(() => {});

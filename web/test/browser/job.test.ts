@@ -107,7 +107,7 @@ browserTest(
 );
 
 const rank = (i: number, change: Partial<Rank> = {}): Rank => ({
-  rank: i, host: "n1", pid: 100 + i, state: "computing", counters: { messages_sent: 10 * i }, ...change,
+  rank: i, host: "n1", pid: 100 + i, state: "computing", counters: { packets_sent: 10 * i }, ...change,
 });
 
 browserTest("ranks: who waits, for whom, since when; the map and its table; live", { prepare: (mock) => mock.add(job(6)) }, async ({ page, mock, open }) => {
