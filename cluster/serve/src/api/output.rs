@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::fs::File;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ fn open(app: &App, job: &Job, stderr: bool) -> Result<Option<File>, Problem> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = options.read(true).custom_flags(flags).open(&path).map_err(told)?;
     let meta = file.metadata().map_err(told)?;
-    if !meta.is_file() || (meta.dev(), meta.ino()) != identity {
+    if !meta.is_file() || record::FileId::of(&meta) != identity {
         let text =
             format!("output of job {id}: {} is not the file that the job wrote", path.display());
         return Err(Problem::missing(text));
