@@ -20,6 +20,7 @@ setup:
 	@scripts/setup build
 
 build: setup
+	@scripts/web maybe
 	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich -p hpvm-abi-ompi \
 		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran
 	@scripts/stage $(RELEASE) $(STAGE)
@@ -36,7 +37,7 @@ demo: build ## the main job: programs of others and of ours on 4 ranks
 web: ## build the page of hpvm serve into web/dist (needs node and npm)
 	@scripts/web build
 
-web-test: ## test the page in a browser (chromium)
+web-test: build ## test the page in a browser (chromium)
 	@scripts/web test
 
 TESTS := check loom unit conformance foreign count web-test

@@ -1,4 +1,4 @@
-// Pictures of the page with made-up jobs, to look at while working on it: `npm run shots`.
+// Pictures of the page with made-up jobs, to look at while working on it: `npm run look`.
 
 import { mkdirSync } from "node:fs";
 import { chromium } from "playwright-core";

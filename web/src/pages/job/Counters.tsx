@@ -43,9 +43,13 @@ export function CountersTab({ job }: { job: Job }) {
             <tr>
               <th scope="col">Counter</th>
               {ranks.slice(0, MOST_COLUMNS).map((rank) => (
-                <th scope="col">rank {rank.rank}</th>
+                <th scope="col" class="number">
+                  rank {rank.rank}
+                </th>
               ))}
-              <th scope="col">All</th>
+              <th scope="col" class="number">
+                All
+              </th>
             </tr>
           </thead>
           <tbody>
