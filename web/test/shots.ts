@@ -52,5 +52,12 @@ for (const [theme, width] of [["light", 1280], ["dark", 1280], ["light", 360]] a
   }
   await context.close();
 }
+for (const count of [40, 1000]) {
+  mock.hosts = Array.from({ length: count }, (_, i) => host(`n${i}`, { sample: sample(Date.now() + i * 900, ((i * 37) % 100) / 100, 4) }));
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+  await page.goto(`${mock.origin}/hosts`);
+  await idle(page);
+  await page.screenshot({ path: `${OUT}/field-${count}.png` });
+}
 await browser.close();
 await mock.stop();

@@ -44,6 +44,11 @@ export class Stream {
     this.channel.postMessage({ kind: "hello" } satisfies Message);
     addEventListener("online", this.retry);
     document.addEventListener("visibilitychange", this.retry);
+    if (!navigator.locks) {
+      // Not over TLS, and not on this machine: then each tab reads for itself.
+      void this.lead();
+      return;
+    }
     navigator.locks
       .request("hpvm-events", { signal: this.stop.signal }, () => this.lead())
       .catch(() => {

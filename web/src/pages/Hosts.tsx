@@ -52,8 +52,10 @@ function Table({ hosts: list }: { hosts: readonly Host[] }) {
       <table aria-rowcount={list.length + 1}>
         <thead>
           <tr aria-rowindex={1}>
-            {HEADS.map((head) => (
-              <th scope="col">{head}</th>
+            {HEADS.map((head, i) => (
+              <th scope="col" class={i < 2 ? "" : "number"}>
+                {head}
+              </th>
             ))}
           </tr>
         </thead>
