@@ -8,7 +8,7 @@ RELEASE := $(TARGET)/release
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
-.PHONY: all build setup install uninstall demo test check unit flap conformance foreign count instructions \
+.PHONY: all build mpi setup install uninstall demo test check unit flap conformance foreign count instructions \
         web web-test mpi4py-tests mpi4py-wheel lammps bench bench-peers loom clean distclean help
 
 help: ## this list
@@ -23,6 +23,11 @@ build: setup
 	@scripts/web maybe
 	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich -p hpvm-abi-ompi \
 		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran
+	@scripts/stage $(RELEASE) $(STAGE)
+
+mpi: setup ## MPI alone: libraries, launcher, wrappers; no queue, no server
+	@$(CARGO) build --release -p hpvm --no-default-features -p hpvm-mpi-abi -p hpvm-abi-mpich \
+		-p hpvm-abi-ompi -p hpvm-abi-ompi-cxx -p hpvm-abi-fortran
 	@scripts/stage $(RELEASE) $(STAGE)
 
 install: build ## copy the installation to PREFIX (default /usr/local)

@@ -82,6 +82,19 @@ fn an_array_is_many_jobs() {
 }
 
 #[test]
+fn a_launcher_in_a_script_starts_as_many_ranks_as_were_asked_for() {
+    let server = Server::start();
+    let run = concat!("exec ", env!("CARGO_BIN_EXE_hpvm"), " run");
+    let script = format!("#!/bin/sh\n#HPVM -n 3\n{run} sh -c 'echo rank $PMI_RANK of $PMI_SIZE'\n");
+    let path = server.dir.path().join("job.sh");
+    std::fs::write(&path, script).unwrap();
+    let id = server.submit(&[path.to_str().unwrap()]);
+    server.until(id, "ended");
+    let out = server.good(&["logs", &id.to_string()]);
+    assert_eq!(common::sorted(&out), ["rank 0 of 3", "rank 1 of 3", "rank 2 of 3"]);
+}
+
+#[test]
 fn the_server_comes_back_to_its_jobs() {
     let mut server = Server::start();
     let runs = server.submit(&["bash", "-c", "echo a; sleep 1; echo b; exit 5"]);
