@@ -10,7 +10,7 @@ mod meet;
 mod start;
 mod tables;
 
-pub use identity::{abort, abort_by_program, end_process, host_name, whoami};
+pub use identity::{abort, abort_by_program, end_process, host_name, launcher_ends, whoami};
 pub use start::{Use, finish, start};
 
 use crate::object::Objects;

@@ -30,9 +30,14 @@ pub fn start() -> Result<()> {
 fn bootstrap() -> Result<()> {
     let settings = Settings::of(|name| std::env::var(name).ok());
     let mut job = Job::join(&settings).map_err(manager)?;
+    super::identity::set(&job);
     let ranks = job.neighbours().len();
-    let chosen = tables::find(job.rank == 0, ranks != job.size as usize)?;
-    let transport = meet::connect(&mut job, &chosen)?;
+    let met = tables::find(job.rank == 0, ranks != job.size as usize)
+        .and_then(|chosen| Ok((meet::connect(&mut job, &chosen)?, chosen)));
+    let (transport, chosen) = met.inspect_err(|_| {
+        // The connection stays open: over it the job is ended, and the launcher told why.
+        std::mem::forget(job.manager.take());
+    })?;
     let mut process = Process::new(transport);
     let mut tables = chosen.tables;
     if meet::copies_named() {
@@ -40,7 +45,6 @@ fn bootstrap() -> Result<()> {
     }
     process.set_tables(tables);
     process.set_nodes(&job.nodes);
-    super::identity::set(&job);
     install(World {
         process,
         objects: Objects::default(),
@@ -56,6 +60,7 @@ fn bootstrap() -> Result<()> {
         leader: false,
         followers: 0,
     });
+    super::identity::started();
     let mut w = enter()?;
     w.show_stage(Stage::Running);
     let (world, own) = (w.process.world().clone(), w.process.own().clone());
