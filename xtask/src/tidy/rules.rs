@@ -71,7 +71,6 @@ fn is_generated(path: &Path) -> bool {
         || path == Path::new("include/mpi.h")
         || path == Path::new("web/src/api/schema.d.ts")
         || path.starts_with("tests/abi")
-        || path == Path::new("web/src/api/schema.d.ts")
 }
 
 fn check_rust(path: &Path, lines: &[Line], add: &mut impl FnMut(usize, String)) {
