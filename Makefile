@@ -9,7 +9,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
 .PHONY: all build mpi setup install uninstall demo test check unit flap conformance foreign count instructions \
-        mpi4py-tests mpi4py-wheel lammps bench bench-peers loom wheel deb docs container clean distclean help
+        web web-test mpi4py-tests mpi4py-wheel lammps bench bench-peers loom wheel deb docs container clean distclean help
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -20,6 +20,7 @@ setup:
 	@scripts/setup build
 
 build: setup
+	@scripts/web maybe
 	@[ -e $(RELEASE)/hpvm ] || echo "The first build compiles everything and links it as a whole: some minutes (on 2 processors" \
 	    "about 5, this machine has $$(nproc)). What follows is its progress; later builds take seconds."
 	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich -p hpvm-abi-ompi \
@@ -40,7 +41,13 @@ uninstall: ## remove from PREFIX what install put there
 demo: build ## the main job: programs of others and of ours on 4 ranks
 	@scripts/demo $(STAGE)
 
-TESTS := check loom unit conformance foreign count
+web: ## build the page of hpvm serve into web/dist (needs node and npm)
+	@scripts/web build
+
+web-test: build ## test the page in a browser (chromium)
+	@scripts/web test
+
+TESTS := check loom unit conformance foreign count web-test
 
 test: ## all tests but those of mpi4py; ends with the time of each part and what was skipped
 	@scripts/setup tests

@@ -55,7 +55,7 @@ pub fn check(path: &Path, text: &str, breaches: &mut Vec<Breach>) {
     }
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     let count = text.lines().count();
-    if ["rs", "c", "h", "cpp", "py", "sh", "ts"].contains(&extension)
+    if ["rs", "c", "h", "cpp", "py", "sh", "ts", "tsx", "css", "mjs"].contains(&extension)
         && count > LENGTH
         && !is_generated(path)
     {
