@@ -199,7 +199,7 @@ pub const FLAGS: &[Flag] = &[
         Group::Hosts,
         &["net-timeout"],
         &["SECONDS"],
-        "Give a host up after so long without any sign of life (HPVM_NET_TIMEOUT). Default: 60.",
+        "Give a host up after so long without any sign of life, 0.5 to 1000000 (HPVM_NET_TIMEOUT). Default: 60.",
     ),
     flag(
         Id::Export,
