@@ -8,7 +8,7 @@ pub mod origin;
 mod shm;
 pub mod text;
 
-pub use shm::{ALWAYS_SLOTS, Facts, Way, untimed_way, way};
+pub use shm::{ALWAYS_SLOTS, Facts, LARGE_SLOT, SLOT, Way, untimed_way, way};
 
 use std::borrow::Cow;
 
@@ -96,12 +96,12 @@ pub enum ReduceScatter {
 /// What carries a small blocking collective of ranks that share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// collective slots, if it fits.
+    /// Collective slots and what else there is, if it fits.
     SharedMemory,
     Messages,
 }
 
-/// Collectives that collective slots can carry.
+/// Collectives that shared memory can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Small {
     Bcast,
@@ -181,7 +181,7 @@ pub struct Tables {
     /// Bytes of one rank's operand, before the scatter.
     pub reduce_scatter: Table<ReduceScatter>,
     /// By [`Small`]. Bytes of a member's slot: as above, but of all blocks of an alltoall, and of one
-    /// block of an allgather. Where no line fits: slots.
+    /// block of an allgather. Where no line fits: shared memory.
     pub carriers: [Table<Carrier>; SMALL],
     /// Ranks of the job, bytes of the message. Where no line fits, processes find out by themselves.
     pub copies: Table<Copies>,

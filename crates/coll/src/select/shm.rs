@@ -33,9 +33,9 @@ pub const ALWAYS_SLOTS: u64 = 1 << 10;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-/// Longest data of a slot, and of a large one (`hpvm_wire::coll_slots`, whose figures a test compares).
-const SLOT: u64 = 16 * KIB;
-const LARGE_SLOT: u64 = 256 * KIB;
+/// Longest data of a slot, and of a large one: those of `hpvm_wire::coll_slots`, as a test of `hpvm-mpi` sees to.
+pub const SLOT: u64 = 16 * KIB;
+pub const LARGE_SLOT: u64 = 256 * KIB;
 
 /// One line of the table; the first that fits wins.
 struct Row {
@@ -141,7 +141,7 @@ impl Row {
     }
 }
 
-/// Which way a collective goes of which a member shows `bytes`: a note in an alltoall or a scatter has a block for each
+/// Which way a collective goes of which a member shows `bytes`: in an alltoall or a scatter that is a block for each
 /// member. A pure function of what all members know, so that all decide alike.
 pub fn way(small: Small, facts: &Facts, bytes: u64) -> Way {
     let found = ROWS.iter().find(|row| row.fits(small, facts, bytes));

@@ -43,16 +43,20 @@ struct Stay {
 /// An operation under way: send and receive buffer, and what the latter shall begin with.
 type Running = (Under, Box<[u64]>, Box<[u64]>, Vec<u64>);
 
+/// What is done if it has to go by messages.
+type Instead = (Plan, &'static Arc<Comm>);
+
 #[derive(Debug)]
 enum Under {
-    Shm(Shm<'static>, Option<(Plan, &'static Arc<Comm>)>),
+    Shm(Box<(Shm<'static>, Option<Instead>)>),
     Messages(ReqId),
 }
 
 impl Under {
     fn poll(&mut self, p: &mut P) -> hpvm_mpi::error::Result<bool> {
         match self {
-            Under::Shm(call, plan) => {
+            Under::Shm(under) => {
+                let (call, plan) = &mut **under;
                 if !call.poll(p)? {
                     return Ok(false);
                 }
@@ -73,7 +77,8 @@ impl Under {
     /// slots and messages that are to come ring, and whoever finds that it may go on does not sleep.
     fn wakes(&self, p: &P) -> bool {
         match self {
-            Under::Shm(m, _) => {
+            Under::Shm(under) => {
+                let m = &under.0;
                 m.lacks_room() || m.is_crossing() || m.awaits(p, |_| true) || m.is_ready(p)
             }
             Under::Messages(_) => true,
@@ -196,15 +201,15 @@ fn count_of(p: &P, comm: &Comm, h: &impl Fn(u64) -> u64) -> u64 {
         // What one member carries for its host is longer; some of it does not fit in the ring.
         let count = [0, 1, 2, 5, 7, 20, 300, 1500, 3000][h(1) as usize % 9];
         // In an alltoall each member carries its own blocks.
-        return if h(5) % 64 == 0 { 6500 } else { count };
+        return if h(5).is_multiple_of(64) { 6500 } else { count };
     }
     // The longest data of exchanges are 80 * 8 * 8 bytes, and with `large` large slots are needed.
-    let large = h(5) % 16 == 0;
+    let large = h(5).is_multiple_of(16);
     let count = match large {
         true => [1030, 4001, 4096, 40_000][h(1) as usize % 4],
         false => [0, 1, 2, 5, 6, 7, 14, 15, 40, 80, 500][h(1) as usize % 11],
     };
-    if large && n <= 3 && h(6) % 3 == 0 {
+    if large && n <= 3 && h(6).is_multiple_of(3) {
         // A reduction goes round in several parts.
         return 150_000;
     }
@@ -330,7 +335,7 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
                         count.fetch_add(1, Ordering::Relaxed); // relaxed: as above
                     }
                 }
-                Under::Shm(call, Some((plan, comm)))
+                Under::Shm(Box::new((call, Some((plan, comm)))))
             }
             None => Under::Messages(p.start_collective(comm, plan)),
         };

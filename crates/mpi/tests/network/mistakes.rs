@@ -67,8 +67,8 @@ impl Job {
     ) -> Vec<Result<()>> {
         let comms = self.comms.clone();
         let mut calls: Vec<Option<Shm>> = (self.processes.iter_mut().zip(&comms).zip(0..))
-            // SAFETY: the callers keep all buffers.
             .map(|((p, comm), rank)| {
+                // SAFETY: the callers keep all buffers.
                 unsafe { p.begin_shm(comm, make(rank), bytes) }.expect("it begins")
             })
             .collect();

@@ -142,6 +142,7 @@ impl<T: Transport> Process<T> {
         wanted: u64,
         slowest: impl Fn(&Self) -> u64,
     ) -> bool {
+        // Relaxed: see `Use`.
         match used.safe.load(Ordering::Relaxed) {
             // relaxed: see `Use`
             0 => self.may_release_readers(index),

@@ -428,3 +428,15 @@ impl ShmCollective for Shm<'_> {
         under_way!(self, false, step => step.is_long())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hpvm_coll::select;
+    use hpvm_wire::coll_slots::{LARGE_SLOT_BYTES, SLOT_BYTES};
+
+    #[test]
+    fn the_table_of_ways_knows_how_long_slots_are() {
+        assert_eq!(select::SLOT, SLOT_BYTES as u64);
+        assert_eq!(select::LARGE_SLOT, LARGE_SLOT_BYTES as u64);
+    }
+}
