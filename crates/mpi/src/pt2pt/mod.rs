@@ -305,6 +305,7 @@ impl<T: Transport> Process<T> {
     }
 
     /// What `MPI_Iprobe` sees now; calls for `progress` first are the caller's.
+    #[inline]
     pub fn probe(&mut self, comm: &Comm, pattern: Pattern) -> Option<Status> {
         let message = self.inbox.table(comm.context(Channel::User)).peek(pattern)?;
         Some(Status {
@@ -332,10 +333,9 @@ impl<T: Transport> Process<T> {
         pattern: Pattern,
     ) -> Result<Option<Status>, Broken> {
         for _ in 0..MAX_PACKETS {
-            let packets = self.extract()?;
-            self.deferred();
+            let moved = self.progress()?;
             let found = self.probe(comm, pattern);
-            if found.is_some() || packets == 0 {
+            if found.is_some() || !moved {
                 return Ok(found);
             }
         }

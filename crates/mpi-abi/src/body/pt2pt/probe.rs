@@ -51,7 +51,7 @@ pub unsafe fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_
 }
 
 /// Looks for a message, and makes progress first: on, as long as other messages come.
-#[inline]
+#[inline(always)]
 fn look(w: &mut Entered, comm: &Comm, pattern: Pattern) -> Result<Option<Status>> {
     let before = w.process.arrived_unexpected();
     w.glance()?;
