@@ -316,7 +316,10 @@ fn report_pid(options: &Options) -> Result<(), LaunchError> {
     match place.to_str() {
         Some("-") => print(&text).map(drop),
         // If standard error is closed, there is nobody to tell.
-        Some("+") => Ok(drop(sys::write(2, text.as_bytes()))),
+        Some("+") => {
+            let _ = sys::write(2, text.as_bytes());
+            Ok(())
+        }
         _ => std::fs::write(place, text).map_err(|error| {
             LaunchError::system(format!("--report-pid '{}'", place.to_string_lossy()), &error)
         }),
