@@ -305,7 +305,6 @@ impl<T: Transport> Process<T> {
     }
 
     /// What `MPI_Iprobe` sees now; calls for `progress` first are the caller's.
-    #[inline]
     pub fn probe(&mut self, comm: &Comm, pattern: Pattern) -> Option<Status> {
         let message = self.inbox.table(comm.context(Channel::User)).peek(pattern)?;
         Some(Status {
