@@ -77,6 +77,16 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "read by the ranks. The error handler at the start: mpi_errors_are_fatal (the default), \
          mpi_errors_abort or mpi_errors_return",
     ),
+    (
+        "HPVM_QUEUE_JOB_ID",
+        "set by hpvm's queue inside of its jobs; mpirun then starts HPVM_NTASKS ranks where no number is given",
+    ),
+    ("HPVM_NTASKS", "ranks that a job of hpvm's queue has asked for; see HPVM_QUEUE_JOB_ID"),
+    (
+        "HPVM_SERVER",
+        "read by hpvm submit, queue and their like: the address or socket of the server to speak to. Default: \
+         your own one on this machine",
+    ),
 ];
 
 const VARIABLES_SET: &[(&str, &str)] = &[

@@ -50,9 +50,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-launch", &["linkage"]),
     ("hpvm-monitor", &["launch", "shm", "wire"]),
     ("hpvm-queue", &["launch"]),
-    ("hpvm-serve", &["queue", "shm"]),
+    ("hpvm-serve", &["launch", "monitor", "queue"]),
     ("hpvm-bench", &["coll", "job"]),
-    ("hpvm", &["bench", "coll", "job", "launch", "linkage", "monitor", "mpi", "shm", "wire"]),
+    (
+        "hpvm",
+        &[
+            "bench", "coll", "job", "launch", "linkage", "monitor", "mpi", "queue", "serve", "shm",
+            "wire",
+        ],
+    ),
     ("hpvm-tests", &["job"]),
     ("xtask", &[]),
 ];
