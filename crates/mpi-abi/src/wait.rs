@@ -180,7 +180,7 @@ impl Entered {
         let World { process, yields, .. } = &mut **self;
         *yields = yields.wrapping_add(1);
         if yields.is_multiple_of(spread) {
-            process.fm_mut().transport_mut().spread();
+            process.fm_mut().transport_mut().migrate();
         } else {
             process.fm().transport().show_processor();
         }

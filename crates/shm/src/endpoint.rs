@@ -1,12 +1,12 @@
 //! A rank's end of the shared memory: the `Transport` of this crate.
 
 use crate::doorbell::{self, Bell};
+use crate::fragments::{self, Pipeline};
 use crate::frames::{self, FramePool};
-use crate::kept::{Frame, Kept};
-use crate::lent::theirs::Theirs;
-use crate::lent::{self, own::Own};
+use crate::mapped::peers::PeerRegions;
+use crate::mapped::{self, own::OwnRegions};
+use crate::reply_frames::{Frame, ReplyFrames};
 use crate::ring::{self, Claim, Receiver, RunAway, Taken};
-use crate::train::{self, Train};
 use core::cell::OnceCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use hpvm_transport::{
     Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank, Refused,
     Segment, Streams,
 };
-use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, LINE_PAYLOAD, RawHead};
+use hpvm_wire::cell::{BARE_FRAGMENTS, FRAME, INLINE, LINE_PAYLOAD, RawHead};
 use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LargeSlot};
 use hpvm_wire::counters::{Counters, add};
 use hpvm_wire::duet::Duet;
@@ -43,10 +43,10 @@ pub struct Shm {
     batch: u16,
     pub(crate) receiver: Receiver,
     pub(crate) frames: FramePool,
-    pub(crate) kept: Kept,
+    pub(crate) reply_frames: ReplyFrames,
     pub(crate) slow_stores: SlowStores,
     /// Messages in pieces that have not come to their end.
-    pub(crate) trains: Vec<Train>,
+    pub(crate) pipelines: Vec<Pipeline>,
     /// Ranks outnumber the processors, so a sender and a receiver need not run at the same time.
     oversubscribed: bool,
     /// Times in a row that a better processor was seen.
@@ -54,18 +54,18 @@ pub struct Shm {
     /// Some rank can't use membarrier: fence after each publish.
     fences: bool,
     /// Cleared for good when the kernel says no.
-    pull_permitted: bool,
-    /// Reading a peer's memory beats two copies through frames, whatever was measured.
-    pull_preferred: bool,
+    reads_permitted: bool,
+    /// Reading a peer's memory is faster than two copies through frames, whatever was measured.
+    reads_preferred: bool,
     /// What the doorbell says while this rank sleeps.
     asleep: u32,
     /// The pipes of ranks that were woken through one.
     pipes: Box<[OnceCell<Option<File>>]>,
     /// What this rank lends, and what it has mapped of others.
-    pub(crate) own: Own,
-    pub(crate) theirs: Theirs,
-    /// Least message that is worth copying out of lent memory, bytes.
-    pub(crate) least_lent: u64,
+    pub(crate) own_regions: OwnRegions,
+    pub(crate) peer_regions: PeerRegions,
+    /// See `PeerMemory::min_mapped`.
+    pub(crate) min_mapped: u64,
 }
 
 impl Shm {
@@ -92,19 +92,19 @@ impl Shm {
             batch: ring::batch(SLOTS, ranks),
             receiver: Receiver::new(SLOTS),
             frames: FramePool::new(if oversubscribed { 0 } else { frames::shared_cache() }, ranks),
-            kept: Kept::new(ranks),
+            reply_frames: ReplyFrames::new(ranks),
             slow_stores: SlowStores::default(),
-            trains: Vec::new(),
+            pipelines: Vec::new(),
             oversubscribed,
             displaced: 0,
             fences: true,
-            pull_permitted: true,
-            pull_preferred: false,
+            reads_permitted: true,
+            reads_preferred: false,
             asleep: SLEEPS_ON_WORD,
             pipes: (0..ranks).map(|_| OnceCell::new()).collect(),
-            own: Own::default(),
-            theirs: Theirs::default(),
-            least_lent: if oversubscribed { 0 } else { lent::own_cache() },
+            own_regions: OwnRegions::default(),
+            peer_regions: PeerRegions::default(),
+            min_mapped: if oversubscribed { 0 } else { mapped::own_cache() },
             mapping,
             rank,
         })
@@ -122,13 +122,13 @@ impl Shm {
     }
 
     /// Uses single-copy transfers wherever they are permitted, without measuring whether they pay.
-    pub fn prefer_pull(&mut self) {
-        self.pull_preferred = true;
+    pub fn prefer_reads(&mut self) {
+        self.reads_preferred = true;
     }
 
-    /// The process whose memory `pull` and `push` copy from and to.
-    fn copied_with(&self, peer: Rank) -> Result<u32, PeerMemoryError> {
-        if !self.pull_permitted {
+    /// The process whose memory is read or written.
+    fn peer_process(&self, peer: Rank) -> Result<u32, PeerMemoryError> {
+        if !self.reads_permitted {
             return Err(PeerMemoryError::NotPermitted);
         }
         // Acquire pairs with the release in `attach`.
@@ -150,8 +150,8 @@ impl Shm {
     }
 
     /// Forbids single-copy transfers (for tests, and for users whose system forbids them late).
-    pub fn forbid_pull(&mut self) {
-        self.pull_permitted = false;
+    pub fn forbid_reads(&mut self) {
+        self.reads_permitted = false;
     }
 
     #[inline(always)]
@@ -213,11 +213,11 @@ impl Shm {
 }
 
 /// Where the payload of a slot lies.
-pub(crate) enum Place {
+pub(crate) enum Payload {
     Slot,
     Frame(*const u8, Frame),
     /// In the frames of a message in pieces.
-    Pieces,
+    Fragments,
 }
 
 /// A slot's header names a payload; this is where it lies, once what it says is checked.
@@ -227,7 +227,7 @@ pub(crate) fn locate(
     rank: Rank,
     head: &RawHead,
     slot: *const u8,
-) -> Result<Place, Broken> {
+) -> Result<Payload, Broken> {
     if head.src >= mapping.ranks() {
         return Err(corrupt("source rank", head.src, mapping.ranks() - 1));
     }
@@ -235,19 +235,19 @@ pub(crate) fn locate(
         if head.len as usize > INLINE {
             return Err(corrupt("bytes in a slot", head.len, INLINE as u32));
         }
-        return Ok(Place::Slot);
+        return Ok(Payload::Slot);
     }
     // SAFETY: a slot's payload holds at least four readable bytes.
     let number = unsafe { slot.cast::<u32>().read_unaligned() };
-    if number >= BARE_TRAIN {
-        return Ok(Place::Pieces);
+    if number >= BARE_FRAGMENTS {
+        return Ok(Payload::Fragments);
     }
     let frame = Frame::checked(number)?;
     if head.len as usize > FRAME_BYTES {
         return Err(corrupt("bytes in a frame", head.len, FRAME_BYTES as u32));
     }
     let owner = if frame.mine { rank } else { head.src };
-    Ok(Place::Frame(mapping.frame(owner, frame.index.into()), frame))
+    Ok(Payload::Frame(mapping.frame(owner, frame.index.into()), frame))
 }
 
 /// The header without what belongs to the transport.
@@ -260,7 +260,7 @@ impl Shm {
     /// Fills a frame for a packet of `len` bytes to `dst`; `None` when all are on their way.
     #[inline(always)]
     fn fill_frame(&mut self, dst: Rank, len: usize, fill: impl FnOnce(&mut [u8])) -> Option<Frame> {
-        if let Some(frame) = self.kept.take(dst) {
+        if let Some(frame) = self.reply_frames.take(dst) {
             let owner = if frame.mine { self.rank } else { dst };
             // SAFETY: a frame that we keep is ours until the receiver gets the slot.
             fill(unsafe { self.frame(owner, frame, len) });
@@ -287,7 +287,7 @@ impl Shm {
     /// Some of our frames may be kept for answers: who has no other keeps none.
     #[cold]
     fn kept_frame(&mut self, len: usize) -> Option<usize> {
-        self.kept.give_all_back(&self.mapping, self.rank);
+        self.reply_frames.give_all_back(&self.mapping, self.rank);
         self.frames.take(self.mapping.control(self.rank), len)
     }
 
@@ -327,7 +327,7 @@ impl Packets for Shm {
     }
 
     #[inline]
-    fn grant(&mut self, dst: Rank) -> u16 {
+    fn take_credits(&mut self, dst: Rank) -> u16 {
         ring::take_credits(&self.mapping.control(dst).credits, self.batch)
     }
 
@@ -394,8 +394,8 @@ impl Packets for Shm {
         budget: usize,
         mut sink: F,
     ) -> Result<usize, Broken> {
-        if !self.trains.is_empty() {
-            return self.poll_trains(budget, (0, 0), sink);
+        if !self.pipelines.is_empty() {
+            return self.poll_pipelines(budget, (0, 0), sink);
         }
         let mapping = &*self.mapping;
         let control = mapping.control(self.rank);
@@ -414,17 +414,17 @@ impl Packets for Shm {
             let mut payload = cell.payload().cast_const();
             let mut kept = None;
             match locate(mapping, self.rank, &raw, payload)? {
-                Place::Slot => {}
-                Place::Frame(start, frame) => (payload, kept) = (start, Some(frame)),
+                Payload::Slot => {}
+                Payload::Frame(start, frame) => (payload, kept) = (start, Some(frame)),
                 // The slot is taken there, again.
-                Place::Pieces => return self.poll_trains(budget, (packets, bytes), sink),
+                Payload::Fragments => return self.poll_pipelines(budget, (packets, bytes), sink),
             }
             // SAFETY: `locate` checked that `len` bytes lie inside the slot or the frame, and
             // both are ours to read until they are given back below.
             let payload = unsafe { core::slice::from_raw_parts(payload, raw.len as usize) };
             sink(raw.src, head_of(&raw), payload);
             if let Some(frame) = kept {
-                self.kept.keep(mapping, self.rank, raw.src, frame);
+                self.reply_frames.keep(mapping, self.rank, raw.src, frame);
             }
             self.receiver.done(ticket, &control.credits, SLOTS);
             packets += 1;
@@ -447,9 +447,9 @@ impl Packets for Shm {
             // SeqCst pairs with the fence in `wake_if_asleep`.
             fence(Ordering::SeqCst);
         }
-        let mut trains = self.trains.iter();
+        let mut pipelines = self.pipelines.iter();
         if self.receiver.pending(&control.tail)
-            || trains.any(|train| train.waits(&self.mapping, self.rank))
+            || pipelines.any(|pipeline| pipeline.waits(&self.mapping, self.rank))
         {
             self.disarm();
             return false;
@@ -468,17 +468,17 @@ impl Packets for Shm {
     }
 
     #[inline(always)]
-    fn writes_slowly(&self, dst: Rank) -> bool {
+    fn stores_are_slow(&self, dst: Rank) -> bool {
         // Ranks that take turns on a processor find each other's data in memory anyway.
-        self.oversubscribed || (self.slow_stores.are_slow() && !self.kept.serves(dst))
+        self.oversubscribed || (self.slow_stores.are_slow() && !self.reply_frames.serves(dst))
     }
 
     #[inline(always)]
-    fn pieces(&self, _: Rank) -> u64 {
-        if self.oversubscribed { 0 } else { train::LONGEST as u64 }
+    fn max_fragmented(&self, _: Rank) -> u64 {
+        if self.oversubscribed { 0 } else { fragments::MAX_LEN as u64 }
     }
 
-    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+    fn send_fragments<F: FnMut(usize, &mut [u8], bool)>(
         &mut self,
         dst: Rank,
         first: Option<(Head, &[u8; PREFIX])>,
@@ -486,34 +486,34 @@ impl Packets for Shm {
         len: usize,
         fill: F,
     ) -> Result<(), Refused> {
-        self.send_train(dst, first, rest, len, fill)
+        self.send_pipeline(dst, first, rest, len, fill)
     }
 }
 
 impl PeerMemory for Shm {
-    fn can_pull(&self, src: Rank) -> bool {
-        self.may_pull(src) && (self.pull_preferred || self.reads_pay())
+    fn read_pays(&self, src: Rank) -> bool {
+        self.can_read(src) && (self.reads_preferred || self.reads_pay())
     }
 
-    fn may_pull(&self, src: Rank) -> bool {
-        self.pull_permitted && src < self.size()
+    fn can_read(&self, src: Rank) -> bool {
+        self.reads_permitted && src < self.size()
     }
 
-    unsafe fn pull(
+    unsafe fn read(
         &mut self,
         src: Rank,
         remote: u64,
         local: *mut u8,
         len: usize,
     ) -> Result<(), PeerMemoryError> {
-        let pid = self.copied_with(src)?;
+        let pid = self.peer_process(src)?;
         // SAFETY: the caller promises that `local` is valid for `len` bytes.
         let result =
             unsafe { attach::read(pid, remote, local, len) }.map_err(PeerMemoryError::from);
         match result {
-            Ok(()) => add(&self.counters_ref().bytes_pulled, len as u64),
+            Ok(()) => add(&self.counters_ref().peer_bytes_read, len as u64),
             Err(PeerMemoryError::NotPermitted) => {
-                self.pull_permitted = false;
+                self.reads_permitted = false;
                 // Relaxed: a hint to senders, which orders nothing.
                 self.mapping.header().reads.store(READS_DO_NOT, Ordering::Relaxed);
             }
@@ -522,30 +522,30 @@ impl PeerMemory for Shm {
         result
     }
 
-    unsafe fn push(
+    unsafe fn write(
         &mut self,
         dst: Rank,
         remote: u64,
         local: *const u8,
         len: usize,
     ) -> Result<(), PeerMemoryError> {
-        let pid = self.copied_with(dst)?;
+        let pid = self.peer_process(dst)?;
         // SAFETY: the caller promises that `local` is valid for `len` bytes.
         unsafe { attach::write(pid, remote, local, len) }?;
-        add(&self.counters_ref().bytes_pushed, len as u64);
+        add(&self.counters_ref().peer_bytes_written, len as u64);
         Ok(())
     }
 
-    fn lent(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
-        self.lent_by(src, remote, len)
+    fn mapped(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+        self.mapped_of(src, remote, len)
     }
 
-    fn window(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
-        self.window_of(src, remote, len)
+    fn min_mapped(&self) -> u64 {
+        self.min_mapped
     }
 
-    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
-        self.lend(bytes)
+    fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        self.lend_region(bytes)
     }
 }
 
@@ -574,7 +574,7 @@ impl Segment for Shm {
     }
 
     #[inline(always)]
-    fn knock(&self, dst: Rank) {
+    fn wake(&self, dst: Rank) {
         self.wake_if_asleep(dst);
     }
 }

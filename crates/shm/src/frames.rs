@@ -18,7 +18,7 @@ use hpvm_wire::segment::{Control, FRAME_BYTES, FRAMES};
 const GROUP: usize = 64;
 const GROUPS: usize = FRAMES / GROUP;
 /// Packets longer than this take turns in half as many frames.
-const LONG: usize = FRAME_BYTES / 2;
+const LONG_PACKET: usize = FRAME_BYTES / 2;
 
 const _: () = assert!(FRAMES.is_multiple_of(2 * GROUP), "whole groups, and halves of them");
 
@@ -69,7 +69,7 @@ impl FramePool {
     /// Goes on to the next group that has a free frame: first among those whose turn it is.
     #[cold]
     fn next_group(&mut self, control: &Control, len: usize) -> bool {
-        let turn = if len > LONG { self.turn / 2 } else { self.turn };
+        let turn = if len > LONG_PACKET { self.turn / 2 } else { self.turn };
         let group = self.group;
         if group + 1 >= turn && self.turn < self.most {
             self.rounds += 1;

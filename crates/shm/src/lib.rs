@@ -14,19 +14,19 @@ pub mod doorbell;
 #[cfg(not(hpvm_loom))]
 mod endpoint;
 #[cfg(not(hpvm_loom))]
+mod fragments;
+#[cfg(not(hpvm_loom))]
 pub mod frames;
 #[cfg(not(hpvm_loom))]
-mod kept;
+mod mapped;
 #[cfg(not(hpvm_loom))]
-mod lent;
+mod migrate;
 #[cfg(not(hpvm_loom))]
 pub mod observe;
 #[cfg(not(hpvm_loom))]
+mod reply_frames;
+#[cfg(not(hpvm_loom))]
 pub mod segment;
-#[cfg(not(hpvm_loom))]
-mod spread;
-#[cfg(not(hpvm_loom))]
-mod train;
 
 #[cfg(not(hpvm_loom))]
 pub use endpoint::Shm;

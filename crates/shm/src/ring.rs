@@ -95,7 +95,7 @@ impl<'a> Claim<'a> {
 
 /// Polls that find the head unpublished before the receiver looks whether to leap-frog. Looking
 /// costs the `tail` line that the senders fight for.
-const PATIENCE: u32 = if cfg!(hpvm_loom) { 1 } else { 64 };
+const MISSES_BEFORE_LEAP: u32 = if cfg!(hpvm_loom) { 1 } else { 64 };
 
 /// A published slot that the receiver may read now.
 #[derive(Clone, Copy)]
@@ -149,7 +149,7 @@ impl Receiver {
             return Ok(Some(Taken { ticket: self.head, cell, leapt: false }));
         }
         self.misses += 1;
-        if self.misses < PATIENCE {
+        if self.misses < MISSES_BEFORE_LEAP {
             return Ok(None);
         }
         self.leapfrog(tail, cells)
@@ -178,7 +178,7 @@ impl Receiver {
             end = step;
         }
         let Some(step) = found else { return Ok(None) };
-        self.misses = PATIENCE; // look behind the head again at once
+        self.misses = MISSES_BEFORE_LEAP; // look behind the head again at once
         let ticket = self.head.wrapping_add(step);
         let cell = &cells[ticket as usize & (cells.len() - 1)];
         Ok(Some(Taken { ticket, cell, leapt: step != 0 }))
@@ -263,7 +263,7 @@ mod tests {
             Claim::new(&tail, &cells).publish();
         }
         let mut got = 0;
-        for _ in 0..2 * PATIENCE {
+        for _ in 0..2 * MISSES_BEFORE_LEAP {
             if let Some(Taken { ticket, leapt, .. }) = r.next(&tail, &cells).unwrap() {
                 assert!(leapt);
                 assert_eq!(ticket, got + 1);

@@ -8,7 +8,7 @@ use hpvm_wire::cell::Cell;
 use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SLOTS, LargeSlot};
 use hpvm_wire::pending::Pending;
 use hpvm_wire::segment::{
-    Control, FRAME_BYTES, FRAME_GROWN, FRAME_STRIDE, FRAMES, Geometry, Header, MAGIC, MAX_RANKS,
+    Control, FRAME_BYTES, FRAME_PROGRESS, FRAME_STRIDE, FRAMES, Geometry, Header, MAGIC, MAX_RANKS,
     SLOTS, VERSION,
 };
 use std::fmt;
@@ -248,7 +248,7 @@ impl Mapping {
     pub fn grown(&self, rank: u32, index: usize) -> &AtomicU32 {
         // SAFETY: the word lies behind the payload, inside the frame's stride, aligned to 64; any bit
         // pattern is valid.
-        unsafe { &*self.frame(rank, index).add(FRAME_GROWN).cast() }
+        unsafe { &*self.frame(rank, index).add(FRAME_PROGRESS).cast() }
     }
 
     /// How many ranks have attached.

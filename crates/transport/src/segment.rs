@@ -23,12 +23,12 @@ pub trait Segment {
 
     /// Wakes `dst` if it sleeps: something that it may wait for has been posted in a slot.
     /// [`crate::Packets::arm`] does not look at slots; whoever waits for a slot looks after arming.
-    fn knock(&self, dst: Rank) {
+    fn wake(&self, dst: Rank) {
         let _ = dst;
     }
 
     /// Duet `place` of `owner`, where a receiver and its sender can copy a message at the same time with
-    /// `pull` and `push`; `None` where they can not, or not at the same time.
+    /// `PeerMemory::read` and `PeerMemory::write`; `None` where they can not, or not at the same time.
     fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
         let _ = (owner, place);
         None

@@ -11,25 +11,25 @@ pub const INLINE: usize = 128 - 24;
 /// Payload bytes that share one cache line with the header and the sequence number.
 pub const LINE_PAYLOAD: usize = 64 - 24;
 /// Transport flag: the payload lies in a frame, or is a message in pieces; the slot's first word says
-/// which frame, or is [`TRAIN`].
+/// which frame, or is [`FRAGMENTS`].
 pub const FRAME: u8 = Head::TRANSPORT;
-/// What stands for the number of a frame where the payload is a [`Train`].
-pub const TRAIN: u32 = u32::MAX;
+/// What stands for the number of a frame where the payload is a [`Fragments`].
+pub const FRAGMENTS: u32 = u32::MAX;
 /// The same for one without a first packet.
-pub const BARE_TRAIN: u32 = u32::MAX - 1;
+pub const BARE_FRAGMENTS: u32 = u32::MAX - 1;
 /// Most frames of a message in pieces.
-pub const MOST_FRAMES: usize = 16;
+pub const MAX_FRAMES: usize = 16;
 /// Bytes that go with the first head of a message in pieces.
 pub const PREFIX: usize = 16;
 
 /// The payload of a slot whose packet is a message in pieces, all of which one credit pays for. The
 /// slot's head goes with `prefix`, `rest` with each piece; the slot's length is that of all pieces
-/// together. With [`BARE_TRAIN`] there are pieces only. It is published before the frames are filled: the word at `FRAME_GROWN` of the first one
+/// together. With [`BARE_FRAGMENTS`] there are pieces only. It is published before the frames are filled: the word at `FRAME_PROGRESS` of the first one
 /// says how many bytes there are by now (stored with release, loaded with acquire).
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(4))]
-pub struct Train {
-    /// [`TRAIN`] or [`BARE_TRAIN`].
+pub struct Fragments {
+    /// [`FRAGMENTS`] or [`BARE_FRAGMENTS`].
     pub mark: u32,
     pub prefix: [u8; PREFIX],
     pub imm: u64,
@@ -37,10 +37,10 @@ pub struct Train {
     pub flags: u8,
     pub aux: u16,
     /// Numbers of as many frames as the length needs.
-    pub frames: [u16; MOST_FRAMES],
+    pub frames: [u16; MAX_FRAMES],
 }
 
-const _: () = assert!(size_of::<Train>() <= INLINE);
+const _: () = assert!(size_of::<Fragments>() <= INLINE);
 
 /// The header as it lies in the slot, after the sequence number.
 #[derive(Clone, Copy, Debug)]

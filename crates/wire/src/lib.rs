@@ -11,9 +11,9 @@ pub mod counters;
 pub mod datagram;
 pub mod duet;
 pub mod envelope;
-pub mod lent;
 pub mod packet;
 pub mod pending;
+pub mod regions;
 pub mod segment;
 
 pub use packet::Head;

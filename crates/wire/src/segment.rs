@@ -14,8 +14,8 @@ use crate::cell::Cell;
 use crate::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SLOT_BYTES, LARGE_SLOTS};
 use crate::counters::Counters;
 use crate::duet::{DUETS, Duet};
-use crate::lent::Lent;
 use crate::pending::PENDING;
+use crate::regions::Regions;
 use hpvm_sync::Padded;
 use hpvm_sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
@@ -27,8 +27,8 @@ pub const FRAME_BYTES: usize = 16 * 1024;
 /// out of the same cache sets.
 pub const FRAME_STRIDE: usize = FRAME_BYTES + 192;
 /// Where in a frame the word lies that says how far a message in pieces has come
-/// ([`crate::cell::Train`]), behind the payload.
-pub const FRAME_GROWN: usize = FRAME_BYTES;
+/// ([`crate::cell::Fragments`]), behind the payload.
+pub const FRAME_PROGRESS: usize = FRAME_BYTES;
 /// Slots of a rank's ring. All credits of a receiver together are this many, however many
 /// senders there are: a receiver's memory does not grow with the job.
 pub const SLOTS: u32 = 512;
@@ -99,7 +99,7 @@ pub struct Control {
     pub processor: Padded<AtomicU32>,
     pub counters: Counters,
     /// Memory that the rank lends.
-    pub lent: Lent,
+    pub regions: Regions,
     /// Messages that the rank and their senders copy together.
     pub duets: [Duet; DUETS],
 }
@@ -117,7 +117,7 @@ impl Control {
             rank: Padded(AtomicU32::new(0)),
             processor: Padded(AtomicU32::new(0)),
             counters: Counters::default(),
-            lent: Lent::default(),
+            regions: Regions::default(),
             duets: core::array::from_fn(|_| Duet::new()),
         }
     }

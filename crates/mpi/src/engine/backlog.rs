@@ -161,7 +161,7 @@ impl<T: Transport> Process<T> {
         };
         let total = op.packed_size();
         let m = Outgoing { buf: op.buf, count: op.count, ty: &op.ty };
-        let pieces = self.fm.transport().pieces(op.dst);
+        let pieces = self.fm.transport().max_fragmented(op.dst);
         while stream.position < total {
             let (at, left) = (stream.position, total - stream.position);
             let head = Head { handler: DATA, flags: 0, aux: 0, imm: stream.receiver };
@@ -171,14 +171,14 @@ impl<T: Transport> Process<T> {
             if left > stream.most && pieces > 0 {
                 let n = pieces.min(left);
                 let fill = |from, out: &mut [u8], bypass| fill(at + from as u64, out, bypass);
-                if self.fm.send_pieces(op.dst, None, head, n as usize, fill).is_ok() {
+                if self.fm.send_fragments(op.dst, None, head, n as usize, fill).is_ok() {
                     stream.position += n;
                     continue;
                 }
                 // There may be room for a packet.
             }
             let n = stream.most.min(left);
-            let bypass = self.fm.transport().writes_slowly(op.dst);
+            let bypass = self.fm.transport().stores_are_slow(op.dst);
             let sent = self.fm.send(op.dst, head, n as usize, |out| fill(at, out, bypass));
             match sent {
                 Ok(()) => stream.position += n,

@@ -47,7 +47,7 @@ impl<T: Transport> Process<T> {
         let long = (Head::single(LONG, envelope), &long.to_bytes());
         // SAFETY: the caller's promise; the transport asks for parts of the message only.
         let fill = |at, out: &mut [u8], bypass| unsafe { pack_part(m, at as u64, out, bypass) };
-        let sent = self.fm.send_pieces(dst, Some(long), rest, len as usize, fill).is_ok();
+        let sent = self.fm.send_fragments(dst, Some(long), rest, len as usize, fill).is_ok();
         self.numbers += u64::from(sent);
         sent
     }

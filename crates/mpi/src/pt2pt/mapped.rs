@@ -9,19 +9,24 @@ use crate::engine::requests::{ReqId, Transfer};
 use crate::pt2pt::unpack_all;
 use hpvm_coll::select::Copies;
 use hpvm_fm::{Rank, Transport};
+use hpvm_wire::counters::add;
 
 impl<T: Transport> Process<T> {
     /// Copies the first `want` packed bytes of the message of receive `id`, if its sender lends
     /// them. False: nothing has happened.
     pub(crate) fn copy_lent(&mut self, id: ReqId, transfer: &Transfer, want: u64) -> bool {
-        if transfer.address == 0 {
+        if transfer.address == 0 || want < self.fm.transport().min_mapped() {
             return false;
         }
-        let Some(from) = self.fm.transport_mut().lent(transfer.src, transfer.address, want) else {
+        let Some(from) = self.fm.transport_mut().mapped(transfer.src, transfer.address, want)
+        else {
             return false;
         };
+        if let Some(counters) = self.fm.counters() {
+            add(&counters.bytes_mapped, want);
+        }
         let Some(op) = self.inbox.recv_op(id) else { return true };
-        // SAFETY: `lent` says that all of it can be read, and its sender promised MPI not to change
+        // SAFETY: `mapped` says that all of it can be read, and its sender promised MPI not to change
         // it before the FIN. The buffer has room for `count` elements, of which `want` is at most
         // the packed size.
         unsafe {
@@ -36,9 +41,9 @@ impl<T: Transport> Process<T> {
         let transport = self.fm.transport();
         let bytes = bytes.try_into().unwrap_or(i64::MAX);
         match self.select.copies(transport.size(), bytes) {
-            Some(Copies::One) => transport.may_pull(src),
+            Some(Copies::One) => transport.can_read(src),
             Some(Copies::Two) => false,
-            None => transport.can_pull(src),
+            None => transport.read_pays(src),
         }
     }
 }

@@ -186,7 +186,7 @@ impl<T: Transport> Process<T> {
                 return unsafe { self.send_later(m, dst, envelope, mode, parent) };
             }
             let cut = bytes > UNCUT
-                && bytes <= self.fm.transport().pieces(dst)
+                && bytes <= self.fm.transport().max_fragmented(dst)
                 && !(bytes > MOST_EAGER_BESIDE_READS && self.is_read(m, dst));
             // SAFETY: the caller's promise.
             if cut && unsafe { self.send_pieces(m, dst, envelope) } {

@@ -109,7 +109,7 @@ unsafe fn elements<T: Transport>(
     if let Some((first, _)) = to.ty.as_run(to.count) {
         let local = to.buf.wrapping_offset(first as isize);
         // SAFETY: the elements form one run of bytes from `first` on; `want` is at most their size.
-        return unsafe { transport.pull(src, address, local, want as usize) };
+        return unsafe { transport.read(src, address, local, want as usize) };
     }
     const CHUNK: u64 = 64 * 1024;
     bounce.resize(CHUNK as usize, 0);
@@ -120,7 +120,7 @@ unsafe fn elements<T: Transport>(
         // SAFETY: `bounce` holds `CHUNK` bytes; the buffer holds `count` elements and
         // `position + n` is at most their packed size.
         unsafe {
-            transport.pull(src, from, bounce.as_mut_ptr(), n)?;
+            transport.read(src, from, bounce.as_mut_ptr(), n)?;
             to.ty.unpack(to.buf, to.count, position, &bounce[..n]);
         }
         position += n as u64;

@@ -110,7 +110,7 @@ impl<T: Transport> Process<T> {
                 let n = (bytes.end - bytes.start) as usize;
                 // SAFETY: the program gave a buffer for at least `want` bytes from `to` on, of which
                 // this part has been claimed by us alone.
-                let outcome = unsafe { self.fm.transport_mut().pull(transfer.src, from, to, n) };
+                let outcome = unsafe { self.fm.transport_mut().read(transfer.src, from, to, n) };
                 open.failed = outcome.err();
             }
         }
@@ -148,7 +148,7 @@ impl<T: Transport> Process<T> {
             let n = (bytes.end - bytes.start) as usize;
             // SAFETY: the program keeps its buffer, which holds at least `want` bytes (`on_help`), until the
             // receiver has all parts, and this one it cannot have without us.
-            if unsafe { self.fm.transport_mut().push(src, to, from, n) }.is_err() {
+            if unsafe { self.fm.transport_mut().write(src, to, from, n) }.is_err() {
                 undone = part;
                 break;
             }

@@ -305,7 +305,7 @@ impl<'a> Call<'a> {
             if member != self.rank()
                 && let Some(process) = self.comm.group().process(member)
             {
-                p.fm().transport().knock(process);
+                p.fm().transport().wake(process);
             }
         }
     }

@@ -2,14 +2,14 @@
 //! something is first read out of it.
 
 use hpvm_transport::Rank;
-use hpvm_wire::lent::Place;
+use hpvm_wire::regions::RegionInfo;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
 /// Regions of others.
 #[derive(Default)]
-pub struct Theirs {
+pub struct PeerRegions {
     /// By owner and index; `None` where mapping it has failed once.
     windows: Vec<(Rank, usize, Option<Window>)>,
 }
@@ -24,34 +24,40 @@ unsafe impl Send for Window {}
 // SAFETY: as above.
 unsafe impl Sync for Window {}
 
-impl Theirs {
+impl PeerRegions {
     /// Where in our address space offset 0 of region `index` of `owner`, process `pid`, lies.
-    /// `None`: it can't be mapped. All `place.bytes` can be read for as long as `self` lives.
-    pub fn map(&mut self, owner: Rank, index: usize, pid: u32, place: Place) -> Option<*const u8> {
+    /// `None`: it can't be mapped. All `info.bytes` can be read for as long as `self` lives.
+    pub fn map(
+        &mut self,
+        owner: Rank,
+        index: usize,
+        pid: u32,
+        info: RegionInfo,
+    ) -> Option<*const u8> {
         let known = self.windows.iter().position(|(o, i, _)| (*o, *i) == (owner, index));
         let known = known.unwrap_or_else(|| {
-            self.windows.push((owner, index, Window::open(pid, place)));
+            self.windows.push((owner, index, Window::open(pid, info)));
             self.windows.len() - 1
         });
         // A region never changes; another size would be a lie.
-        let window = self.windows[known].2.as_ref().filter(|w| w.bytes as u64 == place.bytes)?;
+        let window = self.windows[known].2.as_ref().filter(|w| w.bytes as u64 == info.bytes)?;
         Some(window.base.as_ptr())
     }
 }
 
 impl Window {
     /// What the owner says is checked: the file has the size it alleges, and can't lose it.
-    fn open(pid: u32, place: Place) -> Option<Window> {
-        let file = File::open(format!("/proc/{pid}/fd/{}", place.file)).ok()?;
+    fn open(pid: u32, info: RegionInfo) -> Option<Window> {
+        let file = File::open(format!("/proc/{pid}/fd/{}", info.file)).ok()?;
         // SAFETY: a system call on our own descriptor.
         let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
         if seals < 0
             || seals & libc::F_SEAL_SHRINK == 0
-            || file.metadata().ok()?.len() != place.bytes
+            || file.metadata().ok()?.len() != info.bytes
         {
             return None;
         }
-        let bytes = usize::try_from(place.bytes).ok()?;
+        let bytes = usize::try_from(info.bytes).ok()?;
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
         // SAFETY: a new mapping at an address of the kernel's choice; checked below.
         let base = unsafe {
