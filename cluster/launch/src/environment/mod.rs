@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::args::{Options, Pass, Program};
+
+mod library;
+pub mod ranks;
+
+pub use library::{BARE_NAME, is_ours, lead_to, library_folder, prefix};
 
 /// Variables with which another process manager would speak to its own ranks. A job started from
 /// inside another job must not hand them on.
 const FOREIGN: &[&str] = &[
     "PMI_FD",
-    "PMI_RANK",
-    "PMI_SIZE",
     "PMI_PORT",
     "PMI_ID",
     "PMI_SPAWNED",
@@ -27,8 +30,6 @@ const FOREIGN: &[&str] = &[
     "PMIX_SERVER_URI3",
     "PMIX_SERVER_URI4",
     "PMIX_SERVER_URI41",
-    "MPI_LOCALRANKID",
-    "MPI_LOCALNRANKS",
     JOB_ID,
     NODE,
 ];
@@ -37,6 +38,12 @@ const FOREIGN: &[&str] = &[
 pub const JOB_ID: &str = "HPVM_JOB_ID";
 /// The variable with the number of the host in a job of several hosts.
 pub const NODE: &str = "HPVM_NODE";
+
+fn is_foreign(name: &OsString) -> bool {
+    FOREIGN.iter().any(|foreign| name == foreign)
+        // In a Slurm allocation that has no job of ours around it these are Slurm's own.
+        || ranks::is_of_rank(name) && !name.to_string_lossy().starts_with("SLURM_")
+}
 
 /// Variables set for the ranks of one program; those that differ by rank are not among them.
 pub type Environment = BTreeMap<OsString, OsString>;
@@ -51,7 +58,7 @@ pub fn build(
     let pass = program.pass.as_ref().unwrap_or(&options.pass);
     let mut environment: Environment = present
         .filter(|(name, _)| match pass {
-            Pass::Usual | Pass::All => !FOREIGN.iter().any(|foreign| name == foreign),
+            Pass::Usual | Pass::All => !is_foreign(name),
             Pass::Only(names) => names.contains(name),
         })
         .collect();
@@ -59,7 +66,7 @@ pub fn build(
         environment.insert(name.clone(), value.clone());
     }
     if let Some(folder) = library {
-        put_first(&mut environment, "LD_LIBRARY_PATH", folder);
+        lead_to(&mut environment, folder);
     }
     environment
 }
@@ -74,7 +81,7 @@ pub fn for_others(
     use std::os::unix::ffi::OsStrExt;
     let pass = program.pass.as_ref().unwrap_or(&options.pass);
     let mut environment: Environment = present
-        .filter(|(name, _)| !FOREIGN.iter().any(|foreign| name == foreign))
+        .filter(|(name, _)| !is_foreign(name))
         .filter(|(name, _)| match pass {
             Pass::Usual => name.as_bytes().starts_with(b"HPVM_"),
             Pass::All => true,
@@ -89,7 +96,7 @@ pub fn for_others(
 
 /// The part of an environment that is not another process manager's.
 pub fn own(present: impl Iterator<Item = (OsString, OsString)>) -> Environment {
-    present.filter(|(name, _)| !FOREIGN.iter().any(|foreign| name == foreign)).collect()
+    present.filter(|(name, _)| !is_foreign(name)).collect()
 }
 
 /// Puts a folder in front of a path list in an environment.
@@ -110,19 +117,6 @@ fn put_in_front(folder: &Path, list: Option<&OsStr>) -> OsString {
         path.push(list);
     }
     path
-}
-
-/// The folder where hpvm is installed: the parent of the folder that holds the running program.
-pub fn prefix() -> std::io::Result<PathBuf> {
-    let program = std::fs::read_link("/proc/self/exe")?;
-    let folder = program.parent().unwrap_or(Path::new("/"));
-    Ok(folder.parent().unwrap_or(folder).to_path_buf())
-}
-
-/// The folder of our MPI library, if it is installed beside us.
-pub fn library_folder() -> Option<PathBuf> {
-    let folder = prefix().ok()?.join("lib");
-    folder.join("libmpi_abi.so.1").exists().then_some(folder)
 }
 
 /// The last part of a job's name, without the jobs around it.
