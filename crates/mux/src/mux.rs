@@ -93,6 +93,11 @@ impl Mux {
         self.shm.shares_processor()
     }
 
+    /// See [`Shm::oversubscribed`].
+    pub fn oversubscribed(&self) -> bool {
+        self.shm.oversubscribed()
+    }
+
     /// See [`Shm::take_back`].
     pub fn take_back(&mut self, memory: *mut u8) -> bool {
         self.shm.take_back(memory)

@@ -5,6 +5,8 @@ use crate::fragments::{self, Pipeline};
 use crate::frames::{self, FramePool};
 use crate::mapped::peers::PeerRegions;
 use crate::mapped::{self, own::OwnRegions};
+use crate::processors;
+use crate::ptracer;
 use crate::reply_frames::{Frame, ReplyFrames};
 use crate::ring::{self, Claim, Receiver, RunAway, Taken};
 use core::cell::OnceCell;
@@ -31,11 +33,6 @@ use std::sync::Arc;
 
 use crate::segment::{Mapping, SegmentError};
 
-/// Processors that this process may use.
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, |n| n.get())
-}
-
 /// One rank's endpoint.
 pub struct Shm {
     pub(crate) mapping: Arc<Mapping>,
@@ -47,12 +44,14 @@ pub struct Shm {
     pub(crate) slow_stores: SlowStores,
     /// Messages in pieces that have not come to their end.
     pub(crate) pipelines: Vec<Pipeline>,
-    /// Ranks outnumber the processors, so a sender and a receiver need not run at the same time.
+    /// See [`Shm::oversubscribed`].
     oversubscribed: bool,
     /// Times in a row that a better processor was seen.
     pub(crate) displaced: u32,
     /// Some rank can't use membarrier: fence after each publish.
     fences: bool,
+    /// The kernel asks for a declaration of who may read our memory.
+    declares_ptracer: bool,
     /// Cleared for good when the kernel says no.
     reads_permitted: bool,
     /// Reading a peer's memory is faster than two copies through frames, whatever was measured.
@@ -60,7 +59,7 @@ pub struct Shm {
     /// What the doorbell says while this rank sleeps.
     asleep: u32,
     /// The pipes of ranks that were woken through one.
-    pipes: Box<[OnceCell<Option<File>>]>,
+    pipes: Box<[OnceCell<File>]>,
     /// What this rank lends, and what it has mapped of others.
     pub(crate) own_regions: OwnRegions,
     pub(crate) peer_regions: PeerRegions,
@@ -75,7 +74,10 @@ impl Shm {
         if rank >= ranks {
             return Err(SegmentError::Foreign(format!("rank {rank} of {ranks}")));
         }
-        attach::permit();
+        let declares_ptracer = ranks > 1 && ptracer::is_needed();
+        if declares_ptracer {
+            ptracer::allow_any();
+        }
         if !doorbell::register() {
             // Relaxed: read after the job's bootstrap barrier, which orders it.
             mapping.header().fences.store(1, Ordering::Relaxed);
@@ -87,34 +89,55 @@ impl Shm {
         control.rank.store(rank, Ordering::Relaxed);
         // Relaxed: a statistic for tests and tools.
         mapping.attached().fetch_add(1, Ordering::Relaxed);
-        let oversubscribed = ranks as usize > processors();
+        processors::show(mapping.header());
         Ok(Shm {
             batch: ring::batch(SLOTS, ranks),
             receiver: Receiver::new(SLOTS),
-            frames: FramePool::new(if oversubscribed { 0 } else { frames::shared_cache() }, ranks),
+            frames: FramePool::new(0, ranks),
             reply_frames: ReplyFrames::new(ranks),
             slow_stores: SlowStores::default(),
             pipelines: Vec::new(),
-            oversubscribed,
+            oversubscribed: false,
             displaced: 0,
             fences: true,
+            declares_ptracer,
             reads_permitted: true,
             reads_preferred: false,
             asleep: SLEEPS_ON_WORD,
             pipes: (0..ranks).map(|_| OnceCell::new()).collect(),
             own_regions: OwnRegions::default(),
             peer_regions: PeerRegions::default(),
-            min_mapped: if oversubscribed { 0 } else { mapped::own_cache() },
+            min_mapped: u64::MAX,
             mapping,
             rank,
         })
     }
 
-    /// To be called once all ranks have attached (after the bootstrap barrier): learns whether
-    /// senders must fence.
+    /// To be called once all ranks have attached (after the bootstrap barrier), before anything is sent: learns
+    /// whether senders must fence, and whether the ranks outnumber the processors.
     pub fn settle(&mut self) {
+        let (header, ranks) = (self.mapping.header(), self.mapping.ranks());
         // Relaxed: the bootstrap barrier orders every rank's store before this load.
-        self.fences = self.mapping.header().fences.load(Ordering::Relaxed) != 0;
+        self.fences = header.fences.load(Ordering::Relaxed) != 0;
+        self.oversubscribed = processors::oversubscribed(header, ranks);
+        // Ranks that take turns on a processor have one cache.
+        let (shared, own) = match self.oversubscribed {
+            true => (0, 0),
+            false => (frames::shared_cache(), mapped::own_cache()),
+        };
+        self.frames = FramePool::new(shared, ranks);
+        self.min_mapped = own;
+        if self.declares_ptracer {
+            // Acquire pairs with the release in `attach`.
+            let pid = |rank| self.mapping.control(rank).pid.load(Ordering::Acquire);
+            ptracer::allow_ranks((0..ranks).map(pid));
+        }
+    }
+
+    /// The ranks of this host outnumber the processors that they may use together, so a sender and a receiver
+    /// need not run at the same time. The same for all of them.
+    pub fn oversubscribed(&self) -> bool {
+        self.oversubscribed
     }
 
     pub fn mapping(&self) -> &Arc<Mapping> {
@@ -152,6 +175,9 @@ impl Shm {
     /// Forbids single-copy transfers (for tests, and for users whose system forbids them late).
     pub fn forbid_reads(&mut self) {
         self.reads_permitted = false;
+        if self.declares_ptracer {
+            ptracer::allow_nobody();
+        }
     }
 
     #[inline(always)]
@@ -183,18 +209,28 @@ impl Shm {
         match doorbell::ring(&control.doorbell) {
             0 => return,
             SLEEPS_ON_PIPE => {
-                let pipe = self.pipes[dst as usize].get_or_init(|| {
-                    // Acquire pairs with the releases in `attach` and `sleep_on`.
-                    let pid = control.pid.load(Ordering::Acquire);
-                    let fd = control.pipe.load(Ordering::Acquire).wrapping_sub(1); // as above
-                    File::options().write(true).open(format!("/proc/{pid}/fd/{fd}")).ok()
-                });
-                // None: it can't be woken before its sleep ends by itself, some 0.5 s at most.
-                pipe.as_ref().inspect(|p| doorbell::write(p));
+                // Without it the rank can't be woken before its sleep ends by itself, some 0.5 s at most.
+                // The next time it is tried again: descriptors may have been short.
+                if let Some(pipe) = self.pipe_of(dst) {
+                    doorbell::write(pipe);
+                }
             }
             _ => {}
         }
         add(&self.counters_ref().doorbells, 1);
+    }
+
+    /// The pipe on which `dst` sleeps, opened when it is first needed.
+    fn pipe_of(&self, dst: Rank) -> Option<&File> {
+        let opened = &self.pipes[dst as usize];
+        if opened.get().is_none() {
+            let control = self.mapping.control(dst);
+            // Acquire pairs with the releases in `attach` and `sleep_on`.
+            let pid = control.pid.load(Ordering::Acquire);
+            let fd = control.pipe.load(Ordering::Acquire).wrapping_sub(1); // as above
+            let _ = opened.set(doorbell::open(pid, fd).ok()?);
+        }
+        opened.get()
     }
 
     /// From now on this rank sleeps on the pipe whose writing end is `fd` of this process, when

@@ -20,9 +20,15 @@ pub mod frames;
 #[cfg(not(hpvm_loom))]
 mod mapped;
 #[cfg(not(hpvm_loom))]
+mod memory_file;
+#[cfg(not(hpvm_loom))]
 mod migrate;
 #[cfg(not(hpvm_loom))]
 pub mod observe;
+#[cfg(not(hpvm_loom))]
+mod processors;
+#[cfg(not(hpvm_loom))]
+mod ptracer;
 #[cfg(not(hpvm_loom))]
 mod reply_frames;
 #[cfg(not(hpvm_loom))]

@@ -3,7 +3,7 @@
 
 use hpvm_shm::{Mapping, SegmentError, Shm};
 use hpvm_transport::{Broken, Head, PREFIX, Packets};
-use hpvm_wire::cell::{BARE_FRAGMENTS, FRAGMENTS, FRAME, INLINE, MAX_FRAMES, RawHead, Fragments};
+use hpvm_wire::cell::{BARE_FRAGMENTS, FRAGMENTS, FRAME, Fragments, INLINE, MAX_FRAMES, RawHead};
 use hpvm_wire::segment::{FRAME_BYTES, FRAMES, Geometry, SLOTS};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

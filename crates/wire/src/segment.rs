@@ -58,7 +58,15 @@ pub struct Header {
     /// it, then `READS_PAY`, or `READS_DO_NOT` for good. All ranks obey, so that a sender that
     /// waits to be read from has a receiver that reads.
     pub reads: AtomicU32,
+    /// The least limit of processor time that a rank has: `u32::MAX` less so many processors; 0: none has one.
+    pub quota: AtomicU32,
+    /// The processors that the ranks may use, all together: bit `n % 64` of word `n / 64`. Every rank adds
+    /// its own before the job's bootstrap barrier.
+    pub processors: [AtomicU64; PROCESSOR_WORDS],
 }
+
+/// Words of [`Header::processors`]: for 8192 processors, the most that Linux can be built for.
+pub const PROCESSOR_WORDS: usize = 128;
 
 /// Values of [`Header::reads`].
 pub const READS_PAY: u32 = 1;
@@ -67,7 +75,7 @@ pub const READS_DO_NOT: u32 = 2;
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// State of a doorbell: its owner sleeps on the word itself (a futex).
 pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.

@@ -33,6 +33,7 @@ fn bootstrap() -> Result<()> {
     let ranks = job.neighbours().len();
     let chosen = tables::find(job.rank == 0, ranks != job.size as usize)?;
     let transport = meet::connect(&mut job, &chosen)?;
+    let oversubscribed = transport.oversubscribed();
     let mut process = Process::new(transport);
     let mut tables = chosen.tables;
     if meet::copies_named() {
@@ -44,7 +45,7 @@ fn bootstrap() -> Result<()> {
     install(World {
         process,
         objects: Objects::default(),
-        oversubscribed: ranks > processors(),
+        oversubscribed,
         job,
         audit: crate::audit::wanted()?,
         quiet: Default::default(),
@@ -61,11 +62,6 @@ fn bootstrap() -> Result<()> {
     let (world, own) = (w.process.world().clone(), w.process.own().clone());
     w.objects.add_predefined_comms(world, own);
     Ok(())
-}
-
-/// Processors that this process may use.
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
 /// Ends a use of the engine: completes what still has to leave this process. Blocks.

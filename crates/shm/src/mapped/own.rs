@@ -1,11 +1,11 @@
 //! What this rank lends: regions, and who has which part of them.
 
-use crate::segment::above_streams;
+use crate::memory_file;
 use hpvm_wire::regions::{REGIONS, RegionInfo, Regions};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
 /// Allocations are multiples of this, and begin at one: what is freed goes back to the system.
@@ -77,26 +77,7 @@ impl OwnRegions {
 impl Region {
     fn new(bytes: usize) -> io::Result<Region> {
         let bytes = bytes.checked_next_power_of_two().ok_or(io::ErrorKind::OutOfMemory)?;
-        if bytes as u64 > largest_file() {
-            // The kernel would end us with SIGXFSZ.
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-        // SAFETY: a valid C string; the result is checked.
-        let fd = unsafe { libc::memfd_create(c"hpvm-lent".as_ptr(), flags) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: `fd` was just made and belongs to nobody else.
-        let mut file = unsafe { File::from_raw_fd(fd) };
-        if fd <= libc::STDERR_FILENO {
-            file = above_streams(&file).map_err(io::Error::other)?;
-        }
-        file.set_len(bytes as u64)?;
-        // SAFETY: system calls on our own descriptor with integers.
-        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let file = memory_file::create(c"hpvm-mapped", bytes as u64)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
         // SAFETY: a new shared mapping at an address of the kernel's choice; checked below.
@@ -170,16 +151,6 @@ impl Drop for Region {
         // SAFETY: the mapping was made by `new`; whoever uses memory of it broke the rule of
         // `OwnRegions::allocate` that it lives as long as its rank.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
-    }
-}
-
-/// Largest file that this process may make, bytes.
-fn largest_file() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a valid info for the result.
-    match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } {
-        0 => limit.rlim_cur,
-        _ => u64::MAX,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What this rank has mapped of the memory that others lend. A region is mapped as a whole when
 //! something is first read out of it.
 
+use crate::memory_file;
 use hpvm_transport::Rank;
 use hpvm_wire::regions::RegionInfo;
 use std::fs::File;
@@ -49,12 +50,7 @@ impl Window {
     /// What the owner says is checked: the file has the size it alleges, and can't lose it.
     fn open(pid: u32, info: RegionInfo) -> Option<Window> {
         let file = File::open(format!("/proc/{pid}/fd/{}", info.file)).ok()?;
-        // SAFETY: a system call on our own descriptor.
-        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
-        if seals < 0
-            || seals & libc::F_SEAL_SHRINK == 0
-            || file.metadata().ok()?.len() != info.bytes
-        {
+        if !memory_file::is_sealed(&file) || file.metadata().ok()?.len() != info.bytes {
             return None;
         }
         let bytes = usize::try_from(info.bytes).ok()?;
