@@ -1,5 +1,6 @@
 //! A rank's end of the shared memory: the `Transport` of this crate.
 
+use crate::asleep;
 use crate::doorbell::{self, Bell};
 use crate::fragments::{self, Pipeline};
 use crate::frames::{self, FramePool};
@@ -14,7 +15,6 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
 use hpvm_copy::attach;
 use hpvm_copy::slow_stores::{self, MIN_TIMED, SlowStores};
-use hpvm_sync::atomic::{compiler_fence, fence};
 use hpvm_transport::{
     Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank, Refused,
     Segment, Streams,
@@ -188,23 +188,13 @@ impl Shm {
     /// After a publish: wakes `dst` if it sleeps.
     #[inline(always)]
     pub(crate) fn wake_if_asleep(&self, dst: Rank) {
-        if self.fences {
-            // SeqCst pairs with the one in `arm`: of our publish and the sleeper's flag, one side
-            // sees the other's.
-            fence(Ordering::SeqCst);
-        } else {
-            // The sleeper's membarrier stands for the fence; the compiler must not reorder.
-            compiler_fence(Ordering::SeqCst);
-        }
-        let word = &self.mapping.control(dst).doorbell;
-        // Relaxed: see above.
-        if word.load(Ordering::Relaxed) != 0 {
-            self.wake(dst);
+        if asleep::is_announced(&self.mapping.control(dst).doorbell, self.fences) {
+            self.ring(dst);
         }
     }
 
     #[cold]
-    fn wake(&self, dst: Rank) {
+    fn ring(&self, dst: Rank) {
         let control = self.mapping.control(dst);
         match doorbell::ring(&control.doorbell) {
             0 => return,
@@ -477,12 +467,7 @@ impl Packets for Shm {
 
     fn arm(&mut self) -> bool {
         let control = self.mapping.control(self.rank);
-        // Relaxed: the barrier below orders it before the look at the ring.
-        control.doorbell.store(self.asleep, Ordering::Relaxed);
-        if self.fences || !doorbell::barrier() {
-            // SeqCst pairs with the fence in `wake_if_asleep`.
-            fence(Ordering::SeqCst);
-        }
+        asleep::announce(&control.doorbell, self.asleep, || !self.fences && doorbell::barrier());
         let mut pipelines = self.pipelines.iter();
         if self.receiver.pending(&control.tail)
             || pipelines.any(|pipeline| pipeline.waits(&self.mapping, self.rank))

@@ -11,12 +11,12 @@
 
 use crate::endpoint::{Payload, Shm, corrupt, head_of, locate};
 use crate::frames;
+use crate::progress_word;
 use crate::reply_frames::{Frame, ReplyFrames};
 use crate::ring::{Claim, RunAway, Taken};
 use crate::segment::Mapping;
 use core::hint::spin_loop;
 use core::ptr;
-use core::sync::atomic::Ordering;
 use hpvm_copy::slow_stores::{self, MIN_TIMED};
 use hpvm_transport::{Broken, Head, PREFIX, Rank, Refused};
 use hpvm_wire::cell::{self, BARE_FRAGMENTS, FRAGMENTS, FRAME, MAX_FRAMES, RawHead};
@@ -74,11 +74,9 @@ impl Pipeline {
     }
 
     /// Bytes that the sender has written by now.
-    fn grown(&self, mapping: &Mapping, rank: Rank) -> usize {
+    fn written(&self, mapping: &Mapping, rank: Rank) -> usize {
         let first = self.frames[0];
-        let word = mapping.grown(owner(first, rank, self.src), first.index.into());
-        // Acquire pairs with the release in `send_pipeline`: the bytes came before it.
-        word.load(Ordering::Acquire) as usize
+        progress_word::written(mapping.progress(owner(first, rank, self.src), first.index.into()))
     }
 
     /// Delivers what has come; true at the end of the message.
@@ -91,11 +89,11 @@ impl Pipeline {
     ) -> Result<bool, Broken> {
         let mut looks = 0;
         while self.at < self.len {
-            let grown = self.grown(mapping, rank);
-            if grown > self.len {
-                return Err(corrupt("bytes of a piece", grown as u32, self.len as u32));
+            let written = self.written(mapping, rank);
+            if written > self.len {
+                return Err(corrupt("bytes of a piece", written as u32, self.len as u32));
             }
-            if grown <= self.at {
+            if written <= self.at {
                 looks += 1;
                 if looks == POLLS_OF_WORD {
                     return Ok(false);
@@ -104,9 +102,9 @@ impl Pipeline {
                 continue;
             }
             looks = 0;
-            while self.at < grown {
+            while self.at < written {
                 let (frame, from) = (self.frames[self.at / FRAME_BYTES], self.at % FRAME_BYTES);
-                let n = (grown - self.at).min(FRAME_BYTES - from);
+                let n = (written - self.at).min(FRAME_BYTES - from);
                 let memory = mapping.frame(owner(frame, rank, self.src), frame.index.into());
                 // SAFETY: the frame is one of the segment, `from + n` at most its length; the sender has
                 // written these bytes, and they are ours until the frame is given back.
@@ -130,7 +128,7 @@ impl Pipeline {
 
     /// Whether there are bytes that have not been delivered.
     pub fn waits(&self, mapping: &Mapping, rank: Rank) -> bool {
-        self.grown(mapping, rank) > self.at
+        self.written(mapping, rank) > self.at
     }
 }
 
@@ -227,9 +225,8 @@ impl Shm {
         let frames = &mut frames[..len.div_ceil(FRAME_BYTES)];
         let hot = self.gather(dst, frames, len)?;
         let mapping = &*self.mapping;
-        let word = mapping.grown(owner(frames[0], self.rank, dst), frames[0].index.into());
-        // Relaxed: the slot that names the frame is published with release.
-        word.store(0, Ordering::Relaxed);
+        let word = mapping.progress(owner(frames[0], self.rank, dst), frames[0].index.into());
+        progress_word::begin(word);
         let claim = Claim::new(&mapping.control(dst).tail, mapping.ring(dst));
         let raw = RawHead {
             src: self.rank,
@@ -263,8 +260,7 @@ impl Shm {
                 self.slow_stores.wrote(n, slow_stores::ticks().wrapping_sub(start));
             }
             at += n;
-            // Release pairs with the acquire in `Pipeline::grown`.
-            word.store(at as u32, Ordering::Release);
+            progress_word::advance(word, at);
         }
         self.wake_if_asleep(dst);
         let c = self.counters_ref();

@@ -6,17 +6,21 @@
 //! them (`spread`). The memory itself is one nameless segment (`segment`); `endpoint` puts all of it together
 //! behind the `Transport` trait.
 
+mod asleep;
+pub mod frames;
+mod progress_word;
 pub mod ring;
 
-// The model checker builds the ring alone: loom's atomics do not live in shared memory.
+#[cfg(all(test, hpvm_loom))]
+mod models;
+
+// The model checker builds what is above alone: loom's atomics do not live in shared memory.
 #[cfg(not(hpvm_loom))]
 pub mod doorbell;
 #[cfg(not(hpvm_loom))]
 mod endpoint;
 #[cfg(not(hpvm_loom))]
 mod fragments;
-#[cfg(not(hpvm_loom))]
-pub mod frames;
 #[cfg(not(hpvm_loom))]
 mod mapped;
 #[cfg(not(hpvm_loom))]

@@ -232,9 +232,9 @@ impl Mapping {
         unsafe { self.base.as_ptr().add(self.geometry.frames(rank) + index * FRAME_STRIDE) }
     }
 
-    /// How far the message in pieces that begins in that frame has come.
+    /// How far the message in fragments that begins in that frame has come.
     #[inline(always)]
-    pub fn grown(&self, rank: u32, index: usize) -> &AtomicU32 {
+    pub fn progress(&self, rank: u32, index: usize) -> &AtomicU32 {
         // SAFETY: the word lies behind the payload, inside the frame's stride, aligned to 64; any bit
         // pattern is valid.
         unsafe { &*self.frame(rank, index).add(FRAME_PROGRESS).cast() }

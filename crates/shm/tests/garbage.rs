@@ -72,7 +72,7 @@ fn headers_that_lie() {
 #[test]
 fn a_message_that_grows_beyond_its_end() {
     let (mapping, _a, mut b) = pair();
-    mapping.grown(0, 0).store(5, Ordering::Relaxed); // relaxed: one thread
+    mapping.progress(0, 0).store(5, Ordering::Relaxed); // relaxed: one thread
     publish(&mapping, RawHead { flags: FRAME, ..GOOD }, BARE_FRAGMENTS);
     let text = error(&mut b);
     assert!(text.contains("bytes of a piece 5") && text.contains("at most 4"), "{text}");
@@ -136,7 +136,7 @@ fn random_bytes_in_the_ring() {
             let grown = (word() % (u64::from(head.len) + 2)) as u32;
             let first = usize::from(train.frames[0]) % FRAMES;
             for owner in 0..2 {
-                mapping.grown(owner, first).store(grown, Ordering::Relaxed); // relaxed: one thread
+                mapping.progress(owner, first).store(grown, Ordering::Relaxed); // relaxed: one thread
             }
             publish(&mapping, head, train);
         }

@@ -2,9 +2,9 @@
 //! sequence number that publishes them.
 
 use crate::packet::Head;
-use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::{AtomicU32, compiler_fence};
+use hpvm_sync::cell::UnsafeCell;
 
 /// Payload bytes that a slot holds itself; the first `LINE_PAYLOAD` share the header's line.
 pub const INLINE: usize = 128 - 24;
@@ -109,8 +109,8 @@ impl Cell {
     #[inline(always)]
     pub unsafe fn write_head(&self, h: RawHead) {
         // SAFETY: the ticket holder is the only one to touch `body` (the caller's promise).
-        unsafe {
-            (*self.body.get()).head = RawHeadPacked {
+        self.body.with_mut(|body| unsafe {
+            (*body).head = RawHeadPacked {
                 src: h.src,
                 imm: h.imm,
                 handler: h.handler,
@@ -118,7 +118,7 @@ impl Cell {
                 aux: h.aux,
                 len: h.len,
             };
-        }
+        });
     }
 
     /// Writes a payload that reaches into the second line, that line first, and the header. The
@@ -149,7 +149,7 @@ impl Cell {
     pub unsafe fn read_head(&self) -> RawHead {
         // SAFETY: after publication the receiver is the only owner (the caller's promise); a peer
         // that breaks the rule can change the bytes but every bit pattern is a valid header.
-        let h = unsafe { (*self.body.get()).head };
+        let h = self.body.with(|body| unsafe { (*body).head });
         RawHead {
             src: h.src,
             imm: h.imm,
@@ -164,7 +164,7 @@ impl Cell {
     #[inline(always)]
     pub fn payload(&self) -> *mut u8 {
         // SAFETY: a field projection inside the slot; nothing is read or written here.
-        unsafe { (&raw mut (*self.body.get()).payload).cast() }
+        self.body.with(|body| unsafe { (&raw mut (*body.cast_mut()).payload).cast() })
     }
 }
 

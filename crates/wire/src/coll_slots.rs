@@ -9,16 +9,16 @@
 //! Numbers only grow, also when a slots passes from one communicator to the next, so a reader that
 //! is late never mistakes a newer slot for an older one, or the other way round.
 
-use core::cell::UnsafeCell;
-use hpvm_sync::Padded;
 use hpvm_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use hpvm_sync::cell::UnsafeCell;
+use hpvm_sync::{Padded, order};
 
 /// Boards of a rank.
 pub const COLL_SLOTS: usize = 16;
 /// Notes of a slots: so many operations a member may be ahead of the slowest one.
 pub const DEPTH: usize = 4;
-/// Bytes that one slot holds.
-pub const SLOT_BYTES: usize = 8192;
+/// Bytes that one slot holds. The stacks of the model checker hold no more than some KiB.
+pub const SLOT_BYTES: usize = if cfg!(hpvm_loom) { 64 } else { 8192 };
 /// In place of a slot's length: its owner has found an error, and there is no slot.
 pub const FAILED: usize = u32::MAX as usize;
 /// LargeSlots of a slots: longer slots take turns on so many.
@@ -66,7 +66,7 @@ unsafe impl Sync for LargeSlot {}
 impl LargeSlot {
     /// Its first byte, to be read and written by these rules.
     pub fn start(&self) -> *mut u8 {
-        self.0.get().cast()
+        self.0.with_mut(|body| body.cast())
     }
 
     /// An empty large slot, for models and tests; in a segment a large slot is zeroed memory.
@@ -83,7 +83,7 @@ impl CollSlot {
         // Relaxed: published by the next store.
         self.len.store(len, Ordering::Relaxed);
         // Release pairs with the acquire in `has`.
-        self.number.store(number, Ordering::Release);
+        self.number.store(number, order!(Release, "slot.publish"));
     }
 }
 
@@ -117,7 +117,9 @@ impl CollSlots {
         let slot = self.slot(number);
         if len <= SLOT_BYTES {
             // SAFETY: by the access rules nobody else touches the body now, and there is room.
-            fill(unsafe { core::slice::from_raw_parts_mut(slot.body.get().cast(), len) });
+            slot.body.with_mut(|body| {
+                fill(unsafe { core::slice::from_raw_parts_mut(body.cast(), len) })
+            });
         }
         slot.publish(number, len);
     }
@@ -145,7 +147,9 @@ impl CollSlots {
     ) {
         if len <= LARGE_SLOT_BYTES {
             // SAFETY: by the access rules nobody else touches the large slot now, and there is room.
-            fill(unsafe { core::slice::from_raw_parts_mut(large_slot.0.get().cast(), len) });
+            large_slot.0.with_mut(|body| {
+                fill(unsafe { core::slice::from_raw_parts_mut(body.cast(), len) })
+            });
         }
         self.slot(number).publish(number, len);
     }
@@ -155,7 +159,7 @@ impl CollSlots {
     pub fn has(&self, number: u64) -> bool {
         // Acquire pairs with the release in `post`. A later number says that this one has been
         // and gone, which only a barrier's reader may find.
-        self.slot(number).number.load(Ordering::Acquire) >= number
+        self.slot(number).number.load(order!(Acquire, "slot.has")) >= number
     }
 
     /// The slot of operation `number`.
@@ -174,7 +178,7 @@ impl CollSlots {
             return Err(len);
         }
         // SAFETY: the owner leaves the slot alone until we have finished (the access rules).
-        Ok(unsafe { core::slice::from_raw_parts(slot.body.get().cast(), len) })
+        Ok(slot.body.with(|body| unsafe { core::slice::from_raw_parts(body.cast(), len) }))
     }
 
     /// The slot of operation `number`, which was written to `large slot`.
@@ -195,21 +199,21 @@ impl CollSlots {
             return Err(len);
         }
         // SAFETY: the owner leaves the large slot alone until we have finished (the access rules).
-        Ok(unsafe { core::slice::from_raw_parts(large_slot.0.get().cast(), len) })
+        Ok(large_slot.0.with(|body| unsafe { core::slice::from_raw_parts(body.cast(), len) }))
     }
 
     /// The owner is through with operation `number`.
     #[inline(always)]
     pub fn finish(&self, number: u64) {
         // Release pairs with the acquire in `finished`: our reads come before others' writes.
-        self.finished.store(number, Ordering::Release);
+        self.finished.store(number, order!(Release, "slot.finish"));
     }
 
     /// The last operation that the owner is through with.
     #[inline(always)]
     pub fn finished(&self) -> u64 {
         // Acquire pairs with the release in `finish`.
-        self.finished.load(Ordering::Acquire)
+        self.finished.load(order!(Acquire, "slot.finished"))
     }
 }
 
@@ -270,8 +274,7 @@ mod loom_tests {
 
     /// A member that posts as fast as the rule allows, and one that reads: every slot arrives
     /// whole, in every interleaving.
-    #[test]
-    fn a_reader_sees_every_note() {
+    fn a_reader() {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(2);
         builder.check(|| {
@@ -299,5 +302,17 @@ mod loom_tests {
             }
             writer.join().unwrap();
         });
+    }
+
+    #[test]
+    fn loom_a_reader_sees_every_slot() {
+        a_reader();
+    }
+
+    #[test]
+    fn loom_every_weakened_ordering_is_noticed() {
+        for name in ["slot.publish", "slot.has", "slot.finish", "slot.finished"] {
+            assert!(hpvm_sync::weaken::is_noticed(name, a_reader), "{name}");
+        }
     }
 }
