@@ -12,6 +12,7 @@ use crate::socket::{Received, Socket, largest_payload};
 use hpvm_reliable::Sent;
 use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, Sealed};
 use std::io;
+use std::net::IpAddr;
 
 /// Datagrams that wait for the way to a peer to be found, each. More are lost, as on a network.
 const PARKED: usize = 16;
@@ -19,7 +20,8 @@ const PARKED: usize = 16;
 const NAMED: u64 = 2_000_000_000;
 
 /// How to learn another process's business card.
-pub type Directory = Box<dyn FnMut(u32) -> Result<Card, String> + Send>;
+/// Never blocks: `None` as long as the answer has not come; then it is called again.
+pub type Directory = Box<dyn FnMut(u32) -> Result<Option<Card>, String> + Send>;
 
 /// What is known about a peer that we have talked to.
 struct Peer {
@@ -364,12 +366,13 @@ impl Gate {
     /// Begins to search the way to a peer among all that its card names.
     fn search(&mut self, now: u64, place: usize) {
         let candidates = self.candidates(place);
+        let complete = self.peers[place].card.is_some();
         let guess = self.guess(&candidates);
         let peer = &mut self.peers[place];
         peer.path = peer.path.or(guess);
         self.nonce = self.nonce.wrapping_add(1 << 16);
         self.favourite.leave(now, peer.rank);
-        let search = Search::new(candidates, true, self.nonce, now);
+        let search = Search::new(candidates, complete, self.nonce, now);
         if self.peers[place].search.replace(Box::new(search)).is_none() {
             self.searching += 1;
         }
@@ -391,7 +394,8 @@ impl Gate {
         let rank = self.peers[place].rank;
         if self.peers[place].card.is_none() {
             match (self.directory)(rank) {
-                Ok(card) => self.peers[place].card = Some(Box::new(card)),
+                Ok(Some(card)) => self.peers[place].card = Some(Box::new(card)),
+                Ok(None) => return Vec::new(),
                 Err(why) => {
                     self.trouble = Some((rank, why));
                     return Vec::new();
@@ -411,15 +415,43 @@ impl Gate {
                 candidates.extend(Address::new(ip, card.port, six, 0));
             }
         }
+        if candidates.is_empty() {
+            self.trouble = Some((rank, self.no_common_family(card)));
+        }
         candidates
+    }
+
+    /// Why none of the addresses of a card can be used here.
+    #[cold]
+    fn no_common_family(&self, card: &Card) -> String {
+        let list = |ips: &mut dyn Iterator<Item = IpAddr>| {
+            ips.map(|ip| ip.to_string()).collect::<Vec<_>>().join(", ")
+        };
+        format!(
+            "host {} has only the addresses {}, and this host only {}: no address family is common \
+             to both",
+            card.host,
+            list(&mut card.places.iter().map(|place| place.address)),
+            list(&mut self.own.iter().map(|own| own.place.address)),
+        )
     }
 
     #[cold]
     fn probe(&mut self, now: u64, place: usize) {
         if self.peers[place].search.as_ref().is_some_and(|s| s.wants_card()) {
             let candidates = self.candidates(place);
-            if let Some(search) = &mut self.peers[place].search {
-                search.add(candidates);
+            let known = self.peers[place].card.is_some();
+            if known && self.peers[place].path.is_none() {
+                // What has been parked meanwhile goes to the likeliest address.
+                self.peers[place].path = self.guess(&candidates);
+                let parked = self.peers[place].parked.clone();
+                self.repeat(place);
+                self.peers[place].parked = parked;
+            }
+            match &mut self.peers[place].search {
+                Some(search) if known => search.add(candidates),
+                Some(search) => search.wait_for_card(now),
+                None => {}
             }
         }
         let Some(search) = &mut self.peers[place].search else { return };
@@ -485,6 +517,13 @@ impl Gate {
         all
     }
 
+    /// The port at which the kernel of `rank` shows that it lives, where its card is known.
+    pub fn liveness_port(&self, rank: u32) -> Option<u16> {
+        let place = self.index.get(rank as usize).copied().unwrap_or(0) as usize;
+        let peer = place.checked_sub(1).and_then(|p| self.peers.get(p))?;
+        peer.card.as_ref().map(|card| card.liveness_port)
+    }
+
     /// One address of `rank` for each pair of interfaces that may join us, the one in use first.
     /// The others are those in a network of an interface that no earlier one needs.
     pub fn ways(&mut self, rank: u32) -> Vec<Address> {
@@ -497,7 +536,10 @@ impl Gate {
                 // Ours as well, as that of docker0 is: not the way to anybody else.
                 continue;
             }
-            let near = self.own.iter().find(|own| own.place.shares_network(ip));
+            let near = self.own.iter().find(|own| match way.scope() {
+                0 => own.place.shares_network(ip),
+                scope => own.index == scope,
+            });
             match near {
                 Some(own) if taken.contains(&own.name.as_str()) => continue,
                 Some(own) => taken.push(&own.name),

@@ -107,3 +107,28 @@ pub fn write(file: &File) {
     // A full pipe wakes as well.
     let _ = (&*file).write(&[1]);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::{AsRawFd, FromRawFd};
+
+    #[test]
+    fn a_pipe_whose_reader_is_gone_raises_no_signal_and_does_not_block() {
+        let mut ends = [0; 2];
+        // SAFETY: a place for two descriptors.
+        assert_eq!(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
+        // SAFETY: both were just made and belong to nobody else.
+        let (reading, writing) =
+            unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) };
+        let bell = open(std::process::id(), writing.as_raw_fd() as u32).unwrap();
+        drop((reading, writing));
+        // EPIPE is what comes with the signal, which tests ignore.
+        assert_eq!((&bell).write(&[1]).unwrap(), 1);
+        for _ in 0..1 << 17 {
+            write(&bell);
+        }
+        let full = (&bell).write(&[1]).unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
+    }
+}

@@ -22,10 +22,10 @@ use hpvm_transport::{
 use hpvm_wire::cell::{BARE_FRAGMENTS, FRAME, INLINE, LINE_PAYLOAD, RawHead};
 use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LargeSlot};
 use hpvm_wire::counters::{Counters, add};
-use hpvm_wire::duet::Duet;
 use hpvm_wire::segment::{
     FRAME_BYTES, READS_DO_NOT, READS_PAY, SLEEPS_ON_PIPE, SLEEPS_ON_WORD, SLOTS,
 };
+use hpvm_wire::split_copy::SplitCopy;
 use std::fs::File;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
@@ -573,9 +573,9 @@ impl PeerMemory for Shm {
 impl Streams for Shm {}
 
 impl Segment for Shm {
-    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
+    fn split_copy(&self, owner: Rank, place: usize) -> Option<&SplitCopy> {
         let there = !self.oversubscribed && owner < self.mapping.ranks();
-        if there { self.mapping.control(owner).duets.get(place) } else { None }
+        if there { self.mapping.control(owner).split_copies.get(place) } else { None }
     }
 
     fn counters(&self) -> Option<&Counters> {

@@ -15,18 +15,18 @@
 mod bell;
 mod cluster;
 mod credits;
-mod duets;
 mod fragments;
 mod packets;
 mod peer_memory;
+mod split_copies;
 
 pub use bell::*;
 pub use cluster::{Attempt, Cluster, Dice};
 pub use credits::*;
-pub use duets::*;
 pub use fragments::*;
 pub use packets::*;
 pub use peer_memory::*;
+pub use split_copies::*;
 
 use crate::Transport;
 
@@ -83,7 +83,7 @@ macro_rules! conformance_suite {
             read_refuses_wild_addresses
             write_copies_exactly
             write_refuses_wild_addresses
-            duets_are_seen_by_all_and_apart
+            split_copies_are_seen_by_all_and_apart
             a_message_is_copied_from_both_ends
         }
     };

@@ -10,14 +10,14 @@ use crate::network::Network;
 use core::cell::RefCell;
 use core::ptr::NonNull;
 pub use hpvm_bulk::Counters as BulkCounters;
-use hpvm_bulk::{Action, Bulk, ConnId, Done, FENCE, Input, Lost};
+use hpvm_bulk::{Action, Bulk, ConnId, Done, FENCE, Input, Nonsense};
 use hpvm_transport::{
     Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, Packets, PeerMemory, PeerMemoryError,
     Rank, Refused, Segment, Streamed, Transport,
 };
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
-use hpvm_wire::duet::Duet;
+use hpvm_wire::split_copy::SplitCopy;
 use pipes::{Io, Pipes, Socket};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -320,13 +320,8 @@ fn kept_copy(books: &RefCell<Books>, from: &Memory, len: u64) -> Memory {
     Memory::kept(bytes)
 }
 
-fn as_broken(lost: Lost) -> Broken {
-    match lost {
-        Lost::Unreachable { peer, nanoseconds } => {
-            Broken::PeerLost { rank: peer, why: format!("out of reach for {nanoseconds} ticks") }
-        }
-        Lost::Nonsense { peer, what } => Broken::Corrupt(format!("process {peer}: {what}")),
-    }
+fn as_broken(lost: Nonsense) -> Broken {
+    Broken::Corrupt(format!("process {}: {}", lost.peer, lost.what))
 }
 
 impl<T: Transport> Packets for Streaming<T> {
@@ -535,16 +530,8 @@ impl<T: Transport> hpvm_transport::Streams for Streaming<T> {
 }
 
 impl<T: Transport> Segment for Streaming<T> {
-    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
-        self.inner.duet(owner, place)
-    }
-
-    fn least_duet(&self) -> u64 {
-        self.inner.least_duet()
-    }
-
-    fn duet_parts(&mut self) -> u32 {
-        self.inner.duet_parts()
+    fn split_copy(&self, owner: Rank, place: usize) -> Option<&SplitCopy> {
+        self.inner.split_copy(owner, place)
     }
 
     fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {

@@ -57,7 +57,7 @@ pub fn read_refuses_wild_addresses<F: Fixture>(fixture: &mut F) {
     }
 }
 
-/// A write writes our bytes to the peer and nothing else, at every size and alignment. Where a duet is to
+/// A write writes our bytes to the peer and nothing else, at every size and alignment. Where a split copy is to
 /// be had and reads are permitted, writes are.
 pub fn write_copies_exactly<F: Fixture>(fixture: &mut F) {
     let mut c = Cluster::new(fixture, 2);
@@ -68,9 +68,9 @@ pub fn write_copies_exactly<F: Fixture>(fixture: &mut F) {
             let sent = &source[skip..skip + len];
             let mut room = vec![UNTOUCHED; len + 2 * MARGIN];
             let end = &mut c.ends[writer];
-            let possible = end.read_pays(dst) && end.duet(dst, 0).is_some();
+            let possible = end.read_pays(dst) && end.split_copy(dst, 0).is_some();
             let done = write_patiently(end, dst, sent, &mut room[MARGIN..]);
-            assert!(done || !possible, "a duet is there, but {len} bytes never went");
+            assert!(done || !possible, "a split copy is there, but {len} bytes never went");
             if done {
                 assert!(&room[MARGIN..MARGIN + len] == sent, "{len} bytes went changed");
             }

@@ -1,0 +1,200 @@
+//! Finding jobs: the ranks of a job have its name in their environment.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use hpvm_launch::environment::JOB_ID;
+use hpvm_launch::text::printable;
+use hpvm_shm::observe::{LINK, View};
+
+/// A job of this user on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    pub id: String,
+    /// Who started its ranks, if that process is there.
+    pub launcher: Option<i32>,
+    /// All its processes, in ascending order; a rank may have started others.
+    pub processes: Vec<i32>,
+    /// Number of ranks, as the launcher said.
+    pub size: Option<u32>,
+    /// What the first of its processes runs.
+    pub program: String,
+}
+
+/// What the environment of a process says.
+struct Member {
+    pid: i32,
+    job: String,
+    size: Option<u32>,
+}
+
+/// All jobs whose processes we may look at, by name.
+pub fn jobs() -> Vec<Job> {
+    let members: Vec<Member> = pids().into_iter().filter_map(member).collect();
+    let job_of: BTreeMap<i32, &str> = members.iter().map(|m| (m.pid, &*m.job)).collect();
+    let mut jobs: BTreeMap<&str, Job> = BTreeMap::new();
+    for m in &members {
+        let job = jobs.entry(&m.job).or_insert_with(|| Job {
+            id: m.job.clone(),
+            launcher: launcher(m.pid, &m.job, &job_of),
+            processes: Vec::new(),
+            size: m.size,
+            program: program(m.pid),
+        });
+        job.processes.push(m.pid);
+    }
+    jobs.into_values().collect()
+}
+
+/// The jobs that were started inside of the job called `outer`, and that job itself.
+pub fn jobs_of(outer: &str) -> Vec<Job> {
+    let inside =
+        |job: &Job| job.id.strip_prefix(outer).is_some_and(|r| r.is_empty() || r.starts_with('/'));
+    jobs().into_iter().filter(inside).collect()
+}
+
+fn pids() -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids: Vec<i32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable();
+    pids
+}
+
+fn member(pid: i32) -> Option<Member> {
+    // Not ours, or gone meanwhile.
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    // What others put into names must not steer the terminal.
+    let job = printable(&variable(&environment, JOB_ID)?);
+    let size = variable(&environment, "PMI_SIZE").and_then(|size| size.parse().ok());
+    Some(Member { pid, job, size })
+}
+
+/// The value of a variable in the text of `/proc/PID/environ`.
+fn variable(environment: &[u8], name: &str) -> Option<String> {
+    let mut entries = environment.split(|byte| *byte == 0);
+    let value = entries.find_map(|e| e.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(String::from_utf8_lossy(value).into_owned())
+}
+
+/// The first ancestor that is not in the job itself.
+fn launcher(mut pid: i32, job: &str, job_of: &BTreeMap<i32, &str>) -> Option<i32> {
+    loop {
+        pid = parent(pid).filter(|parent| *parent > 1)?;
+        if job_of.get(&pid) != Some(&job) {
+            return Some(pid);
+        }
+    }
+}
+
+fn parent(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything, so count from its end: state, parent.
+    stat[stat.rfind(')')? + 1..].split_whitespace().nth(1)?.parse().ok()
+}
+
+fn program(pid: i32) -> String {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
+    printable(&words.join(" "))
+}
+
+/// The job that a word on the command line means: its name, the start of it, or the process
+/// number of its launcher or of one of its processes.
+pub fn choose(jobs: &[Job], word: &str) -> Result<Job, String> {
+    if word.is_empty() {
+        return Err("jobs: the job's name is empty; see hpvm jobs".to_owned());
+    }
+    if let Some(job) = jobs.iter().find(|job| job.id == word) {
+        return Ok(job.clone());
+    }
+    if let Ok(pid) = word.parse::<i32>() {
+        let owns = |job: &&Job| job.launcher == Some(pid) || job.processes.contains(&pid);
+        if let Some(job) = jobs.iter().find(owns) {
+            return Ok(job.clone());
+        }
+        return Err(format!("jobs: {}", no_process(pid)));
+    }
+    let found: Vec<_> = jobs.iter().filter(|job| job.id.starts_with(word)).collect();
+    match found[..] {
+        [job] => Ok(job.clone()),
+        [] => Err(format!("jobs: no job '{word}' of this user runs here; see hpvm jobs")),
+        _ => Err(format!("jobs: {} jobs begin with '{word}'; give more of the name", found.len())),
+    }
+}
+
+fn no_process(pid: i32) -> String {
+    match fs::read(format!("/proc/{pid}/environ")) {
+        Ok(_) => format!("process {pid} belongs to no job; see hpvm jobs"),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            format!("process {pid} belongs to another user: {error}")
+        }
+        Err(_) => format!("there is no process {pid}"),
+    }
+}
+
+/// Opens the job's shared memory through one of its processes.
+pub fn open(job: &Job) -> Result<View, String> {
+    let mut problem = None;
+    for pid in &job.processes {
+        match segment(*pid) {
+            Ok(None) => {}
+            Ok(Some(path)) => match View::open(&path) {
+                Ok(view) => return Ok(view),
+                Err(error) => problem = Some(error.to_string()),
+            },
+            Err(error) => problem = Some(format!("descriptors of process {pid}: {error}")),
+        }
+    }
+    Err(match problem {
+        Some(problem) => format!("jobs: {}: {problem}", job.id),
+        None => {
+            format!("jobs: {}: no rank has called MPI_Init of hpvm yet, or all have ended", job.id)
+        }
+    })
+}
+
+/// The descriptor of the segment in a process.
+fn segment(pid: i32) -> std::io::Result<Option<PathBuf>> {
+    for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
+        let path = entry?.path();
+        if fs::read_link(&path).is_ok_and(|link| link.as_os_str() == LINK) {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(id: &str, processes: &[i32]) -> Job {
+        let processes = processes.to_vec();
+        Job { id: id.into(), launcher: Some(7), processes, size: Some(2), program: "x".into() }
+    }
+
+    #[test]
+    fn a_job_is_chosen_by_name_or_process() {
+        let jobs = [job("host-1-a", &[8, 9]), job("host-1-ab", &[10])];
+        assert_eq!(choose(&jobs, "host-1-a").unwrap(), jobs[0]);
+        assert_eq!(choose(&jobs, "host-1-ab").unwrap(), jobs[1]);
+        assert_eq!(choose(&jobs, "10").unwrap(), jobs[1]);
+        assert!(choose(&jobs, "host-1").unwrap_err().contains("2 jobs"));
+        assert!(choose(&jobs[..1], "").unwrap_err().contains("name is empty"));
+        assert!(choose(&jobs, "other").unwrap_err().contains("'other'"));
+        assert!(choose(&jobs, "2000000000").unwrap_err().contains("no process"));
+        let own = std::process::id().to_string();
+        assert!(choose(&jobs, &own).unwrap_err().contains("no job"));
+    }
+
+    #[test]
+    fn a_variable_is_found_whole() {
+        let text = b"A=1\0HPVM_JOB_ID_X=no\0HPVM_JOB_ID=a-b=c\0";
+        assert_eq!(variable(text, "HPVM_JOB_ID").as_deref(), Some("a-b=c"));
+        assert_eq!(variable(text, "B"), None);
+    }
+}
