@@ -42,7 +42,7 @@ pub struct Shm {
     pub(crate) frames: FramePool,
     pub(crate) reply_frames: ReplyFrames,
     pub(crate) slow_stores: SlowStores,
-    /// Messages in pieces that have not come to their end.
+    /// Messages in fragments that have not come to their end.
     pub(crate) pipelines: Vec<Pipeline>,
     /// See [`Shm::oversubscribed`].
     oversubscribed: bool,
@@ -242,7 +242,7 @@ impl Shm {
 pub(crate) enum Payload {
     Slot,
     Frame(*const u8, Frame),
-    /// In the frames of a message in pieces.
+    /// In the frames of a message in fragments.
     Fragments,
 }
 

@@ -1,13 +1,13 @@
-//! Messages in pieces: one slot, published before its frames are filled.
+//! Messages in fragments: one slot, published before its frames are filled.
 //!
-//! The receiver copies a piece while the sender writes the next. One word, behind the payload of the
-//! first frame, says how many bytes there are by now; a piece costs a store to it instead of a
+//! The receiver copies a fragment while the sender writes the next. One word, behind the payload of the
+//! first frame, says how many bytes there are by now; a fragment costs a store to it instead of a
 //! slot, a ticket and a credit of its own.
 //!
-//! The sender writes all pieces before it sends anything else, so a receiver that takes a later slot of
+//! The sender writes all fragments before it sends anything else, so a receiver that takes a later slot of
 //! the same sender finds the message complete. A sender that is stopped half-way holds up nobody: the
 //! receiver remembers how far it is ([`Pipeline`]) and goes on with other slots. The receiver may fall
-//! asleep meanwhile, for the sender looks at its doorbell after the last piece, too.
+//! asleep meanwhile, for the sender looks at its doorbell after the last fragment, too.
 
 use crate::endpoint::{Payload, Shm, corrupt, head_of, locate};
 use crate::frames;
@@ -23,19 +23,19 @@ use hpvm_wire::cell::{self, BARE_FRAGMENTS, FRAGMENTS, FRAME, MAX_FRAMES, RawHea
 use hpvm_wire::counters::add;
 use hpvm_wire::segment::{FRAME_BYTES, SLOTS};
 
-/// Longest message in pieces.
+/// Longest message in fragments.
 pub const MAX_LEN: usize = MAX_FRAMES * FRAME_BYTES;
-/// Bytes of a piece: a page is copied in about the time that the word that announces it takes.
+/// Bytes of a fragment: a page is copied in about the time that the word that announces it takes.
 const FRAGMENT_BYTES: usize = 4096;
-/// Messages longer than this go in pieces of twice that.
+/// Messages longer than this go in fragments of twice that.
 const LONG_MESSAGE: usize = 32 << 10;
 /// Looks at the word before a receiver does something else.
 const POLLS_OF_WORD: u32 = 100;
 
-/// What is known of a message whose pieces are coming.
+/// What is known of a message whose fragments are coming.
 pub struct Pipeline {
     src: Rank,
-    /// The head of each piece.
+    /// The head of each fragment.
     rest: Head,
     len: usize,
     /// Bytes that have been delivered.
@@ -61,7 +61,7 @@ impl Pipeline {
         let said = unsafe { slot.cast::<cell::Fragments>().read_unaligned() };
         let len = raw.len as usize;
         if len == 0 || len > MAX_LEN {
-            return Err(corrupt("bytes of a message in pieces", raw.len, MAX_LEN as u32));
+            return Err(corrupt("bytes of a message in fragments", raw.len, MAX_LEN as u32));
         }
         let mut frames = [Frame { index: 0, mine: false }; MAX_FRAMES];
         let numbers = said.frames;
@@ -84,14 +84,14 @@ impl Pipeline {
         &mut self,
         mapping: &Mapping,
         rank: Rank,
-        (pieces, bytes): (&mut usize, &mut usize),
+        (fragments, bytes): (&mut usize, &mut usize),
         sink: &mut impl FnMut(Rank, Head, &[u8]),
     ) -> Result<bool, Broken> {
         let mut looks = 0;
         while self.at < self.len {
             let written = self.written(mapping, rank);
             if written > self.len {
-                return Err(corrupt("bytes of a piece", written as u32, self.len as u32));
+                return Err(corrupt("bytes of a fragment", written as u32, self.len as u32));
             }
             if written <= self.at {
                 looks += 1;
@@ -112,7 +112,7 @@ impl Pipeline {
                     core::slice::from_raw_parts(memory.add(from), n)
                 });
                 self.at += n;
-                *pieces += 1;
+                *fragments += 1;
                 *bytes += 64 + n;
             }
         }
@@ -133,7 +133,7 @@ impl Pipeline {
 }
 
 impl Shm {
-    /// Goes on with a poll that has delivered so many packets and bytes, when there are messages in pieces.
+    /// Goes on with a poll that has delivered so many packets and bytes, when there are messages in fragments.
     #[inline(never)]
     pub(crate) fn poll_pipelines(
         &mut self,
@@ -144,10 +144,10 @@ impl Shm {
         let (mapping, rank) = (&*self.mapping, self.rank);
         let control = mapping.control(rank);
         let (pipelines, kept) = (&mut self.pipelines, &mut self.reply_frames);
-        // How many pieces of a message come at a time is chance: the counter counts slots.
-        let (mut pieces, mut place) = (0, 0);
+        // How many fragments of a message come at a time is chance: the counter counts slots.
+        let (mut fragments, mut place) = (0, 0);
         while place < pipelines.len() {
-            if pipelines[place].advance(mapping, rank, (&mut pieces, &mut bytes), &mut sink)? {
+            if pipelines[place].advance(mapping, rank, (&mut fragments, &mut bytes), &mut sink)? {
                 pipelines.swap_remove(place).arrived(mapping, rank, kept);
             } else {
                 place += 1;
@@ -167,7 +167,7 @@ impl Shm {
             // What its sender began before has to be complete.
             if let Some(unfinished) = pipelines.iter().position(|t| t.src == raw.src) {
                 let mut pipeline = pipelines.swap_remove(unfinished);
-                if !pipeline.advance(mapping, rank, (&mut pieces, &mut bytes), &mut sink)? {
+                if !pipeline.advance(mapping, rank, (&mut fragments, &mut bytes), &mut sink)? {
                     let (at, len) = (pipeline.at as u32, pipeline.len as u32);
                     return Err(corrupt("bytes of an unfinished message", at, len));
                 }
@@ -193,7 +193,7 @@ impl Shm {
                     if let Some(prefix) = prefix {
                         sink(raw.src, head, &prefix);
                     }
-                    if pipeline.advance(mapping, rank, (&mut pieces, &mut bytes), &mut sink)? {
+                    if pipeline.advance(mapping, rank, (&mut fragments, &mut bytes), &mut sink)? {
                         pipeline.arrived(mapping, rank, kept);
                     } else {
                         pipelines.push(pipeline);
@@ -207,7 +207,7 @@ impl Shm {
             }
         }
         add(&control.counters.packets_received, packets as u64);
-        Ok(packets + pieces)
+        Ok(packets + fragments)
     }
 
     /// See [`hpvm_transport::Packets::send_fragments`].
@@ -243,14 +243,14 @@ impl Shm {
         }
         claim.publish();
         self.wake_if_asleep(dst);
-        let piece = if len > LONG_MESSAGE { 2 * FRAGMENT_BYTES } else { FRAGMENT_BYTES };
+        let fragment = if len > LONG_MESSAGE { 2 * FRAGMENT_BYTES } else { FRAGMENT_BYTES };
         let mut at = 0;
         while at < len {
             let frame = frames[at / FRAME_BYTES];
-            let n = piece.min(len - at);
+            let n = fragment.min(len - at);
             let start = if hot { 0 } else { slow_stores::ticks() };
-            // SAFETY: a frame that `gather` returned is ours until the receiver has read it; the piece lies
-            // inside it, because the length of a frame is a multiple of that of a piece.
+            // SAFETY: a frame that `gather` returned is ours until the receiver has read it; the fragment lies
+            // inside it, because the length of a frame is a multiple of that of a fragment.
             let room = unsafe {
                 let first = mapping.frame(owner(frame, self.rank, dst), frame.index.into());
                 core::slice::from_raw_parts_mut(first.add(at % FRAME_BYTES), n)
@@ -296,7 +296,7 @@ impl Shm {
     }
 }
 
-/// Writes the payload of a slot that begins a message in pieces: as much of it as the frames need.
+/// Writes the payload of a slot that begins a message in fragments: as much of it as the frames need.
 ///
 /// # Safety
 /// `slot` is the payload of a claimed slot that is not published.

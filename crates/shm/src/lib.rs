@@ -2,8 +2,8 @@
 //!
 //! Each rank has a receive ring that all others share ([`ring`]), frames for packets that do not
 //! fit in a slot (`frames`), a futex to sleep on (`doorbell`), and may read a peer's memory through the kernel
-//! (`hpvm_copy::attach`) or map memory that the peer lends (`lent`); those that share processors spread over
-//! them (`spread`). The memory itself is one nameless segment (`segment`); `endpoint` puts all of it together
+//! (`hpvm_copy::attach`) or map memory that the peer lends (`mapped`); those that share processors migrate to others
+//! (`migrate`). The memory itself is one nameless segment (`segment`); `endpoint` puts all of it together
 //! behind the `Transport` trait.
 
 mod asleep;

@@ -53,11 +53,11 @@ fn headers_that_lie() {
         (RawHead { len: INLINE as u32 + 1, ..GOOD }, 0, "bytes in a slot 105"),
         (RawHead { len: u32::MAX, ..GOOD }, 0, "bytes in a slot"),
         (RawHead { flags: FRAME, ..GOOD }, 2 * FRAMES as u32, "frame 1024"),
-        (RawHead { flags: FRAME, len: 0, ..GOOD }, FRAGMENTS, "bytes of a message in pieces 0"),
+        (RawHead { flags: FRAME, len: 0, ..GOOD }, FRAGMENTS, "bytes of a message in fragments 0"),
         (
             RawHead { flags: FRAME, len: u32::MAX, ..GOOD },
             BARE_FRAGMENTS,
-            "bytes of a message in pieces",
+            "bytes of a message in fragments",
         ),
         (RawHead { flags: FRAME, len: FRAME_BYTES as u32 + 1, ..GOOD }, 0, "bytes in a frame"),
     ];
@@ -75,7 +75,7 @@ fn a_message_that_grows_beyond_its_end() {
     mapping.progress(0, 0).store(5, Ordering::Relaxed); // relaxed: one thread
     publish(&mapping, RawHead { flags: FRAME, ..GOOD }, BARE_FRAGMENTS);
     let text = error(&mut b);
-    assert!(text.contains("bytes of a piece 5") && text.contains("at most 4"), "{text}");
+    assert!(text.contains("bytes of a fragment 5") && text.contains("at most 4"), "{text}");
 }
 
 #[test]

@@ -34,7 +34,7 @@ struct Traffic {
     credits: Vec<u16>,
     sent: Vec<u64>,
     received: Vec<u64>,
-    /// Bytes of a message in pieces that have come.
+    /// Bytes of a message in fragments that have come.
     begun: Vec<usize>,
 }
 

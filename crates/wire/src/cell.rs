@@ -10,21 +10,21 @@ use hpvm_sync::cell::UnsafeCell;
 pub const INLINE: usize = 128 - 24;
 /// Payload bytes that share one cache line with the header and the sequence number.
 pub const LINE_PAYLOAD: usize = 64 - 24;
-/// Transport flag: the payload lies in a frame, or is a message in pieces; the slot's first word says
+/// Transport flag: the payload lies in a frame, or is a message in fragments; the slot's first word says
 /// which frame, or is [`FRAGMENTS`].
 pub const FRAME: u8 = Head::TRANSPORT;
 /// What stands for the number of a frame where the payload is a [`Fragments`].
 pub const FRAGMENTS: u32 = u32::MAX;
 /// The same for one without a first packet.
 pub const BARE_FRAGMENTS: u32 = u32::MAX - 1;
-/// Most frames of a message in pieces.
+/// Most frames of a message in fragments.
 pub const MAX_FRAMES: usize = 16;
-/// Bytes that go with the first head of a message in pieces.
+/// Bytes that go with the first head of a message in fragments.
 pub const PREFIX: usize = 16;
 
-/// The payload of a slot whose packet is a message in pieces, all of which one credit pays for. The
-/// slot's head goes with `prefix`, `rest` with each piece; the slot's length is that of all pieces
-/// together. With [`BARE_FRAGMENTS`] there are pieces only. It is published before the frames are filled: the word at `FRAME_PROGRESS` of the first one
+/// The payload of a slot whose packet is a message in fragments, all of which one credit pays for. The
+/// slot's head goes with `prefix`, `rest` with each fragment; the slot's length is that of all fragments
+/// together. With [`BARE_FRAGMENTS`] there are fragments only. It is published before the frames are filled: the word at `FRAME_PROGRESS` of the first one
 /// says how many bytes there are by now (stored with release, loaded with acquire).
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(4))]

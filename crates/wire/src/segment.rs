@@ -26,7 +26,7 @@ pub const FRAME_BYTES: usize = 16 * 1024;
 /// Distance of two frames: the odd number of lines keeps equal offsets of neighbouring frames
 /// out of the same cache sets.
 pub const FRAME_STRIDE: usize = FRAME_BYTES + 192;
-/// Where in a frame the word lies that says how far a message in pieces has come
+/// Where in a frame the word lies that says how far a message in fragments has come
 /// ([`crate::cell::Fragments`]), behind the payload.
 pub const FRAME_PROGRESS: usize = FRAME_BYTES;
 /// Slots of a rank's ring. All credits of a receiver together are this many, however many

@@ -3,7 +3,7 @@
 //!
 //! [`own`] is what this rank lends, [`peers`] what it has mapped of others. A region is a memfd: it
 //! has no name, and ends with its last process. Its file is sealed against shrinking and its
-//! addresses never change, so a mapping of it stays valid whatever its owner does. Free pieces are
+//! addresses never change, so a mapping of it stays valid whatever its owner does. Free parts are
 //! given back to the system by punching holes, which read as zeros.
 
 pub(crate) mod own;

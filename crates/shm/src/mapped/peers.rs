@@ -12,18 +12,18 @@ use std::ptr::NonNull;
 #[derive(Default)]
 pub struct PeerRegions {
     /// By owner and index; `None` where mapping it has failed once.
-    windows: Vec<(Rank, usize, Option<Window>)>,
+    mappings: Vec<(Rank, usize, Option<PeerMapping>)>,
 }
 
-struct Window {
+struct PeerMapping {
     base: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: a window is plain memory, mapped for reading.
-unsafe impl Send for Window {}
+// SAFETY: a mapping is plain memory, mapped for reading.
+unsafe impl Send for PeerMapping {}
 // SAFETY: as above.
-unsafe impl Sync for Window {}
+unsafe impl Sync for PeerMapping {}
 
 impl PeerRegions {
     /// Where in our address space offset 0 of region `index` of `owner`, process `pid`, lies.
@@ -35,20 +35,20 @@ impl PeerRegions {
         pid: u32,
         info: RegionInfo,
     ) -> Option<*const u8> {
-        let known = self.windows.iter().position(|(o, i, _)| (*o, *i) == (owner, index));
+        let known = self.mappings.iter().position(|(o, i, _)| (*o, *i) == (owner, index));
         let known = known.unwrap_or_else(|| {
-            self.windows.push((owner, index, Window::open(pid, info)));
-            self.windows.len() - 1
+            self.mappings.push((owner, index, PeerMapping::open(pid, info)));
+            self.mappings.len() - 1
         });
         // A region never changes; another size would be a lie.
-        let window = self.windows[known].2.as_ref().filter(|w| w.bytes as u64 == info.bytes)?;
-        Some(window.base.as_ptr())
+        let mapping = self.mappings[known].2.as_ref().filter(|w| w.bytes as u64 == info.bytes)?;
+        Some(mapping.base.as_ptr())
     }
 }
 
-impl Window {
+impl PeerMapping {
     /// What the owner says is checked: the file has the size it alleges, and can't lose it.
-    fn open(pid: u32, info: RegionInfo) -> Option<Window> {
+    fn open(pid: u32, info: RegionInfo) -> Option<PeerMapping> {
         let file = File::open(format!("/proc/{pid}/fd/{}", info.file)).ok()?;
         if !memory_file::is_sealed(&file) || file.metadata().ok()?.len() != info.bytes {
             return None;
@@ -62,11 +62,11 @@ impl Window {
         if base == libc::MAP_FAILED {
             return None;
         }
-        Some(Window { base: NonNull::new(base.cast())?, bytes })
+        Some(PeerMapping { base: NonNull::new(base.cast())?, bytes })
     }
 }
 
-impl Drop for Window {
+impl Drop for PeerMapping {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `open` with this address and size.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
