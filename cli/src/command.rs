@@ -11,7 +11,9 @@ use hpvm_launch::flags::Effect;
 pub fn definition() -> Command {
     Command::new("hpvm")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("High Performance Virtual Machine: an MPI, its launcher, its benchmarks")
+        .about(
+            "High Performance Virtual Machine: an MPI, its launcher, its job queue, its benchmarks",
+        )
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(run_definition())
@@ -19,6 +21,7 @@ pub fn definition() -> Command {
         .subcommand(hpvm_bench::tune_command())
         .subcommand(crate::info::definition())
         .subcommand(crate::jobs::definition())
+        .subcommands(cluster_definitions())
         .subcommand(
             Command::new("completions")
                 .about("Write a completion script for a shell to standard output")
@@ -48,6 +51,14 @@ pub fn definition() -> Command {
                     .help("The folder, which is made if need be"),
             ),
         )
+}
+
+/// The commands of the queue and the server, in a program that was built with them.
+fn cluster_definitions() -> Vec<Command> {
+    #[cfg(feature = "cluster")]
+    return crate::cluster::definitions();
+    #[cfg(not(feature = "cluster"))]
+    Vec::new()
 }
 
 /// `hpvm run` for help and completions only; [`crate::main`] hands its arguments to the launcher.
@@ -132,9 +143,19 @@ fn perform(matches: &ArgMatches) -> Result<i32, String> {
             Some(dir) => crate::man::write(dir, &definition()).map(|()| 0),
             None => Err("man: DIR is missing".to_string()),
         },
-        Some((name, _)) => Err(format!("subcommand '{name}' is not connected")),
+        Some((name, matches)) => cluster(name, matches),
         None => Err("no subcommand given; see hpvm --help".to_string()),
     }
+}
+
+/// What is left: the commands of the queue and the server.
+fn cluster(name: &str, matches: &ArgMatches) -> Result<i32, String> {
+    #[cfg(feature = "cluster")]
+    if let Some(done) = crate::cluster::run(name, matches) {
+        return done;
+    }
+    let _ = matches;
+    Err(format!("subcommand '{name}' is not connected"))
 }
 
 fn completions(matches: &ArgMatches) -> Result<i32, String> {

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::exit;
 
+#[cfg(feature = "cluster")]
+mod cluster;
 mod command;
 mod info;
 mod jobs;
@@ -30,6 +32,10 @@ fn dispatch(args: &[OsString]) -> i32 {
     // For the launcher on another host only, so no help mentions it.
     if args.get(1).is_some_and(|word| word == "agent") {
         return hpvm_launch::remote::agent::main(&args[2..]);
+    }
+    #[cfg(feature = "cluster")]
+    if args.get(1).is_some_and(|word| word == "stepd") {
+        return cluster::stepd(&args[2..]);
     }
     command::run(args)
 }

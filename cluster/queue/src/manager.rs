@@ -124,6 +124,9 @@ fn lock_data(data: &Path) -> Result<File, String> {
     let mut options = File::options();
     let file = options.write(true).create(true).truncate(false).mode(0o600);
     let file = file.open(data.join("lock")).map_err(told)?;
+    // The store is made by SQLite, with the permissions of a file that is there already.
+    let mut store = File::options();
+    store.append(true).create(true).mode(0o600).open(store_path(data)).map_err(told)?;
     file.try_lock().map_err(|_| {
         format!(
             "another hpvm serve uses the data folder {}; use that one, or another folder (--data)",
@@ -423,7 +426,7 @@ impl Manager {
             problems
                 .push(format!("the ends of these jobs are not recorded yet: {}", ids.join(", ")));
         }
-        problems.extend(self.troubles.values().cloned());
+        problems.extend(self.troubles.iter().map(|(id, text)| format!("job {id}: {text}")));
         problems
     }
 

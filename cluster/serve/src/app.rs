@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::http::StatusCode;
 use tokio::sync::{broadcast, watch};
 
+use hpvm_monitor::History;
 use hpvm_queue::driver::Place;
 use hpvm_queue::manager::{Manager, Queue, store_path};
 use hpvm_queue::policy::Resources;
 use hpvm_queue::store::outbox::Happened;
 use hpvm_queue::store::{Store, StoreError};
 
+use crate::api::types::Host;
 use crate::limit::Limits;
 use crate::problem::Problem;
 
@@ -35,7 +37,12 @@ pub struct Inner {
     pub events: broadcast::Sender<Arc<Happened>>,
     /// Becomes true when the server ends: streams end first.
     pub ending: watch::Receiver<bool>,
+    /// Where browsers find it.
+    pub url: String,
     pub limits: Limits,
+    /// The hosts with their last samples.
+    pub hosts: watch::Sender<Vec<Host>>,
+    pub history: Mutex<History>,
     /// A hash that a password of an unknown user is compared with, so that it takes as long.
     pub decoy: String,
     readers: Mutex<Vec<Store>>,
@@ -58,6 +65,8 @@ pub struct Parts {
     pub uid: u32,
     pub events: broadcast::Sender<Arc<Happened>>,
     pub ending: watch::Receiver<bool>,
+    pub hosts: Vec<Host>,
+    pub url: String,
 }
 
 impl App {
@@ -71,7 +80,10 @@ impl App {
             uid: parts.uid,
             events: parts.events,
             ending: parts.ending,
+            url: parts.url,
             limits: Limits::default(),
+            hosts: watch::Sender::new(parts.hosts),
+            history: Mutex::default(),
             decoy: crate::secret::hash_password("a password that nobody has")?,
             readers: Mutex::default(),
             data,
@@ -113,6 +125,8 @@ pub async fn blocking<T: Send + 'static>(
 ) -> Result<T, Problem> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        Err(_) => Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "a part of the server failed")),
+        Err(_) => {
+            Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "a part of the server failed"))
+        }
     }
 }

@@ -26,7 +26,9 @@ pub const SESSION_SECONDS: u64 = 14 * 86_400;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// A process of this machine, by the kernel's word.
-    Local { uid: Option<u32> },
+    Local {
+        uid: Option<u32>,
+    },
     Remote(SocketAddr),
 }
 
@@ -96,7 +98,8 @@ impl FromRequestParts<App> for Who {
 /// The token in a request's cookie.
 pub fn token(headers: &HeaderMap) -> Option<String> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|c| c.trim().split_once('='));
+    let mut pairs =
+        cookies.flat_map(|line| line.split(';')).filter_map(|c| c.trim().split_once('='));
     let value = pairs.find(|(name, _)| *name == COOKIE)?.1;
     let good = value.len() == 64 && value.bytes().all(|b| b.is_ascii_hexdigit());
     good.then(|| value.to_string())

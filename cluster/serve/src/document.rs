@@ -4,6 +4,7 @@
 use utoipa::OpenApi;
 
 use crate::api::types::*;
+use hpvm_monitor::Series;
 use hpvm_queue::job::JobSpec;
 
 /// The document as JSON, as it is committed in `openapi.json`.
@@ -23,8 +24,8 @@ pub fn json() -> Result<String, String> {
         license(name = "Apache-2.0 OR MIT", identifier = "Apache-2.0 OR MIT")
     ),
     paths(
-        sign_in, session, sign_out, password, list_jobs, submit, job, delete_job, cancel, hold,
-        release, output, follow, script, ranks, matrix, hosts, history, queues, info, events
+        sign_in, session, sign_out, password, link, list_jobs, submit, job, delete_job, cancel,
+        hold, release, output, follow, script, ranks, matrix, hosts, history, queues, info, events
     ),
     components(schemas(Problem, FieldError, Snapshot, JobRemoved, CaughtUp))
 )]
@@ -61,6 +62,11 @@ operation!(
     responses(
         (status = 204, description = "Set; all other sessions of the user have ended"),
         (status = 422, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// A new one-time link; over the server's socket only.
+    link, post, path = "/api/v1/session/link",
+    responses((status = 200, body = Link),
+        (status = 403, body = Problem, content_type = "application/problem+json")));
 operation!(
     /// List jobs.
     list_jobs, get, path = "/api/v1/jobs",
@@ -150,8 +156,7 @@ operation!(
     /// Samples of a host.
     history, get, path = "/api/v1/hosts/{name}/history",
     params(("name" = String, Path), ("range" = Option<String>, Query, description = "`hour` or `day`")),
-    responses((status = 200, body = Object),
-        (status = 501, body = Problem, content_type = "application/problem+json", description = "No samples are taken")));
+    responses((status = 200, body = Series)));
 operation!(
     /// The queues.
     queues, get, path = "/api/v1/queues", responses((status = 200, body = Queues)));

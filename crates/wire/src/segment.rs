@@ -7,11 +7,11 @@
 //! ```
 //! The memory is zeroed by the kernel and pages come into being when touched, so an idle rank
 //! costs its control block only. Size per rank:
-//! `CONTROL + PENDING + slots * 128 + COLL_SLOTS * (slots + LARGE_SLOTS * large slot) + FRAMES * FRAME_STRIDE`, and `slots` does not
+//! `CONTROL + PENDING + slots * 128 + COLL_SLOTS * collective slots + LARGE_SETS * LARGE_SLOTS * large slot + FRAMES * FRAME_STRIDE`, and `slots` does not
 //! depend on the number of ranks: see `Geometry`.
 
 use crate::cell::Cell;
-use crate::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SLOT_BYTES, LARGE_SLOTS};
+use crate::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SETS, LARGE_SLOT_BYTES, LARGE_SLOTS};
 use crate::counters::Counters;
 use crate::pending::PENDING;
 use crate::regions::Regions;
@@ -161,7 +161,7 @@ impl Geometry {
     }
     pub const fn large_slots(&self, rank: u32) -> usize {
         let frames = self.frames(self.ranks).next_multiple_of(LARGE_SLOT_ALIGN);
-        frames + rank as usize * COLL_SLOTS * LARGE_SLOTS * LARGE_SLOT_BYTES
+        frames + rank as usize * LARGE_SETS * LARGE_SLOTS * LARGE_SLOT_BYTES
     }
     /// Bytes of the whole segment.
     pub const fn bytes(&self) -> usize {
@@ -185,6 +185,6 @@ mod tests {
         assert_eq!(g.frames(0) % 64, 0);
         assert!(g.large_slots(0) >= g.frames(2) + FRAMES * FRAME_STRIDE);
         assert_eq!(g.large_slots(0) % LARGE_SLOT_ALIGN, 0);
-        assert_eq!(g.bytes(), g.large_slots(2) + COLL_SLOTS * LARGE_SLOTS * LARGE_SLOT_BYTES);
+        assert_eq!(g.bytes(), g.large_slots(2) + LARGE_SETS * LARGE_SLOTS * LARGE_SLOT_BYTES);
     }
 }

@@ -188,14 +188,25 @@ pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
     let mut hosts = slurm::hosts(|name| std::env::var(name).ok())?;
     let single = drafts.len() == 1;
     let mut programs = Vec::new();
-    for draft in drafts {
+    for mut draft in drafts {
         if !draft.hosts.is_empty() {
             hosts = draft.hosts.clone();
+        }
+        if single && hosts.is_empty() && draft.per_host.is_none() && options.policy.file.is_none() {
+            let tasks = queue_tasks(|name| std::env::var(name).ok());
+            draft.ranks = draft.ranks.or(tasks);
         }
         programs.push(draft.settle(&hosts, single, &options)?);
     }
     check_input(&options, programs.iter().map(|program| program.ranks).sum())?;
     Ok(Parsed::Run(Box::new(Request { programs, options })))
+}
+
+/// The ranks that a job of hpvm's queue was submitted with: what `mpirun` in its script starts when
+/// nobody says how many.
+fn queue_tasks(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
+    variable("HPVM_QUEUE_JOB_ID")?;
+    variable("HPVM_NTASKS")?.parse().ok().filter(|tasks| (1..=MAX_RANKS).contains(tasks))
 }
 
 /// Standard input can only go to ranks that there are.

@@ -73,7 +73,6 @@ fn detach(folder: &Folder) {
         libc::prctl(libc::PR_SET_NAME, c"hpvm-stepd".as_ptr());
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
         libc::chdir(c"/".as_ptr());
-        libc::umask(0o077);
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
         libc::dup2(null, 0);
         libc::dup2(null, 1);

@@ -4,9 +4,10 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use super::record::FileId;
 use hpvm_launch::sys;
 
 /// Bytes moved at once: what a pipe of Linux holds.
@@ -45,9 +46,9 @@ impl Pump {
         Ok((pump, write))
     }
 
-    /// Device and inode of the file.
-    pub fn identity(&self) -> (u64, u64) {
-        self.file.metadata().map_or((0, 0), |meta| (meta.dev(), meta.ino()))
+    /// Which file it is.
+    pub fn identity(&self) -> FileId {
+        self.file.metadata().map_or(FileId::default(), |meta| FileId::of(&meta))
     }
 
     /// The descriptor to wait for; none while the file takes nothing or when the pipe has ended.

@@ -9,8 +9,9 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -39,9 +40,27 @@ pub struct Launch {
     pub pid: i32,
     /// Start time in the kernel's ticks: with the number it names the process for ever.
     pub start: u64,
-    /// Device and inode of the output files, so that nobody is shown another file in their place.
-    pub stdout: (u64, u64),
-    pub stderr: (u64, u64),
+    /// The output files, so that nobody is shown another file in their place.
+    pub stdout: FileId,
+    pub stderr: FileId,
+}
+
+/// What tells a file from another one that takes its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
+    /// When it was made, in nanoseconds since 1970, where the file system knows: numbers of inodes
+    /// are used again.
+    born: Option<u64>,
+}
+
+impl FileId {
+    pub fn of(meta: &std::fs::Metadata) -> FileId {
+        let born = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let born = born.and_then(|since| u64::try_from(since.as_nanos()).ok());
+        FileId { device: meta.dev(), inode: meta.ino(), born }
+    }
 }
 
 /// The job is over and nothing of it is left.

@@ -165,4 +165,3 @@ impl Listener {
         }
     }
 }
-

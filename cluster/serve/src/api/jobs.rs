@@ -42,7 +42,9 @@ impl ListParams {
         let mut ascending = match self.sort.as_deref() {
             None | Some("-id") => false,
             Some("id") => true,
-            Some(other) => return Err(Problem::bad(format!("sort is '{other}'; expected id or -id"))),
+            Some(other) => {
+                return Err(Problem::bad(format!("sort is '{other}'; expected id or -id")));
+            }
         };
         let mut after = None;
         if let Some(text) = &self.page_token {
@@ -56,7 +58,11 @@ impl ListParams {
         let user = match who.is_admin() {
             true => self.user,
             // Of others' jobs there are none.
-            false => Some(self.user.filter(|user| *user != who.name).map_or(who.name.clone(), |_| String::new())),
+            false => Some(
+                self.user
+                    .filter(|user| *user != who.name)
+                    .map_or(who.name.clone(), |_| String::new()),
+            ),
         };
         let states = self.state.as_deref().map_or(Ok(Vec::new()), states)?;
         let limit = self.limit.unwrap_or(PAGE);
@@ -237,7 +243,13 @@ pub async fn cancel(
         Some(array) => {
             let states = JobState::ALL[..4].to_vec();
             // More jobs than an array may have.
-            let filter = Filter { states, array: Some(array), limit: PAGE_MAX, ascending: true, ..Filter::default() };
+            let filter = Filter {
+                states,
+                array: Some(array),
+                limit: PAGE_MAX,
+                ascending: true,
+                ..Filter::default()
+            };
             app.ask(move |manager| cancel_all(manager, filter, &by)).await?;
             job
         }

@@ -1,3 +1,46 @@
 //! The HTTP API.
 
+pub mod about;
+pub mod events;
+pub mod extract;
+pub mod jobs;
+pub mod output;
+pub mod ranks;
+pub mod session;
 pub mod types;
+
+use axum::Router;
+use axum::routing::{get, post, put};
+
+use crate::app::App;
+
+/// Bytes of a request, at most: a script of 4 MiB as JSON, its environment and some.
+pub const BODY_MAX: usize = 12 << 20;
+
+/// Its routes.
+pub fn routes() -> Router<App> {
+    let v1 = Router::new()
+        .route("/session", get(session::session).post(session::sign_in).delete(session::sign_out))
+        .route("/session/password", put(session::password))
+        .route("/session/link", post(session::link))
+        .route("/jobs", get(jobs::list).post(jobs::submit))
+        .route("/jobs/{id}", get(jobs::job).delete(jobs::delete))
+        .route("/jobs/{id}/cancel", post(jobs::cancel))
+        .route("/jobs/{id}/hold", post(jobs::hold))
+        .route("/jobs/{id}/release", post(jobs::release))
+        .route("/jobs/{id}/output", get(output::output))
+        .route("/jobs/{id}/output/follow", get(output::follow))
+        .route("/jobs/{id}/script", get(jobs::script))
+        .route("/jobs/{id}/ranks", get(ranks::ranks))
+        .route("/jobs/{id}/matrix", get(ranks::matrix))
+        .route("/hosts", get(about::hosts))
+        .route("/hosts/{name}/history", get(about::history))
+        .route("/queues", get(about::queues))
+        .route("/info", get(about::info))
+        .route("/events", get(events::events))
+        .route("/openapi.json", get(about::document));
+    Router::new()
+        .nest("/api/v1", v1)
+        .route("/healthz", get(about::health))
+        .route("/metrics", get(about::metrics))
+}

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::fs::File;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -46,7 +46,8 @@ impl OutputParams {
             None | Some("stdout") => Ok(false),
             Some("stderr") => Ok(true),
             Some(other) => {
-                let text = format!("stream is '{}'; expected stdout or stderr", other.escape_debug());
+                let text =
+                    format!("stream is '{}'; expected stdout or stderr", other.escape_debug());
                 Err(Problem::bad(text))
             }
         }
@@ -67,8 +68,9 @@ fn open(app: &App, job: &Job, stderr: bool) -> Result<Option<File>, Problem> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = options.read(true).custom_flags(flags).open(&path).map_err(told)?;
     let meta = file.metadata().map_err(told)?;
-    if !meta.is_file() || (meta.dev(), meta.ino()) != identity {
-        let text = format!("output of job {id}: {} is not the file that the job wrote", path.display());
+    if !meta.is_file() || record::FileId::of(&meta) != identity {
+        let text =
+            format!("output of job {id}: {} is not the file that the job wrote", path.display());
         return Err(Problem::missing(text));
     }
     Ok(Some(file))
@@ -115,17 +117,27 @@ pub async fn output(
         part(&file, offset, limit).map_err(told)
     })
     .await?;
-    let numbers = [
-        ("x-offset", start),
-        ("x-offset-next", start + bytes.len() as u64),
-        ("x-size", size),
-    ];
+    let numbers =
+        [("x-offset", start), ("x-offset-next", start + bytes.len() as u64), ("x-size", size)];
     let mut headers = HeaderMap::new();
     for (name, value) in numbers {
         headers.insert(HeaderName::from_static(name), HeaderValue::from(value));
     }
     headers.insert(header::CONTENT_TYPE, text_plain());
     Ok((headers, bytes).into_response())
+}
+
+/// The end of an output as text.
+pub async fn tail(app: &App, job: &Job, stderr: bool, bytes: u64) -> Result<String, Problem> {
+    let (app, job) = (app.clone(), job.clone());
+    crate::app::blocking(move || {
+        let Some(file) = open(&app, &job, stderr)? else { return Ok(String::new()) };
+        let offset = -i64::try_from(bytes).unwrap_or(i64::MAX);
+        let told = |error| Problem::missing(format!("output of job {}: {error}", job.id()));
+        let (_, bytes, _) = part(&file, offset, bytes).map_err(told)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    })
+    .await
 }
 
 /// Bytes of a program are never markup, whatever they look like.
@@ -153,10 +165,13 @@ fn download(file: Option<File>, id: i64, stderr: bool) -> Response {
     });
     let stream = if stderr { "stderr" } else { "stdout" };
     let name = format!("attachment; filename=\"job-{id}-{stream}.txt\"");
-    let headers = [(header::CONTENT_TYPE, text_plain()), (
-        header::CONTENT_DISPOSITION,
-        HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("attachment")),
-    )];
+    let headers = [
+        (header::CONTENT_TYPE, text_plain()),
+        (
+            header::CONTENT_DISPOSITION,
+            HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("attachment")),
+        ),
+    ];
     (headers, Body::from_stream(pieces)).into_response()
 }
 

@@ -1,5 +1,6 @@
 //! What requests and answers look like, beside the types of `hpvm-queue`.
 
+use hpvm_monitor::HostSample;
 use hpvm_queue::job::{JobSpec, JobSummary};
 use hpvm_queue::time::Stamp;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,12 @@ pub struct Session {
     pub user: String,
     /// `admin`, `user`.
     pub roles: Vec<String>,
+}
+
+/// A link that signs in once, within an hour.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, ToSchema)]
+pub struct Link {
+    pub url: String,
 }
 
 /// A new password of the user who is signed in; it ends all other sessions.
@@ -197,8 +204,7 @@ pub struct Host {
     pub memory: u64,
     /// The last sample; missing where none was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    pub sample: Option<serde_json::Value>,
+    pub sample: Option<HostSample>,
 }
 
 /// The hosts.

@@ -1,0 +1,272 @@
+//! `hpvm queue`, `show`, `nodes`: what squeue, scontrol show and sinfo show.
+
+use std::fmt::Write;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use hpvm_queue::describe::time;
+use hpvm_queue::job::{JobSummary, State};
+use hpvm_queue::time::Stamp;
+use hpvm_serve::api::types::{Host, HostState, Hosts, Job, JobList};
+use hpvm_serve::client::Client;
+use serde_json::json;
+
+use super::{json_flag, server};
+
+/// `hpvm queue`.
+pub fn queue_definition() -> Command {
+    let value = |name: &'static str, short, of: &'static str, help: &'static str| {
+        Arg::new(name).long(name).short(short).value_name(of).help(help)
+    };
+    Command::new("queue")
+        .about("List the jobs that wait and run")
+        .arg(value("user", 'u', "USER", "Jobs of this user"))
+        .arg(value(
+            "states",
+            't',
+            "LIST",
+            "Jobs in these states: submitted, held, pending, running, ended, all",
+        ))
+        .arg(value("partition", 'p', "QUEUE", "Jobs of this queue").visible_alias("queue"))
+        .arg(value("name", 'n', "TEXT", "Jobs whose name contains this"))
+        .arg(value("nodelist", 'w', "HOST", "Jobs on this host"))
+        .arg(
+            Arg::new("all")
+                .short('a')
+                .long("all")
+                .action(ArgAction::SetTrue)
+                .help("Also those that have ended"),
+        )
+        .arg(
+            Arg::new("sort")
+                .long("sort")
+                .value_name("KEY")
+                .value_parser(["id", "-id"])
+                .default_value("id")
+                .help("Oldest (id) or newest (-id) first"),
+        )
+        .arg(
+            Arg::new("limit")
+                .long("limit")
+                .value_name("N")
+                .value_parser(value_parser!(u64).range(1..))
+                .default_value("1000")
+                .help("At most so many"),
+        )
+        .arg(json_flag())
+}
+
+/// Performs it.
+pub fn queue(matches: &ArgMatches) -> Result<i32, String> {
+    let jobs = fetch(matches)?;
+    let text = if matches.get_flag("json") {
+        json!({ "jobs": jobs }).to_string() + "\n"
+    } else {
+        table(&jobs, Stamp::now())
+    };
+    crate::info::print(text.as_bytes())?;
+    Ok(0)
+}
+
+fn fetch(matches: &ArgMatches) -> Result<Vec<JobSummary>, String> {
+    let mut query = format!("sort={}", matches.get_one::<String>("sort").map_or("id", |s| s));
+    let states = match matches.get_one::<String>("states").map(|text| text.to_lowercase()) {
+        Some(text) if text == "all" => String::new(),
+        Some(text) => text,
+        None if matches.get_flag("all") => String::new(),
+        None => "active".into(),
+    };
+    let mut add = |name: &str, value: Option<&String>| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            // Writing to a String cannot fail.
+            let _ = write!(query, "&{name}={}", percent(value));
+        }
+    };
+    add("state", Some(&states));
+    add("user", matches.get_one::<String>("user"));
+    add("name", matches.get_one::<String>("name"));
+    add("host", matches.get_one::<String>("nodelist"));
+    let limit = *matches.get_one::<u64>("limit").unwrap_or(&1000) as usize;
+    let queue = matches.get_one::<String>("partition");
+    let mut jobs: Vec<JobSummary> = Vec::new();
+    let mut token = String::new();
+    while jobs.len() < limit {
+        let path = format!("/api/v1/jobs?limit={}&{query}{token}", (limit - jobs.len()).min(1000));
+        let page = server::with(async |client: Client| client.get::<JobList>(&path).await)?;
+        jobs.extend(page.jobs.into_iter().filter(|job| queue.is_none_or(|q| *q == job.queue)));
+        let Some(next) = page.next_page_token else { break };
+        token = format!("&page_token={next}");
+    }
+    Ok(jobs)
+}
+
+/// Text as a value in an address.
+fn percent(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~,".contains(&byte);
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match plain(byte) {
+            true => out.push(char::from(byte)),
+            // Writing to a String cannot fail.
+            false => drop(write!(out, "%{byte:02X}")),
+        }
+    }
+    out
+}
+
+/// The list for people.
+fn table(jobs: &[JobSummary], now: Stamp) -> String {
+    let mut rows =
+        vec![["JOB", "QUEUE", "NAME", "USER", "STATE", "TIME", "RANKS"].map(str::to_owned)];
+    rows.extend(jobs.iter().map(|job| row(job, now)));
+    let last = std::iter::once("HOSTS (REASON)".to_owned()).chain(jobs.iter().map(where_or_why));
+    columns(&rows, last)
+}
+
+/// Rows in columns; what comes last is not padded.
+fn columns<const N: usize>(rows: &[[String; N]], last: impl Iterator<Item = String>) -> String {
+    let width =
+        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let mut out = String::new();
+    for (row, last) in rows.iter().zip(last) {
+        for (cell, width) in row.iter().zip(&widths) {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "{cell:<width$}  ");
+        }
+        let _ = writeln!(out, "{}", last.trim_end());
+    }
+    out
+}
+
+fn row(job: &JobSummary, now: Stamp) -> [String; 7] {
+    let id = match &job.array {
+        Some(array) => format!("{} ({}_{})", job.id, array.id, array.task),
+        None => job.id.to_string(),
+    };
+    let used = job.started.map_or(0, |started| job.ended.unwrap_or(now).since(started));
+    let state = match (job.cancelling, job.state) {
+        (true, _) => "cancelling",
+        (false, state) => state.name(),
+    };
+    let name = printable(&job.name, 30);
+    [id, job.queue.clone(), name, job.user.clone(), state.into(), time(used), job.ranks.to_string()]
+}
+
+/// Names come from others; they must not steer the terminal.
+fn printable(text: &str, most: usize) -> String {
+    text.chars().take(most).map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+fn where_or_why(job: &JobSummary) -> String {
+    let outcome = job.outcome.as_ref().map(|outcome| {
+        let detail = outcome.detail.as_ref().map_or(String::new(), |detail| format!(": {detail}"));
+        format!(" (code {}{detail})", outcome.exit_code())
+    });
+    let start = job.estimated_start.map_or(String::new(), |at| format!("; starts by {at}"));
+    let reason = job.reason.as_ref().map(|reason| format!("({reason}{start})"));
+    let text = outcome.or(reason).unwrap_or_default();
+    printable(&format!("{}{text}", job.hosts.join(",")), 300)
+}
+
+/// `hpvm show`.
+pub fn show_definition() -> Command {
+    Command::new("show")
+        .about("Show everything about jobs")
+        .arg(super::jobs_argument())
+        .arg(json_flag())
+}
+
+/// Performs it.
+pub fn show(matches: &ArgMatches) -> Result<i32, String> {
+    for id in super::act::numbers(matches)? {
+        let path = format!("/api/v1/jobs/{id}");
+        let job = server::with(async |client: Client| client.get::<Job>(&path).await)?;
+        let text = if matches.get_flag("json") {
+            let mut value = serde_json::to_value(&job).map_err(|error| error.to_string())?;
+            // Names that scripts know from elsewhere, there also when there is no value.
+            let own = &job.summary;
+            let detail = own.outcome.as_ref().and_then(|outcome| outcome.detail.clone());
+            value["start"] = json!(own.started);
+            value["end"] = json!(own.ended);
+            value["exit_code"] = json!(job.exit_code);
+            value["reason"] = json!(own.reason.clone().or(detail));
+            value.to_string() + "\n"
+        } else {
+            description(&job)
+        };
+        crate::info::print(text.as_bytes())?;
+    }
+    Ok(0)
+}
+
+fn description(job: &Job) -> String {
+    let own = &job.summary;
+    let mut out = format!("Job {} {}\n", own.id, printable(&own.name, 200));
+    let mut line = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            // Writing to a String cannot fail.
+            let _ = writeln!(out, "  {name:<12} {}", printable(&value, 4000));
+        }
+    };
+    let at = |at: Option<Stamp>| at.map(|at| at.to_string());
+    line("state", Some(own.state.name().into()));
+    line("reason", own.reason.clone());
+    line("starts by", at(own.estimated_start));
+    if let Some(outcome) = &own.outcome {
+        line("exit code", Some(outcome.exit_code().to_string()));
+        line("because", outcome.detail.clone());
+    }
+    line("user", Some(own.user.clone()));
+    line("queue", Some(own.queue.clone()));
+    line("ranks", Some(own.ranks.to_string()));
+    line("hosts", Some(own.hosts.join(",")).filter(|hosts| !hosts.is_empty()));
+    line("submitted", Some(own.submitted.to_string()));
+    line("started", at(own.started));
+    line("ended", at(own.ended));
+    line("time limit", own.time_limit_seconds.map(time));
+    line("folder", job.spec.workdir.clone());
+    if own.state != State::Submitted {
+        let (out, err) = (job.output.stdout, job.output.stderr);
+        line("output", Some(format!("{out} bytes, standard error {err} bytes")));
+    }
+    line("command", Some(job.command_line.clone()));
+    out
+}
+
+/// `hpvm nodes`.
+pub fn nodes_definition() -> Command {
+    Command::new("nodes").about("List the hosts and what is free on them").arg(json_flag())
+}
+
+/// Performs it.
+pub fn nodes(matches: &ArgMatches) -> Result<i32, String> {
+    let hosts = server::with(async |client: Client| client.get::<Hosts>("/api/v1/hosts").await)?;
+    let text = if matches.get_flag("json") {
+        serde_json::to_string(&hosts).map_err(|error| error.to_string())? + "\n"
+    } else {
+        let mut rows = vec![["HOST", "STATE", "CPUS", "RESERVED", "MEMORY"].map(str::to_owned)];
+        rows.extend(hosts.hosts.iter().map(host_row));
+        let load = hosts.hosts.iter().map(|host| {
+            host.sample.as_ref().map_or(String::new(), |sample| format!("{:.2}", sample.load[0]))
+        });
+        columns(&rows, std::iter::once("LOAD".to_owned()).chain(load))
+    };
+    crate::info::print(text.as_bytes())?;
+    Ok(0)
+}
+
+fn host_row(host: &Host) -> [String; 5] {
+    let state = match host.state {
+        HostState::Up => "up",
+        HostState::Drained => "drained",
+        HostState::Lost => "lost",
+    };
+    let memory = format!("{:.1} GiB", host.memory as f64 / (1_u64 << 30) as f64);
+    [
+        printable(&host.name, 60),
+        state.into(),
+        host.cpus.to_string(),
+        host.cpus_reserved.to_string(),
+        memory,
+    ]
+}

@@ -1,0 +1,57 @@
+//! The commands of the cluster: a server, and what speaks to it. They use the words of Slurm's
+//! commands where those exist.
+
+mod act;
+mod directives;
+mod list;
+mod logs;
+mod serve;
+mod server;
+mod submit;
+mod values;
+mod wait;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+/// All of them.
+pub fn definitions() -> Vec<Command> {
+    let mut all = vec![
+        serve::definition(),
+        submit::definition(),
+        list::queue_definition(),
+        list::show_definition(),
+        logs::definition(),
+    ];
+    all.extend(act::definitions());
+    all.extend([wait::definition(), list::nodes_definition()]);
+    all
+}
+
+/// Performs one of them; `None` when the name is not one of theirs.
+pub fn run(name: &str, matches: &ArgMatches) -> Option<Result<i32, String>> {
+    Some(match name {
+        "serve" => serve::run(matches),
+        "submit" => submit::run(matches),
+        "queue" => list::queue(matches),
+        "show" => list::show(matches),
+        "logs" => logs::run(matches),
+        "cancel" | "hold" | "release" => act::run(name, matches),
+        "wait" => wait::run(matches),
+        "nodes" => list::nodes(matches),
+        _ => return None,
+    })
+}
+
+/// The supervisor of a job, for the server only, so no help mentions it.
+pub fn stepd(args: &[std::ffi::OsString]) -> i32 {
+    hpvm_queue::stepd::main(args)
+}
+
+fn json_flag() -> Arg {
+    Arg::new("json").long("json").action(ArgAction::SetTrue).help("Write JSON")
+}
+
+/// The numbers of jobs on a command line.
+fn jobs_argument() -> Arg {
+    Arg::new("job").value_name("JOB").required(true).num_args(1..).help("Numbers of jobs")
+}

@@ -1,0 +1,133 @@
+//! `hpvm serve`.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use hpvm_serve::Options;
+use hpvm_serve::api::types::Link;
+use hpvm_serve::client::Client;
+
+use super::server;
+
+/// The subcommand.
+pub fn definition() -> Command {
+    Command::new("serve")
+        .about("Run a job queue with a page in the browser, for this machine")
+        .long_about(
+            "Run a job queue with a page in the browser, for this machine.\n\n\
+             Prints a link that signs in once. Jobs are submitted in the browser or with hpvm \
+             submit; they run as you, and go on when the server ends: the next one finds them \
+             again. Everything is kept in the data folder.",
+        )
+        .arg(
+            Arg::new("data")
+                .long("data")
+                .value_name("DIR")
+                .value_parser(value_parser!(PathBuf))
+                .help("Data folder [default: $XDG_STATE_HOME/hpvm or ~/.local/state/hpvm]"),
+        )
+        .arg(
+            Arg::new("listen")
+                .long("listen")
+                .value_name("ADDR:PORT")
+                .help("Where to listen; loopback only [default: 127.0.0.1:8421, or a free port]"),
+        )
+        .arg(
+            Arg::new("link")
+                .long("link")
+                .action(ArgAction::SetTrue)
+                .help("Print a new link of the server that runs, and end"),
+        )
+        .arg(
+            Arg::new("quiet")
+                .short('q')
+                .long("quiet")
+                .action(ArgAction::SetTrue)
+                .help("Print the link alone"),
+        )
+}
+
+/// Performs it.
+pub fn run(matches: &ArgMatches) -> Result<i32, String> {
+    let data = match matches.get_one::<PathBuf>("data") {
+        Some(data) => data.clone(),
+        None => server::usual_data()?,
+    };
+    let data = std::path::absolute(&data).map_err(|e| format!("--data {}: {e}", data.display()))?;
+    if matches.get_flag("link") {
+        let named = matches.get_one::<PathBuf>("data").is_some();
+        return link(named.then_some(&data));
+    }
+    let listen = matches.get_one::<String>("listen").map(|text| address(text)).transpose()?;
+    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+    let quiet = matches.get_flag("quiet");
+    let options = Options { data, listen, program: program()?, home, env: environment(), quiet };
+    hpvm_serve::run(&options).map(|()| 0).map_err(|text| format!("serve: {text}"))
+}
+
+fn link(data: Option<&PathBuf>) -> Result<i32, String> {
+    let ask = async |client: Client| {
+        client.post::<Link>("/api/v1/session/link", &[], &serde_json::json!({})).await
+    };
+    let link = match data {
+        None => server::with(ask)?,
+        Some(data) => {
+            let socket = hpvm_serve::run::socket(data);
+            server::with(async |_| ask(Client::new(socket)).await)?
+        }
+    };
+    crate::info::print(format!("{}\n", link.url).as_bytes())?;
+    Ok(0)
+}
+
+/// `ADDR:PORT`, `ADDR`, `:PORT` or `PORT`.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let loopback = IpAddr::from([127, 0, 0, 1]);
+    let localhost = text.replacen("localhost", "127.0.0.1", 1);
+    let port = localhost.strip_prefix(':').unwrap_or(&localhost);
+    if let Ok(port) = port.parse::<u16>() {
+        return Ok(SocketAddr::new(loopback, port));
+    }
+    if let Ok(ip) = localhost.parse::<IpAddr>() {
+        return Ok(SocketAddr::new(ip, hpvm_serve::run::PORT));
+    }
+    localhost.parse().map_err(|_| {
+        format!("serve: --listen '{text}': expected an address and a port, like 127.0.0.1:8421")
+    })
+}
+
+/// This program's file, also after it was replaced by a newer one.
+fn program() -> Result<PathBuf, String> {
+    let file = std::env::current_exe().map_err(|error| format!("serve: own program: {error}"))?;
+    let text = file.to_string_lossy();
+    let kept = text.strip_suffix(" (deleted)").map(PathBuf::from);
+    Ok(kept.filter(|path| Path::new(path).exists()).unwrap_or(file))
+}
+
+/// What jobs get of our environment: all that is text.
+fn environment() -> BTreeMap<String, String> {
+    let text = |word: std::ffi::OsString| word.into_string().ok();
+    std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::address;
+
+    #[test]
+    fn addresses() {
+        for (text, expected) in [
+            ("8000", "127.0.0.1:8000"),
+            (":8000", "127.0.0.1:8000"),
+            ("localhost:1", "127.0.0.1:1"),
+            ("::1", "[::1]:8421"),
+            ("[::1]:9", "[::1]:9"),
+            ("0.0.0.0", "0.0.0.0:8421"),
+        ] {
+            assert_eq!(address(text).unwrap().to_string(), expected);
+        }
+        assert!(address("host:x").unwrap_err().contains("'host:x'"));
+    }
+}

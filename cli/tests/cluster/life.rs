@@ -1,0 +1,157 @@
+//! The life of jobs, through the commands.
+
+use crate::common::{self, kill};
+use crate::server::Server;
+
+fn code(output: &std::process::Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+#[test]
+fn the_end_of_a_job_is_told() {
+    let server = Server::start();
+    for (words, expected) in [
+        (&["true"][..], 0),
+        (&["bash", "-c", "exit 3"], 3),
+        (&["bash", "-c", "kill -SEGV $$"], 128 + 11),
+        (&["/no/such/program"], 127),
+    ] {
+        let output = server.hpvm(&[&["submit", "--wait"], words].concat());
+        assert_eq!(code(&output), expected, "{words:?}: {output:?}");
+    }
+    let limited = ["submit", "--wait", "-t", "0:01", "sleep", "100"];
+    assert_eq!(code(&server.hpvm(&limited)), 124);
+    let folder = server.hpvm(&["submit", "--wait", "-D", "/no/such/folder", "true"]);
+    assert!(String::from_utf8_lossy(&folder.stderr).contains("/no/such/folder"), "{folder:?}");
+    assert_ne!(code(&folder), 0);
+}
+
+#[test]
+fn a_cancelled_job_leaves_nothing_but_its_record() {
+    let server = Server::start();
+    // One that does not want to end, and a process that slips away.
+    let script = "trap '' TERM; echo here; setsid sleep 1000 & while :; do sleep 1; done";
+    let id = server.submit(&["bash", "-c", script]);
+    let number = id.to_string();
+    assert!(common::until(|| server.good(&["logs", &number]) == "here\n"));
+    server.good(&["cancel", &number]);
+    let ended = server.until(id, "ended");
+    assert_eq!(ended["outcome"]["kind"], "cancelled", "{ended}");
+    assert!(server.job_processes().is_empty(), "{:?}", server.job_processes());
+    assert_eq!(server.good(&["logs", &number]), "here\n");
+    let again = server.hpvm(&["cancel", &number]);
+    assert!(String::from_utf8_lossy(&again.stderr).contains("has ended already"));
+    assert_eq!(code(&again), 1);
+}
+
+#[test]
+fn held_jobs_wait_and_dependent_ones_follow() {
+    let server = Server::start();
+    let first = server.submit(&["-H", "true"]);
+    let depend = |kind: &str, on: i64| server.submit(&["-d", &format!("{kind}:{on}"), "true"]);
+    let (second, never) = (depend("afterok", first), depend("afternotok", first));
+    assert_eq!(server.show(first)["state"], "held");
+    let reason = server.until(second, "pending")["reason"].to_string();
+    assert!(reason.contains(&format!("the end of job {first}")), "{reason}");
+    server.good(&["release", &first.to_string()]);
+    server.until(second, "ended");
+    let waits = || server.show(never)["reason"].to_string().contains("can never start");
+    assert!(common::until(waits), "{}", server.show(never));
+    server.good(&["cancel", &never.to_string()]);
+    assert_eq!(server.show(never)["outcome"]["kind"], "cancelled");
+}
+
+#[test]
+fn an_array_is_many_jobs() {
+    let server = Server::start();
+    let script = server.dir.path().join("job.sh");
+    let text =
+        "#!/bin/sh\n#SBATCH --array=1-3%2\n#HPVM -o out-%a\necho task $HPVM_ARRAY_TASK_ID $1\n";
+    std::fs::write(&script, text).unwrap();
+    let id = server.submit(&[script.to_str().unwrap(), "x"]);
+    assert!(common::until(|| server.jobs().iter().all(|job| job["state"] == "ended")));
+    assert_eq!(server.jobs().len(), 3);
+    assert_eq!(server.show(id)["array"]["id"], id);
+    for task in 1..=3 {
+        let out = std::fs::read_to_string(server.dir.path().join(format!("out-{task}")));
+        assert_eq!(out.unwrap(), format!("task {task} x\n"));
+    }
+    let id = server.submit(&["-a", "0-9", "sleep", "1000"]);
+    server.good(&["cancel", &id.to_string()]);
+    assert!(common::until(|| server.jobs().iter().all(|job| job["state"] == "ended")));
+}
+
+#[test]
+fn a_launcher_in_a_script_starts_as_many_ranks_as_were_asked_for() {
+    let server = Server::start();
+    let run = concat!("exec ", env!("CARGO_BIN_EXE_hpvm"), " run");
+    let script = format!("#!/bin/sh\n#HPVM -n 3\n{run} sh -c 'echo rank $PMI_RANK of $PMI_SIZE'\n");
+    let path = server.dir.path().join("job.sh");
+    std::fs::write(&path, script).unwrap();
+    let id = server.submit(&[path.to_str().unwrap()]);
+    server.until(id, "ended");
+    let out = server.good(&["logs", &id.to_string()]);
+    assert_eq!(common::sorted(&out), ["rank 0 of 3", "rank 1 of 3", "rank 2 of 3"]);
+}
+
+#[test]
+fn the_server_comes_back_to_its_jobs() {
+    let mut server = Server::start();
+    let runs = server.submit(&["bash", "-c", "echo a; sleep 1; echo b; exit 5"]);
+    let ends = server.submit(&["bash", "-c", "exit 6"]);
+    server.until(runs, "running");
+    server.end(libc::SIGKILL);
+    assert!(common::until(|| {
+        !server.job_processes().iter().any(|(_, line)| line.contains("exit 6"))
+    }));
+    server.begin();
+    assert_eq!(server.until(ends, "ended")["exit_code"], 6);
+    assert_eq!(server.until(runs, "ended")["exit_code"], 5);
+    assert_eq!(server.good(&["logs", &runs.to_string()]), "a\nb\n");
+    // An end of its own will is no different, and a second server is refused.
+    let second = server.hpvm(&["serve", "--data", server.data().to_str().unwrap()]);
+    assert!(String::from_utf8_lossy(&second.stderr).contains("another hpvm serve"));
+    let id = server.submit(&["sleep", "1000"]);
+    server.until(id, "running");
+    server.end(libc::SIGTERM);
+    assert!(!server.job_processes().is_empty());
+    server.begin();
+    server.good(&["cancel", &id.to_string()]);
+    assert_eq!(server.until(id, "ended")["outcome"]["kind"], "cancelled");
+}
+
+#[test]
+fn memory_beyond_what_was_asked_for_ends_a_job() {
+    let server = Server::start();
+    let script = "import time; x = bytearray(300 << 20); time.sleep(1000)";
+    let id = server.submit(&["--mem", "100M", "python3", "-c", script]);
+    let ended = server.until(id, "ended");
+    assert_eq!(ended["outcome"]["kind"], "memory_limit", "{ended}");
+    assert!(server.job_processes().is_empty());
+}
+
+#[test]
+fn without_a_server_the_commands_say_what_to_run() {
+    let mut server = Server::start();
+    server.end(libc::SIGTERM);
+    for words in [&["submit", "true"][..], &["queue"], &["cancel", "1"]] {
+        let output = server.hpvm(words);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(text.contains("hpvm serve") && code(&output) == 1, "{text}");
+    }
+}
+
+#[test]
+fn a_launcher_that_is_killed_is_a_job_that_ended() {
+    let server = Server::start();
+    let id = server.submit(&["-n", "2", "sleep", "1000"]);
+    server.until(id, "running");
+    let launcher = || {
+        let found = server.job_processes().into_iter().find(|(_, l)| l.contains(" run --bind-to "));
+        found.map(|(pid, _)| pid)
+    };
+    assert!(common::until(|| launcher().is_some()));
+    kill(launcher().unwrap(), libc::SIGKILL);
+    assert_eq!(server.until(id, "ended")["exit_code"], 137);
+    assert!(server.job_processes().is_empty(), "{:?}", server.job_processes());
+}

@@ -1,0 +1,9 @@
+//! The queue and its server, as real processes.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod api;
+mod kills;
+mod life;
+mod server;

@@ -1,0 +1,259 @@
+//! From options to a server that runs until it is told to end.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tokio::net::{TcpListener, UnixListener};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{broadcast, watch};
+
+use crate::api::types::{Host, HostState};
+use crate::app::{App, CHANNEL, Parts};
+use crate::auth::Peer;
+use crate::secret;
+use hpvm_monitor::Sampler;
+use hpvm_queue::driver::Place;
+use hpvm_queue::manager::{Config, Queue};
+use hpvm_queue::policy::Resources;
+use hpvm_queue::store::outbox::Happened;
+use hpvm_queue::time::Stamp;
+
+/// The port that is tried first.
+pub const PORT: u16 = 8421;
+/// How long a one-time link can be used: as long as it takes to open a browser.
+pub const LINK_SECONDS: u64 = 3600;
+/// How long answers that are under way may take when the server ends.
+const DRAIN: Duration = Duration::from_secs(3);
+/// Pace of the samples.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+
+/// What `hpvm serve` was told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The data folder; an absolute path.
+    pub data: PathBuf,
+    /// Where to listen for browsers; `None`: on loopback, port 8421 or any that is free.
+    pub listen: Option<SocketAddr>,
+    /// The `hpvm` program.
+    pub program: PathBuf,
+    pub home: PathBuf,
+    /// The server's own variables, which jobs get.
+    pub env: BTreeMap<String, String>,
+    /// Say nothing but the link.
+    pub quiet: bool,
+}
+
+/// The socket for commands in a data folder.
+pub fn socket(data: &Path) -> PathBuf {
+    data.join("server.sock")
+}
+
+/// Serves until SIGTERM or SIGINT. Jobs go on afterwards.
+pub fn run(options: &Options) -> Result<(), String> {
+    if let Some(address) = options.listen.filter(|address| !address.ip().is_loopback()) {
+        return Err(format!(
+            "--listen {address}: this server speaks plain HTTP and so listens on loopback only; from \
+             another machine, go through ssh -L {PORT}:127.0.0.1:{PORT}"
+        ));
+    }
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build();
+    runtime.map_err(|error| format!("cannot start threads: {error}"))?.block_on(serve(options))
+}
+
+async fn serve(options: &Options) -> Result<(), String> {
+    // SAFETY: the call has no arguments and cannot fail.
+    let uid = unsafe { libc::getuid() };
+    let owner = user_name(uid);
+    let place = Place {
+        data: options.data.clone(),
+        program: options.program.clone(),
+        host: hpvm_launch::hosts::local_name(),
+        env: options.env.clone(),
+        home: options.home.clone(),
+    };
+    let capacity = capacity();
+    let (events, _) = broadcast::channel::<Arc<Happened>>(CHANNEL);
+    let sender = events.clone();
+    let publish = move |rows: Vec<Happened>| {
+        for row in rows {
+            // Without a stream there is nobody to tell.
+            let _ = sender.send(Arc::new(row));
+        }
+    };
+    let (queue, thread) = Queue::start(Config { place: place.clone(), capacity }, publish)?;
+    let (local, tcp) = (listen_local(&options.data)?, listen(options.listen).await?);
+    let address = tcp.local_addr().map_err(|error| error.to_string())?;
+    let (end, ending) = watch::channel(false);
+    let hosts = vec![host(&place.host, capacity)];
+    let url = format!("http://{address}/");
+    let parts = Parts {
+        queue: queue.clone(),
+        place,
+        capacity,
+        owner: owner.clone(),
+        uid,
+        events,
+        ending,
+        hosts,
+        url: url.clone(),
+    };
+    let app = App::new(parts)?;
+    start_sampler(app.clone())?;
+    // Before anybody knows of us: a signal that comes at once is heard.
+    let told = |error: std::io::Error| format!("cannot listen for signals: {error}");
+    let signals = (
+        signal(SignalKind::terminate()).map_err(told)?,
+        signal(SignalKind::interrupt()).map_err(told)?,
+    );
+    let link = first_link(&queue, &owner)?;
+    announce(options, &url, &link)?;
+    run_until_told(app, local, tcp, signals, end).await;
+    let _ = std::fs::remove_file(socket(&options.data));
+    queue.call(|manager| manager.stop()).map_err(|error| error.to_string())?;
+    thread.join().map_err(|_| "the queue's thread failed".to_string())
+}
+
+/// Serves both listeners until a signal, ends streams first, and waits a little for the rest.
+async fn run_until_told(
+    app: App,
+    local: UnixListener,
+    tcp: TcpListener,
+    (mut terminate, mut interrupt): (Signal, Signal),
+    end: watch::Sender<bool>,
+) {
+    let ended = |mut ending: watch::Receiver<bool>| async move {
+        // An error means that the sender is gone, which is an end too.
+        let _ = ending.wait_for(|ending| *ending).await;
+    };
+    let service = || crate::router(app.clone()).into_make_service_with_connect_info::<Peer>();
+    let one = axum::serve(tcp, service()).with_graceful_shutdown(ended(app.ending.clone()));
+    let other = axum::serve(local, service()).with_graceful_shutdown(ended(app.ending.clone()));
+    let (one, other) = (tokio::spawn(one.into_future()), tokio::spawn(other.into_future()));
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    // All receivers may be gone.
+    let _ = end.send(true);
+    let drained = async {
+        let _ = one.await;
+        let _ = other.await;
+    };
+    let _ = tokio::time::timeout(DRAIN, drained).await;
+}
+
+async fn listen(address: Option<SocketAddr>) -> Result<TcpListener, String> {
+    let told = |address: SocketAddr, error: std::io::Error| {
+        format!("cannot listen on {address}: {error}; choose another with --listen")
+    };
+    if let Some(address) = address {
+        return TcpListener::bind(address).await.map_err(|error| told(address, error));
+    }
+    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    if let Ok(listener) = TcpListener::bind((loopback, PORT)).await {
+        return Ok(listener);
+    }
+    let any = SocketAddr::new(loopback, 0);
+    TcpListener::bind(any).await.map_err(|error| told(any, error))
+}
+
+fn listen_local(data: &Path) -> Result<UnixListener, String> {
+    let path = socket(data);
+    let told = |error: std::io::Error| format!("cannot listen on {}: {error}", path.display());
+    // The data folder is ours alone, so nobody listens on one that is there.
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(told(error)),
+        _ => {}
+    }
+    let listener = UnixListener::bind(crate::client::short(&path).map_err(told)?).map_err(told)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(told)?;
+    Ok(listener)
+}
+
+/// The administrator with a link to come in by.
+fn first_link(queue: &Queue, owner: &str) -> Result<String, String> {
+    let token = secret::token()?;
+    let (hash, owner) = (secret::hash_token(&token), owner.to_string());
+    let made = queue.call(move |manager| {
+        manager.store().ensure_user(&owner, &["admin", "user"])?;
+        manager.store().put_link(&hash, &owner, Stamp::now(), LINK_SECONDS)
+    });
+    made.and_then(|done| done).map_err(|error| error.to_string())?;
+    Ok(token)
+}
+
+fn announce(options: &Options, url: &str, link: &str) -> Result<(), String> {
+    let mut text = format!("{url}#link={link}\n");
+    if !options.quiet {
+        text = format!(
+            "hpvm serves {}\nOpen once, within an hour: {text}Submit: hpvm submit -n 4 ./program\n",
+            options.data.display()
+        );
+    }
+    let mut out = std::io::stdout();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| format!("standard output: {error}"))
+}
+
+fn host(name: &str, capacity: Resources) -> Host {
+    Host {
+        name: name.into(),
+        state: HostState::Up,
+        last_seen: Stamp::now(),
+        cpus: capacity.cpus,
+        cpus_reserved: 0,
+        memory: capacity.memory,
+        sample: None,
+    }
+}
+
+/// Takes samples of this host, on a thread of its own, until the server ends.
+fn start_sampler(app: App) -> Result<(), String> {
+    let body = move || {
+        let mut sampler = Sampler::with_folder(app.place.data.clone());
+        while !*app.ending.borrow() {
+            if let Ok(sample) = sampler.sample(SystemTime::now()) {
+                app.history.lock().unwrap_or_else(PoisonError::into_inner).push(&sample);
+                let reserved = app.queue.call(|manager| manager.reserved()).unwrap_or(0);
+                let mut host = host(&app.place.host, app.capacity);
+                (host.cpus_reserved, host.sample) = (reserved, Some(sample));
+                app.hosts.send_replace(vec![host]);
+            }
+            std::thread::sleep(SAMPLE_EVERY);
+        }
+    };
+    let thread = std::thread::Builder::new().name("sampler".into()).spawn(body);
+    thread.map(|_| ()).map_err(|error| format!("cannot start a thread: {error}"))
+}
+
+/// Processors that we may use, and all memory.
+fn capacity() -> Resources {
+    let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = kib.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    Resources { cpus: u32::try_from(cpus).unwrap_or(u32::MAX), memory: kib.unwrap_or(0) * 1024 }
+}
+
+/// The name of a user, or the number when there is none.
+pub fn user_name(uid: u32) -> String {
+    let mut entry = std::mem::MaybeUninit::<libc::passwd>::uninit();
+    let mut buffer = vec![0; 16 << 10];
+    let mut found = std::ptr::null_mut();
+    // SAFETY: all pointers are to writable memory of the sizes that are said.
+    let done = unsafe {
+        libc::getpwuid_r(uid, entry.as_mut_ptr(), buffer.as_mut_ptr(), buffer.len(), &mut found)
+    };
+    if done != 0 || found.is_null() {
+        return uid.to_string();
+    }
+    // SAFETY: the call has filled the entry, whose name is a string in the buffer.
+    let name = unsafe { std::ffi::CStr::from_ptr((*found).pw_name) };
+    name.to_string_lossy().into_owned()
+}
