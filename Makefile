@@ -9,7 +9,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
 .PHONY: all build mpi setup install uninstall demo test check unit flap conformance foreign count instructions \
-        web web-test mpi4py-tests mpi4py-wheel lammps bench bench-peers loom wheel deb docs container clean distclean help
+        web web-test mpi4py-tests mpi4py-wheel lammps bench bench-peers loom sanitize miri wheel deb docs container clean distclean help
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -101,6 +101,20 @@ lammps: build ## LAMMPS from PyPI: its lj benchmark on 1, 2 and 4 ranks, digits 
 loom: setup ## model checks of the lock-free code
 	@RUSTFLAGS="--cfg hpvm_loom" CARGO_TARGET_DIR=$(TARGET)/loom \
 	    $(CARGO) test --release -p hpvm-shm -p hpvm-wire --lib loom
+
+NIGHTLY = $(CARGO) +nightly
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+
+sanitize: ## ThreadSanitizer and AddressSanitizer on shared memory's tests (needs a nightly Rust with rust-src)
+	@for kind in thread address; do \
+	    RUSTFLAGS="-Zsanitizer=$$kind" CARGO_TARGET_DIR=$(TARGET)/$$kind $(NIGHTLY) test -Zbuild-std \
+	        --target $(HOST) -p hpvm-wire -p hpvm-copy -p hpvm-shm --tests || exit 1; done
+
+miri: ## the byte layouts and the ring in Miri (needs a nightly Rust with miri)
+	@MIRIFLAGS="-Zmiri-permissive-provenance" CARGO_TARGET_DIR=$(TARGET)/miri $(NIGHTLY) miri test \
+	    -p hpvm-wire --lib
+	@MIRIFLAGS="-Zmiri-permissive-provenance" CARGO_TARGET_DIR=$(TARGET)/miri $(NIGHTLY) miri test \
+	    -p hpvm-shm --lib -- ring:: frames:: --skip many_senders --skip bursts
 
 bench: build ## measure this machine
 	@$(STAGE)/bin/hpvm bench

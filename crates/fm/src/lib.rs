@@ -115,7 +115,7 @@ impl<T: Transport> Fm<T> {
         let held = &mut self.wallet[dst as usize];
         if *held == 0 {
             if self.blind < BLIND {
-                *held = self.transport.grant(dst);
+                *held = self.transport.take_credits(dst);
             }
             if *held == 0 {
                 return Err(self.stalled());
@@ -125,8 +125,8 @@ impl<T: Transport> Fm<T> {
         Ok(())
     }
 
-    /// Sends a message in pieces, for one credit: see [`Packets::send_pieces`]. Never blocks.
-    pub fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+    /// Sends a message in pieces, for one credit: see [`Packets::send_fragments`]. Never blocks.
+    pub fn send_fragments<F: FnMut(usize, &mut [u8], bool)>(
         &mut self,
         dst: Rank,
         first: Option<(Head, &[u8; PREFIX])>,
@@ -136,7 +136,7 @@ impl<T: Transport> Fm<T> {
     ) -> Result<(), Stall> {
         self.hold_credit(dst)?;
         let packets = (len / self.transport.limits().packet) as u32;
-        match self.transport.send_pieces(dst, first, rest, len, fill) {
+        match self.transport.send_fragments(dst, first, rest, len, fill) {
             Ok(()) => {
                 self.wallet[dst as usize] -= 1;
                 // One credit, but as much as so many packets.

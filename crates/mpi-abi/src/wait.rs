@@ -115,7 +115,7 @@ impl Entered {
     fn look_around(&mut self, slots: bool) {
         self.policy.shares = self.process.fm().transport().shares_processor();
         match self.policy.after_look(slots) {
-            Decision::Migrate => self.process.fm_mut().transport_mut().spread(),
+            Decision::Migrate => self.process.fm_mut().transport_mut().migrate(),
             Decision::Yield => {
                 self.process.fm().transport().show_processor();
             }
@@ -126,7 +126,7 @@ impl Entered {
     /// Lets another process have our processor, and looks for a better one if it `migrates`.
     fn give_way(&mut self, migrates: bool) {
         if self.policy.oversubscribed && migrates {
-            self.process.fm_mut().transport_mut().spread();
+            self.process.fm_mut().transport_mut().migrate();
         } else if self.policy.oversubscribed {
             self.process.fm().transport().show_processor();
         }

@@ -40,7 +40,7 @@ fn bare(bytes: usize) -> f64 {
 fn pass(from: &mut Mux, to: &mut Mux, credits: &mut u16, bytes: usize) {
     let dst = to.rank();
     while *credits == 0 {
-        *credits = from.grant(dst);
+        *credits = from.take_credits(dst);
     }
     *credits -= 1;
     from.send(dst, Head::single(1, 7), bytes, |to| to.fill(3)).expect("room");

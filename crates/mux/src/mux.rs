@@ -7,7 +7,6 @@ use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::{Packets, Rank};
 use std::io;
 use std::os::fd::RawFd;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// Stands for the local rank of a rank that runs on another host.
@@ -94,9 +93,9 @@ impl Mux {
         self.shm.shares_processor()
     }
 
-    /// See [`Shm::lend`].
-    pub fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
-        self.shm.lend(bytes)
+    /// See [`Shm::oversubscribed`].
+    pub fn oversubscribed(&self) -> bool {
+        self.shm.oversubscribed()
     }
 
     /// See [`Shm::take_back`].
@@ -104,9 +103,9 @@ impl Mux {
         self.shm.take_back(memory)
     }
 
-    /// See [`Shm::spread`].
-    pub fn spread(&mut self) {
-        self.shm.spread();
+    /// See [`Shm::migrate`].
+    pub fn migrate(&mut self) {
+        self.shm.migrate();
     }
 
     /// See [`Shm::show_processor`].

@@ -59,9 +59,9 @@ impl Packets for Mux {
     }
 
     #[inline]
-    fn grant(&mut self, dst: Rank) -> u16 {
+    fn take_credits(&mut self, dst: Rank) -> u16 {
         match self.local(dst) {
-            Some(local) => self.shm.grant(local),
+            Some(local) => self.shm.take_credits(local),
             None => self.grant_remote(dst),
         }
     }
@@ -130,12 +130,12 @@ impl Packets for Mux {
     }
 
     #[inline(always)]
-    fn pieces(&self, dst: Rank) -> u64 {
-        self.local(dst).map_or(0, |local| self.shm.pieces(local))
+    fn max_fragmented(&self, dst: Rank) -> u64 {
+        self.local(dst).map_or(0, |local| self.shm.max_fragmented(local))
     }
 
     #[inline(always)]
-    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+    fn send_fragments<F: FnMut(usize, &mut [u8], bool)>(
         &mut self,
         dst: Rank,
         first: Option<(Head, &[u8; PREFIX])>,
@@ -144,11 +144,11 @@ impl Packets for Mux {
         fill: F,
     ) -> Result<(), Refused> {
         let Some(local) = self.local(dst) else { return Err(Refused::NoBuffer) };
-        self.shm.send_pieces(local, first, rest, len, fill)
+        self.shm.send_fragments(local, first, rest, len, fill)
     }
 
     #[inline(always)]
-    fn writes_slowly(&self, dst: Rank) -> bool {
-        self.local(dst).is_some_and(|local| self.shm.writes_slowly(local))
+    fn stores_are_slow(&self, dst: Rank) -> bool {
+        self.local(dst).is_some_and(|local| self.shm.stores_are_slow(local))
     }
 }

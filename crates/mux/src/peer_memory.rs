@@ -5,15 +5,15 @@ use core::ptr::NonNull;
 use hpvm_transport::{PeerMemory, PeerMemoryError, Rank};
 
 impl PeerMemory for Mux {
-    fn can_pull(&self, src: Rank) -> bool {
-        self.local(src).is_some_and(|local| self.shm.can_pull(local))
+    fn read_pays(&self, src: Rank) -> bool {
+        self.local(src).is_some_and(|local| self.shm.read_pays(local))
     }
 
-    fn may_pull(&self, src: Rank) -> bool {
-        self.local(src).is_some_and(|local| self.shm.may_pull(local))
+    fn can_read(&self, src: Rank) -> bool {
+        self.local(src).is_some_and(|local| self.shm.can_read(local))
     }
 
-    unsafe fn pull(
+    unsafe fn read(
         &mut self,
         src: Rank,
         remote: u64,
@@ -22,10 +22,10 @@ impl PeerMemory for Mux {
     ) -> Result<(), PeerMemoryError> {
         let peer = self.local(src).ok_or(PeerMemoryError::NotPermitted)?;
         // SAFETY: the caller's promise.
-        unsafe { self.shm.pull(peer, remote, local, len) }
+        unsafe { self.shm.read(peer, remote, local, len) }
     }
 
-    unsafe fn push(
+    unsafe fn write(
         &mut self,
         dst: Rank,
         remote: u64,
@@ -34,18 +34,18 @@ impl PeerMemory for Mux {
     ) -> Result<(), PeerMemoryError> {
         let peer = self.local(dst).ok_or(PeerMemoryError::NotPermitted)?;
         // SAFETY: the caller's promise.
-        unsafe { self.shm.push(peer, remote, local, len) }
+        unsafe { self.shm.write(peer, remote, local, len) }
     }
 
-    fn lent(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
-        self.shm.lent(self.local(src)?, remote, len)
+    fn mapped(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+        self.shm.mapped(self.local(src)?, remote, len)
     }
 
-    fn window(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
-        self.shm.window(self.local(src)?, remote, len)
+    fn min_mapped(&self) -> u64 {
+        self.shm.min_mapped()
     }
 
-    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+    fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         self.shm.lend(bytes)
     }
 }

@@ -26,9 +26,9 @@ impl Segment for Mux {
     }
 
     #[inline(always)]
-    fn knock(&self, dst: Rank) {
+    fn wake(&self, dst: Rank) {
         if let Some(local) = self.local(dst) {
-            self.shm.knock(local);
+            self.shm.wake(local);
         }
     }
 }

@@ -55,8 +55,8 @@ impl Packets for Attended {
         self.0.mux.borrow().limits()
     }
 
-    fn grant(&mut self, dst: Rank) -> u16 {
-        self.0.mux.borrow_mut().grant(dst)
+    fn take_credits(&mut self, dst: Rank) -> u16 {
+        self.0.mux.borrow_mut().take_credits(dst)
     }
 
     fn send<F: FnOnce(&mut [u8])>(
@@ -98,11 +98,11 @@ impl Packets for Attended {
 }
 
 impl PeerMemory for Attended {
-    fn can_pull(&self, src: Rank) -> bool {
-        self.0.mux.borrow().can_pull(src)
+    fn read_pays(&self, src: Rank) -> bool {
+        self.0.mux.borrow().read_pays(src)
     }
 
-    unsafe fn pull(
+    unsafe fn read(
         &mut self,
         src: Rank,
         remote: u64,
@@ -110,10 +110,10 @@ impl PeerMemory for Attended {
         len: usize,
     ) -> Result<(), PeerMemoryError> {
         // SAFETY: the caller's promise.
-        unsafe { self.0.mux.borrow_mut().pull(src, remote, local, len) }
+        unsafe { self.0.mux.borrow_mut().read(src, remote, local, len) }
     }
 
-    unsafe fn push(
+    unsafe fn write(
         &mut self,
         dst: Rank,
         remote: u64,
@@ -121,7 +121,7 @@ impl PeerMemory for Attended {
         len: usize,
     ) -> Result<(), PeerMemoryError> {
         // SAFETY: the caller's promise.
-        unsafe { self.0.mux.borrow_mut().push(dst, remote, local, len) }
+        unsafe { self.0.mux.borrow_mut().write(dst, remote, local, len) }
     }
 }
 

@@ -55,7 +55,7 @@ impl Talk {
     fn send(&mut self, me: usize) {
         let end = &mut self.ends[me];
         if self.credits[me] == 0 {
-            self.credits[me] = end.grant(1 - me as u32);
+            self.credits[me] = end.take_credits(1 - me as u32);
         }
         if self.credits[me] > 0 {
             let number = self.sent[me];

@@ -14,7 +14,7 @@ use hpvm_transport::Doorbell;
 use hpvm_wire::segment::SLEEPS_ON_WORD;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::sync::Arc;
 
 use crate::segment::Mapping;
@@ -85,21 +85,26 @@ pub fn ring(word: &AtomicU32) -> u32 {
     state
 }
 
-/// Opens the pipe with descriptor `fd` of process `pid`, to write to it. For reading, too: so the
-/// pipe always has a reader, and a write after its owner's death raises no `SIGPIPE` here.
+/// Opens the pipe that descriptor `fd` of process `pid` writes to, to wake that process.
+///
+/// For reading, too: a pipe that somebody could read never raises SIGPIPE, which would end this process when
+/// the other one is gone. And without blocking, should the pipe be full.
 ///
 /// # Errors
-/// The process is gone, or this one has no descriptor left, which may pass.
+/// The process is gone, it has no such pipe, or there are no descriptors left.
 pub fn open(pid: u32, fd: u32) -> io::Result<File> {
-    let mut options = File::options();
-    // Never blocking: nobody empties the pipe of a process that is gone.
-    options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
-    options.open(format!("/proc/{pid}/fd/{fd}"))
+    let path = format!("/proc/{pid}/fd/{fd}");
+    let pipe = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    // What a peer says of its descriptor is checked: bytes go to a pipe and nowhere else.
+    match pipe.metadata()?.file_type().is_fifo() {
+        true => Ok(pipe),
+        false => Err(io::ErrorKind::InvalidInput.into()),
+    }
 }
 
-/// Ends a wait on the pipe that `file` is the writing end of.
+/// Ends a wait on the pipe `file`.
 pub fn write(file: &File) {
-    // A full pipe wakes as well, and a closed one belongs to a process that is gone.
+    // A full pipe wakes as well.
     let _ = (&*file).write(&[1]);
 }
 

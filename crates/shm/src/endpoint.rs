@@ -1,23 +1,25 @@
 //! A rank's end of the shared memory: the `Transport` of this crate.
 
+use crate::asleep;
 use crate::doorbell::{self, Bell};
+use crate::fragments::{self, Pipeline};
 use crate::frames::{self, FramePool};
-use crate::kept::{Frame, Kept};
-use crate::lent::theirs::Theirs;
-use crate::lent::{self, own::Own};
+use crate::mapped::peers::PeerRegions;
+use crate::mapped::{self, own::OwnRegions};
+use crate::processors;
+use crate::ptracer;
+use crate::reply_frames::{Frame, ReplyFrames};
 use crate::ring::{self, Claim, Receiver, RunAway, Taken};
-use crate::train::{self, Train};
 use core::cell::OnceCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
 use hpvm_copy::attach;
 use hpvm_copy::slow_stores::{self, MIN_TIMED, SlowStores};
-use hpvm_sync::atomic::{compiler_fence, fence};
 use hpvm_transport::{
     Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank, Refused,
     Segment, Streams,
 };
-use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, LINE_PAYLOAD, RawHead};
+use hpvm_wire::cell::{BARE_FRAGMENTS, FRAME, INLINE, LINE_PAYLOAD, RawHead};
 use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SETS, LargeSlot};
 use hpvm_wire::counters::{Counters, add};
 use hpvm_wire::segment::{
@@ -31,11 +33,6 @@ use std::sync::Arc;
 
 use crate::segment::{Mapping, SegmentError};
 
-/// Processors that this process may use.
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, |n| n.get())
-}
-
 /// One rank's endpoint.
 pub struct Shm {
     pub(crate) mapping: Arc<Mapping>,
@@ -43,29 +40,31 @@ pub struct Shm {
     batch: u16,
     pub(crate) receiver: Receiver,
     pub(crate) frames: FramePool,
-    pub(crate) kept: Kept,
+    pub(crate) reply_frames: ReplyFrames,
     pub(crate) slow_stores: SlowStores,
-    /// Messages in pieces that have not come to their end.
-    pub(crate) trains: Vec<Train>,
-    /// Ranks outnumber the processors, so a sender and a receiver need not run at the same time.
+    /// Messages in fragments that have not come to their end.
+    pub(crate) pipelines: Vec<Pipeline>,
+    /// See [`Shm::oversubscribed`].
     oversubscribed: bool,
     /// Times in a row that a better processor was seen.
     pub(crate) displaced: u32,
     /// Some rank can't use membarrier: fence after each publish.
     fences: bool,
+    /// The kernel asks for a declaration of who may read our memory.
+    declares_ptracer: bool,
     /// Cleared for good when the kernel says no.
-    pull_permitted: bool,
-    /// Reading a peer's memory beats two copies through frames, whatever was measured.
-    pull_preferred: bool,
+    reads_permitted: bool,
+    /// Reading a peer's memory is faster than two copies through frames, whatever was measured.
+    reads_preferred: bool,
     /// What the doorbell says while this rank sleeps.
     asleep: u32,
     /// The pipes of ranks that were woken through one.
     pipes: Box<[OnceCell<File>]>,
     /// What this rank lends, and what it has mapped of others.
-    pub(crate) own: Own,
-    pub(crate) theirs: Theirs,
-    /// Least message that is worth copying out of lent memory, bytes.
-    pub(crate) least_lent: u64,
+    pub(crate) own_regions: OwnRegions,
+    pub(crate) peer_regions: PeerRegions,
+    /// See `PeerMemory::min_mapped`.
+    pub(crate) min_mapped: u64,
 }
 
 impl Shm {
@@ -75,7 +74,10 @@ impl Shm {
         if rank >= ranks {
             return Err(SegmentError::Foreign(format!("rank {rank} of {ranks}")));
         }
-        attach::permit();
+        let declares_ptracer = ranks > 1 && ptracer::is_needed();
+        if declares_ptracer {
+            ptracer::allow_any();
+        }
         if !doorbell::register() {
             // Relaxed: read after the job's bootstrap barrier, which orders it.
             mapping.header().fences.store(1, Ordering::Relaxed);
@@ -87,34 +89,55 @@ impl Shm {
         control.rank.store(rank, Ordering::Relaxed);
         // Relaxed: a statistic for tests and tools.
         mapping.attached().fetch_add(1, Ordering::Relaxed);
-        let oversubscribed = ranks as usize > processors();
+        processors::show(mapping.header());
         Ok(Shm {
             batch: ring::batch(SLOTS, ranks),
             receiver: Receiver::new(SLOTS),
-            frames: FramePool::new(if oversubscribed { 0 } else { frames::shared_cache() }, ranks),
-            kept: Kept::new(ranks),
+            frames: FramePool::new(0, ranks),
+            reply_frames: ReplyFrames::new(ranks),
             slow_stores: SlowStores::default(),
-            trains: Vec::new(),
-            oversubscribed,
+            pipelines: Vec::new(),
+            oversubscribed: false,
             displaced: 0,
             fences: true,
-            pull_permitted: true,
-            pull_preferred: false,
+            declares_ptracer,
+            reads_permitted: true,
+            reads_preferred: false,
             asleep: SLEEPS_ON_WORD,
             pipes: (0..ranks).map(|_| OnceCell::new()).collect(),
-            own: Own::default(),
-            theirs: Theirs::default(),
-            least_lent: if oversubscribed { 0 } else { lent::own_cache() },
+            own_regions: OwnRegions::default(),
+            peer_regions: PeerRegions::default(),
+            min_mapped: u64::MAX,
             mapping,
             rank,
         })
     }
 
-    /// To be called once all ranks have attached (after the bootstrap barrier): learns whether
-    /// senders must fence.
+    /// To be called once all ranks have attached (after the bootstrap barrier), before anything is sent: learns
+    /// whether senders must fence, and whether the ranks outnumber the processors.
     pub fn settle(&mut self) {
+        let (header, ranks) = (self.mapping.header(), self.mapping.ranks());
         // Relaxed: the bootstrap barrier orders every rank's store before this load.
-        self.fences = self.mapping.header().fences.load(Ordering::Relaxed) != 0;
+        self.fences = header.fences.load(Ordering::Relaxed) != 0;
+        self.oversubscribed = processors::oversubscribed(header, ranks);
+        // Ranks that take turns on a processor have one cache.
+        let (shared, own) = match self.oversubscribed {
+            true => (0, 0),
+            false => (frames::shared_cache(), mapped::own_cache()),
+        };
+        self.frames = FramePool::new(shared, ranks);
+        self.min_mapped = own;
+        if self.declares_ptracer {
+            // Acquire pairs with the release in `attach`.
+            let pid = |rank| self.mapping.control(rank).pid.load(Ordering::Acquire);
+            ptracer::allow_ranks((0..ranks).map(pid));
+        }
+    }
+
+    /// The ranks of this host outnumber the processors that they may use together, so a sender and a receiver
+    /// need not run at the same time. The same for all of them.
+    pub fn oversubscribed(&self) -> bool {
+        self.oversubscribed
     }
 
     pub fn mapping(&self) -> &Arc<Mapping> {
@@ -122,13 +145,13 @@ impl Shm {
     }
 
     /// Uses single-copy transfers wherever they are permitted, without measuring whether they pay.
-    pub fn prefer_pull(&mut self) {
-        self.pull_preferred = true;
+    pub fn prefer_reads(&mut self) {
+        self.reads_preferred = true;
     }
 
-    /// The process whose memory `pull` and `push` copy from and to.
-    fn copied_with(&self, peer: Rank) -> Result<u32, PeerMemoryError> {
-        if !self.pull_permitted {
+    /// The process whose memory is read or written.
+    fn peer_process(&self, peer: Rank) -> Result<u32, PeerMemoryError> {
+        if !self.reads_permitted {
             return Err(PeerMemoryError::NotPermitted);
         }
         // Acquire pairs with the release in `attach`.
@@ -150,8 +173,11 @@ impl Shm {
     }
 
     /// Forbids single-copy transfers (for tests, and for users whose system forbids them late).
-    pub fn forbid_pull(&mut self) {
-        self.pull_permitted = false;
+    pub fn forbid_reads(&mut self) {
+        self.reads_permitted = false;
+        if self.declares_ptracer {
+            ptracer::allow_nobody();
+        }
     }
 
     #[inline(always)]
@@ -162,44 +188,39 @@ impl Shm {
     /// After a publish: wakes `dst` if it sleeps.
     #[inline(always)]
     pub(crate) fn wake_if_asleep(&self, dst: Rank) {
-        if self.fences {
-            // SeqCst pairs with the one in `arm`: of our publish and the sleeper's flag, one side
-            // sees the other's.
-            fence(Ordering::SeqCst);
-        } else {
-            // The sleeper's membarrier stands for the fence; the compiler must not reorder.
-            compiler_fence(Ordering::SeqCst);
-        }
-        let word = &self.mapping.control(dst).doorbell;
-        // Relaxed: see above.
-        if word.load(Ordering::Relaxed) != 0 {
-            self.wake(dst);
+        if asleep::is_announced(&self.mapping.control(dst).doorbell, self.fences) {
+            self.ring(dst);
         }
     }
 
     #[cold]
-    fn wake(&self, dst: Rank) {
+    fn ring(&self, dst: Rank) {
         let control = self.mapping.control(dst);
         match doorbell::ring(&control.doorbell) {
             0 => return,
             SLEEPS_ON_PIPE => {
-                let known = &self.pipes[dst as usize];
-                if known.get().is_none() {
-                    // Acquire pairs with the releases in `attach` and `sleep_on`.
-                    let pid = control.pid.load(Ordering::Acquire);
-                    let fd = control.pipe.load(Ordering::Acquire).wrapping_sub(1); // as above
-                    if let Ok(pipe) = doorbell::open(pid, fd) {
-                        // It was empty just before.
-                        let _ = known.set(pipe);
-                    }
+                // Without it the rank can't be woken before its sleep ends by itself, some 0.5 s at most.
+                // The next time it is tried again: descriptors may have been short.
+                if let Some(pipe) = self.pipe_of(dst) {
+                    doorbell::write(pipe);
                 }
-                // None: it can't be woken before its sleep ends by itself, some 0.5 s at most; the
-                // next wake-up tries again.
-                known.get().inspect(|pipe| doorbell::write(pipe));
             }
             _ => {}
         }
         add(&self.counters_ref().doorbells, 1);
+    }
+
+    /// The pipe on which `dst` sleeps, opened when it is first needed.
+    fn pipe_of(&self, dst: Rank) -> Option<&File> {
+        let opened = &self.pipes[dst as usize];
+        if opened.get().is_none() {
+            let control = self.mapping.control(dst);
+            // Acquire pairs with the releases in `attach` and `sleep_on`.
+            let pid = control.pid.load(Ordering::Acquire);
+            let fd = control.pipe.load(Ordering::Acquire).wrapping_sub(1); // as above
+            let _ = opened.set(doorbell::open(pid, fd).ok()?);
+        }
+        opened.get()
     }
 
     /// From now on this rank sleeps on the pipe whose writing end is `fd` of this process, when
@@ -218,11 +239,11 @@ impl Shm {
 }
 
 /// Where the payload of a slot lies.
-pub(crate) enum Place {
+pub(crate) enum Payload {
     Slot,
     Frame(*const u8, Frame),
-    /// In the frames of a message in pieces.
-    Pieces,
+    /// In the frames of a message in fragments.
+    Fragments,
 }
 
 /// A slot's header names a payload; this is where it lies, once what it says is checked.
@@ -232,7 +253,7 @@ pub(crate) fn locate(
     rank: Rank,
     head: &RawHead,
     slot: *const u8,
-) -> Result<Place, Broken> {
+) -> Result<Payload, Broken> {
     if head.src >= mapping.ranks() {
         return Err(corrupt("source rank", head.src, mapping.ranks() - 1));
     }
@@ -240,19 +261,19 @@ pub(crate) fn locate(
         if head.len as usize > INLINE {
             return Err(corrupt("bytes in a slot", head.len, INLINE as u32));
         }
-        return Ok(Place::Slot);
+        return Ok(Payload::Slot);
     }
     // SAFETY: a slot's payload holds at least four readable bytes.
     let number = unsafe { slot.cast::<u32>().read_unaligned() };
-    if number >= BARE_TRAIN {
-        return Ok(Place::Pieces);
+    if number >= BARE_FRAGMENTS {
+        return Ok(Payload::Fragments);
     }
     let frame = Frame::checked(number)?;
     if head.len as usize > FRAME_BYTES {
         return Err(corrupt("bytes in a frame", head.len, FRAME_BYTES as u32));
     }
     let owner = if frame.mine { rank } else { head.src };
-    Ok(Place::Frame(mapping.frame(owner, frame.index.into()), frame))
+    Ok(Payload::Frame(mapping.frame(owner, frame.index.into()), frame))
 }
 
 /// The header without what belongs to the transport.
@@ -265,7 +286,7 @@ impl Shm {
     /// Fills a frame for a packet of `len` bytes to `dst`; `None` when all are on their way.
     #[inline(always)]
     fn fill_frame(&mut self, dst: Rank, len: usize, fill: impl FnOnce(&mut [u8])) -> Option<Frame> {
-        if let Some(frame) = self.kept.take(dst) {
+        if let Some(frame) = self.reply_frames.take(dst) {
             let owner = if frame.mine { self.rank } else { dst };
             // SAFETY: a frame that we keep is ours until the receiver gets the slot.
             fill(unsafe { self.frame(owner, frame, len) });
@@ -292,7 +313,7 @@ impl Shm {
     /// Some of our frames may be kept for answers: who has no other keeps none.
     #[cold]
     fn kept_frame(&mut self, len: usize) -> Option<usize> {
-        self.kept.give_all_back(&self.mapping, self.rank);
+        self.reply_frames.give_all_back(&self.mapping, self.rank);
         self.frames.take(self.mapping.control(self.rank), len)
     }
 
@@ -332,7 +353,7 @@ impl Packets for Shm {
     }
 
     #[inline]
-    fn grant(&mut self, dst: Rank) -> u16 {
+    fn take_credits(&mut self, dst: Rank) -> u16 {
         ring::take_credits(&self.mapping.control(dst).credits, self.batch)
     }
 
@@ -399,8 +420,8 @@ impl Packets for Shm {
         budget: usize,
         mut sink: F,
     ) -> Result<usize, Broken> {
-        if !self.trains.is_empty() {
-            return self.poll_trains(budget, (0, 0), sink);
+        if !self.pipelines.is_empty() {
+            return self.poll_pipelines(budget, (0, 0), sink);
         }
         let mapping = &*self.mapping;
         let control = mapping.control(self.rank);
@@ -419,17 +440,17 @@ impl Packets for Shm {
             let mut payload = cell.payload().cast_const();
             let mut kept = None;
             match locate(mapping, self.rank, &raw, payload)? {
-                Place::Slot => {}
-                Place::Frame(start, frame) => (payload, kept) = (start, Some(frame)),
+                Payload::Slot => {}
+                Payload::Frame(start, frame) => (payload, kept) = (start, Some(frame)),
                 // The slot is taken there, again.
-                Place::Pieces => return self.poll_trains(budget, (packets, bytes), sink),
+                Payload::Fragments => return self.poll_pipelines(budget, (packets, bytes), sink),
             }
             // SAFETY: `locate` checked that `len` bytes lie inside the slot or the frame, and
             // both are ours to read until they are given back below.
             let payload = unsafe { core::slice::from_raw_parts(payload, raw.len as usize) };
             sink(raw.src, head_of(&raw), payload);
             if let Some(frame) = kept {
-                self.kept.keep(mapping, self.rank, raw.src, frame);
+                self.reply_frames.keep(mapping, self.rank, raw.src, frame);
             }
             self.receiver.done(ticket, &control.credits, SLOTS);
             packets += 1;
@@ -446,15 +467,10 @@ impl Packets for Shm {
 
     fn arm(&mut self) -> bool {
         let control = self.mapping.control(self.rank);
-        // Relaxed: the barrier below orders it before the look at the ring.
-        control.doorbell.store(self.asleep, Ordering::Relaxed);
-        if self.fences || !doorbell::barrier() {
-            // SeqCst pairs with the fence in `wake_if_asleep`.
-            fence(Ordering::SeqCst);
-        }
-        let mut trains = self.trains.iter();
+        asleep::announce(&control.doorbell, self.asleep, || !self.fences && doorbell::barrier());
+        let mut pipelines = self.pipelines.iter();
         if self.receiver.pending(&control.tail)
-            || trains.any(|train| train.waits(&self.mapping, self.rank))
+            || pipelines.any(|pipeline| pipeline.waits(&self.mapping, self.rank))
         {
             self.disarm();
             return false;
@@ -473,17 +489,17 @@ impl Packets for Shm {
     }
 
     #[inline(always)]
-    fn writes_slowly(&self, dst: Rank) -> bool {
+    fn stores_are_slow(&self, dst: Rank) -> bool {
         // Ranks that take turns on a processor find each other's data in memory anyway.
-        self.oversubscribed || (self.slow_stores.are_slow() && !self.kept.serves(dst))
+        self.oversubscribed || (self.slow_stores.are_slow() && !self.reply_frames.serves(dst))
     }
 
     #[inline(always)]
-    fn pieces(&self, _: Rank) -> u64 {
-        if self.oversubscribed { 0 } else { train::LONGEST as u64 }
+    fn max_fragmented(&self, _: Rank) -> u64 {
+        if self.oversubscribed { 0 } else { fragments::MAX_LEN as u64 }
     }
 
-    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+    fn send_fragments<F: FnMut(usize, &mut [u8], bool)>(
         &mut self,
         dst: Rank,
         first: Option<(Head, &[u8; PREFIX])>,
@@ -491,34 +507,34 @@ impl Packets for Shm {
         len: usize,
         fill: F,
     ) -> Result<(), Refused> {
-        self.send_train(dst, first, rest, len, fill)
+        self.send_pipeline(dst, first, rest, len, fill)
     }
 }
 
 impl PeerMemory for Shm {
-    fn can_pull(&self, src: Rank) -> bool {
-        self.may_pull(src) && (self.pull_preferred || self.reads_pay())
+    fn read_pays(&self, src: Rank) -> bool {
+        self.can_read(src) && (self.reads_preferred || self.reads_pay())
     }
 
-    fn may_pull(&self, src: Rank) -> bool {
-        self.pull_permitted && src < self.size()
+    fn can_read(&self, src: Rank) -> bool {
+        self.reads_permitted && src < self.size()
     }
 
-    unsafe fn pull(
+    unsafe fn read(
         &mut self,
         src: Rank,
         remote: u64,
         local: *mut u8,
         len: usize,
     ) -> Result<(), PeerMemoryError> {
-        let pid = self.copied_with(src)?;
+        let pid = self.peer_process(src)?;
         // SAFETY: the caller promises that `local` is valid for `len` bytes.
         let result =
             unsafe { attach::read(pid, remote, local, len) }.map_err(PeerMemoryError::from);
         match result {
-            Ok(()) => add(&self.counters_ref().bytes_pulled, len as u64),
+            Ok(()) => add(&self.counters_ref().peer_bytes_read, len as u64),
             Err(PeerMemoryError::NotPermitted) => {
-                self.pull_permitted = false;
+                self.reads_permitted = false;
                 // Relaxed: a hint to senders, which orders nothing.
                 self.mapping.header().reads.store(READS_DO_NOT, Ordering::Relaxed);
             }
@@ -527,30 +543,30 @@ impl PeerMemory for Shm {
         result
     }
 
-    unsafe fn push(
+    unsafe fn write(
         &mut self,
         dst: Rank,
         remote: u64,
         local: *const u8,
         len: usize,
     ) -> Result<(), PeerMemoryError> {
-        let pid = self.copied_with(dst)?;
+        let pid = self.peer_process(dst)?;
         // SAFETY: the caller promises that `local` is valid for `len` bytes.
         unsafe { attach::write(pid, remote, local, len) }?;
-        add(&self.counters_ref().bytes_pushed, len as u64);
+        add(&self.counters_ref().peer_bytes_written, len as u64);
         Ok(())
     }
 
-    fn lent(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
-        self.lent_by(src, remote, len)
+    fn mapped(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+        self.mapped_of(src, remote, len)
     }
 
-    fn window(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
-        self.window_of(src, remote, len)
+    fn min_mapped(&self) -> u64 {
+        self.min_mapped
     }
 
-    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
-        self.lend(bytes)
+    fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        self.lend_region(bytes)
     }
 }
 
@@ -579,7 +595,7 @@ impl Segment for Shm {
     }
 
     #[inline(always)]
-    fn knock(&self, dst: Rank) {
+    fn wake(&self, dst: Rank) {
         self.wake_if_asleep(dst);
     }
 }

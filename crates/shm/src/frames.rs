@@ -12,13 +12,15 @@
 //! costs a page fault, so the frames that take turns become more only as they are used again.
 
 use core::sync::atomic::Ordering;
+use hpvm_sync::atomic::AtomicU8;
+use hpvm_sync::order;
 use hpvm_wire::segment::{Control, FRAME_BYTES, FRAMES};
 
 /// Frames whose states share a line.
 const GROUP: usize = 64;
 const GROUPS: usize = FRAMES / GROUP;
 /// Packets longer than this take turns in half as many frames.
-const LONG: usize = FRAME_BYTES / 2;
+const LONG_PACKET: usize = FRAME_BYTES / 2;
 
 const _: () = assert!(FRAMES.is_multiple_of(2 * GROUP), "whole groups, and halves of them");
 
@@ -61,15 +63,14 @@ impl FramePool {
         let free = &mut self.free[self.group];
         let index = self.group * GROUP + free.trailing_zeros() as usize;
         *free &= *free - 1;
-        // Relaxed: only we read it before the receiver, who learns of the frame through a slot.
-        control.frames[index].store(1, Ordering::Relaxed);
+        mark_filled(&control.frames[index]);
         Some(index)
     }
 
     /// Goes on to the next group that has a free frame: first among those whose turn it is.
     #[cold]
     fn next_group(&mut self, control: &Control, len: usize) -> bool {
-        let turn = if len > LONG { self.turn / 2 } else { self.turn };
+        let turn = if len > LONG_PACKET { self.turn / 2 } else { self.turn };
         let group = self.group;
         if group + 1 >= turn && self.turn < self.most {
             self.rounds += 1;
@@ -94,8 +95,7 @@ impl FramePool {
     fn refresh(&mut self, control: &Control, group: usize) {
         let states = &control.frames[group * GROUP..][..GROUP];
         for (index, state) in states.iter().enumerate() {
-            // Acquire pairs with the release in `give_back`: the receiver's reads come first.
-            if state.load(Ordering::Acquire) == 0 {
+            if is_back(state) {
                 self.free[group] |= 1 << index;
             }
         }
@@ -113,8 +113,28 @@ pub fn shared_cache() -> usize {
 /// The receiver has read frame `index` of the rank that owns `control`.
 #[inline(always)]
 pub fn give_back(control: &Control, index: usize) {
-    // Release pairs with the acquire in `refresh`.
-    control.frames[index].store(0, Ordering::Release);
+    mark_read(&control.frames[index]);
+}
+
+/// The owner is about to fill a frame that is back.
+#[inline(always)]
+pub(crate) fn mark_filled(state: &AtomicU8) {
+    // Relaxed: only we read it before the receiver, who learns of the frame through a slot.
+    state.store(1, Ordering::Relaxed);
+}
+
+/// The receiver has read the frame.
+#[inline(always)]
+pub(crate) fn mark_read(state: &AtomicU8) {
+    // Release pairs with the acquire in `is_back`.
+    state.store(0, order!(Release, "frame.mark_read"));
+}
+
+/// The owner may fill the frame.
+#[inline(always)]
+pub(crate) fn is_back(state: &AtomicU8) -> bool {
+    // Acquire pairs with the release in `mark_read`: the receiver's reads come first.
+    state.load(order!(Acquire, "frame.is_back")) == 0
 }
 
 #[cfg(all(test, not(hpvm_loom)))]

@@ -2,31 +2,41 @@
 //!
 //! Each rank has a receive ring that all others share ([`ring`]), frames for packets that do not
 //! fit in a slot (`frames`), a futex to sleep on (`doorbell`), and may read a peer's memory through the kernel
-//! (`hpvm_copy::attach`) or map memory that the peer lends (`lent`); those that share processors spread over
-//! them (`spread`). The memory itself is one nameless segment (`segment`); `endpoint` puts all of it together
+//! (`hpvm_copy::attach`) or map memory that the peer lends (`mapped`); those that share processors migrate to others
+//! (`migrate`). The memory itself is one nameless segment (`segment`); `endpoint` puts all of it together
 //! behind the `Transport` trait.
 
+mod asleep;
+pub mod frames;
+mod progress_word;
 pub mod ring;
 
-// The model checker builds the ring alone: loom's atomics do not live in shared memory.
+#[cfg(all(test, hpvm_loom))]
+mod models;
+
+// The model checker builds what is above alone: loom's atomics do not live in shared memory.
 #[cfg(not(hpvm_loom))]
 pub mod doorbell;
 #[cfg(not(hpvm_loom))]
 mod endpoint;
 #[cfg(not(hpvm_loom))]
-pub mod frames;
+mod fragments;
 #[cfg(not(hpvm_loom))]
-mod kept;
+mod mapped;
 #[cfg(not(hpvm_loom))]
-mod lent;
+mod memory_file;
+#[cfg(not(hpvm_loom))]
+mod migrate;
 #[cfg(not(hpvm_loom))]
 pub mod observe;
 #[cfg(not(hpvm_loom))]
+mod processors;
+#[cfg(not(hpvm_loom))]
+mod ptracer;
+#[cfg(not(hpvm_loom))]
+mod reply_frames;
+#[cfg(not(hpvm_loom))]
 pub mod segment;
-#[cfg(not(hpvm_loom))]
-mod spread;
-#[cfg(not(hpvm_loom))]
-mod train;
 
 #[cfg(not(hpvm_loom))]
 pub use endpoint::Shm;

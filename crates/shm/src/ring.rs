@@ -18,6 +18,7 @@
 
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::AtomicU32;
+use hpvm_sync::order;
 use hpvm_wire::cell::Cell;
 
 /// Credits that a sender takes at a time in a job of `ranks` on a ring of `slots`.
@@ -40,7 +41,7 @@ pub fn take_credits(pool: &AtomicU32, want: u16) -> u16 {
         match pool.compare_exchange_weak(
             there,
             there - take,
-            Ordering::Acquire,
+            order!(Acquire, "ring.take_credits"),
             Ordering::Relaxed, // a failed try reads again
         ) {
             Ok(_) => return take as u16,
@@ -88,14 +89,14 @@ impl<'a> Claim<'a> {
     #[inline(always)]
     pub fn publish(self) {
         // Release pairs with the acquire load in `Receiver::next`: header and payload come first.
-        self.cell.seq.store(self.ticket.wrapping_add(1), Ordering::Release);
+        self.cell.seq.store(self.ticket.wrapping_add(1), order!(Release, "ring.publish"));
         hpvm_sync::prefetch_to_write(core::ptr::from_ref(self.ahead).cast());
     }
 }
 
 /// Polls that find the head unpublished before the receiver looks whether to leap-frog. Looking
 /// costs the `tail` line that the senders fight for.
-const PATIENCE: u32 = if cfg!(hpvm_loom) { 1 } else { 64 };
+const MISSES_BEFORE_LEAP: u32 = if cfg!(hpvm_loom) { 1 } else { 64 };
 
 /// A published slot that the receiver may read now.
 #[derive(Clone, Copy)]
@@ -141,7 +142,7 @@ impl Receiver {
     ) -> Result<Option<Taken<'a>>, RunAway> {
         let cell = &cells[self.head as usize & (cells.len() - 1)];
         // Acquire pairs with the release in `Claim::publish`.
-        if cell.seq.load(Ordering::Acquire) == self.head.wrapping_add(1) {
+        if cell.seq.load(order!(Acquire, "ring.next")) == self.head.wrapping_add(1) {
             if self.misses == 0 {
                 let ahead = self.head.wrapping_add(TAKEN_AHEAD) as usize & (cells.len() - 1);
                 hpvm_sync::prefetch(core::ptr::from_ref(&cells[ahead]).cast());
@@ -149,7 +150,7 @@ impl Receiver {
             return Ok(Some(Taken { ticket: self.head, cell, leapt: false }));
         }
         self.misses += 1;
-        if self.misses < PATIENCE {
+        if self.misses < MISSES_BEFORE_LEAP {
             return Ok(None);
         }
         self.leapfrog(tail, cells)
@@ -178,7 +179,7 @@ impl Receiver {
             end = step;
         }
         let Some(step) = found else { return Ok(None) };
-        self.misses = PATIENCE; // look behind the head again at once
+        self.misses = MISSES_BEFORE_LEAP; // look behind the head again at once
         let ticket = self.head.wrapping_add(step);
         let cell = &cells[ticket as usize & (cells.len() - 1)];
         Ok(Some(Taken { ticket, cell, leapt: step != 0 }))
@@ -190,7 +191,7 @@ impl Receiver {
         let index = ticket as usize & (cells.len() - 1);
         self.taken[index / 64] >> (index % 64) & 1 == 0
             // Acquire pairs with the release in `Claim::publish`.
-            && cells[index].seq.load(Ordering::Acquire) == ticket.wrapping_add(1)
+            && cells[index].seq.load(order!(Acquire, "ring.leapfrog")) == ticket.wrapping_add(1)
     }
 
     /// The slot of `ticket` has been read. Gives credits back when enough have gathered.
@@ -232,7 +233,7 @@ impl Receiver {
     /// Returns the credits of the slots passed so far to the pool.
     fn give_back(&mut self, pool: &AtomicU32) {
         // Release pairs with the acquire in `take_credits`: our reads of the slots come first.
-        pool.fetch_add(self.passed, Ordering::Release);
+        pool.fetch_add(self.passed, order!(Release, "ring.give_back"));
         self.passed = 0;
     }
 
@@ -263,7 +264,7 @@ mod tests {
             Claim::new(&tail, &cells).publish();
         }
         let mut got = 0;
-        for _ in 0..2 * PATIENCE {
+        for _ in 0..2 * MISSES_BEFORE_LEAP {
             if let Some(Taken { ticket, leapt, .. }) = r.next(&tail, &cells).unwrap() {
                 assert!(leapt);
                 assert_eq!(ticket, got + 1);
@@ -385,76 +386,5 @@ mod tests {
                 r.done(t, &pool, 64);
             }
         });
-    }
-}
-
-#[cfg(all(test, hpvm_loom))]
-mod loom_tests {
-    use super::*;
-    use hpvm_sync::loom;
-    use hpvm_wire::cell::RawHead;
-    use std::sync::Arc;
-
-    type Ring = (AtomicU32, AtomicU32, Vec<Cell>);
-
-    fn send(ring: &Ring, src: u32, imm: u64) {
-        let (tail, pool, cells) = ring;
-        while take_credits(pool, 1) == 0 {
-            loom::thread::yield_now();
-        }
-        let c = Claim::new(tail, cells);
-        // SAFETY: the claim is ours.
-        unsafe { c.cell().write_head(RawHead { src, imm, handler: 0, flags: 0, aux: 0, len: 0 }) };
-        c.publish();
-    }
-
-    /// `senders[s]` messages from each sender over a ring of `slots`: nothing is lost, torn or out
-    /// of the sender's order, in every interleaving.
-    fn model(slots: usize, senders: &'static [u64]) {
-        // Preemptions beyond a few find nothing new in so small a model and take hours.
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(2);
-        builder.check(move || {
-            let cells = (0..slots).map(|_| Cell::new()).collect();
-            let ring = Arc::new((AtomicU32::new(0), AtomicU32::new(slots as u32), cells));
-            let threads: Vec<_> = senders
-                .iter()
-                .enumerate()
-                .map(|(src, count)| {
-                    let ring = ring.clone();
-                    let src = src as u32;
-                    loom::thread::spawn(move || (0..*count).for_each(|i| send(&ring, src, i)))
-                })
-                .collect();
-            let mut r = Receiver::new(slots as u32);
-            let mut seen = vec![0; senders.len()];
-            while seen.iter().sum::<u64>() < senders.iter().sum() {
-                let Some(Taken { ticket, cell, .. }) = r.next(&ring.0, &ring.2).unwrap() else {
-                    loom::thread::yield_now();
-                    continue;
-                };
-                // SAFETY: published and not yet done.
-                let h = unsafe { cell.read_head() };
-                assert_eq!(h.imm, seen[h.src as usize], "order of sender {}", h.src);
-                seen[h.src as usize] += 1;
-                r.done(ticket, &ring.1, slots as u32);
-            }
-            threads.into_iter().for_each(|t| t.join().unwrap());
-        });
-    }
-
-    #[test]
-    fn loom_two_senders() {
-        model(2, &[1, 1]);
-    }
-
-    #[test]
-    fn loom_a_sender_does_not_overtake_itself() {
-        model(4, &[2]);
-    }
-
-    #[test]
-    fn loom_slots_are_used_again() {
-        model(1, &[2]);
     }
 }

@@ -1,19 +1,20 @@
 //! The job's memory on this host: made by one rank, mapped by all, without a name in the file
 //! system. It is a memfd; the others open it through `/proc/PID/fd/N` of its creator, so when the
-//! last process is gone, by whatever signal, so is the memory.
+//! last process is gone, by whatever signal, so is the memory. Its size is sealed.
 
+use crate::memory_file;
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::AtomicU32;
 use hpvm_wire::cell::Cell;
 use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SETS, LARGE_SLOTS, LargeSlot};
 use hpvm_wire::pending::Pending;
 use hpvm_wire::segment::{
-    Control, FRAME_BYTES, FRAME_GROWN, FRAME_STRIDE, FRAMES, Geometry, Header, MAGIC, MAX_RANKS,
+    Control, FRAME_BYTES, FRAME_PROGRESS, FRAME_STRIDE, FRAMES, Geometry, Header, MAGIC, MAX_RANKS,
     SLOTS, VERSION,
 };
 use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
 /// Why a segment could not be made or joined.
@@ -40,19 +41,6 @@ fn failed(what: impl Into<String>) -> SegmentError {
     SegmentError::System { what: what.into(), cause: std::io::Error::last_os_error() }
 }
 
-/// The same open file as a descriptor that is no standard stream. A program may start with those
-/// closed, and what it prints must not land in the segment.
-pub(crate) fn above_streams(file: &File) -> Result<File, SegmentError> {
-    // SAFETY: a system call on an open descriptor with integers; the result is checked.
-    let fd =
-        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, libc::STDERR_FILENO + 1) };
-    if fd < 0 {
-        return Err(failed("a descriptor that is no standard stream"));
-    }
-    // SAFETY: `fd` was just made and belongs to nobody else.
-    Ok(unsafe { File::from_raw_fd(fd) })
-}
-
 /// The mapped segment. Unmapped when the last user drops it.
 pub struct Mapping {
     base: NonNull<u8>,
@@ -75,16 +63,12 @@ impl Mapping {
                 "{ranks} ranks on one host; expected 1 to {MAX_RANKS}"
             )));
         }
-        // SAFETY: a valid C string; the result is checked.
-        let fd = unsafe { libc::memfd_create(c"hpvm".as_ptr(), libc::MFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(failed("memfd_create"));
-        }
-        // SAFETY: `fd` was just made and belongs to nobody else.
-        let file = unsafe { File::from_raw_fd(fd) };
         let geometry = Geometry { ranks };
-        file.set_len(geometry.bytes() as u64)
-            .map_err(|cause| SegmentError::System { what: "setting its size".into(), cause })?;
+        let bytes = geometry.bytes() as u64;
+        let file = memory_file::create(c"hpvm", bytes).map_err(|cause| SegmentError::System {
+            what: format!("making the memory of {ranks} ranks"),
+            cause,
+        })?;
         let mapping = Self::map(file, geometry)?;
         for rank in 0..ranks {
             // Relaxed: published with everything else by the magic below.
@@ -107,6 +91,10 @@ impl Mapping {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(|cause| {
             SegmentError::System { what: format!("opening {path} of the first rank"), cause }
         })?;
+        let file = memory_file::above_streams(file).map_err(|cause| SegmentError::System {
+            what: "a descriptor that is no standard stream".into(),
+            cause,
+        })?;
         let found = file
             .metadata()
             .map_err(|cause| SegmentError::System { what: format!("size of {path}"), cause })?
@@ -116,6 +104,11 @@ impl Mapping {
             return Err(SegmentError::Foreign(format!(
                 "expected {} bytes for {ranks} ranks, found {found} in {path}",
                 geometry.bytes()
+            )));
+        }
+        if !memory_file::is_sealed(&file) {
+            return Err(SegmentError::Foreign(format!(
+                "{path} may shrink; expected a file that is sealed against that"
             )));
         }
         let mapping = Self::map(file, geometry)?;
@@ -140,11 +133,7 @@ impl Mapping {
             return Err(failed(format!("mapping {} bytes", geometry.bytes())));
         }
         let base = NonNull::new(base.cast()).ok_or_else(|| failed("mapping at address 0"))?;
-        let mut mapping = Mapping { base, geometry, file };
-        if mapping.file.as_raw_fd() <= libc::STDERR_FILENO {
-            mapping.file = above_streams(&mapping.file)?;
-        }
-        Ok(mapping)
+        Ok(Mapping { base, geometry, file })
     }
 
     /// What the creator wrote is an allegation until it agrees with what the job says.
@@ -243,12 +232,12 @@ impl Mapping {
         unsafe { self.base.as_ptr().add(self.geometry.frames(rank) + index * FRAME_STRIDE) }
     }
 
-    /// How far the message in pieces that begins in that frame has come.
+    /// How far the message in fragments that begins in that frame has come.
     #[inline(always)]
-    pub fn grown(&self, rank: u32, index: usize) -> &AtomicU32 {
+    pub fn progress(&self, rank: u32, index: usize) -> &AtomicU32 {
         // SAFETY: the word lies behind the payload, inside the frame's stride, aligned to 64; any bit
         // pattern is valid.
-        unsafe { &*self.frame(rank, index).add(FRAME_GROWN).cast() }
+        unsafe { &*self.frame(rank, index).add(FRAME_PROGRESS).cast() }
     }
 
     /// How many ranks have attached.

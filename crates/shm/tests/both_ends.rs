@@ -67,7 +67,7 @@ impl Player {
     fn say(&mut self, what: u8, word: u64) {
         let peer = self.peer();
         while self.credits == 0 {
-            self.credits = self.end.grant(peer);
+            self.credits = self.end.take_credits(peer);
             self.listen();
         }
         self.credits -= 1;
@@ -127,8 +127,8 @@ impl Player {
         // SAFETY: the part lies in the buffer of `len` bytes, and was claimed by us alone.
         unsafe {
             match self.end.rank() {
-                SENDER => self.end.push(peer, theirs, ours, n),
-                _ => self.end.pull(peer, theirs, ours, n),
+                SENDER => self.end.write(peer, theirs, ours, n),
+                _ => self.end.read(peer, theirs, ours, n),
             }
         }
     }
@@ -170,7 +170,7 @@ fn worker() {
     let mapping = Arc::new(Mapping::join(path, 2, KEY).expect("the parent's segment"));
     let mut end = Shm::attach(mapping.clone(), rank).expect("my rank");
     if forbidden == rank.to_string() {
-        end.forbid_pull();
+        end.forbid_reads();
     }
     let (start, heard) = (Instant::now(), VecDeque::new());
     let mut player = Player { end, credits: 0, heard, start };

@@ -3,7 +3,7 @@
 
 use hpvm_shm::{Mapping, SegmentError, Shm};
 use hpvm_transport::{Broken, Head, PREFIX, Packets};
-use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, MOST_FRAMES, RawHead, TRAIN, Train};
+use hpvm_wire::cell::{BARE_FRAGMENTS, FRAGMENTS, FRAME, Fragments, INLINE, MAX_FRAMES, RawHead};
 use hpvm_wire::segment::{FRAME_BYTES, FRAMES, Geometry, SLOTS};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -53,11 +53,11 @@ fn headers_that_lie() {
         (RawHead { len: INLINE as u32 + 1, ..GOOD }, 0, "bytes in a slot 105"),
         (RawHead { len: u32::MAX, ..GOOD }, 0, "bytes in a slot"),
         (RawHead { flags: FRAME, ..GOOD }, 2 * FRAMES as u32, "frame 1024"),
-        (RawHead { flags: FRAME, len: 0, ..GOOD }, TRAIN, "bytes of a message in pieces 0"),
+        (RawHead { flags: FRAME, len: 0, ..GOOD }, FRAGMENTS, "bytes of a message in fragments 0"),
         (
             RawHead { flags: FRAME, len: u32::MAX, ..GOOD },
-            BARE_TRAIN,
-            "bytes of a message in pieces",
+            BARE_FRAGMENTS,
+            "bytes of a message in fragments",
         ),
         (RawHead { flags: FRAME, len: FRAME_BYTES as u32 + 1, ..GOOD }, 0, "bytes in a frame"),
     ];
@@ -72,16 +72,16 @@ fn headers_that_lie() {
 #[test]
 fn a_message_that_grows_beyond_its_end() {
     let (mapping, _a, mut b) = pair();
-    mapping.grown(0, 0).store(5, Ordering::Relaxed); // relaxed: one thread
-    publish(&mapping, RawHead { flags: FRAME, ..GOOD }, BARE_TRAIN);
+    mapping.progress(0, 0).store(5, Ordering::Relaxed); // relaxed: one thread
+    publish(&mapping, RawHead { flags: FRAME, ..GOOD }, BARE_FRAGMENTS);
     let text = error(&mut b);
-    assert!(text.contains("bytes of a piece 5") && text.contains("at most 4"), "{text}");
+    assert!(text.contains("bytes of a fragment 5") && text.contains("at most 4"), "{text}");
 }
 
 #[test]
 fn a_sender_that_leaves_a_message_unfinished() {
     let (mapping, _a, mut b) = pair();
-    publish(&mapping, RawHead { flags: FRAME, ..GOOD }, BARE_TRAIN);
+    publish(&mapping, RawHead { flags: FRAME, ..GOOD }, BARE_FRAGMENTS);
     assert_eq!(b.poll(usize::MAX, |_, _, _| panic!("nothing has come")), Ok(1));
     publish(&mapping, RawHead { len: 0, ..GOOD }, 0);
     let text = error(&mut b);
@@ -124,19 +124,19 @@ fn random_bytes_in_the_ring() {
             }
             // A message in pieces, of which some or too much is there.
             let head = RawHead { flags: head.flags | FRAME, len: (word() % 80_000) as u32, ..head };
-            let train = Train {
-                mark: if word() % 2 == 0 { TRAIN } else { BARE_TRAIN },
+            let train = Fragments {
+                mark: if word() % 2 == 0 { FRAGMENTS } else { BARE_FRAGMENTS },
                 prefix: [word() as u8; PREFIX],
                 imm: word(),
                 handler: word() as u8,
                 flags: word() as u8,
                 aux: word() as u16,
-                frames: [(); MOST_FRAMES].map(|()| (word() % (2 * FRAMES as u64 + 4)) as u16),
+                frames: [(); MAX_FRAMES].map(|()| (word() % (2 * FRAMES as u64 + 4)) as u16),
             };
             let grown = (word() % (u64::from(head.len) + 2)) as u32;
             let first = usize::from(train.frames[0]) % FRAMES;
             for owner in 0..2 {
-                mapping.grown(owner, first).store(grown, Ordering::Relaxed); // relaxed: one thread
+                mapping.progress(owner, first).store(grown, Ordering::Relaxed); // relaxed: one thread
             }
             publish(&mapping, head, train);
         }
@@ -151,7 +151,7 @@ fn random_bytes_in_the_ring() {
         }
         // The other direction is not harmed.
         let head = Head::single(1, 7);
-        assert_ne!(b.grant(0), 0);
+        assert_ne!(b.take_credits(0), 0);
         b.send(0, head, 4, |out| out.copy_from_slice(b"fine")).expect("room");
         let mut seen = false;
         let got = a.poll(usize::MAX, |_, _, data| seen = data == b"fine");

@@ -34,7 +34,7 @@ struct Traffic {
     credits: Vec<u16>,
     sent: Vec<u64>,
     received: Vec<u64>,
-    /// Bytes of a message in pieces that have come.
+    /// Bytes of a message in fragments that have come.
     begun: Vec<usize>,
 }
 
@@ -53,7 +53,7 @@ impl Traffic {
     fn try_send(&mut self, dst: Rank) -> bool {
         let credits = &mut self.credits[dst as usize];
         if *credits == 0 {
-            *credits = self.end.grant(dst);
+            *credits = self.end.take_credits(dst);
         }
         if *credits == 0 {
             return false;
@@ -62,7 +62,7 @@ impl Traffic {
         let len = length(me, dst, n);
         let head = Head::single(9, n);
         let sent = if len > FRAME_BYTES {
-            self.end.send_pieces(dst, None, head, len, |at, out, _| {
+            self.end.send_fragments(dst, None, head, len, |at, out, _| {
                 out.iter_mut().enumerate().for_each(|(i, b)| *b = content(me, dst, n, at + i));
             })
         } else {

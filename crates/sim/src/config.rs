@@ -5,14 +5,14 @@ use core::ops::RangeInclusive;
 use hpvm_transport::Limits;
 use hpvm_wire::datagram::{HEADER, RECORD};
 
-/// Whether [`hpvm_transport::PeerMemory::pull`] works.
+/// Whether [`hpvm_transport::PeerMemory::read`] works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pull {
-    /// `can_pull` is false and every pull is refused, as where seccomp forbids it.
+pub enum Reads {
+    /// `read_pays` is false and every pull is refused, as where seccomp forbids it.
     Never,
     /// Every pull of readable memory succeeds.
     Always,
-    /// `can_pull` is true, but this many pulls in a hundred are refused as not permitted, so that
+    /// `read_pays` is true, but this many reads in a hundred are refused as not permitted, so that
     /// the protocol above needs its other path at any moment.
     Sometimes { refused_percent: u8 },
 }
@@ -45,10 +45,10 @@ pub struct Config {
     /// Grants, buffers and messages in pieces in a hundred that are refused although there is room,
     /// and packets after which a poll stops although more wait. Below 100.
     pub refused_percent: u8,
-    /// Bytes of a piece of a message that goes out by `Packets::send_pieces`; `None`: nothing does.
+    /// Bytes of a piece of a message that goes out by `Packets::send_fragments`; `None`: nothing does.
     pub piece: Option<usize>,
     /// Whether single-copy transfers work.
-    pub pull: Pull,
+    pub reads: Reads,
     /// By how much each poll moves time on. With 0 only `step`, `advance` and `settle` do.
     pub poll_ticks: u64,
     /// The packets travel in datagrams through this weather, under the reliability protocol. Then
@@ -75,7 +75,7 @@ impl Config {
             limits: Limits { inline: 40, packet: 512 },
             refused_percent: 10,
             piece: Some(512),
-            pull: Pull::Sometimes { refused_percent: 50 },
+            reads: Reads::Sometimes { refused_percent: 50 },
             poll_ticks: 1,
             weather: None,
         }
@@ -95,7 +95,7 @@ impl Config {
             limits: Limits { inline: 104, packet: 8192 },
             refused_percent: 0,
             piece: None,
-            pull: Pull::Always,
+            reads: Reads::Always,
             poll_ticks: 0,
             ..Config::new(size)
         }
@@ -121,10 +121,10 @@ impl Config {
             limits: Limits { inline, packet: inline + r.usize(64..=1024) },
             refused_percent: r.u8(0..=40),
             piece: r.bool().then(|| inline + r.usize(20..=64)),
-            pull: match r.u8(0..3) {
-                0 => Pull::Never,
-                1 => Pull::Always,
-                _ => Pull::Sometimes { refused_percent: r.u8(1..=99) },
+            reads: match r.u8(0..3) {
+                0 => Reads::Never,
+                1 => Reads::Always,
+                _ => Reads::Sometimes { refused_percent: r.u8(1..=99) },
             },
             poll_ticks: r.u64(0..=3),
             weather: None,

@@ -1,8 +1,8 @@
 //! One process's end of a virtual network.
 
 use crate::coll_slots::AllCollSlots;
-use crate::config::Pull;
-use crate::pull;
+use crate::config::Reads;
+use crate::own_memory;
 use crate::state::State;
 use core::cell::RefCell;
 use core::ptr::NonNull;
@@ -91,7 +91,7 @@ impl Packets for SimTransport {
         self.limits
     }
 
-    fn grant(&mut self, dst: Rank) -> u16 {
+    fn take_credits(&mut self, dst: Rank) -> u16 {
         self.state.borrow_mut().grant(self.rank, dst)
     }
 
@@ -132,7 +132,7 @@ impl Packets for SimTransport {
         }
         // Pieces follow what has paid for them, whatever the budget.
         let (mut delivered, mut pieces) = (0, 0);
-        while delivered < budget || self.state.borrow_mut().piece_waits(self.rank) {
+        while delivered < budget || self.state.borrow_mut().fragment_waits(self.rank) {
             let Some(packet) = self.state.borrow_mut().take(self.rank) else { break };
             sink(packet.src, packet.head, &packet.payload);
             self.state.borrow_mut().done_with(self.rank, &packet);
@@ -164,7 +164,7 @@ impl Packets for SimTransport {
         Arc::new(NoSleep)
     }
 
-    fn pieces(&self, _: Rank) -> u64 {
+    fn max_fragmented(&self, _: Rank) -> u64 {
         let state = self.state.borrow();
         if state.lossy.is_some() {
             0
@@ -173,7 +173,7 @@ impl Packets for SimTransport {
         }
     }
 
-    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+    fn send_fragments<F: FnMut(usize, &mut [u8], bool)>(
         &mut self,
         dst: Rank,
         first: Option<(Head, &[u8; PREFIX])>,
@@ -182,7 +182,7 @@ impl Packets for SimTransport {
         mut fill: F,
     ) -> Result<(), Refused> {
         let piece = self.state.borrow().config.piece.unwrap_or(len).max(1);
-        self.state.borrow_mut().may_send_pieces(self.rank, dst)?;
+        self.state.borrow_mut().may_send_fragments(self.rank, dst)?;
         let mut paid = first.is_some();
         if let Some((head, prefix)) = first {
             self.state.borrow_mut().depart(self.rank, dst, head, prefix.to_vec());
@@ -200,12 +200,12 @@ impl Packets for SimTransport {
 }
 
 impl PeerMemory for SimTransport {
-    fn can_pull(&self, src: Rank) -> bool {
+    fn can_read(&self, src: Rank) -> bool {
         let state = self.state.borrow();
-        state.config.pull != Pull::Never && src < self.size && state.alive(src)
+        state.config.reads != Reads::Never && src < self.size && state.alive(src)
     }
 
-    unsafe fn pull(
+    unsafe fn read(
         &mut self,
         src: Rank,
         remote: u64,
@@ -215,14 +215,14 @@ impl PeerMemory for SimTransport {
         let mut state = self.state.borrow_mut();
         state.may_copy(src, self.size)?;
         // SAFETY: `local` is valid for writes of `len` bytes (the caller's promise).
-        unsafe { pull::read_own_memory(remote, local, len)? };
-        state.statistics.pulls += 1;
-        state.statistics.pulled_bytes += len as u64;
-        counters::add(&self.counters.bytes_pulled, len as u64);
+        unsafe { own_memory::read(remote, local, len)? };
+        state.statistics.reads += 1;
+        state.statistics.read_bytes += len as u64;
+        counters::add(&self.counters.peer_bytes_read, len as u64);
         Ok(())
     }
 
-    unsafe fn push(
+    unsafe fn write(
         &mut self,
         dst: Rank,
         remote: u64,
@@ -232,18 +232,18 @@ impl PeerMemory for SimTransport {
         let mut state = self.state.borrow_mut();
         state.may_copy(dst, self.size)?;
         // SAFETY: `local` is valid for reads of `len` bytes (the caller's promise).
-        unsafe { pull::write_own_memory(remote, local, len)? };
-        state.statistics.pushes += 1;
-        counters::add(&self.counters.bytes_pushed, len as u64);
+        unsafe { own_memory::write(remote, local, len)? };
+        state.statistics.writes += 1;
+        counters::add(&self.counters.peer_bytes_written, len as u64);
         Ok(())
     }
 
-    fn window(&mut self, _: Rank, remote: u64, _: u64) -> Option<*const u8> {
+    fn mapped(&mut self, _: Rank, remote: u64, _: u64) -> Option<*const u8> {
         // All processes are this one.
         (remote != 0).then(|| core::ptr::with_exposed_provenance(remote as usize))
     }
 
-    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+    fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         let mut words = vec![0; bytes.div_ceil(size_of::<u128>())];
         let memory = NonNull::new(words.as_mut_ptr().cast());
         self.lent.push(words);
@@ -266,7 +266,7 @@ impl Segment for SimTransport {
         self.coll_slots.large_slot(rank, index, number)
     }
 
-    fn knock(&self, _: Rank) {
+    fn wake(&self, _: Rank) {
         self.state.borrow_mut().activity += 1;
     }
 

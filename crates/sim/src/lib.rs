@@ -12,7 +12,7 @@
 //!
 //! let network = Network::new(Config { seed: 7, ..Config::calm(2) });
 //! let (mut a, mut b) = (network.endpoint(0), network.endpoint(1));
-//! assert!(a.grant(1) > 0);
+//! assert!(a.take_credits(1) > 0);
 //! a.send(1, Head::single(3, 99), 5, |to| to.copy_from_slice(b"hello")).unwrap();
 //! network.settle();
 //! let mut seen = Vec::new();
@@ -35,12 +35,12 @@ mod config;
 mod endpoint;
 mod lossy;
 mod network;
-mod pull;
+mod own_memory;
 mod run;
 mod state;
 mod streams;
 
-pub use config::{Config, Pull};
+pub use config::{Config, Reads};
 pub use endpoint::SimTransport;
 pub use lossy::Weather;
 pub use network::{Network, Statistics};

@@ -27,10 +27,10 @@ pub struct Statistics {
     /// Grants and buffers refused by chance.
     pub refused: u64,
     /// Single-copy transfers that succeeded, and their bytes.
-    pub pulls: u64,
-    pub pulled_bytes: u64,
+    pub reads: u64,
+    pub read_bytes: u64,
     /// Parts of messages that senders wrote to their receivers' memory.
-    pub pushes: u64,
+    pub writes: u64,
     /// Most packets that one receiver had to hold at once.
     pub max_outstanding: usize,
     /// A digest of every packet polled, with its time: equal in two runs of one seed.

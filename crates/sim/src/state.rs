@@ -1,7 +1,7 @@
 //! The state of a virtual network and the events that change it.
 
 use crate::coll_slots::AllCollSlots;
-use crate::config::{Config, Pull};
+use crate::config::{Config, Reads};
 use crate::lossy::Lossy;
 use crate::network::Statistics;
 use core::cmp::Ordering;
@@ -189,7 +189,7 @@ impl State {
     }
 
     /// The same of a message in pieces, which needs many buffers even when its first packet needs none.
-    pub fn may_send_pieces(&mut self, src: Rank, dst: Rank) -> Result<(), Refused> {
+    pub fn may_send_fragments(&mut self, src: Rank, dst: Rank) -> Result<(), Refused> {
         self.may_send(src, dst, PREFIX)?;
         if self.refuses() { Err(Refused::NoBuffer) } else { Ok(()) }
     }
@@ -268,7 +268,7 @@ impl State {
     }
 
     /// Whether a piece of a message is the next that `rank` may have.
-    pub fn piece_waits(&mut self, rank: Rank) -> bool {
+    pub fn fragment_waits(&mut self, rank: Rank) -> bool {
         self.process(rank).inbox.front().is_some_and(|packet| packet.follows)
     }
 
@@ -405,10 +405,10 @@ impl State {
         if peer >= size || !self.alive(peer) {
             return Err(PeerMemoryError::Gone);
         }
-        let refused_percent = match self.config.pull {
-            Pull::Never => return Err(PeerMemoryError::NotPermitted),
-            Pull::Always => 0,
-            Pull::Sometimes { refused_percent } => refused_percent,
+        let refused_percent = match self.config.reads {
+            Reads::Never => return Err(PeerMemoryError::NotPermitted),
+            Reads::Always => 0,
+            Reads::Sometimes { refused_percent } => refused_percent,
         };
         if self.chance(refused_percent) { Err(PeerMemoryError::NotPermitted) } else { Ok(()) }
     }

@@ -1,6 +1,6 @@
 //! The virtual network is a transport like any other: the suite, on six of its characters.
 
-use hpvm_sim::{Config, Network, Pull, SimTransport};
+use hpvm_sim::{Config, Network, Reads, SimTransport};
 use hpvm_transport::conformance::Fixture;
 
 /// Makes networks of one character.
@@ -56,7 +56,7 @@ fn starved(size: u32) -> Config {
         credits: size as usize,
         buffers: 1,
         refused_percent: 50,
-        pull: Pull::Never,
+        reads: Reads::Never,
         ..rough(size)
     }
 }

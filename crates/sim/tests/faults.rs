@@ -42,17 +42,17 @@ enum Fault {
     ArmsBlindly,
     /// `arm` never succeeds.
     NeverArms,
-    /// Pulls leave out the last byte.
-    ShortPull,
-    /// Pulls write one byte too many.
-    LongPull,
-    /// Pulls of bad addresses succeed.
+    /// Reads leave out the last byte.
+    ShortRead,
+    /// Reads write one byte too many.
+    LongRead,
+    /// Reads of bad addresses succeed.
     TrustsAddresses,
-    /// Pushes leave out the last byte.
-    ShortPush,
-    /// Pushes write one byte too many.
-    LongPush,
-    /// Pushes to bad addresses succeed.
+    /// Writes leave out the last byte.
+    ShortWrite,
+    /// Writes write one byte too many.
+    LongWrite,
+    /// Writes to bad addresses succeed.
     TrustsTargets,
     /// all split copies of a process are one.
     OneSplitCopy,
@@ -83,8 +83,8 @@ impl Packets for Faulty {
         self.inner.limits()
     }
 
-    fn grant(&mut self, dst: Rank) -> u16 {
-        let n = self.inner.grant(dst);
+    fn take_credits(&mut self, dst: Rank) -> u16 {
+        let n = self.inner.take_credits(dst);
         match self.fault {
             // The inner network still counts the credits as held: they are gone.
             Fault::LeaksCredits => n.saturating_sub(u16::from(n > 1)),
@@ -175,11 +175,11 @@ impl Packets for Faulty {
 }
 
 impl PeerMemory for Faulty {
-    fn can_pull(&self, src: Rank) -> bool {
-        self.inner.can_pull(src)
+    fn can_read(&self, src: Rank) -> bool {
+        self.inner.can_read(src)
     }
 
-    unsafe fn pull(
+    unsafe fn read(
         &mut self,
         src: Rank,
         remote: u64,
@@ -187,17 +187,17 @@ impl PeerMemory for Faulty {
         len: usize,
     ) -> Result<(), PeerMemoryError> {
         let len = match self.fault {
-            Fault::ShortPull => len.saturating_sub(1),
+            Fault::ShortRead => len.saturating_sub(1),
             // The suite leaves a margin behind the room, which this fault writes into.
-            Fault::LongPull if len < 65536 => len + 1,
+            Fault::LongRead if len < 65536 => len + 1,
             _ => len,
         };
         // SAFETY: `local` is valid for `len` bytes, or by the suite's margin for one more.
-        let outcome = unsafe { self.inner.pull(src, remote, local, len) };
+        let outcome = unsafe { self.inner.read(src, remote, local, len) };
         if self.fault == Fault::TrustsAddresses { Ok(()) } else { outcome }
     }
 
-    unsafe fn push(
+    unsafe fn write(
         &mut self,
         dst: Rank,
         remote: u64,
@@ -205,13 +205,13 @@ impl PeerMemory for Faulty {
         len: usize,
     ) -> Result<(), PeerMemoryError> {
         let len = match self.fault {
-            Fault::ShortPush => len.saturating_sub(1),
-            // What the suite pushes is a part of something longer.
-            Fault::LongPush if (2..65536).contains(&len) => len + 1,
+            Fault::ShortWrite => len.saturating_sub(1),
+            // What the suite writes is a part of something longer.
+            Fault::LongWrite if (2..65536).contains(&len) => len + 1,
             _ => len,
         };
         // SAFETY: `local` is valid for `len` bytes, or by the suite's for one more.
-        let outcome = unsafe { self.inner.push(dst, remote, local, len) };
+        let outcome = unsafe { self.inner.write(dst, remote, local, len) };
         if self.fault == Fault::TrustsTargets { Ok(()) } else { outcome }
     }
 }
@@ -290,15 +290,15 @@ const FOUND_BY: &[(Fault, &[Check])] = &[
     ),
     (Fault::ArmsBlindly, &[conformance::arm_sees_a_waiting_packet]),
     (Fault::NeverArms, &[conformance::arm_sees_a_waiting_packet, conformance::an_armed_bell_rings]),
-    (Fault::ShortPull, &[conformance::pull_copies_exactly]),
-    (Fault::LongPull, &[conformance::pull_copies_exactly]),
-    (Fault::TrustsAddresses, &[conformance::pull_refuses_wild_addresses]),
+    (Fault::ShortRead, &[conformance::read_copies_exactly]),
+    (Fault::LongRead, &[conformance::read_copies_exactly]),
+    (Fault::TrustsAddresses, &[conformance::read_refuses_wild_addresses]),
     (
-        Fault::ShortPush,
-        &[conformance::push_copies_exactly, conformance::a_message_is_copied_from_both_ends],
+        Fault::ShortWrite,
+        &[conformance::write_copies_exactly, conformance::a_message_is_copied_from_both_ends],
     ),
-    (Fault::LongPush, &[conformance::push_copies_exactly]),
-    (Fault::TrustsTargets, &[conformance::push_refuses_wild_addresses]),
+    (Fault::LongWrite, &[conformance::write_copies_exactly]),
+    (Fault::TrustsTargets, &[conformance::write_refuses_wild_addresses]),
     (Fault::OneSplitCopy, &[conformance::split_copies_are_seen_by_all_and_apart]),
     (
         Fault::OwnSplitCopy,

@@ -65,7 +65,7 @@ fn packets_of_different_pairs_overtake() {
         let network = Network::new(Config { seed, ..Config::new(3) });
         let mut ends = network.endpoints();
         for (src, imm) in [(1, 1), (2, 2)] {
-            while ends[src].grant(0) == 0 {}
+            while ends[src].take_credits(0) == 0 {}
             ends[src].send(0, Head::single(0, imm), 0, |_| ()).unwrap();
         }
         network.settle();
@@ -124,19 +124,19 @@ fn a_death_loses_packets_sometimes() {
 fn the_dead_do_nothing() {
     let network = Network::new(Config::calm(2));
     let mut ends = network.endpoints();
-    let granted = ends[0].grant(1);
+    let granted = ends[0].take_credits(1);
     assert!(granted > 0);
     network.kill(0);
     network.settle();
     let bytes = [1_u8; 8];
     let mut room = [0_u8; 8];
-    assert_eq!(ends[0].grant(1), 0);
+    assert_eq!(ends[0].take_credits(1), 0);
     assert!(ends[0].send(1, Head::single(0, 0), 0, |_| ()).is_err());
     assert_eq!(ends[0].poll(1, |_, _, _| ()), Ok(0));
-    assert!(!ends[1].can_pull(0));
+    assert!(!ends[1].read_pays(0));
     let from = bytes.as_ptr().expose_provenance() as u64;
     // SAFETY: `room` is 8 bytes long.
-    assert!(unsafe { ends[1].pull(0, from, room.as_mut_ptr(), 8) }.is_err());
+    assert!(unsafe { ends[1].read(0, from, room.as_mut_ptr(), 8) }.is_err());
     for _ in 0..3 {
         assert!(matches!(ends[1].poll(1, |_, _, _| ()), Err(Broken::PeerLost { rank: 0, .. })));
     }
@@ -186,7 +186,7 @@ fn misuse_is_named_with_its_seed() {
     let text = misuse(|end| _ = end.send(1, Head::single(0, 0), 0, |_| ()));
     assert!(text.contains("seed 9") && text.contains("no credit toward 1"), "{text}");
     let text = misuse(|end| {
-        end.grant(1);
+        end.take_credits(1);
         let len = end.limits().packet + 1;
         _ = end.send(1, Head::single(0, 0), len, |_| ());
     });

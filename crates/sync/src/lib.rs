@@ -27,6 +27,31 @@ pub mod atomic {
 #[cfg(hpvm_loom)]
 pub use loom;
 
+pub mod cell;
+#[cfg(hpvm_loom)]
+pub mod weaken;
+
+/// A memory ordering with a name: `order!(Release, "ring.publish")`.
+///
+/// In a model-checker build a model can be run with any named ordering weakened ([`weaken`]), so that a test
+/// shows that the model notices; else it is the ordering and nothing more.
+#[cfg(not(hpvm_loom))]
+#[macro_export]
+macro_rules! order {
+    ($ordering:ident, $name:literal) => {
+        core::sync::atomic::Ordering::$ordering
+    };
+}
+
+/// See the other build's.
+#[cfg(hpvm_loom)]
+#[macro_export]
+macro_rules! order {
+    ($ordering:ident, $name:literal) => {
+        $crate::weaken::ordering(core::sync::atomic::Ordering::$ordering, $name)
+    };
+}
+
 /// A value alone on its pair of cache lines.
 ///
 /// 128 bytes, not 64: the adjacent-line prefetcher of x86 moves lines in pairs, so two hot words

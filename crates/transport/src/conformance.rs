@@ -15,17 +15,17 @@
 mod bell;
 mod cluster;
 mod credits;
+mod fragments;
 mod packets;
-mod pieces;
-mod single_copy;
+mod peer_memory;
 mod split_copies;
 
 pub use bell::*;
 pub use cluster::{Attempt, Cluster, Dice};
 pub use credits::*;
+pub use fragments::*;
 pub use packets::*;
-pub use pieces::*;
-pub use single_copy::*;
+pub use peer_memory::*;
 pub use split_copies::*;
 
 use crate::Transport;
@@ -52,7 +52,7 @@ pub trait Fixture {
 
 /// Turns without anything happening after which a check fails. Far above what a correct transport
 /// needs, so that the suite does not depend on luck; passing it takes well below a second.
-pub const PATIENCE: u32 = 20_000;
+pub const MAX_IDLE_STEPS: u32 = 20_000;
 
 /// Makes one `#[test]` of each check, with a new fixture from the given expression.
 #[macro_export]
@@ -69,7 +69,7 @@ macro_rules! conformance_suite {
             a_silent_network_delivers_nothing
             poll_keeps_to_its_budget
             an_unfinished_send_blocks_nobody
-            pieces_make_a_message
+            fragments_make_a_message
             an_unfinished_message_blocks_nobody
             credits_run_out_and_come_back
             credits_do_not_leak
@@ -79,10 +79,10 @@ macro_rules! conformance_suite {
             arm_sees_a_waiting_packet
             an_armed_bell_rings
             ring_ends_a_wait
-            pull_copies_exactly
-            pull_refuses_wild_addresses
-            push_copies_exactly
-            push_refuses_wild_addresses
+            read_copies_exactly
+            read_refuses_wild_addresses
+            write_copies_exactly
+            write_refuses_wild_addresses
             split_copies_are_seen_by_all_and_apart
             a_message_is_copied_from_both_ends
         }

@@ -46,7 +46,7 @@ pub trait Packets {
     /// Takes some credits toward `dst` from the receiver's pool; 0 when there are none now. To be
     /// asked when the last one is used up: hoarding starves others. A credit or a buffer that
     /// comes back rings no bell, so whoever waits for one must not sleep long.
-    fn grant(&mut self, dst: Rank) -> u16;
+    fn take_credits(&mut self, dst: Rank) -> u16;
 
     /// Sends one packet of `len` payload bytes; `fill` writes them in place, all of them.
     ///
@@ -61,7 +61,7 @@ pub trait Packets {
     ) -> Result<(), Refused>;
 
     /// Delivers packets that have come until about `budget` bytes (64 for each packet and its
-    /// payload; whole packets, and all that has come of a message in pieces), and returns how many.
+    /// payload; whole packets, and all that has come of a message in fragments), and returns how many.
     /// The payload is valid during the call only.
     /// Costs one cache-line read when nothing has come.
     fn poll<F: FnMut(Rank, Head, &[u8])>(
@@ -80,25 +80,25 @@ pub trait Packets {
     /// Where to sleep after `arm`.
     fn doorbell(&self) -> Arc<dyn Doorbell>;
 
-    /// Longest message that `send_pieces` takes to `dst`, bytes; 0 where the transport has no such path or
-    /// one packet after the other does as well.
+    /// Longest message that `send_fragments` takes to `dst`, bytes; 0 where the transport has no such path, or
+    /// where sending one packet after the other is as fast.
     #[inline(always)]
-    fn pieces(&self, dst: Rank) -> u64 {
+    fn max_fragmented(&self, dst: Rank) -> u64 {
         let _ = dst;
         0
     }
 
-    /// Sends a message of `len` bytes in pieces, of which the receiver can have one while the sender
-    /// writes the next, for one credit. The receiver gets a packet with the first head whose payload is
-    /// the prefix, if they are given, and then, in this poll or later ones, packets with `rest` that
-    /// together hold the message. Nothing else of this sender comes between them.
+    /// Sends a message of `len` bytes in fragments, for one credit: the receiver can have one fragment while
+    /// the sender writes the next. The receiver gets a packet with the first head whose payload is the prefix,
+    /// if they are given, and then, in this poll or later ones, packets with `rest` that together hold the
+    /// message. Nothing else of this sender comes between them.
     ///
-    /// `fill` writes the pieces, in order: it gets the place in the message and the memory, and whether
-    /// stores that bypass the cache are likely to be faster there.
+    /// `fill` writes the fragments, in order: it gets the offset in the message, the memory, and whether
+    /// stores past the cache are likely to be faster there.
     ///
     /// Uses up one credit when it returns `Ok` and none otherwise. `len` is more than 0 and at most
-    /// `pieces(dst)`.
-    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+    /// `max_fragmented(dst)`.
+    fn send_fragments<F: FnMut(usize, &mut [u8], bool)>(
         &mut self,
         dst: Rank,
         first: Option<(Head, &[u8; PREFIX])>,
@@ -107,13 +107,13 @@ pub trait Packets {
         fill: F,
     ) -> Result<(), Refused> {
         let _ = (dst, first, rest, len, fill);
-        debug_assert!(false, "this transport has no pieces");
+        debug_assert!(false, "this transport sends no fragments");
         Err(Refused::NoBuffer)
     }
 
-    /// The memory that the next long packet to `dst` is written to is slow to write to at the
-    /// moment, so stores that bypass the cache are likely to be faster.
-    fn writes_slowly(&self, dst: Rank) -> bool {
+    /// Ordinary stores to the memory of the next long packet to `dst` are slow at the moment, so that stores past
+    /// the cache are likely to be faster.
+    fn stores_are_slow(&self, dst: Rank) -> bool {
         let _ = dst;
         false
     }

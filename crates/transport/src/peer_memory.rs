@@ -29,18 +29,18 @@ impl From<io::Error> for PeerMemoryError {
 
 /// Access to the memory of other processes. A transport without it takes the defaults.
 ///
-/// The conformance suite checks that pulls and pushes copy exactly the bytes that they are to copy, or are
+/// The conformance suite checks that reads and writes copy exactly the bytes that they are to copy, or are
 /// refused.
 pub trait PeerMemory {
-    /// True when `pull` from `src` is worth trying.
-    fn can_pull(&self, src: Rank) -> bool {
-        let _ = src;
+    /// True when `read` from `peer` is permitted, as far as is known.
+    fn can_read(&self, peer: Rank) -> bool {
+        let _ = peer;
         false
     }
 
-    /// The same without asking whether it is the fastest way: somebody has measured that.
-    fn may_pull(&self, src: Rank) -> bool {
-        self.can_pull(src)
+    /// True when, besides, a message of `peer` is likely to come faster by `read` than by two copies.
+    fn read_pays(&self, peer: Rank) -> bool {
+        self.can_read(peer)
     }
 
     /// Copies `len` bytes from `remote` in the memory of `src` to `local`: one copy, no help from
@@ -49,7 +49,7 @@ pub trait PeerMemory {
     /// # Safety
     /// `local` is valid for writes of `len` bytes. `remote` needs no trust: an address that is not
     /// mapped in the peer is refused by the kernel.
-    unsafe fn pull(
+    unsafe fn read(
         &mut self,
         src: Rank,
         remote: u64,
@@ -60,13 +60,12 @@ pub trait PeerMemory {
         Err(PeerMemoryError::NotPermitted)
     }
 
-    /// Copies `len` bytes from `local` to `remote` in the memory of `dst`, as `pull` does the other way
-    /// round.
+    /// Copies `len` bytes from `local` to `remote` in the memory of `dst`.
     ///
     /// # Safety
-    /// `local` is valid for reads of `len` bytes. `remote` needs no trust, as for `pull`, but `dst` has
+    /// `local` is valid for reads of `len` bytes. `remote` needs no trust, as for `read`, but `dst` has
     /// said that it may be written to.
-    unsafe fn push(
+    unsafe fn write(
         &mut self,
         dst: Rank,
         remote: u64,
@@ -78,22 +77,21 @@ pub trait PeerMemory {
     }
 
     /// Where in our own address space `len` bytes at `remote` in the memory of `src` lie, when that is
-    /// memory which `src` lends and copying from there is worth while. They stay readable for as long as this end lives, and are what
-    /// `src` wrote before the last packet that has come from it.
-    fn lent(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+    /// memory which `src` lends. They stay readable for as long as this end lives, and are what `src` wrote
+    /// before the last packet that has come from it.
+    fn mapped(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
         let _ = (src, remote, len);
         None
     }
 
-    /// The same whether or not copying from there is worth while for a message.
-    fn window(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
-        let _ = (src, remote, len);
-        None
+    /// Shortest message that is faster copied out of mapped memory than sent in packets, bytes.
+    fn min_mapped(&self) -> u64 {
+        u64::MAX
     }
 
-    /// Memory of `bytes` bytes that the ranks of our host can read by `window`, aligned to a page.
+    /// Memory of `bytes` bytes that the ranks of our host can read by `mapped`, aligned to a page.
     /// It is valid while this end lives. `None`: there is none.
-    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+    fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         let _ = bytes;
         None
     }

@@ -23,12 +23,12 @@ pub trait Segment {
 
     /// Wakes `dst` if it sleeps: something that it may wait for has been posted in a slot.
     /// [`crate::Packets::arm`] does not look at slots; whoever waits for a slot looks after arming.
-    fn knock(&self, dst: Rank) {
+    fn wake(&self, dst: Rank) {
         let _ = dst;
     }
 
     /// Control block `index` of `owner`, by which a receiver and its sender copy a message at the same time
-    /// with `pull` and `push`; `None` where they can not, or not at the same time.
+    /// with `PeerMemory::read` and `PeerMemory::write`; `None` where they can not, or not at the same time.
     fn split_copy(&self, owner: Rank, index: usize) -> Option<&SplitCopy> {
         let _ = (owner, index);
         None

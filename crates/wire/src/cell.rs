@@ -2,34 +2,34 @@
 //! sequence number that publishes them.
 
 use crate::packet::Head;
-use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::{AtomicU32, compiler_fence};
+use hpvm_sync::cell::UnsafeCell;
 
 /// Payload bytes that a slot holds itself; the first `LINE_PAYLOAD` share the header's line.
 pub const INLINE: usize = 128 - 24;
 /// Payload bytes that share one cache line with the header and the sequence number.
 pub const LINE_PAYLOAD: usize = 64 - 24;
-/// Transport flag: the payload lies in a frame, or is a message in pieces; the slot's first word says
-/// which frame, or is [`TRAIN`].
+/// Transport flag: the payload lies in a frame, or is a message in fragments; the slot's first word says
+/// which frame, or is [`FRAGMENTS`].
 pub const FRAME: u8 = Head::TRANSPORT;
-/// What stands for the number of a frame where the payload is a [`Train`].
-pub const TRAIN: u32 = u32::MAX;
+/// What stands for the number of a frame where the payload is a [`Fragments`].
+pub const FRAGMENTS: u32 = u32::MAX;
 /// The same for one without a first packet.
-pub const BARE_TRAIN: u32 = u32::MAX - 1;
-/// Most frames of a message in pieces.
-pub const MOST_FRAMES: usize = 16;
-/// Bytes that go with the first head of a message in pieces.
+pub const BARE_FRAGMENTS: u32 = u32::MAX - 1;
+/// Most frames of a message in fragments.
+pub const MAX_FRAMES: usize = 16;
+/// Bytes that go with the first head of a message in fragments.
 pub const PREFIX: usize = 16;
 
-/// The payload of a slot whose packet is a message in pieces, all of which one credit pays for. The
-/// slot's head goes with `prefix`, `rest` with each piece; the slot's length is that of all pieces
-/// together. With [`BARE_TRAIN`] there are pieces only. It is published before the frames are filled: the word at `FRAME_GROWN` of the first one
+/// The payload of a slot whose packet is a message in fragments, all of which one credit pays for. The
+/// slot's head goes with `prefix`, `rest` with each fragment; the slot's length is that of all fragments
+/// together. With [`BARE_FRAGMENTS`] there are fragments only. It is published before the frames are filled: the word at `FRAME_PROGRESS` of the first one
 /// says how many bytes there are by now (stored with release, loaded with acquire).
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(4))]
-pub struct Train {
-    /// [`TRAIN`] or [`BARE_TRAIN`].
+pub struct Fragments {
+    /// [`FRAGMENTS`] or [`BARE_FRAGMENTS`].
     pub mark: u32,
     pub prefix: [u8; PREFIX],
     pub imm: u64,
@@ -37,10 +37,10 @@ pub struct Train {
     pub flags: u8,
     pub aux: u16,
     /// Numbers of as many frames as the length needs.
-    pub frames: [u16; MOST_FRAMES],
+    pub frames: [u16; MAX_FRAMES],
 }
 
-const _: () = assert!(size_of::<Train>() <= INLINE);
+const _: () = assert!(size_of::<Fragments>() <= INLINE);
 
 /// The header as it lies in the slot, after the sequence number.
 #[derive(Clone, Copy, Debug)]
@@ -109,8 +109,8 @@ impl Cell {
     #[inline(always)]
     pub unsafe fn write_head(&self, h: RawHead) {
         // SAFETY: the ticket holder is the only one to touch `body` (the caller's promise).
-        unsafe {
-            (*self.body.get()).head = RawHeadPacked {
+        self.body.with_mut(|body| unsafe {
+            (*body).head = RawHeadPacked {
                 src: h.src,
                 imm: h.imm,
                 handler: h.handler,
@@ -118,7 +118,7 @@ impl Cell {
                 aux: h.aux,
                 len: h.len,
             };
-        }
+        });
     }
 
     /// Writes a payload that reaches into the second line, that line first, and the header. The
@@ -149,7 +149,7 @@ impl Cell {
     pub unsafe fn read_head(&self) -> RawHead {
         // SAFETY: after publication the receiver is the only owner (the caller's promise); a peer
         // that breaks the rule can change the bytes but every bit pattern is a valid header.
-        let h = unsafe { (*self.body.get()).head };
+        let h = self.body.with(|body| unsafe { (*body).head });
         RawHead {
             src: h.src,
             imm: h.imm,
@@ -164,7 +164,7 @@ impl Cell {
     #[inline(always)]
     pub fn payload(&self) -> *mut u8 {
         // SAFETY: a field projection inside the slot; nothing is read or written here.
-        unsafe { (&raw mut (*self.body.get()).payload).cast() }
+        self.body.with(|body| unsafe { (&raw mut (*body.cast_mut()).payload).cast() })
     }
 }
 

@@ -35,13 +35,13 @@ counters! {
     /// Packets received.
     packets_received,
     /// Bytes read straight from a peer's memory (single copy).
-    bytes_pulled,
+    peer_bytes_read,
     /// Bytes written straight to a peer's memory, to help a receiver that pulls.
-    bytes_pushed,
+    peer_bytes_written,
     /// Bytes copied out of memory that a peer lends (`MPI_Alloc_mem`).
-    bytes_lent,
+    bytes_mapped,
     /// Allocations of `MPI_Alloc_mem` for which no shared memory was to be had.
-    lent_refused,
+    lend_refused,
     /// Times a packet had to wait for a credit.
     credit_stalls,
     /// Times a packet had to wait for a free frame.

@@ -10,9 +10,9 @@ pub mod coll_slots;
 pub mod counters;
 pub mod datagram;
 pub mod envelope;
-pub mod lent;
 pub mod packet;
 pub mod pending;
+pub mod regions;
 pub mod segment;
 pub mod split_copy;
 

@@ -13,8 +13,8 @@
 use crate::cell::Cell;
 use crate::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SETS, LARGE_SLOT_BYTES, LARGE_SLOTS};
 use crate::counters::Counters;
-use crate::lent::Lent;
 use crate::pending::PENDING;
+use crate::regions::Regions;
 use crate::split_copy::{SPLIT_COPIES, SplitCopy};
 use hpvm_sync::Padded;
 use hpvm_sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
@@ -26,9 +26,9 @@ pub const FRAME_BYTES: usize = 16 * 1024;
 /// Distance of two frames: the odd number of lines keeps equal offsets of neighbouring frames
 /// out of the same cache sets.
 pub const FRAME_STRIDE: usize = FRAME_BYTES + 192;
-/// Where in a frame the word lies that says how far a message in pieces has come
-/// ([`crate::cell::Train`]), behind the payload.
-pub const FRAME_GROWN: usize = FRAME_BYTES;
+/// Where in a frame the word lies that says how far a message in fragments has come
+/// ([`crate::cell::Fragments`]), behind the payload.
+pub const FRAME_PROGRESS: usize = FRAME_BYTES;
 /// Slots of a rank's ring. All credits of a receiver together are this many, however many
 /// senders there are: a receiver's memory does not grow with the job.
 pub const SLOTS: u32 = 512;
@@ -58,7 +58,15 @@ pub struct Header {
     /// it, then `READS_PAY`, or `READS_DO_NOT` for good. All ranks obey, so that a sender that
     /// waits to be read from has a receiver that reads.
     pub reads: AtomicU32,
+    /// The least limit of processor time that a rank has: `u32::MAX` less so many processors; 0: none has one.
+    pub quota: AtomicU32,
+    /// The processors that the ranks may use, all together: bit `n % 64` of word `n / 64`. Every rank adds
+    /// its own before the job's bootstrap barrier.
+    pub processors: [AtomicU64; PROCESSOR_WORDS],
 }
+
+/// Words of [`Header::processors`]: for 8192 processors, the most that Linux can be built for.
+pub const PROCESSOR_WORDS: usize = 128;
 
 /// Values of [`Header::reads`].
 pub const READS_PAY: u32 = 1;
@@ -99,7 +107,7 @@ pub struct Control {
     pub processor: Padded<AtomicU32>,
     pub counters: Counters,
     /// Memory that the rank lends.
-    pub lent: Lent,
+    pub regions: Regions,
     /// Messages that the rank and their senders copy together.
     pub split_copies: [SplitCopy; SPLIT_COPIES],
 }
@@ -117,7 +125,7 @@ impl Control {
             rank: Padded(AtomicU32::new(0)),
             processor: Padded(AtomicU32::new(0)),
             counters: Counters::default(),
-            lent: Lent::default(),
+            regions: Regions::default(),
             split_copies: core::array::from_fn(|_| SplitCopy::new()),
         }
     }

@@ -226,11 +226,11 @@ fn single_copy(shm: &mut Shm) -> Result<()> {
     match std::env::var("HPVM_SINGLE_COPY").as_deref() {
         Err(_) | Ok("" | "auto") => Ok(()),
         Ok("yes") => {
-            shm.prefer_pull();
+            shm.prefer_reads();
             Ok(())
         }
         Ok("no") => {
-            shm.forbid_pull();
+            shm.forbid_reads();
             Ok(())
         }
         Ok(other) => {

@@ -39,8 +39,9 @@ fn bootstrap() -> Result<()> {
         // The connection stays open: over it the job is ended, and the launcher told why.
         std::mem::forget(job.manager.take());
     })?;
+    let oversubscribed = transport.oversubscribed();
     let mut process = Process::new(transport);
-    process.oversubscribed = ranks > processors();
+    process.oversubscribed = oversubscribed;
     let mut tables = chosen.tables;
     if meet::copies_named() {
         tables.copies = Default::default();
@@ -65,11 +66,6 @@ fn bootstrap() -> Result<()> {
     let (world, own) = (w.process.world().clone(), w.process.own().clone());
     w.objects.add_predefined_comms(world, own);
     Ok(())
-}
-
-/// Processors that this process may use.
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
 /// Ends a use of the engine: completes what still has to leave this process. Blocks.

@@ -135,7 +135,8 @@ impl<T: Transport> Process<T> {
         let mapped = one_run_there
             && !transfer.stream_opened
             && want != 0
-            && self.fm.transport_mut().lent(src, address, want).is_some();
+            && want >= self.fm.transport().min_mapped()
+            && self.fm.transport_mut().mapped(src, address, want).is_some();
         let read = one_run_there && !mapped && !transfer.unreadable && self.reads(src, want);
         ReceiveFacts {
             stream_opened: transfer.stream_opened,

@@ -40,9 +40,9 @@ impl<T: Transport> Process<T> {
         let transport = self.fm.transport();
         let bytes = bytes.try_into().unwrap_or(i64::MAX);
         match self.select.copies(transport.size(), bytes) {
-            Some(Copies::One) => transport.may_pull(src),
+            Some(Copies::One) => transport.can_read(src),
             Some(Copies::Two) => false,
-            None => transport.can_pull(src),
+            None => transport.read_pays(src),
         }
     }
 
@@ -80,7 +80,7 @@ unsafe fn elements<T: Transport>(
         let local = to.buf.wrapping_offset(first as isize).wrapping_add(position as usize);
         let remote = address.wrapping_add(position);
         // SAFETY: the elements form one run of bytes from `first` on, of which these are a part.
-        return unsafe { transport.pull(src, remote, local, bytes as usize) };
+        return unsafe { transport.read(src, remote, local, bytes as usize) };
     }
     bounce.resize(BOUNCE as usize, 0);
     let end = position + bytes;
@@ -90,7 +90,7 @@ unsafe fn elements<T: Transport>(
         // SAFETY: `bounce` holds `BOUNCE` bytes; the buffer holds `count` elements and
         // `position + n` is at most their packed size.
         unsafe {
-            transport.pull(src, from, bounce.as_mut_ptr(), n)?;
+            transport.read(src, from, bounce.as_mut_ptr(), n)?;
             to.ty.unpack(to.buf, to.count, position, &bounce[..n]);
         }
         position += n as u64;

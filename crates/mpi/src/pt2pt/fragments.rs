@@ -56,7 +56,7 @@ pub(super) unsafe fn start<T: Transport>(
     let first = (Head::single(FRAGMENT_HEAD, envelope), &head.to_bytes());
     // SAFETY: the caller's promise; the transport asks for parts of the message only.
     let fill = |at, out: &mut [u8], bypass| unsafe { pack_part(m, at as u64, out, bypass) };
-    let sent = p.fm.send_pieces(dst, Some(first), rest, len as usize, fill).is_ok();
+    let sent = p.fm.send_fragments(dst, Some(first), rest, len as usize, fill).is_ok();
     p.fragmented += u64::from(sent);
     sent
 }

@@ -10,10 +10,11 @@ use crate::engine::process::Process;
 use crate::engine::requests::{ReqId, Transfer};
 use crate::pt2pt::rendezvous;
 use hpvm_fm::Transport;
+use hpvm_wire::counters::add;
 
 /// Copies more of the first `want` bytes of the message of receive `id`.
 pub(crate) fn advance<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Transfer, want: u64) {
-    let Some(from) = p.fm.transport_mut().lent(transfer.src, transfer.address, want) else {
+    let Some(from) = p.fm.transport_mut().mapped(transfer.src, transfer.address, want) else {
         // It was mapped a moment ago, and is not unmapped while this process lives.
         return rendezvous::ended(
             p,
@@ -25,8 +26,11 @@ pub(crate) fn advance<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Tr
     };
     let bytes = (want - transfer.done).min(p.step_left);
     p.step_left -= bytes;
+    if let Some(counters) = p.fm.counters() {
+        add(&counters.bytes_mapped, bytes);
+    }
     let Some(op) = p.inbox.recv_op(id) else { return };
-    // SAFETY: `lent` says that all of it can be read, and its sender promised MPI not to change
+    // SAFETY: `mapped` says that all of it can be read, and its sender promised MPI not to change
     // it before the FIN. The buffer has room for `count` elements, of which `want` is at most
     // the packed size.
     unsafe {

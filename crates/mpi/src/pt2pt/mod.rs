@@ -148,7 +148,7 @@ impl<T: Transport> Process<T> {
             return known;
         }
         let transport = self.fm.transport();
-        let fragments = transport.pieces(dst);
+        let fragments = transport.max_fragmented(dst);
         // Only then does it matter.
         let unasked = fragments != 0 && bytes <= self.thresholds.max_unasked;
         SendFacts {

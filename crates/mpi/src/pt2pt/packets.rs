@@ -47,7 +47,7 @@ fn push<T: Transport>(p: &mut Process<T>, index: usize) -> bool {
     let total = op.packed_size();
     let m = Outgoing { buf: op.buf, count: op.count, ty: &op.ty };
     let packet = p.fm.limits().packet as u64;
-    let fragments = p.fm.transport().pieces(op.dst);
+    let fragments = p.fm.transport().max_fragmented(op.dst);
     while message.position < total {
         if p.step_left == 0 {
             return false;
@@ -60,12 +60,12 @@ fn push<T: Transport>(p: &mut Process<T>, index: usize) -> bool {
         let mut n = fragments.min(left);
         let in_fragments = left > packet && n > 0 && {
             let fill = |from, out: &mut [u8], bypass| fill(at + from as u64, out, bypass);
-            p.fm.send_pieces(op.dst, None, head, n as usize, fill).is_ok()
+            p.fm.send_fragments(op.dst, None, head, n as usize, fill).is_ok()
         };
         if !in_fragments {
             // There may be room for a packet.
             n = packet.min(left);
-            let bypass = p.fm.transport().writes_slowly(op.dst);
+            let bypass = p.fm.transport().stores_are_slow(op.dst);
             if p.fm.send(op.dst, head, n as usize, |out| fill(at, out, bypass)).is_err() {
                 return false;
             }

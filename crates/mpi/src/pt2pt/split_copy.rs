@@ -142,7 +142,7 @@ pub(crate) fn read<T: Transport>(p: &mut Process<T>, index: usize, undone: Optio
             p.step_left = p.step_left.saturating_sub(n);
             // SAFETY: the program gave a buffer for at least `want` bytes from `to` on, of which
             // this part has been claimed by us alone.
-            let outcome = unsafe { p.fm.transport_mut().pull(transfer.src, from, to, n as usize) };
+            let outcome = unsafe { p.fm.transport_mut().read(transfer.src, from, to, n as usize) };
             open.failed = outcome.err();
         }
     }
@@ -187,7 +187,7 @@ pub(crate) fn write<T: Transport>(p: &mut Process<T>, called: Request) {
         p.step_left = p.step_left.saturating_sub(n);
         // SAFETY: the program keeps its buffer, which holds at least `want` bytes (`on_request`), until the
         // receiver has all parts, and this one it cannot have without us.
-        if unsafe { p.fm.transport_mut().push(src, to, from, n as usize) }.is_err() {
+        if unsafe { p.fm.transport_mut().write(src, to, from, n as usize) }.is_err() {
             undone = part;
             break;
         }

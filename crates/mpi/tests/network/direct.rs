@@ -69,9 +69,9 @@ fn received(first: u8, prefix: MessageHead, bytes: usize) -> Result<Received, Br
     let comm = b.world().clone();
     let head = Head::single(first, envelope(comm.context(Channel::User), 5));
     let rest = Head::single(FRAGMENT, prefix.number);
-    assert!(a.grant(1) > 0);
+    assert!(a.take_credits(1) > 0);
     let prefix = prefix.to_bytes();
-    a.send_pieces(1, Some((head, &prefix)), rest, bytes, |_, out, _| out.fill(1)).unwrap();
+    a.send_fragments(1, Some((head, &prefix)), rest, bytes, |_, out, _| out.fill(1)).unwrap();
     network.settle();
     recv(&mut b, &comm, &mut [0; 10_000])
 }

@@ -23,7 +23,7 @@ use coll_slots::CollSlots;
 use collectives::Collectives;
 use flood::{Flood, Flooding};
 use harness::{Part, Shared, run};
-use hpvm_sim::{Config, Pull};
+use hpvm_sim::{Config, Reads};
 use traffic::Traffic;
 
 /// A part of every process's work: `calls` collectives.
@@ -65,11 +65,11 @@ fn collectives_and_traffic_at_once() {
 }
 
 #[test]
-fn every_kind_of_pull() {
-    let refused = Pull::Sometimes { refused_percent: 50 };
-    for (i, pull) in [Pull::Never, Pull::Always, refused].into_iter().enumerate() {
+fn every_kind_of_read() {
+    let refused = Reads::Sometimes { refused_percent: 50 };
+    for (i, reads) in [Reads::Never, Reads::Always, refused].into_iter().enumerate() {
         for seed in 0..20 {
-            let config = Config { seed: 3000 + seed, pull, ..Config::new(2 + i as u32) };
+            let config = Config { seed: 3000 + seed, reads, ..Config::new(2 + i as u32) };
             run(config, |shared| traffic(shared, 40));
         }
     }
@@ -77,16 +77,16 @@ fn every_kind_of_pull() {
 
 #[test]
 fn messages_copied_from_both_ends() {
-    let refused = Pull::Sometimes { refused_percent: 20 };
-    let mut pushes = 0;
+    let refused = Reads::Sometimes { refused_percent: 20 };
+    let mut writes = 0;
     for seed in 0..80 {
-        let pull = if seed % 2 == 0 { Pull::Always } else { refused };
-        let config = Config { seed: 3500 + seed, pull, ..Config::new(2 + seed as u32 % 4) };
+        let reads = if seed % 2 == 0 { Reads::Always } else { refused };
+        let config = Config { seed: 3500 + seed, reads, ..Config::new(2 + seed as u32 % 4) };
         // Up to six pages for every two parts of a receiver.
         let part = |shared: &Shared| Traffic::of(shared, 12, 12_000);
-        pushes += run(config, |shared| vec![Box::new(part(shared))]).pushes;
+        writes += run(config, |shared| vec![Box::new(part(shared))]).writes;
     }
-    assert!(pushes > 60, "senders have helped with {pushes} parts only");
+    assert!(writes > 60, "senders have helped with {writes} parts only");
 }
 
 #[test]

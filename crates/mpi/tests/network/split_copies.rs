@@ -74,7 +74,7 @@ impl Scene {
         let from = self.sent[bytes.start as usize..].as_ptr();
         let n = (bytes.end - bytes.start) as usize;
         // SAFETY: the part lies in what is sent.
-        let outcome = unsafe { self.sender.push(1, self.help.to + bytes.start, from, n) };
+        let outcome = unsafe { self.sender.write(1, self.help.to + bytes.start, from, n) };
         assert_eq!(outcome, Ok(()));
         self.split_copy().finish(part.end - part.start, split_copy::units(self.help.want));
     }
@@ -112,7 +112,7 @@ impl Scene {
 
 fn say(end: &mut SimTransport, handler: u8, imm: u64, len: usize, fill: impl FnOnce(&mut [u8])) {
     const RECEIVER: Rank = 1;
-    assert!(end.grant(RECEIVER) > 0);
+    assert!(end.take_credits(RECEIVER) > 0);
     end.send(RECEIVER, Head::single(handler, imm), len, fill).unwrap();
 }
 
@@ -207,7 +207,7 @@ fn asked(words: &[u16]) -> Result<bool, Broken> {
     let started = unsafe { p.send(out, 1, context, 5, Mode::Standard, None) };
     let Started::Pending(id) = started else { panic!("it has to be announced") };
     for aux in words {
-        assert!(receiver.grant(0) > 0);
+        assert!(receiver.take_credits(0) > 0);
         let head = Head { aux: *aux, ..Head::single(CTS, id.number()) };
         receiver.send(0, head, 8, |out| out.fill(0)).unwrap();
     }
@@ -244,7 +244,7 @@ fn nobody_waits_for_streams_of_a_transport_without() {
         [sent, p.recv(into, &comm, Channel::User, Pattern { src: 0, tag: 5 }, None)]
     };
     let say = |end: &mut SimTransport, head: Head, data: &[u8]| {
-        assert!(end.grant(1) > 0);
+        assert!(end.take_credits(1) > 0);
         end.send(1, head, data.len(), |out| out.copy_from_slice(data)).unwrap();
     };
     let cts = Head { aux: AS_STREAM, ..Head::single(CTS, ids[0].number()) };

@@ -7,7 +7,7 @@ use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::engine::matching::Pattern;
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_mpi::{Channel, Process};
-use hpvm_sim::{BulkCounters, Config, Network, Pull, StreamConfig, Streams};
+use hpvm_sim::{BulkCounters, Config, Network, Reads, StreamConfig, Streams};
 
 /// `HPVM_SEED` replays one seed; `HPVM_SEEDS` is how many are run.
 fn seeds(first: u64, many: u64) -> std::ops::Range<u64> {
@@ -20,12 +20,12 @@ fn seeds(first: u64, many: u64) -> std::ops::Range<u64> {
 
 /// A network on which large messages have no other way.
 fn network(size: u32, seed: u64) -> Config {
-    Config { pull: Pull::Never, ..Config::random(size, seed) }
+    Config { reads: Reads::Never, ..Config::random(size, seed) }
 }
 
 #[test]
 fn calm_connections_carry_all_large_messages() {
-    let config = Config { pull: Pull::Never, seed: 9, ..Config::new(3) };
+    let config = Config { reads: Reads::Never, seed: 9, ..Config::new(3) };
     let (streams, ..) =
         run_with_streams(config, StreamConfig::calm(), |shared| traffic(shared, 60));
     let (number, bytes, opened, _) = streams.moved();
@@ -80,7 +80,7 @@ fn collectives_over_bad_connections() {
 #[test]
 fn few_packets_go_behind_an_opening_that_does_not_come() {
     let (long, short, mut buffer) = ([1; 20_000], [2; 10], [0; 20_000]);
-    let network = Network::new(Config { pull: Pull::Never, ..Config::calm(2) });
+    let network = Network::new(Config { reads: Reads::Never, ..Config::calm(2) });
     let never = 1 << 40..=1 << 40;
     let config = StreamConfig {
         least: 1000,

@@ -136,7 +136,7 @@ impl<T: Transport> Streaming<T> {
         !self.bulk.is_quiet()
     }
 
-    fn lend(&self, dst: Rank, number: u64, len: u64) {
+    fn promise(&self, dst: Rank, number: u64, len: u64) {
         let mut books = self.streams.books.borrow_mut();
         books.streams += 1;
         books.bytes += len;
@@ -338,8 +338,8 @@ impl<T: Transport> Packets for Streaming<T> {
         Limits { packet: inner.packet - FENCE, ..inner }
     }
 
-    fn grant(&mut self, dst: Rank) -> u16 {
-        self.inner.grant(dst)
+    fn take_credits(&mut self, dst: Rank) -> u16 {
+        self.inner.take_credits(dst)
     }
 
     fn send<F: FnOnce(&mut [u8])>(
@@ -395,7 +395,7 @@ impl<T: Transport> Packets for Streaming<T> {
         })?;
         let released = bulk.release(|src| came[src as usize], &mut sink);
         for src in 0..came.len() as Rank {
-            let pieces = if self.inner.pieces(src) > 0 { PIECES } else { 0 };
+            let pieces = if self.inner.max_fragmented(src) > 0 { PIECES } else { 0 };
             let (held, most) = (bulk.held(src), self.most_behind + pieces);
             assert!(held <= most, "{held} packets of {src} held back, at most {most} expected");
         }
@@ -414,11 +414,11 @@ impl<T: Transport> Packets for Streaming<T> {
         self.inner.doorbell()
     }
 
-    fn pieces(&self, dst: Rank) -> u64 {
-        self.inner.pieces(dst)
+    fn max_fragmented(&self, dst: Rank) -> u64 {
+        self.inner.max_fragmented(dst)
     }
 
-    fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
+    fn send_fragments<F: FnMut(usize, &mut [u8], bool)>(
         &mut self,
         dst: Rank,
         first: Option<(Head, &[u8; PREFIX])>,
@@ -431,7 +431,7 @@ impl<T: Transport> Packets for Streaming<T> {
             return Err(Refused::NoBuffer);
         }
         let mut packets = u32::from(first.is_some());
-        self.inner.send_pieces(dst, first, rest, len, |at, out, bypass| {
+        self.inner.send_fragments(dst, first, rest, len, |at, out, bypass| {
             packets += 1;
             fill(at, out, bypass);
         })?;
@@ -442,11 +442,11 @@ impl<T: Transport> Packets for Streaming<T> {
 }
 
 impl<T: Transport> PeerMemory for Streaming<T> {
-    fn can_pull(&self, src: Rank) -> bool {
-        self.inner.can_pull(src)
+    fn can_read(&self, src: Rank) -> bool {
+        self.inner.can_read(src)
     }
 
-    unsafe fn push(
+    unsafe fn write(
         &mut self,
         dst: Rank,
         remote: u64,
@@ -454,10 +454,10 @@ impl<T: Transport> PeerMemory for Streaming<T> {
         len: usize,
     ) -> Result<(), PeerMemoryError> {
         // SAFETY: the caller's promise, passed on.
-        unsafe { self.inner.push(dst, remote, local, len) }
+        unsafe { self.inner.write(dst, remote, local, len) }
     }
 
-    unsafe fn pull(
+    unsafe fn read(
         &mut self,
         src: Rank,
         remote: u64,
@@ -465,15 +465,15 @@ impl<T: Transport> PeerMemory for Streaming<T> {
         len: usize,
     ) -> Result<(), PeerMemoryError> {
         // SAFETY: the caller's promise.
-        unsafe { self.inner.pull(src, remote, local, len) }
+        unsafe { self.inner.read(src, remote, local, len) }
     }
 
-    fn window(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
-        self.inner.window(src, remote, len)
+    fn mapped(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+        self.inner.mapped(src, remote, len)
     }
 
-    fn lend_memory(&mut self, bytes: usize) -> Option<NonNull<u8>> {
-        self.inner.lend_memory(bytes)
+    fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        self.inner.lend(bytes)
     }
 }
 
@@ -493,7 +493,7 @@ impl<T: Transport> hpvm_transport::Streams for Streaming<T> {
         (from, len): (Memory, u64),
         unasked: bool,
     ) {
-        self.lend(dst, number, len);
+        self.promise(dst, number, len);
         self.streams.books.borrow_mut().opened += 1;
         let (now, packets) = (self.now(), self.sent[dst as usize]);
         self.bulk.stream_open(dst, (number, head), (from, len), unasked, packets, now);
@@ -502,7 +502,7 @@ impl<T: Transport> hpvm_transport::Streams for Streaming<T> {
     }
 
     unsafe fn stream_out(&mut self, dst: Rank, number: u64, from: Memory, len: u64) {
-        self.lend(dst, number, len);
+        self.promise(dst, number, len);
         self.bulk.stream_out(dst, number, from, len, self.now());
         self.act();
     }
@@ -542,8 +542,8 @@ impl<T: Transport> Segment for Streaming<T> {
         self.inner.large_slot(rank, index, number)
     }
 
-    fn knock(&self, dst: Rank) {
-        self.inner.knock(dst);
+    fn wake(&self, dst: Rank) {
+        self.inner.wake(dst);
     }
 
     fn counters(&self) -> Option<&Counters> {

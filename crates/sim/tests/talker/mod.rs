@@ -62,7 +62,7 @@ impl Talker {
         let Some(&(dst, len)) = self.todo.front() else { return false };
         let d = dst as usize;
         if self.credits[d] == 0 {
-            self.credits[d] = self.end.grant(dst);
+            self.credits[d] = self.end.take_credits(dst);
         }
         if self.credits[d] == 0 {
             return false;

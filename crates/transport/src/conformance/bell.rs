@@ -1,6 +1,6 @@
 //! Going to sleep loses no packet.
 
-use super::{Attempt, Cluster, Fixture, PATIENCE};
+use super::{Attempt, Cluster, Fixture, MAX_IDLE_STEPS};
 use crate::{Doorbell, Packets};
 use core::time::Duration;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub fn arm_sees_a_waiting_packet<F: Fixture>(fixture: &mut F) {
         c.ends[1].disarm();
         c.send(0, 1, 0);
         // The packet has come when `arm` sees it; before that the endpoint may be armed.
-        let seen = (0..PATIENCE).any(|_| {
+        let seen = (0..MAX_IDLE_STEPS).any(|_| {
             c.fixture.turn();
             let armed = c.ends[1].arm();
             c.ends[1].disarm();
@@ -35,7 +35,7 @@ pub fn an_armed_bell_rings<F: Fixture>(fixture: &mut F) {
     for round in 0..50 {
         arm_patiently(&mut c);
         let bell = c.ends[1].doorbell();
-        let sent = (0..PATIENCE).any(|_| {
+        let sent = (0..MAX_IDLE_STEPS).any(|_| {
             c.fixture.turn();
             c.attempt(0, 1, 8) == Attempt::Sent
         });
@@ -76,7 +76,7 @@ pub fn ring_ends_a_wait<F: Fixture>(fixture: &mut F) {
 
 /// Arms rank 1 on a network on which nothing is on its way to it.
 fn arm_patiently<F: Fixture>(c: &mut Cluster<'_, F>) {
-    let armed = (0..PATIENCE).any(|_| {
+    let armed = (0..MAX_IDLE_STEPS).any(|_| {
         let armed = c.ends[1].arm();
         if !armed {
             c.ends[1].disarm();

@@ -1,6 +1,6 @@
 //! The endpoints of one job under test, and the books on what each must still receive.
 
-use super::{Fixture, PATIENCE};
+use super::{Fixture, MAX_IDLE_STEPS};
 use crate::{Packets, Rank, Refused, Streams, Transport};
 use hpvm_wire::Head;
 use std::collections::VecDeque;
@@ -64,7 +64,7 @@ impl<'f, F: Fixture> Cluster<'f, F> {
     fn has_credit(&mut self, src: Rank, dst: Rank) -> bool {
         let pair = self.pair(src, dst);
         if self.credits[pair] == 0 {
-            self.credits[pair] = u32::from(self.ends[src as usize].grant(dst));
+            self.credits[pair] = u32::from(self.ends[src as usize].take_credits(dst));
         }
         self.credits[pair] > 0
     }
@@ -94,7 +94,7 @@ impl<'f, F: Fixture> Cluster<'f, F> {
 
     /// Sends `len` arbitrary bytes; both ends are polled while there is no room.
     pub fn send(&mut self, src: Rank, dst: Rank, len: usize) {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_IDLE_STEPS {
             if self.attempt(src, dst, len) == Attempt::Sent {
                 return;
             }
@@ -167,7 +167,7 @@ impl<'f, F: Fixture> Cluster<'f, F> {
         while self.on_the_way() > 0 {
             idle = if self.poll_everyone() > 0 { 0 } else { idle + 1 };
             assert!(
-                idle < PATIENCE,
+                idle < MAX_IDLE_STEPS,
                 "seed {}: {} packets never came",
                 self.fixture.seed(),
                 self.on_the_way()

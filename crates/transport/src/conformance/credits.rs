@@ -1,6 +1,6 @@
 //! Credits and buffers run out and come back; what a receiver holds is bounded.
 
-use super::{Attempt, Cluster, Fixture, PATIENCE};
+use super::{Attempt, Cluster, Fixture, MAX_IDLE_STEPS};
 use crate::Packets;
 
 /// Rounds of the checks that exhaust something again and again.
@@ -14,7 +14,11 @@ pub fn credits_run_out_and_come_back<F: Fixture>(fixture: &mut F) {
     assert!(sent > 0, "no packet found room");
     assert!(sent <= bound, "{sent} packets wait for one receiver, at most {bound} may");
     for _ in 0..100 {
-        assert_eq!(c.ends[0].grant(1), 0, "a credit toward a receiver that holds {sent} packets");
+        assert_eq!(
+            c.ends[0].take_credits(1),
+            0,
+            "a credit toward a receiver that holds {sent} packets"
+        );
     }
     assert_eq!(c.on_the_way(), sent);
     c.deliver_all();
@@ -88,7 +92,7 @@ pub fn buffers_run_out_and_come_back<F: Fixture>(fixture: &mut F) {
         c.deliver_all();
         // The credits of refused packets are still there: at once each receiver is reached.
         for dst in 1..size {
-            let reached = (0..PATIENCE).any(|_| {
+            let reached = (0..MAX_IDLE_STEPS).any(|_| {
                 c.fixture.turn();
                 c.attempt(0, dst, len) == Attempt::Sent
             });

@@ -1,7 +1,7 @@
 //! Packets arrive once each, in the order sent, unchanged.
 
 use super::cluster::edge_sizes;
-use super::{Attempt, Cluster, Fixture, PATIENCE};
+use super::{Attempt, Cluster, Fixture, MAX_IDLE_STEPS};
 use crate::{Packets, Rank};
 use hpvm_wire::Head;
 
@@ -43,7 +43,7 @@ pub fn every_header_arrives_unchanged<F: Fixture>(fixture: &mut F) {
     for len in [0, c.ends[0].limits().packet] {
         for head in &heads {
             let payload = c.dice.bytes(len);
-            let sent = (0..PATIENCE).any(|_| {
+            let sent = (0..MAX_IDLE_STEPS).any(|_| {
                 c.poll(1, 16);
                 c.fixture.turn();
                 c.attempt_this(0, 1, *head, payload.clone()) == Attempt::Sent
@@ -89,7 +89,7 @@ pub fn many_senders_reach_one_receiver<F: Fixture>(fixture: &mut F) {
         moved += c.poll(0, 16);
         c.fixture.turn();
         idle = if moved > 0 { 0 } else { idle + 1 };
-        assert!(idle < PATIENCE, "seed {}: senders wait: {left:?}", c.fixture.seed());
+        assert!(idle < MAX_IDLE_STEPS, "seed {}: senders wait: {left:?}", c.fixture.seed());
     }
     c.deliver_all();
 }
@@ -113,7 +113,7 @@ pub fn random_traffic_arrives<F: Fixture>(fixture: &mut F) {
             c.fixture.turn();
         }
         idle = if moved > 0 { 0 } else { idle + 1 };
-        assert!(idle < PATIENCE, "seed {}: {left} packets find no room", c.fixture.seed());
+        assert!(idle < MAX_IDLE_STEPS, "seed {}: {left} packets find no room", c.fixture.seed());
     }
     c.deliver_all();
 }
@@ -134,8 +134,8 @@ pub fn a_process_reaches_itself<F: Fixture>(fixture: &mut F) {
 /// Nothing comes when nothing was sent; credits alone are not packets.
 pub fn a_silent_network_delivers_nothing<F: Fixture>(fixture: &mut F) {
     let mut c = Cluster::new(fixture, 3);
-    c.ends[0].grant(1);
-    c.ends[2].grant(2);
+    c.ends[0].take_credits(1);
+    c.ends[2].take_credits(2);
     for _ in 0..100 {
         c.fixture.turn();
         for rank in 0..3 {
@@ -165,7 +165,7 @@ pub fn poll_keeps_to_its_budget<F: Fixture>(fixture: &mut F) {
             assert!(n <= budget + SLACK, "{n} packets on a budget of {budget}");
             c.fixture.turn();
             idle = if n > 0 { 0 } else { idle + 1 };
-            assert!(idle < PATIENCE, "{} of {sent} packets never came", c.on_the_way());
+            assert!(idle < MAX_IDLE_STEPS, "{} of {sent} packets never came", c.on_the_way());
         }
         c.deliver_all();
     }
@@ -180,7 +180,7 @@ pub fn an_unfinished_send_blocks_nobody<F: Fixture>(fixture: &mut F) {
     let (mut slow_credits, mut quick_credits) = (0, 0);
     for len in [1, packet, 1, packet] {
         let mut order = Vec::new();
-        let mut patience = PATIENCE;
+        let mut patience = MAX_IDLE_STEPS;
         take_credit(slow, &mut slow_credits, fixture);
         // A refusal for want of a buffer uses up nothing: try again.
         while slow
@@ -208,12 +208,12 @@ pub fn an_unfinished_send_blocks_nobody<F: Fixture>(fixture: &mut F) {
 
 /// Waits until there is a credit toward rank 2.
 fn take_credit<F: Fixture>(end: &mut F::Endpoint, held: &mut u32, fixture: &mut F) {
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_IDLE_STEPS {
         if *held > 0 {
             return;
         }
         fixture.turn();
-        *held = u32::from(end.grant(2));
+        *held = u32::from(end.take_credits(2));
     }
     panic!("seed {}: rank {} gets no credit toward 2", fixture.seed(), end.rank());
 }
@@ -225,7 +225,7 @@ fn listen<F: Fixture>(
     wanted: usize,
     fixture: &mut F,
 ) {
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_IDLE_STEPS {
         if order.len() >= wanted {
             return;
         }

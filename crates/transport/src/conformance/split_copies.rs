@@ -1,7 +1,7 @@
 //! Messages that receiver and sender copy together: both see the same split copy, and each part is copied by one
 //! of them or refused to it.
 
-use super::single_copy::{MARGIN, UNTOUCHED};
+use super::peer_memory::{MARGIN, UNTOUCHED};
 use super::{Cluster, Fixture};
 use crate::{Packets, PeerMemoryError, Rank, Segment, Transport};
 use core::ops::Range;
@@ -122,8 +122,8 @@ impl Message<'_> {
         // SAFETY: both have `n` bytes, of which this part was claimed by nobody else.
         unsafe {
             match end {
-                End::Front => copier.pull(self.sender, from.expose_provenance() as u64, to, n),
-                End::Back => copier.push(self.receiver, to.expose_provenance() as u64, from, n),
+                End::Front => copier.read(self.sender, from.expose_provenance() as u64, to, n),
+                End::Back => copier.write(self.receiver, to.expose_provenance() as u64, from, n),
             }
         }
     }

@@ -10,6 +10,7 @@ use crate::runtime::Entered;
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
+use hpvm_transport::PeerMemory;
 use std::collections::BTreeMap;
 
 /// Least alignment of memory that the library hands out: a cache line pair.

@@ -278,7 +278,7 @@ impl Hierarchical<'_> {
 
     fn knock<T: Transport>(&self, p: &Process<T>, member: u32) {
         if let Some(process) = self.comm.group().process(member).filter(|_| member != self.rank()) {
-            p.fm().transport().knock(process);
+            p.fm().transport().wake(process);
         }
     }
 

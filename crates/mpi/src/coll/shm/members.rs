@@ -111,7 +111,7 @@ impl<'a> Members<'a> {
         // SAFETY: it is ours; the caller's promise.
         unsafe { slots.post(number, 0, size_of_val(words), fill) };
         for process in readers.filter_map(|m| self.comm.group().process(m)) {
-            p.fm().transport().knock(process);
+            p.fm().transport().wake(process);
         }
         Ok(())
     }

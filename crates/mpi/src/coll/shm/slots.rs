@@ -246,7 +246,7 @@ impl<'a> Exchange<'a> {
             if member != self.rank()
                 && let Some(process) = self.comm.group().process(member)
             {
-                p.fm().transport().knock(process);
+                p.fm().transport().wake(process);
             }
         }
     }

@@ -61,7 +61,7 @@ unsafe impl Sync for Own {}
 
 impl Own {
     fn lent(transport: &mut impl Transport) -> Option<Own> {
-        transport.lend_memory(STAGING_BYTES).map(|memory| Own { memory, private: Vec::new() })
+        transport.lend(STAGING_BYTES).map(|memory| Own { memory, private: Vec::new() })
     }
 
     fn private() -> Option<Own> {
@@ -199,7 +199,7 @@ impl<T: Transport> Process<T> {
             true => Some(own.as_ptr().cast_const()),
             false => {
                 let process = comm.group().process(*member)?;
-                transport.window(process, offers[*member as usize], STAGING_BYTES as u64)
+                transport.mapped(process, offers[*member as usize], STAGING_BYTES as u64)
             }
         });
         Some(StagingBuffers { own, team: seen.collect::<Option<_>>()? })

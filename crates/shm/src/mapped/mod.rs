@@ -1,13 +1,13 @@
 //! Memory that a rank lends to the others of its host (`MPI_Alloc_mem`), so that they copy straight
 //! out of it, without the kernel and without frames.
 //!
-//! [`own`] is what this rank lends, [`theirs`] what it has mapped of others. A region is a memfd: it
+//! [`own`] is what this rank lends, [`peers`] what it has mapped of others. A region is a memfd: it
 //! has no name, and ends with its last process. Its file is sealed against shrinking and its
-//! addresses never change, so a mapping of it stays valid whatever its owner does. Free pieces are
+//! addresses never change, so a mapping of it stays valid whatever its owner does. Free parts are
 //! given back to the system by punching holes, which read as zeros.
 
 pub(crate) mod own;
-pub(crate) mod theirs;
+pub(crate) mod peers;
 
 use crate::endpoint::Shm;
 use hpvm_transport::Rank;
@@ -17,10 +17,10 @@ use std::sync::atomic::Ordering;
 
 /// Allocations below this many bytes are not worth a page of their own: what can be sent from them
 /// goes out in packets.
-pub const LEAST: usize = 32 * 1024;
+pub const MIN_LENT: usize = 32 * 1024;
 
-/// Bytes of the cache that a processor has to itself, as far as the system tells: least message that is
-/// worth copying out of lent memory by a rank with a processor of its own.
+/// Bytes of the cache that a processor has to itself, as far as the system tells: shortest message that is
+/// worth copying out of mapped memory by a rank with a processor of its own.
 ///
 /// One copy is half of the work of two. But it leaves the sender's lines in the receiver's cache,
 /// and writing the next data into them costs the sender several nanoseconds for each line, where
@@ -32,45 +32,34 @@ pub(crate) fn own_cache() -> u64 {
 }
 
 impl Shm {
-    /// Memory of `bytes` bytes, aligned to a page, that the other ranks of this host can read. It is
-    /// valid while this end lives, or until [`Shm::take_back`]. `None`: it would not pay, or there
-    /// is none; then ordinary memory will do.
-    pub fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
-        if bytes < LEAST || self.mapping.ranks() == 1 {
+    /// See `PeerMemory::lend`. The memory is valid until [`Shm::take_back`], too. `None`: it would not pay, or
+    /// there is none; then ordinary memory will do.
+    pub(crate) fn lend_region(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        if bytes < MIN_LENT || self.mapping.ranks() == 1 {
             return None;
         }
-        let memory = self.own.allocate(&self.mapping.control(self.rank).lent, bytes);
+        let memory = self.own_regions.allocate(&self.mapping.control(self.rank).regions, bytes);
         if memory.is_none() {
-            add(&self.counters_ref().lent_refused, 1);
+            add(&self.counters_ref().lend_refused, 1);
         }
         memory
     }
 
     /// Takes back memory that `lend` gave. False: it did not.
     pub fn take_back(&mut self, memory: *mut u8) -> bool {
-        self.own.free(memory)
+        self.own_regions.free(memory)
     }
 
-    /// See `PeerMemory::lent`.
-    pub(crate) fn lent_by(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
-        if len < self.least_lent {
-            return None;
-        }
-        let from = self.window_of(src, remote, len)?;
-        add(&self.counters_ref().bytes_lent, len);
-        Some(from)
-    }
-
-    /// See `PeerMemory::window`.
-    pub(crate) fn window_of(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
+    /// See `PeerMemory::mapped`.
+    pub(crate) fn mapped_of(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
         if src >= self.mapping.ranks() {
             return None;
         }
         let control = self.mapping.control(src);
-        let (index, place, offset) = control.lent.find(remote, len)?;
+        let (index, place, offset) = control.regions.find(remote, len)?;
         // Acquire pairs with the release in `attach`.
         let pid = control.pid.load(Ordering::Acquire);
-        let base = self.theirs.map(src, index, pid, place)?;
+        let base = self.peer_regions.map(src, index, pid, place)?;
         Some(base.wrapping_add(offset as usize))
     }
 }

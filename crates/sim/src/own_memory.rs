@@ -14,11 +14,7 @@ use std::os::unix::fs::FileExt;
 ///
 /// # Safety
 /// `local` is valid for writes of `len` bytes. `remote` needs no trust.
-pub(crate) unsafe fn read_own_memory(
-    remote: u64,
-    local: *mut u8,
-    len: usize,
-) -> Result<(), PeerMemoryError> {
+pub(crate) unsafe fn read(remote: u64, local: *mut u8, len: usize) -> Result<(), PeerMemoryError> {
     // SAFETY: the caller's promise, passed on.
     match unsafe { attach::read(std::process::id(), remote, local, len) }.map_err(Into::into) {
         // The seccomp filter of a container; a file that a process may always read about itself is left.
@@ -34,7 +30,7 @@ pub(crate) unsafe fn read_own_memory(
 ///
 /// # Safety
 /// `local` is valid for reads of `len` bytes. What is at `remote` may be written to by whoever knows of it.
-pub(crate) unsafe fn write_own_memory(
+pub(crate) unsafe fn write(
     remote: u64,
     local: *const u8,
     len: usize,
@@ -73,7 +69,7 @@ mod tests {
     #[test]
     fn both_ways_copy_and_refuse() {
         let source: Vec<u8> = (0..100_000).map(|i| i as u8).collect();
-        for read in [read_own_memory as Reader, read_proc_mem] {
+        for read in [read as Reader, read_proc_mem] {
             let mut room = vec![0; source.len()];
             let remote = source.as_ptr().expose_provenance() as u64;
             // SAFETY: `room` is as long as the source.

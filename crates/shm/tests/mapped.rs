@@ -3,7 +3,7 @@
 
 use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::PeerMemory;
-use hpvm_wire::lent::Place;
+use hpvm_wire::regions::RegionInfo;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,14 +19,14 @@ fn ends<const N: usize>() -> (Arc<Mapping>, [Shm; N]) {
 
 /// What `end` finds of `len` bytes at `at` of rank 0.
 fn seen(end: &mut Shm, at: *mut u8, len: usize) -> Option<&[u8]> {
-    let found = end.lent(0, at.addr() as u64, len as u64)?;
-    // SAFETY: `lent` says so, and nobody writes now.
+    let found = end.mapped(0, at.addr() as u64, len as u64)?;
+    // SAFETY: `mapped` says so, and nobody writes now.
     Some(unsafe { core::slice::from_raw_parts(found, len) })
 }
 
 #[test]
 fn others_see_what_the_owner_writes() {
-    let (mapping, [mut a, mut b]) = ends();
+    let (_, [mut a, mut b]) = ends();
     let memory = a.lend(LONG + 1).expect("memory").as_ptr();
     for round in 1..4u8 {
         // SAFETY: `LONG + 1` bytes are ours.
@@ -40,11 +40,8 @@ fn others_see_what_the_owner_writes() {
     assert_eq!(seen(&mut b, heap.as_mut_ptr(), LONG), None);
     assert_eq!(seen(&mut b, memory.wrapping_sub(1), LONG), None);
     assert_eq!(seen(&mut b, memory, 1 << 40), None);
-    assert_eq!(b.lent(1, memory.addr() as u64, LONG as u64), None);
-    assert_eq!(b.lent(2, memory.addr() as u64, LONG as u64), None);
-    // Read three times, and only counted then. Relaxed: one thread.
-    let counters = &mapping.control(1).counters;
-    assert_eq!(counters.bytes_lent.load(Ordering::Relaxed), 3 * LONG as u64);
+    assert_eq!(b.mapped(1, memory.addr() as u64, LONG as u64), None);
+    assert_eq!(b.mapped(2, memory.addr() as u64, LONG as u64), None);
     assert!(a.take_back(memory) && !a.take_back(memory));
 }
 
@@ -53,9 +50,9 @@ fn what_does_not_pay_or_can_not_be_had_is_refused() {
     let (mapping, [mut a, _b]) = ends();
     assert!(a.lend(1000).is_none());
     // Relaxed, here and below: one thread.
-    assert_eq!(mapping.control(0).counters.lent_refused.load(Ordering::Relaxed), 0);
+    assert_eq!(mapping.control(0).counters.lend_refused.load(Ordering::Relaxed), 0);
     assert!(a.lend(1 << 60).is_none());
-    assert_eq!(mapping.control(0).counters.lent_refused.load(Ordering::Relaxed), 1); // relaxed
+    assert_eq!(mapping.control(0).counters.lend_refused.load(Ordering::Relaxed), 1); // relaxed
     assert!(a.lend(1 << 20).is_some());
     let (_, [mut alone]) = ends();
     assert!(alone.lend(1 << 20).is_none(), "nobody else could read it");
@@ -66,18 +63,18 @@ fn lies_about_regions_are_found_out() {
     let plain = tempfile();
     let descriptor = plain.as_raw_fd() as u32;
     plain.set_len(LONG as u64).expect("a file");
-    let place = Place { base: 0x10000, bytes: LONG as u64, file: descriptor };
+    let info = RegionInfo { base: 0x10000, bytes: LONG as u64, file: descriptor };
     let lies = [
-        ("may shrink", place),
-        ("is no open file", Place { file: 99_999, ..place }),
-        ("is longer than it is", Place { bytes: 2 * LONG as u64, ..place }),
-        ("is longer than anything", Place { bytes: u64::MAX, ..place }),
+        ("may shrink", info),
+        ("is no open file", RegionInfo { file: 99_999, ..info }),
+        ("is longer than it is", RegionInfo { bytes: 2 * LONG as u64, ..info }),
+        ("is longer than anything", RegionInfo { bytes: u64::MAX, ..info }),
     ];
-    for (lie, place) in lies {
+    for (lie, info) in lies {
         let (mapping, [_a, mut b]) = ends();
-        mapping.control(0).lent.publish(0, place);
+        mapping.control(0).regions.publish(0, info);
         for _ in 0..2 {
-            assert_eq!(b.lent(0, 0x10000, LONG as u64), None, "a region that {lie}");
+            assert_eq!(b.mapped(0, 0x10000, LONG as u64), None, "a region that {lie}");
         }
     }
 }
@@ -87,10 +84,10 @@ fn lies_about_regions_are_found_out() {
 fn a_region_keeps_its_size() {
     let (mapping, [mut a, mut b]) = ends();
     let memory = a.lend(LONG).expect("memory").as_ptr().addr() as u64;
-    assert!(b.lent(0, memory, LONG as u64).is_some());
-    let place = mapping.control(0).lent.get(0).expect("a region");
-    mapping.control(0).lent.publish(0, Place { bytes: 4 * place.bytes, ..place });
-    assert_eq!(b.lent(0, memory, 2 * place.bytes), None);
+    assert!(b.mapped(0, memory, LONG as u64).is_some());
+    let info = mapping.control(0).regions.get(0).expect("a region");
+    mapping.control(0).regions.publish(0, RegionInfo { bytes: 4 * info.bytes, ..info });
+    assert_eq!(b.mapped(0, memory, 2 * info.bytes), None);
 }
 
 /// An open file without seals.

@@ -7,7 +7,7 @@ use hpvm_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// this many never run out before the memory does.
 pub const REGIONS: usize = 16;
 
-/// One region, or the place for one.
+/// One region, or the info for one.
 ///
 /// Access rules: only the owner writes, once: first the other fields, then `file`, which publishes
 /// them. A region is never taken back or moved.
@@ -23,7 +23,7 @@ pub struct Region {
 
 /// What a region says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RegionInfo {
     /// Address of its first byte in its owner.
     pub base: u64,
     pub bytes: u64,
@@ -31,7 +31,7 @@ pub struct Place {
     pub file: u32,
 }
 
-impl Place {
+impl RegionInfo {
     /// Where in the region `len` bytes at address `at` of the owner lie, if they do as a whole.
     #[inline]
     pub fn offset(&self, at: u64, len: u64) -> Option<u64> {
@@ -43,34 +43,34 @@ impl Place {
 /// The regions of a rank, in its control block. Those that exist come first.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
-pub struct Lent([Region; REGIONS]);
+pub struct Regions([Region; REGIONS]);
 
-impl Lent {
+impl Regions {
     /// Region `index`, if it exists.
-    pub fn get(&self, index: usize) -> Option<Place> {
+    pub fn get(&self, index: usize) -> Option<RegionInfo> {
         let region = self.0.get(index)?;
         // Acquire pairs with the release in `publish`.
         let file = region.file.load(Ordering::Acquire).checked_sub(1)?;
         // Relaxed: ordered by the load above.
         let (base, bytes) =
             (region.base.load(Ordering::Relaxed), region.bytes.load(Ordering::Relaxed));
-        Some(Place { base, bytes, file })
+        Some(RegionInfo { base, bytes, file })
     }
 
     /// The region of which `len` bytes at `at` are part, and their offset in it.
-    pub fn find(&self, at: u64, len: u64) -> Option<(usize, Place, u64)> {
-        let places = (0..REGIONS).map_while(|i| Some((i, self.get(i)?)));
-        places.into_iter().find_map(|(i, place)| Some((i, place, place.offset(at, len)?)))
+    pub fn find(&self, at: u64, len: u64) -> Option<(usize, RegionInfo, u64)> {
+        let regions = (0..REGIONS).map_while(|i| Some((i, self.get(i)?)));
+        regions.into_iter().find_map(|(i, info)| Some((i, info, info.offset(at, len)?)))
     }
 
     /// Shows region `index`, which is the first that does not exist. Only for the owner.
-    pub fn publish(&self, index: usize, place: Place) {
+    pub fn publish(&self, index: usize, info: RegionInfo) {
         let region = &self.0[index];
         // Relaxed: published by the store below.
-        region.base.store(place.base, Ordering::Relaxed);
-        region.bytes.store(place.bytes, Ordering::Relaxed); // relaxed: as above
+        region.base.store(info.base, Ordering::Relaxed);
+        region.bytes.store(info.bytes, Ordering::Relaxed); // relaxed: as above
         // Release pairs with the acquire in `get`.
-        region.file.store(place.file + 1, Ordering::Release);
+        region.file.store(info.file + 1, Ordering::Release);
     }
 }
 
@@ -80,16 +80,16 @@ mod tests {
 
     #[test]
     fn layout_is_pinned() {
-        assert_eq!((size_of::<Region>(), size_of::<Lent>()), (24, 384));
+        assert_eq!((size_of::<Region>(), size_of::<Regions>()), (24, 384));
     }
 
     #[test]
     fn only_whole_runs_are_found() {
-        let lent = Lent::default();
-        assert_eq!(lent.find(0, 0), None);
-        lent.publish(0, Place { base: 0x1000, bytes: 0x1000, file: 0 });
-        lent.publish(1, Place { base: 0x4000, bytes: 0x2000, file: 9 });
-        let found = |at, len| lent.find(at, len).map(|(i, p, offset)| (i, p.file, offset));
+        let regions = Regions::default();
+        assert_eq!(regions.find(0, 0), None);
+        regions.publish(0, RegionInfo { base: 0x1000, bytes: 0x1000, file: 0 });
+        regions.publish(1, RegionInfo { base: 0x4000, bytes: 0x2000, file: 9 });
+        let found = |at, len| regions.find(at, len).map(|(i, p, offset)| (i, p.file, offset));
         assert_eq!(found(0x1000, 0x1000), Some((0, 0, 0)));
         assert_eq!(found(0x5fff, 1), Some((1, 9, 0x1fff)));
         for (at, len) in [(0xfff, 2), (0x1fff, 2), (0x6000, 1), (0x4000, u64::MAX), (u64::MAX, 1)] {

@@ -1,21 +1,21 @@
 //! What this rank lends: regions, and who has which part of them.
 
-use crate::segment::above_streams;
-use hpvm_wire::lent::{Lent, Place, REGIONS};
+use crate::memory_file;
+use hpvm_wire::regions::{REGIONS, RegionInfo, Regions};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
 /// Allocations are multiples of this, and begin at one: what is freed goes back to the system.
 pub const PAGE: usize = 4096;
 /// Least size of a region. Address space only: pages come into being when they are touched.
-const LEAST: usize = 64 << 20;
+const MIN_REGION: usize = 64 << 20;
 
 /// The regions of this rank.
 #[derive(Default)]
-pub struct Own {
+pub struct OwnRegions {
     regions: Vec<Region>,
     /// No further region can be made; what there is stays in use.
     exhausted: bool,
@@ -38,10 +38,10 @@ unsafe impl Send for Region {}
 // SAFETY: as above; the maps change through `&mut` only.
 unsafe impl Sync for Region {}
 
-impl Own {
+impl OwnRegions {
     /// Memory of `bytes` bytes at a multiple of `PAGE`, in a region that `shown` tells to others.
     /// `None`: there is none to be had this way.
-    pub fn allocate(&mut self, shown: &Lent, bytes: usize) -> Option<NonNull<u8>> {
+    pub fn allocate(&mut self, shown: &Regions, bytes: usize) -> Option<NonNull<u8>> {
         let bytes = bytes.checked_next_multiple_of(PAGE).filter(|b| *b != 0)?;
         if let Some(memory) = self.regions.iter_mut().find_map(|r| r.take(bytes)) {
             return Some(memory);
@@ -50,19 +50,19 @@ impl Own {
             return None;
         }
         let so_far: usize = self.regions.iter().map(|r| r.bytes).sum();
-        let enough = bytes.max(LEAST);
+        let enough = bytes.max(MIN_REGION);
         let made = Region::new(enough.max(so_far)).or_else(|_| Region::new(enough));
         let Ok(mut region) = made else {
             // Too large for this system, or no region at all: only the latter is for good.
-            self.exhausted = bytes <= LEAST;
+            self.exhausted = bytes <= MIN_REGION;
             return None;
         };
-        let place = Place {
+        let info = RegionInfo {
             base: region.base.as_ptr().addr() as u64,
             bytes: region.bytes as u64,
             file: region.file.as_raw_fd() as u32,
         };
-        shown.publish(self.regions.len(), place);
+        shown.publish(self.regions.len(), info);
         let memory = region.take(bytes);
         self.regions.push(region);
         memory
@@ -77,26 +77,7 @@ impl Own {
 impl Region {
     fn new(bytes: usize) -> io::Result<Region> {
         let bytes = bytes.checked_next_power_of_two().ok_or(io::ErrorKind::OutOfMemory)?;
-        if bytes as u64 > largest_file() {
-            // The kernel would end us with SIGXFSZ.
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-        // SAFETY: a valid C string; the result is checked.
-        let fd = unsafe { libc::memfd_create(c"hpvm-lent".as_ptr(), flags) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: `fd` was just made and belongs to nobody else.
-        let mut file = unsafe { File::from_raw_fd(fd) };
-        if fd <= libc::STDERR_FILENO {
-            file = above_streams(&file).map_err(io::Error::other)?;
-        }
-        file.set_len(bytes as u64)?;
-        // SAFETY: system calls on our own descriptor with integers.
-        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let file = memory_file::create(c"hpvm-mapped", bytes as u64)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
         // SAFETY: a new shared mapping at an address of the kernel's choice; checked below.
@@ -168,18 +149,8 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `new`; whoever uses memory of it broke the rule of
-        // `Own::allocate` that it lives as long as its rank.
+        // `OwnRegions::allocate` that it lives as long as its rank.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
-    }
-}
-
-/// Largest file that this process may make, bytes.
-fn largest_file() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a valid place for the result.
-    match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } {
-        0 => limit.rlim_cur,
-        _ => u64::MAX,
     }
 }
 
@@ -201,8 +172,8 @@ mod tests {
 
     #[test]
     fn what_is_freed_is_used_again_and_goes_back_to_the_system() {
-        let (mut own, shown) = (Own::default(), Lent::default());
-        let take = |own: &mut Own, n| own.allocate(&shown, n).unwrap();
+        let (mut own, shown) = (OwnRegions::default(), Regions::default());
+        let take = |own: &mut OwnRegions, n| own.allocate(&shown, n).unwrap();
         let (a, b, c) = (take(&mut own, 1), take(&mut own, 2 * PAGE), take(&mut own, PAGE));
         assert_eq!(b.as_ptr().addr() - a.as_ptr().addr(), PAGE);
         // SAFETY: `b` has two pages.
@@ -213,20 +184,20 @@ mod tests {
         assert!(own.free(a.as_ptr()));
         assert_eq!(take(&mut own, 3 * PAGE), a);
         assert!(own.free(a.as_ptr()) && own.free(c.as_ptr()));
-        assert_eq!(own.regions[0].free, BTreeMap::from([(0, LEAST)]));
+        assert_eq!(own.regions[0].free, BTreeMap::from([(0, MIN_REGION)]));
         assert!(!own.free(a.as_ptr().wrapping_add(1)) && !own.free(core::ptr::null_mut()));
     }
 
     #[test]
     fn regions_grow_and_are_shown() {
-        let (mut own, shown) = (Own::default(), Lent::default());
-        let first = own.allocate(&shown, LEAST).unwrap();
-        let second = own.allocate(&shown, LEAST + 1).unwrap();
-        assert_eq!(own.regions.iter().map(|r| r.bytes / LEAST).collect::<Vec<_>>(), [1, 2]);
+        let (mut own, shown) = (OwnRegions::default(), Regions::default());
+        let first = own.allocate(&shown, MIN_REGION).unwrap();
+        let second = own.allocate(&shown, MIN_REGION + 1).unwrap();
+        assert_eq!(own.regions.iter().map(|r| r.bytes / MIN_REGION).collect::<Vec<_>>(), [1, 2]);
         for (index, memory) in [first, second].iter().enumerate() {
             let at = memory.as_ptr().addr() as u64;
-            let (found, place, offset) = shown.find(at, LEAST as u64).unwrap();
-            assert_eq!((found, place.base, offset), (index, at, 0));
+            let (found, info, offset) = shown.find(at, MIN_REGION as u64).unwrap();
+            assert_eq!((found, info.base, offset), (index, at, 0));
         }
         assert_eq!(shown.get(2), None);
         // More than any address space holds; and small ones are to be had still.
@@ -238,7 +209,7 @@ mod tests {
     /// Allocations against a list of what each must hold.
     #[test]
     fn random_allocations_do_not_overlap() {
-        let (mut own, shown) = (Own::default(), Lent::default());
+        let (mut own, shown) = (OwnRegions::default(), Regions::default());
         let (mut live, mut state) = (Vec::new(), 12345u64);
         for turn in 0..2000u64 {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -258,6 +229,6 @@ mod tests {
             }
         }
         live.iter().for_each(|(memory, ..)| assert!(own.free(memory.as_ptr())));
-        assert_eq!(own.regions[0].free, BTreeMap::from([(0, LEAST)]));
+        assert_eq!(own.regions[0].free, BTreeMap::from([(0, MIN_REGION)]));
     }
 }

@@ -1,11 +1,11 @@
-//! Messages in pieces, where the transport has them.
+//! Messages in fragments, where the transport has them.
 
-use super::{Fixture, PATIENCE};
+use super::{Fixture, MAX_IDLE_STEPS};
 use crate::{Head, PREFIX, Packets, Segment};
 use core::sync::atomic::Ordering;
 use hpvm_wire::counters::Counters;
 
-/// The head and the prefix of message `n`, and the head of its pieces.
+/// The head and the prefix of message `n`, and the head of its fragments.
 fn heads(n: u64) -> (Head, [u8; PREFIX], Head) {
     let mut prefix = [0; PREFIX];
     prefix[..8].copy_from_slice(&n.to_le_bytes());
@@ -22,7 +22,7 @@ fn byte(n: u64, at: usize) -> u8 {
 struct Seen {
     plain: Vec<u64>,
     /// Number of a message and its bytes, in order of their beginning; those without a first packet have
-    /// the number in their pieces only.
+    /// the number in their fragments only.
     messages: Vec<(u64, usize)>,
 }
 
@@ -60,7 +60,7 @@ impl Seen {
         fixture: &mut F,
         there: impl Fn(&Seen) -> bool,
     ) {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_IDLE_STEPS {
             if there(self) {
                 return;
             }
@@ -72,21 +72,21 @@ impl Seen {
 
 /// Takes a credit toward `dst`.
 fn credit<F: Fixture>(end: &mut F::Endpoint, dst: u32, held: &mut u32, fixture: &mut F) {
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_IDLE_STEPS {
         if *held > 0 {
             return;
         }
         fixture.turn();
-        *held = u32::from(end.grant(dst));
+        *held = u32::from(end.take_credits(dst));
     }
     panic!("seed {}: no credit", fixture.seed());
 }
 
 /// Messages of all lengths arrive whole and in order, whether the receiver looks while they are
 /// written or not, and in either direction.
-pub fn pieces_make_a_message<F: Fixture>(fixture: &mut F) {
+pub fn fragments_make_a_message<F: Fixture>(fixture: &mut F) {
     let mut ends = fixture.open(2);
-    let longest = ends[0].pieces(1) as usize;
+    let longest = ends[0].max_fragmented(1) as usize;
     if longest == 0 {
         return;
     }
@@ -102,12 +102,12 @@ pub fn pieces_make_a_message<F: Fixture>(fixture: &mut F) {
         let (head, prefix, rest) = heads(n);
         let first = (n % 4 != 3).then_some((head, &prefix));
         let mut seen = Seen::default();
-        let mut patience = PATIENCE;
+        let mut patience = MAX_IDLE_STEPS;
         loop {
             credit(from, dst, held, fixture);
             let mut next = 0;
-            let sent = from.send_pieces(dst, first, rest, len, |at, out, _| {
-                assert_eq!(at, next, "pieces are asked for in order");
+            let sent = from.send_fragments(dst, first, rest, len, |at, out, _| {
+                assert_eq!(at, next, "fragments are asked for in order");
                 next += out.len();
                 out.iter_mut().enumerate().for_each(|(i, b)| *b = byte(n, at + i));
                 if n.is_multiple_of(2) {
@@ -115,7 +115,7 @@ pub fn pieces_make_a_message<F: Fixture>(fixture: &mut F) {
                 }
             });
             if sent.is_ok() {
-                assert_eq!(next, len, "all pieces are asked for");
+                assert_eq!(next, len, "all fragments are asked for");
                 break;
             }
             patience -= 1;
@@ -138,10 +138,10 @@ pub fn pieces_make_a_message<F: Fixture>(fixture: &mut F) {
     assert_eq!(sent, received, "each message is one packet to both sides");
 }
 
-/// While one sender is between two pieces, others reach the same receiver.
+/// While one sender is between two fragments, others reach the same receiver.
 pub fn an_unfinished_message_blocks_nobody<F: Fixture>(fixture: &mut F) {
     let mut ends = fixture.open(3);
-    let longest = ends[0].pieces(2) as usize;
+    let longest = ends[0].max_fragmented(2) as usize;
     if longest == 0 {
         return;
     }
@@ -149,17 +149,17 @@ pub fn an_unfinished_message_blocks_nobody<F: Fixture>(fixture: &mut F) {
     let (mut slow_held, mut quick_held) = (0, 0);
     let (head, prefix, rest) = heads(1);
     let mut seen = Seen::default();
-    let mut patience = PATIENCE;
+    let mut patience = MAX_IDLE_STEPS;
     loop {
         credit(slow, 2, &mut slow_held, fixture);
-        let mut pieces = 0;
-        let sent = slow.send_pieces(2, Some((head, &prefix)), rest, longest, |at, out, _| {
+        let mut fragments = 0;
+        let sent = slow.send_fragments(2, Some((head, &prefix)), rest, longest, |at, out, _| {
             out.iter_mut().enumerate().for_each(|(i, b)| *b = byte(1, at + i));
-            pieces += 1;
+            fragments += 1;
             credit(quick, 2, &mut quick_held, fixture);
-            quick.send(2, Head::single(1, pieces), 0, |_| ()).expect("an empty packet");
+            quick.send(2, Head::single(1, fragments), 0, |_| ()).expect("an empty packet");
             quick_held -= 1;
-            seen.wait(receiver, fixture, |seen| seen.plain.len() as u64 == pieces);
+            seen.wait(receiver, fixture, |seen| seen.plain.len() as u64 == fragments);
         });
         if sent.is_ok() {
             break;

@@ -1,53 +1,53 @@
-//! Messages in pieces: one slot, published before its frames are filled.
+//! Messages in fragments: one slot, published before its frames are filled.
 //!
-//! The receiver copies a piece while the sender writes the next. One word, behind the payload of the
-//! first frame, says how many bytes there are by now; a piece costs a store to it instead of a
+//! The receiver copies a fragment while the sender writes the next. One word, behind the payload of the
+//! first frame, says how many bytes there are by now; a fragment costs a store to it instead of a
 //! slot, a ticket and a credit of its own.
 //!
-//! The sender writes all pieces before it sends anything else, so a receiver that takes a later slot of
+//! The sender writes all fragments before it sends anything else, so a receiver that takes a later slot of
 //! the same sender finds the message complete. A sender that is stopped half-way holds up nobody: the
-//! receiver remembers how far it is ([`Train`]) and goes on with other slots. The receiver may fall
-//! asleep meanwhile, for the sender looks at its doorbell after the last piece, too.
+//! receiver remembers how far it is ([`Pipeline`]) and goes on with other slots. The receiver may fall
+//! asleep meanwhile, for the sender looks at its doorbell after the last fragment, too.
 
-use crate::endpoint::{Place, Shm, corrupt, head_of, locate};
+use crate::endpoint::{Payload, Shm, corrupt, head_of, locate};
 use crate::frames;
-use crate::kept::{Frame, Kept};
+use crate::progress_word;
+use crate::reply_frames::{Frame, ReplyFrames};
 use crate::ring::{Claim, RunAway, Taken};
 use crate::segment::Mapping;
 use core::hint::spin_loop;
 use core::ptr;
-use core::sync::atomic::Ordering;
 use hpvm_copy::slow_stores::{self, MIN_TIMED};
 use hpvm_transport::{Broken, Head, PREFIX, Rank, Refused};
-use hpvm_wire::cell::{self, BARE_TRAIN, FRAME, MOST_FRAMES, RawHead, TRAIN};
+use hpvm_wire::cell::{self, BARE_FRAGMENTS, FRAGMENTS, FRAME, MAX_FRAMES, RawHead};
 use hpvm_wire::counters::add;
 use hpvm_wire::segment::{FRAME_BYTES, SLOTS};
 
-/// Longest message in pieces.
-pub const LONGEST: usize = MOST_FRAMES * FRAME_BYTES;
-/// Bytes of a piece: a page is copied in about the time that the word that announces it takes.
-const PIECE: usize = 4096;
-/// Messages longer than this go in pieces of twice that.
-const LONG: usize = 32 << 10;
+/// Longest message in fragments.
+pub const MAX_LEN: usize = MAX_FRAMES * FRAME_BYTES;
+/// Bytes of a fragment: a page is copied in about the time that the word that announces it takes.
+const FRAGMENT_BYTES: usize = 4096;
+/// Messages longer than this go in fragments of twice that.
+const LONG_MESSAGE: usize = 32 << 10;
 /// Looks at the word before a receiver does something else.
-const PATIENCE: u32 = 100;
+const POLLS_OF_WORD: u32 = 100;
 
-/// What is known of a message whose pieces are coming.
-pub struct Train {
+/// What is known of a message whose fragments are coming.
+pub struct Pipeline {
     src: Rank,
-    /// The head of each piece.
+    /// The head of each fragment.
     rest: Head,
     len: usize,
     /// Bytes that have been delivered.
     at: usize,
-    frames: [Frame; MOST_FRAMES],
+    frames: [Frame; MAX_FRAMES],
 }
 
 fn owner(frame: Frame, rank: Rank, peer: Rank) -> Rank {
     if frame.mine { rank } else { peer }
 }
 
-impl Train {
+impl Pipeline {
     /// What a slot says, checked, and the bytes that go with its head.
     ///
     /// # Safety
@@ -55,30 +55,28 @@ impl Train {
     unsafe fn read(
         raw: &RawHead,
         slot: *const u8,
-    ) -> Result<(Train, Option<[u8; PREFIX]>), Broken> {
+    ) -> Result<(Pipeline, Option<[u8; PREFIX]>), Broken> {
         // SAFETY: the payload of a slot is longer than the structure (asserted where it is
         // defined), and every bit pattern is valid.
-        let said = unsafe { slot.cast::<cell::Train>().read_unaligned() };
+        let said = unsafe { slot.cast::<cell::Fragments>().read_unaligned() };
         let len = raw.len as usize;
-        if len == 0 || len > LONGEST {
-            return Err(corrupt("bytes of a message in pieces", raw.len, LONGEST as u32));
+        if len == 0 || len > MAX_LEN {
+            return Err(corrupt("bytes of a message in fragments", raw.len, MAX_LEN as u32));
         }
-        let mut frames = [Frame { index: 0, mine: false }; MOST_FRAMES];
+        let mut frames = [Frame { index: 0, mine: false }; MAX_FRAMES];
         let numbers = said.frames;
         for (frame, number) in frames.iter_mut().zip(numbers).take(len.div_ceil(FRAME_BYTES)) {
             *frame = Frame::checked(number.into())?;
         }
         let rest = Head { handler: said.handler, flags: said.flags, aux: said.aux, imm: said.imm };
-        let prefix = (said.mark == TRAIN).then_some(said.prefix);
-        Ok((Train { src: raw.src, rest, len, at: 0, frames }, prefix))
+        let prefix = (said.mark == FRAGMENTS).then_some(said.prefix);
+        Ok((Pipeline { src: raw.src, rest, len, at: 0, frames }, prefix))
     }
 
     /// Bytes that the sender has written by now.
-    fn grown(&self, mapping: &Mapping, rank: Rank) -> usize {
+    fn written(&self, mapping: &Mapping, rank: Rank) -> usize {
         let first = self.frames[0];
-        let word = mapping.grown(owner(first, rank, self.src), first.index.into());
-        // Acquire pairs with the release in `send_train`: the bytes came before it.
-        word.load(Ordering::Acquire) as usize
+        progress_word::written(mapping.progress(owner(first, rank, self.src), first.index.into()))
     }
 
     /// Delivers what has come; true at the end of the message.
@@ -86,27 +84,27 @@ impl Train {
         &mut self,
         mapping: &Mapping,
         rank: Rank,
-        (pieces, bytes): (&mut usize, &mut usize),
+        (fragments, bytes): (&mut usize, &mut usize),
         sink: &mut impl FnMut(Rank, Head, &[u8]),
     ) -> Result<bool, Broken> {
         let mut looks = 0;
         while self.at < self.len {
-            let grown = self.grown(mapping, rank);
-            if grown > self.len {
-                return Err(corrupt("bytes of a piece", grown as u32, self.len as u32));
+            let written = self.written(mapping, rank);
+            if written > self.len {
+                return Err(corrupt("bytes of a fragment", written as u32, self.len as u32));
             }
-            if grown <= self.at {
+            if written <= self.at {
                 looks += 1;
-                if looks == PATIENCE {
+                if looks == POLLS_OF_WORD {
                     return Ok(false);
                 }
                 spin_loop();
                 continue;
             }
             looks = 0;
-            while self.at < grown {
+            while self.at < written {
                 let (frame, from) = (self.frames[self.at / FRAME_BYTES], self.at % FRAME_BYTES);
-                let n = (grown - self.at).min(FRAME_BYTES - from);
+                let n = (written - self.at).min(FRAME_BYTES - from);
                 let memory = mapping.frame(owner(frame, rank, self.src), frame.index.into());
                 // SAFETY: the frame is one of the segment, `from + n` at most its length; the sender has
                 // written these bytes, and they are ours until the frame is given back.
@@ -114,7 +112,7 @@ impl Train {
                     core::slice::from_raw_parts(memory.add(from), n)
                 });
                 self.at += n;
-                *pieces += 1;
+                *fragments += 1;
                 *bytes += 64 + n;
             }
         }
@@ -122,22 +120,22 @@ impl Train {
     }
 
     /// The message is complete: its frames are kept, or go back.
-    fn arrived(&self, mapping: &Mapping, rank: Rank, kept: &mut Kept) {
+    fn arrived(&self, mapping: &Mapping, rank: Rank, replies: &mut ReplyFrames) {
         for frame in &self.frames[..self.len.div_ceil(FRAME_BYTES)] {
-            kept.keep(mapping, rank, self.src, *frame);
+            replies.keep(mapping, rank, self.src, *frame);
         }
     }
 
     /// Whether there are bytes that have not been delivered.
     pub fn waits(&self, mapping: &Mapping, rank: Rank) -> bool {
-        self.grown(mapping, rank) > self.at
+        self.written(mapping, rank) > self.at
     }
 }
 
 impl Shm {
-    /// Goes on with a poll that has delivered so many packets and bytes, when there are messages in pieces.
+    /// Goes on with a poll that has delivered so many packets and bytes, when there are messages in fragments.
     #[inline(never)]
-    pub(crate) fn poll_trains(
+    pub(crate) fn poll_pipelines(
         &mut self,
         budget: usize,
         (mut packets, mut bytes): (usize, usize),
@@ -145,12 +143,12 @@ impl Shm {
     ) -> Result<usize, Broken> {
         let (mapping, rank) = (&*self.mapping, self.rank);
         let control = mapping.control(rank);
-        let (trains, kept) = (&mut self.trains, &mut self.kept);
-        // How many pieces of a message come at a time is chance: the counter counts slots.
-        let (mut pieces, mut place) = (0, 0);
-        while place < trains.len() {
-            if trains[place].advance(mapping, rank, (&mut pieces, &mut bytes), &mut sink)? {
-                trains.swap_remove(place).arrived(mapping, rank, kept);
+        let (pipelines, kept) = (&mut self.pipelines, &mut self.reply_frames);
+        // How many fragments of a message come at a time is chance: the counter counts slots.
+        let (mut fragments, mut place) = (0, 0);
+        while place < pipelines.len() {
+            if pipelines[place].advance(mapping, rank, (&mut fragments, &mut bytes), &mut sink)? {
+                pipelines.swap_remove(place).arrived(mapping, rank, kept);
             } else {
                 place += 1;
             }
@@ -167,38 +165,38 @@ impl Shm {
             let (head, slot) = (head_of(&raw), cell.payload().cast_const());
             let place = locate(mapping, rank, &raw, slot)?;
             // What its sender began before has to be complete.
-            if let Some(unfinished) = trains.iter().position(|t| t.src == raw.src) {
-                let mut train = trains.swap_remove(unfinished);
-                if !train.advance(mapping, rank, (&mut pieces, &mut bytes), &mut sink)? {
-                    let (at, len) = (train.at as u32, train.len as u32);
+            if let Some(unfinished) = pipelines.iter().position(|t| t.src == raw.src) {
+                let mut pipeline = pipelines.swap_remove(unfinished);
+                if !pipeline.advance(mapping, rank, (&mut fragments, &mut bytes), &mut sink)? {
+                    let (at, len) = (pipeline.at as u32, pipeline.len as u32);
                     return Err(corrupt("bytes of an unfinished message", at, len));
                 }
-                train.arrived(mapping, rank, kept);
+                pipeline.arrived(mapping, rank, kept);
             }
             match place {
-                Place::Slot => {
+                Payload::Slot => {
                     // SAFETY: `locate` checked the length.
                     let payload = unsafe { core::slice::from_raw_parts(slot, raw.len as usize) };
                     sink(raw.src, head, payload);
                     bytes += 64 + payload.len();
                 }
-                Place::Frame(start, frame) => {
+                Payload::Frame(start, frame) => {
                     // SAFETY: as above; the frame is ours until it is given back.
                     let payload = unsafe { core::slice::from_raw_parts(start, raw.len as usize) };
                     sink(raw.src, head, payload);
                     kept.keep(mapping, rank, raw.src, frame);
                     bytes += 64 + payload.len();
                 }
-                Place::Pieces => {
+                Payload::Fragments => {
                     // SAFETY: the slot is published and ours.
-                    let (mut train, prefix) = unsafe { Train::read(&raw, slot)? };
+                    let (mut pipeline, prefix) = unsafe { Pipeline::read(&raw, slot)? };
                     if let Some(prefix) = prefix {
                         sink(raw.src, head, &prefix);
                     }
-                    if train.advance(mapping, rank, (&mut pieces, &mut bytes), &mut sink)? {
-                        train.arrived(mapping, rank, kept);
+                    if pipeline.advance(mapping, rank, (&mut fragments, &mut bytes), &mut sink)? {
+                        pipeline.arrived(mapping, rank, kept);
                     } else {
-                        trains.push(train);
+                        pipelines.push(pipeline);
                     }
                 }
             }
@@ -209,11 +207,11 @@ impl Shm {
             }
         }
         add(&control.counters.packets_received, packets as u64);
-        Ok(packets + pieces)
+        Ok(packets + fragments)
     }
 
-    /// See [`hpvm_transport::Packets::send_pieces`].
-    pub(crate) fn send_train<F: FnMut(usize, &mut [u8], bool)>(
+    /// See [`hpvm_transport::Packets::send_fragments`].
+    pub(crate) fn send_pipeline<F: FnMut(usize, &mut [u8], bool)>(
         &mut self,
         dst: Rank,
         first: Option<(Head, &[u8; PREFIX])>,
@@ -222,14 +220,13 @@ impl Shm {
         mut fill: F,
     ) -> Result<(), Refused> {
         let head = first.map_or(rest, |(head, _)| head);
-        debug_assert!(len > 0 && len <= LONGEST && head.flags & FRAME == 0);
-        let mut frames = [Frame { index: 0, mine: true }; MOST_FRAMES];
+        debug_assert!(len > 0 && len <= MAX_LEN && head.flags & FRAME == 0);
+        let mut frames = [Frame { index: 0, mine: true }; MAX_FRAMES];
         let frames = &mut frames[..len.div_ceil(FRAME_BYTES)];
         let hot = self.gather(dst, frames, len)?;
         let mapping = &*self.mapping;
-        let word = mapping.grown(owner(frames[0], self.rank, dst), frames[0].index.into());
-        // Relaxed: the slot that names the frame is published with release.
-        word.store(0, Ordering::Relaxed);
+        let word = mapping.progress(owner(frames[0], self.rank, dst), frames[0].index.into());
+        progress_word::begin(word);
         let claim = Claim::new(&mapping.control(dst).tail, mapping.ring(dst));
         let raw = RawHead {
             src: self.rank,
@@ -246,14 +243,14 @@ impl Shm {
         }
         claim.publish();
         self.wake_if_asleep(dst);
-        let piece = if len > LONG { 2 * PIECE } else { PIECE };
+        let fragment = if len > LONG_MESSAGE { 2 * FRAGMENT_BYTES } else { FRAGMENT_BYTES };
         let mut at = 0;
         while at < len {
             let frame = frames[at / FRAME_BYTES];
-            let n = piece.min(len - at);
+            let n = fragment.min(len - at);
             let start = if hot { 0 } else { slow_stores::ticks() };
-            // SAFETY: a frame that `gather` returned is ours until the receiver has read it; the piece lies
-            // inside it, because the length of a frame is a multiple of that of a piece.
+            // SAFETY: a frame that `gather` returned is ours until the receiver has read it; the fragment lies
+            // inside it, because the length of a frame is a multiple of that of a fragment.
             let room = unsafe {
                 let first = mapping.frame(owner(frame, self.rank, dst), frame.index.into());
                 core::slice::from_raw_parts_mut(first.add(at % FRAME_BYTES), n)
@@ -263,8 +260,7 @@ impl Shm {
                 self.slow_stores.wrote(n, slow_stores::ticks().wrapping_sub(start));
             }
             at += n;
-            // Release pairs with the acquire in `Train::grown`.
-            word.store(at as u32, Ordering::Release);
+            progress_word::advance(word, at);
         }
         self.wake_if_asleep(dst);
         let c = self.counters_ref();
@@ -278,7 +274,7 @@ impl Shm {
     fn gather(&mut self, dst: Rank, frames: &mut [Frame], len: usize) -> Result<bool, Refused> {
         let mut kept = 0;
         for place in 0..frames.len() {
-            if let Some(frame) = self.kept.take(dst) {
+            if let Some(frame) = self.reply_frames.take(dst) {
                 kept += 1;
                 frames[place] = frame;
             } else if let Some(index) = self.free_frame(len) {
@@ -290,7 +286,7 @@ impl Shm {
                     frames::give_back(control, frame.index.into());
                 }
                 for frame in frames[..kept].iter().rev() {
-                    self.kept.keep(&self.mapping, self.rank, dst, *frame);
+                    self.reply_frames.keep(&self.mapping, self.rank, dst, *frame);
                 }
                 add(&control.counters.frame_stalls, 1);
                 return Err(Refused::NoBuffer);
@@ -300,19 +296,19 @@ impl Shm {
     }
 }
 
-/// Writes the payload of a slot that begins a message in pieces: as much of it as the frames need.
+/// Writes the payload of a slot that begins a message in fragments: as much of it as the frames need.
 ///
 /// # Safety
 /// `slot` is the payload of a claimed slot that is not published.
 unsafe fn announce(
-    slot: *mut cell::Train,
+    slot: *mut cell::Fragments,
     prefix: Option<&[u8; PREFIX]>,
     rest: Head,
     frames: &[Frame],
 ) {
     // SAFETY: the caller's promise; the fields lie inside the payload and may be unaligned.
     unsafe {
-        let mark = if prefix.is_some() { TRAIN } else { BARE_TRAIN };
+        let mark = if prefix.is_some() { FRAGMENTS } else { BARE_FRAGMENTS };
         ptr::addr_of_mut!((*slot).mark).write_unaligned(mark);
         if let Some(prefix) = prefix {
             ptr::addr_of_mut!((*slot).prefix).write_unaligned(*prefix);
@@ -337,7 +333,7 @@ mod tests {
 
     fn credit(end: &mut Shm, dst: Rank, held: &mut u16) {
         if *held == 0 {
-            *held = end.grant(dst);
+            *held = end.take_credits(dst);
         }
         assert!(*held > 0, "no credit toward {dst}");
         *held -= 1;
@@ -351,16 +347,16 @@ mod tests {
         let mut ends: Vec<Shm> = (0..3).map(attach).collect();
         ends.iter_mut().for_each(Shm::settle);
         let (head, end, mut held) = (Head::single(9, 0), &mut ends[0], [0; 3]);
-        for _ in 0..FRAMES / MOST_FRAMES - 1 {
+        for _ in 0..FRAMES / MAX_FRAMES - 1 {
             credit(end, 1, &mut held[1]);
-            end.send_train(1, None, head, LONGEST, |_, _, _| ()).expect("frames");
+            end.send_pipeline(1, None, head, MAX_LEN, |_, _, _| ()).expect("frames");
         }
         credit(end, 1, &mut held[1]);
         end.send(1, head, FRAME_BYTES, |_| ()).expect("a frame");
         credit(end, 1, &mut held[1]);
-        let refused = end.send_train(1, None, head, LONGEST, |_, _, _| ());
+        let refused = end.send_pipeline(1, None, head, MAX_LEN, |_, _, _| ());
         assert_eq!(refused, Err(Refused::NoBuffer), "all frames but three are on their way");
-        for _ in 0..MOST_FRAMES - 1 {
+        for _ in 0..MAX_FRAMES - 1 {
             credit(end, 2, &mut held[2]);
             assert_eq!(end.send(2, head, FRAME_BYTES, |_| ()), Ok(()));
         }
@@ -384,7 +380,7 @@ mod tests {
         credit(b, 0, &mut held[0]);
         b.send(0, head, FRAME_BYTES, |_| ()).expect("the same frame");
         assert_eq!(a.poll(usize::MAX, |_, _, _| ()), Ok(1));
-        assert!(a.kept.serves(1), "its own frame has come home");
+        assert!(a.reply_frames.serves(1), "its own frame has come home");
         while a.frames.take(a.mapping.control(0), FRAME_BYTES).is_some() {}
         credit(a, 2, &mut held[2]);
         assert_eq!(a.send(2, head, FRAME_BYTES, |_| ()), Ok(()));
@@ -403,12 +399,12 @@ mod tests {
         credit(b, 0, &mut held[0]);
         b.send(0, head, FRAME_BYTES, |_| ()).expect("a frame");
         assert_eq!(a.poll(usize::MAX, |_, _, _| ()), Ok(1));
-        assert!(a.kept.serves(1));
+        assert!(a.reply_frames.serves(1));
         // All of its own, without those that are kept.
-        while a.frames.take(a.mapping.control(0), LONGEST).is_some() {}
+        while a.frames.take(a.mapping.control(0), MAX_LEN).is_some() {}
         credit(a, 1, &mut held[1]);
-        assert_eq!(a.send_train(1, None, head, LONGEST, |_, _, _| ()), Err(Refused::NoBuffer));
-        assert!(a.kept.serves(1));
+        assert_eq!(a.send_pipeline(1, None, head, MAX_LEN, |_, _, _| ()), Err(Refused::NoBuffer));
+        assert!(a.reply_frames.serves(1));
         assert_eq!(a.send(1, head, FRAME_BYTES, |_| ()), Ok(()));
     }
 }

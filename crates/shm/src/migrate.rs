@@ -9,9 +9,9 @@ use core::sync::atomic::Ordering;
 use hpvm_transport::{Packets, Rank};
 
 /// Most ranks of a host that look after each other: looking costs a cache line for each.
-const MOST: u32 = 64;
+const MAX_RANKS: u32 = 64;
 /// Times in a row that a better place has to be seen before it is taken.
-const PATIENCE: u32 = 4;
+const SIGHTINGS: u32 = 4;
 /// Processors that are told apart.
 const PROCESSORS: usize = libc::CPU_SETSIZE as usize;
 
@@ -56,8 +56,8 @@ impl Shm {
     /// that it may use and no higher rank is on ours that could go. To be called now and then while
     /// waiting: it moves when it has been so a few times in a row, because what ranks last said of
     /// their places may be old. Two system calls when it moves.
-    pub fn spread(&mut self) {
-        if self.size() > MOST {
+    pub fn migrate(&mut self) {
+        if self.size() > MAX_RANKS {
             return;
         }
         let here = self.show_processor();
@@ -68,7 +68,7 @@ impl Shm {
         let may_use = |processor: usize| unsafe { libc::CPU_ISSET(processor, &allowed) };
         match better(&places, self.rank() as usize, here as usize, may_use) {
             None => self.displaced = 0,
-            Some(_) if self.displaced < PATIENCE => self.displaced += 1,
+            Some(_) if self.displaced < SIGHTINGS => self.displaced += 1,
             Some(target) => {
                 move_to(target, &allowed);
                 self.show_processor();

@@ -8,7 +8,7 @@
 //! the peer has sent home, or one of the peer's.
 //!
 //! A kept frame counts as filled for its owner. All ranks together keep at most a quarter of one
-//! rank's frames ([`Kept::new`]), so a rank that keeps some for ever holds up nobody. A rank that has no
+//! rank's frames ([`ReplyFrames::new`]), so a rank that keeps some for ever holds up nobody. A rank that has no
 //! other frame left keeps none.
 
 use crate::endpoint::corrupt;
@@ -18,7 +18,7 @@ use hpvm_transport::{Broken, Rank};
 use hpvm_wire::segment::FRAMES;
 
 /// Most frames that a rank keeps: half a MiB of long packets.
-const MOST: usize = 32;
+const MAX_FRAMES: usize = 32;
 
 /// A frame as its sender and its receiver know it: whose it is they know without saying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,22 +47,28 @@ impl Frame {
 }
 
 /// The last frames of one peer.
-pub struct Kept {
+pub struct ReplyFrames {
     /// Whose packets they brought.
     peer: Rank,
     count: usize,
     most: usize,
     /// Behind the place of the last one. Places count on, round the array.
     end: usize,
-    frames: [Frame; MOST],
+    frames: [Frame; MAX_FRAMES],
 }
 
-impl Kept {
+impl ReplyFrames {
     /// For one of `ranks` ranks of a segment.
     pub fn new(ranks: u32) -> Self {
         // Of its own frames a rank keeps some, too.
-        let most = (FRAMES / 4 / ranks.max(1) as usize).min(MOST);
-        Kept { peer: 0, count: 0, most, end: 0, frames: [Frame { index: 0, mine: false }; MOST] }
+        let most = (FRAMES / 4 / ranks.max(1) as usize).min(MAX_FRAMES);
+        ReplyFrames {
+            peer: 0,
+            count: 0,
+            most,
+            end: 0,
+            frames: [Frame { index: 0, mine: false }; MAX_FRAMES],
+        }
     }
 
     /// Whether the next packet to `dst` can travel in a kept frame.
@@ -79,7 +85,7 @@ impl Kept {
         }
         self.count -= 1;
         self.end = self.end.wrapping_sub(1);
-        Some(self.frames[self.end % MOST])
+        Some(self.frames[self.end % MAX_FRAMES])
     }
 
     /// `rank` has read a packet of `src` in `frame`: keeps the frame, and gives one back if those are
@@ -95,10 +101,10 @@ impl Kept {
         } else if self.most == 0 {
             return give_back(mapping, if frame.mine { rank } else { src }, frame);
         } else {
-            let first = self.frames[self.end.wrapping_sub(self.count) % MOST];
+            let first = self.frames[self.end.wrapping_sub(self.count) % MAX_FRAMES];
             give_back(mapping, if first.mine { rank } else { src }, first);
         }
-        self.frames[self.end % MOST] = frame;
+        self.frames[self.end % MAX_FRAMES] = frame;
         self.end = self.end.wrapping_add(1);
     }
 
@@ -122,7 +128,7 @@ mod tests {
     #[test]
     fn all_ranks_together_keep_a_quarter_of_the_frames_of_one() {
         for ranks in 1..1000 {
-            assert!(Kept::new(ranks).most * ranks as usize <= FRAMES / 4, "{ranks} ranks");
+            assert!(ReplyFrames::new(ranks).most * ranks as usize <= FRAMES / 4, "{ranks} ranks");
         }
     }
 }
