@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -127,12 +128,13 @@ fn lock_data(data: &Path) -> Result<File, String> {
     // The store is made by SQLite, with the permissions of a file that is there already.
     let mut store = File::options();
     store.append(true).create(true).mode(0o600).open(store_path(data)).map_err(told)?;
-    file.try_lock().map_err(|_| {
-        format!(
+    // SAFETY: takes a descriptor, which is open, and a number.
+    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        return Err(format!(
             "another hpvm serve uses the data folder {}; use that one, or another folder (--data)",
             data.display()
-        )
-    })?;
+        ));
+    }
     Ok(file)
 }
 
