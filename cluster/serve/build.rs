@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 
 fn main() {
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("../../web/dist");
-    // A path that does not exist would make every build start here anew.
-    let seen = if root.exists() { root.clone() } else { root.join("../..").join("Cargo.toml") };
-    println!("cargo::rerun-if-changed={}", seen.display());
+    // A path that does not exist would make every build start here anew. So who builds the page for
+    // the first time says so with HPVM_PAGE, or by touching this file.
+    if root.exists() {
+        println!("cargo::rerun-if-changed={}", root.display());
+    }
+    println!("cargo::rerun-if-env-changed=HPVM_PAGE");
     println!("cargo::rerun-if-changed=build.rs");
     let mut files = Vec::new();
     collect(&root, &mut files);

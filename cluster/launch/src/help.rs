@@ -50,6 +50,7 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "HPVM_LAUNCH_AGENT, HPVM_SSH_ARGS",
         "as --launch-agent and --ssh-args, where those are not given",
     ),
+    ("HPVM_NET", "as --net; read by the ranks"),
     ("HPVM_NET_TIMEOUT", "as --net-timeout; also read by the ranks"),
     ("PATH", "where programs without a slash in their name are searched"),
     (TIMEOUT_VARIABLE, "time limit in seconds, where --timeout is not given"),

@@ -426,7 +426,7 @@ impl Manager {
             problems
                 .push(format!("the ends of these jobs are not recorded yet: {}", ids.join(", ")));
         }
-        problems.extend(self.troubles.values().cloned());
+        problems.extend(self.troubles.iter().map(|(id, text)| format!("job {id}: {text}")));
         problems
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::net::{TcpListener, UnixListener};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{broadcast, watch};
 
 use crate::api::types::{Host, HostState};
@@ -105,9 +105,15 @@ async fn serve(options: &Options) -> Result<(), String> {
     };
     let app = App::new(parts)?;
     start_sampler(app.clone())?;
+    // Before anybody knows of us: a signal that comes at once is heard.
+    let told = |error: std::io::Error| format!("cannot listen for signals: {error}");
+    let signals = (
+        signal(SignalKind::terminate()).map_err(told)?,
+        signal(SignalKind::interrupt()).map_err(told)?,
+    );
     let link = first_link(&queue, &owner)?;
     announce(options, &url, &link)?;
-    run_until_told(app, local, tcp, end).await?;
+    run_until_told(app, local, tcp, signals, end).await;
     let _ = std::fs::remove_file(socket(&options.data));
     queue.call(|manager| manager.stop()).map_err(|error| error.to_string())?;
     thread.join().map_err(|_| "the queue's thread failed".to_string())
@@ -118,8 +124,9 @@ async fn run_until_told(
     app: App,
     local: UnixListener,
     tcp: TcpListener,
+    (mut terminate, mut interrupt): (Signal, Signal),
     end: watch::Sender<bool>,
-) -> Result<(), String> {
+) {
     let ended = |mut ending: watch::Receiver<bool>| async move {
         // An error means that the sender is gone, which is an end too.
         let _ = ending.wait_for(|ending| *ending).await;
@@ -128,9 +135,6 @@ async fn run_until_told(
     let one = axum::serve(tcp, service()).with_graceful_shutdown(ended(app.ending.clone()));
     let other = axum::serve(local, service()).with_graceful_shutdown(ended(app.ending.clone()));
     let (one, other) = (tokio::spawn(one.into_future()), tokio::spawn(other.into_future()));
-    let told = |error: std::io::Error| format!("cannot listen for signals: {error}");
-    let mut terminate = signal(SignalKind::terminate()).map_err(told)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(told)?;
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
@@ -142,7 +146,6 @@ async fn run_until_told(
         let _ = other.await;
     };
     let _ = tokio::time::timeout(DRAIN, drained).await;
-    Ok(())
 }
 
 async fn listen(address: Option<SocketAddr>) -> Result<TcpListener, String> {

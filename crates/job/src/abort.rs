@@ -80,9 +80,8 @@ impl AbortRequest {
         let Version::One = self.version else { return false };
         let line = crate::pmi1::abort_line(code, why) + "\n";
         // SAFETY: as in `send`.
-        let sent = unsafe {
-            libc::send(self.fd, line.as_ptr().cast(), line.len(), libc::MSG_NOSIGNAL)
-        };
+        let sent =
+            unsafe { libc::send(self.fd, line.as_ptr().cast(), line.len(), libc::MSG_NOSIGNAL) };
         sent == line.len() as isize
     }
 

@@ -108,7 +108,7 @@ fn library(path: &Path) -> bool {
 }
 
 /// Files that hold nothing but tests.
-fn is_test_file(path: &Path) -> bool {
+pub fn is_test_file(path: &Path) -> bool {
     let in_tests = path
         .components()
         .any(|part| ["tests", "benches", "examples"].iter().any(|name| part.as_os_str() == *name));

@@ -243,7 +243,7 @@ fn spawn(program: &Path, folder: &Folder) -> io::Result<i32> {
 impl Driver for Embedded {
     fn attend(&mut self, job: &Job) -> Standing {
         let standing = self.stand(job).unwrap_or_else(|error| {
-            Standing::Later(format!("job {} cannot be started now: {error}", job.id()))
+            Standing::Later(format!("it cannot be started or looked at now: {error}"))
         });
         if matches!(standing, Standing::Ended(..)) {
             self.gone(job.id());

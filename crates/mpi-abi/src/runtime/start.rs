@@ -5,6 +5,7 @@ use super::tables;
 use super::{Entered, World, enter, install, is_running, resume, suspend};
 use crate::object::Objects;
 use hpvm_job::{Job, Settings};
+use hpvm_mpi::engine::wait_policy::WaitPolicy;
 use hpvm_mpi::{Process, Result};
 use hpvm_wire::pending::Stage;
 use std::sync::{Mutex, PoisonError};
@@ -39,24 +40,22 @@ fn bootstrap() -> Result<()> {
         std::mem::forget(job.manager.take());
     })?;
     let mut process = Process::new(transport);
+    process.oversubscribed = ranks > processors();
     let mut tables = chosen.tables;
     if meet::copies_named() {
         tables.copies = Default::default();
     }
     process.set_tables(tables);
     process.set_nodes(&job.nodes);
+    let spans = process.fm().transport().spans_hosts();
+    let policy = WaitPolicy::new(process.oversubscribed, spans);
     install(World {
         process,
         objects: Objects::default(),
-        oversubscribed: ranks > processors(),
+        policy,
         job,
         audit: crate::audit::wanted()?,
         quiet: Default::default(),
-        shares: false,
-        yields: 0,
-        vain: 0,
-        loaded: 0,
-        suspects_load: false,
         leader: false,
         followers: 0,
     });
