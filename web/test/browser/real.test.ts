@@ -100,7 +100,7 @@ realTest("real: a minute from the link to a job that was watched and cancelled",
   await page.getByText("begun").waitFor();
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("button", { name: "Cancel the job" }).click();
-  await page.locator("header").getByText("cancelled").waitFor();
+  await page.locator("header").getByText("cancelled", { exact: true }).waitFor();
   await page.getByText("begun").waitFor();
   const left = execFileSync("ps", ["-eo", "args"], { encoding: "utf8" }).split("\n").filter((line) => line.includes("sleep 1001"));
   assert.deepEqual(left, [], "no process is left");
@@ -116,7 +116,7 @@ realTest("real: what the command line does shows without a reload", async ({ pag
   await page.getByRole("row", { name: /kept-back/ }).filter({ hasText: "held" }).waitFor();
   await page.getByRole("link", { name: "2", exact: true }).click();
   await page.getByRole("button", { name: "Release" }).click();
-  await page.locator("header").getByText("done").waitFor();
+  await page.locator("header").getByText("done", { exact: true }).waitFor();
 });
 
 realTest("real: names and output are text, and the policy holds", async ({ page }, real) => {
@@ -137,7 +137,7 @@ realTest("real: the server is killed and started again; the page goes on, and th
   await real.kill();
   await page.getByRole("alert").filter({ hasText: "connection to the server is lost" }).waitFor();
   await real.start(host);
-  await page.getByRole("button", { name: "Try now" }).click();
+  // The page tries by itself.
   await page.getByRole("alert").waitFor({ state: "detached" });
   real.hpvm("submit", "-J", "afterwards", "--hold", "true");
   await page.getByRole("row", { name: /afterwards/ }).waitFor();
