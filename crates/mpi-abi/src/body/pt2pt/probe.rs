@@ -70,16 +70,18 @@ pub unsafe fn iprobe(
 ) -> c_int {
     on_comm("MPI_Iprobe", comm, |w| {
         out("flag", flag)?;
-        let (object, pattern) = arguments(w, comm, source, tag)?;
-        let found = match pattern {
+        let found = match check::pattern(&w.objects.comm(comm)?.comm, source, tag)? {
             None => Some(Status::FROM_NULL),
             Some(pattern) => {
                 let before = w.process.arrived_unexpected();
                 w.glance()?;
                 if w.process.arrived_unexpected() != before {
+                    let object = w.objects.comm(comm)?.clone();
                     look_further(w, &object.comm, pattern)?;
                 }
-                w.process.probe(&object.comm, pattern)
+                // Looked up once more: holding it meanwhile would cost two locked instructions a call.
+                let World { process, objects, .. } = &mut **w;
+                process.probe(&objects.comm(comm)?.comm, pattern)
             }
         };
         // SAFETY: checked above; the caller vouches for the status.
