@@ -281,6 +281,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A new one-time link; over the server's socket only. */
+        post: operations["link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session/password": {
         parameters: {
             query?: never;
@@ -333,10 +350,50 @@ export interface components {
              */
             task: number;
         };
+        /** @description Room of a file system in bytes. */
+        Capacity: {
+            /**
+             * Format: int64
+             * @description What an unprivileged user may still write.
+             */
+            available: number;
+            /** Format: int64 */
+            total: number;
+        };
         /** @description From here on events are live. */
         CaughtUp: {
             /** Format: int64 */
             cursor: number;
+        };
+        /** @description Use of the processors. */
+        Cpu: {
+            /** @description One entry per processor; empty when their number changed between the readings. */
+            cores: components["schemas"]["CpuUse"][];
+            /** @description All processors together: 1 is all of them busy. */
+            total: components["schemas"]["CpuUse"];
+        };
+        /** @description Fractions of the time between two readings. What is missing to 1 was idle. */
+        CpuUse: {
+            /**
+             * Format: float
+             * @description Idle while some process waited for a disk.
+             */
+            iowait: number;
+            /**
+             * Format: float
+             * @description Taken away by a hypervisor.
+             */
+            steal: number;
+            /**
+             * Format: float
+             * @description In the kernel, interrupts included.
+             */
+            system: number;
+            /**
+             * Format: float
+             * @description In programs, those with a lowered priority and guests of a hypervisor included.
+             */
+            user: number;
         };
         /**
          * @description On what kind of end of another job one depends.
@@ -348,6 +405,14 @@ export interface components {
             /** Format: int64 */
             job: number;
             kind: components["schemas"]["DependKind"];
+        };
+        /** @description Disks: bytes per second of all whole devices, and the room where jobs' data lie. */
+        Disk: {
+            capacity?: components["schemas"]["Capacity"] | null;
+            /** Format: double */
+            read?: number | null;
+            /** Format: double */
+            written?: number | null;
         };
         /** @description What went wrong with one field of a request. */
         FieldError: {
@@ -375,9 +440,34 @@ export interface components {
              */
             memory: number;
             name: string;
-            /** @description The last sample; missing where none was taken. */
-            sample?: Record<string, never> | null;
+            sample?: components["schemas"]["HostSample"] | null;
             state: components["schemas"]["HostState"];
+        };
+        /**
+         * @description One sample of a host. Bytes are bytes, rates are per second, fractions lie between 0 and 1.
+         *
+         *     A rate needs two readings, so `cpu`, `network` and the rates of `disk` are absent in the first
+         *     sample; they are absent, too, when a counter went backwards and the difference means nothing.
+         */
+        HostSample: {
+            /**
+             * Format: int64
+             * @description When the second reading was taken, in milliseconds since 1970-01-01 UTC.
+             */
+            at_ms: number;
+            cpu?: components["schemas"]["Cpu"] | null;
+            disk: components["schemas"]["Disk"];
+            /**
+             * Format: double
+             * @description Time between the two readings of the rates.
+             */
+            interval_seconds?: number | null;
+            /** @description Mean number of runnable processes in the last 1, 5 and 15 minutes. */
+            load: number[];
+            memory: components["schemas"]["Memory"];
+            network?: components["schemas"]["Network"] | null;
+            /** Format: double */
+            uptime_seconds: number;
         };
         /**
          * @description Whether a host takes part.
@@ -398,6 +488,13 @@ export interface components {
             /** Format: date-time */
             time: string;
             version: string;
+        };
+        Interface: {
+            name: string;
+            /** Format: double */
+            received: number;
+            /** Format: double */
+            sent: number;
         };
         /** @description A job with all there is to know. */
         Job: components["schemas"]["JobSummary"] & {
@@ -572,12 +669,42 @@ export interface components {
             /** Format: int64 */
             script_bytes: number;
         };
+        /** @description A link that signs in once, within an hour. */
+        Link: {
+            url: string;
+        };
         /** @description Who sent how much to whom. */
         Matrix: {
             /** @description Sender, receiver, value; pairs that did not talk are missing. */
             entries: number[][];
             /** Format: int32 */
             size: number;
+        };
+        /** @description Memory in bytes. */
+        Memory: {
+            /**
+             * Format: int64
+             * @description What programs could still take without swapping (the kernel's estimate).
+             */
+            available: number;
+            /** Format: int64 */
+            swap_free: number;
+            /** Format: int64 */
+            swap_total: number;
+            /** Format: int64 */
+            total: number;
+        };
+        /** @description Network traffic in bytes per second. */
+        Network: {
+            interfaces: components["schemas"]["Interface"][];
+            /**
+             * Format: double
+             * @description Sum over the interfaces that have hardware behind them; where there is none (a container),
+             *     over all but the loopback. Bridges and tunnels would count the same bytes twice.
+             */
+            received: number;
+            /** Format: double */
+            sent: number;
         };
         /** @description A new password of the user who is signed in; it ends all other sessions. */
         NewPassword: {
@@ -671,6 +798,28 @@ export interface components {
             /** @description What can be said about a job that does not go on. */
             findings?: string[];
             ranks: components["schemas"]["Rank"][];
+        };
+        /** @description Columns of equal length, oldest first; `null` where nothing is known. */
+        Series: {
+            /** @description Fraction of all processors that was busy. */
+            cpu: (number | null)[];
+            /** @description Fraction of the memory that was used. */
+            memory: (number | null)[];
+            read: (number | null)[];
+            /** @description Bytes per second. */
+            received: (number | null)[];
+            sent: (number | null)[];
+            /**
+             * Format: int64
+             * @description Time of the first slot, in milliseconds since 1970-01-01 UTC.
+             */
+            start_ms: number;
+            /**
+             * Format: int64
+             * @description Time from one slot to the next.
+             */
+            step_ms: number;
+            written: (number | null)[];
         };
         /** @description Who is signed in. */
         Session: {
@@ -785,16 +934,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
-                };
-            };
-            /** @description No samples are taken */
-            501: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Series"];
                 };
             };
         };
@@ -1330,6 +1470,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Link"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
             };
         };
     };

@@ -5,7 +5,9 @@ import type { components } from "./schema";
 type Schemas = components["schemas"];
 
 export type Action = Schemas["Action"];
-export type Host = Omit<Schemas["Host"], "sample"> & { sample?: HostSample | null };
+export type CpuUse = Schemas["CpuUse"];
+export type Host = Schemas["Host"];
+export type HostSample = Schemas["HostSample"];
 export type Info = Schemas["Info"];
 export type Job = Schemas["Job"];
 export type JobList = Schemas["JobList"];
@@ -18,38 +20,7 @@ export type Queues = Schemas["Queues"];
 export type Rank = Schemas["Rank"];
 export type Ranks = Schemas["Ranks"];
 export type Session = Schemas["Session"];
-export type Snapshot = Omit<Schemas["Snapshot"], "hosts"> & { hosts: Host[] };
+export type Series = Schemas["Series"];
+export type Snapshot = Schemas["Snapshot"];
 export type State = Schemas["State"];
 export type Validated = Schemas["Validated"];
-
-/// Fractions of a processor's time (hpvm-monitor).
-export interface CpuUse {
-  user: number;
-  system: number;
-  iowait: number;
-  steal: number;
-}
-
-/// A sample of a host (hpvm-monitor): bytes, bytes per second, fractions.
-export interface HostSample {
-  at_ms: number;
-  interval_seconds?: number;
-  cpu?: { total: CpuUse; cores: CpuUse[] };
-  memory: { total: number; available: number; swap_total: number; swap_free: number };
-  network?: { received: number; sent: number };
-  disk: { read?: number; written?: number; capacity?: { total: number; available: number } };
-  load: number[];
-  uptime_seconds: number;
-}
-
-/// What is kept of the samples of an hour or a day (hpvm-monitor). Columns; null is a gap.
-export interface Series {
-  start_ms: number;
-  step_ms: number;
-  cpu: (number | null)[];
-  memory: (number | null)[];
-  received: (number | null)[];
-  sent: (number | null)[];
-  read: (number | null)[];
-  written: (number | null)[];
-}

@@ -179,8 +179,9 @@ function useSending(spec: JobSpec): Sending {
     setWaits(true);
     if (key.current.text !== text) key.current = { text, value: newKey() };
     try {
+      const at = jobs.mark();
       const job = await post<Job>("/jobs", spec, { "Idempotency-Key": key.current.value });
-      jobs.put(job);
+      jobs.merge([job], at);
       key.current = { text: "", value: "" };
       go(jobPath(job.id));
       return true;

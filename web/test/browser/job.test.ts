@@ -19,7 +19,9 @@ browserTest("cancel asks first, ends the job, keeps its record and output", { pr
   await page.keyboard.press("c");
   await question.waitFor();
   await page.keyboard.press("Enter");
-  await page.getByText("cancelled", { exact: true }).waitFor();
+  await page.locator("header").getByText("cancelled", { exact: true }).waitFor();
+  await idle(page);
+  assert.equal(await page.locator("header").getByText("cancelling").count(), 0, "a late answer undoes no event");
   await page.getByText("kept").waitFor();
   assert.equal(mock.requests.filter((each) => each === "POST /jobs/9/cancel").length, 1);
   assert.ok(!mock.requests.some((each) => each.startsWith("DELETE")), "cancelling is not deleting");

@@ -79,7 +79,7 @@ export function sample(at_ms: number, busy: number, cores = 8): HostSample {
     interval_seconds: 1,
     cpu: { total: { user: busy * 0.85, system: busy * 0.15, iowait: 0.01, steal: 0 }, cores: Array.from({ length: cores }, (_, i) => each(i)) },
     memory: { total: 64 * 2 ** 30, available: 41 * 2 ** 30, swap_total: 0, swap_free: 0 },
-    network: { received: 3.2e6, sent: 1.1e6 },
+    network: { received: 3.2e6, sent: 1.1e6, interfaces: [] },
     disk: { read: 12e3, written: 850e3, capacity: { total: 10 ** 12, available: 7 * 10 ** 11 } },
     load: [2.5, 1.75, 1.25],
     uptime_seconds: 432_000,

@@ -8,6 +8,9 @@ import { Events } from "./events";
 import { body, sendFile, sendJson, sendProblem } from "./http";
 import { Written, type Source } from "./output";
 
+/// How much later than its event the answer to a cancel comes.
+const ANSWER_LATE_MS = 100;
+
 export class Mock {
   readonly jobs = new Map<number, JobSummary>();
   readonly specs = new Map<number, JobSpec>();
@@ -190,8 +193,11 @@ export class Mock {
       what === "cancel"
         ? { ...rest, state: "ended", outcome: { kind: "cancelled" }, ended: new Date().toISOString() }
         : { ...rest, state: what === "hold" ? "held" : "pending", reason: what === "hold" ? "It is held." : "Waits." };
+    // Of a cancel the answer says that it was asked for; the end is told by an event, which may be faster.
+    const answer = { ...this.whole(summary.id), cancelling: true };
     this.put(changed);
-    sendJson(response, 200, this.whole(summary.id));
+    if (what === "cancel") setTimeout(() => sendJson(response, 200, answer), ANSWER_LATE_MS);
+    else sendJson(response, 200, this.whole(summary.id));
   }
 
   private part(response: ServerResponse, id: number, url: URL): void {

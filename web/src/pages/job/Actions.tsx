@@ -86,7 +86,9 @@ async function perform(job: Job, name: Name): Promise<void> {
     jobs.remove(job.id);
     go("/jobs");
   } else {
-    jobs.put(await post<Job>(`/jobs/${job.id}/${name}`));
+    // The event of what it led to may come before the answer: the answer then says what was.
+    const at = jobs.mark();
+    jobs.merge([await post<Job>(`/jobs/${job.id}/${name}`)], at);
   }
 }
 
