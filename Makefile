@@ -9,7 +9,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
 .PHONY: all build mpi setup install uninstall demo test check unit flap conformance foreign count instructions \
-        mpi4py-tests mpi4py-wheel lammps bench bench-peers loom clean distclean help
+        web web-test mpi4py-tests mpi4py-wheel lammps bench bench-peers loom wheel deb docs container clean distclean help
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -20,6 +20,9 @@ setup:
 	@scripts/setup build
 
 build: setup
+	@scripts/web maybe
+	@[ -e $(RELEASE)/hpvm ] || echo "The first build compiles everything and links it as a whole: some minutes (on 2 processors" \
+	    "about 5, this machine has $$(nproc)). What follows is its progress; later builds take seconds."
 	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich -p hpvm-abi-ompi \
 		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran
 	@scripts/stage $(RELEASE) $(STAGE)
@@ -38,7 +41,13 @@ uninstall: ## remove from PREFIX what install put there
 demo: build ## the main job: programs of others and of ours on 4 ranks
 	@scripts/demo $(STAGE)
 
-TESTS := check loom unit conformance foreign count
+web: ## build the page of hpvm serve into web/dist (needs node and npm)
+	@scripts/web build
+
+web-test: build ## test the page in a browser (chromium)
+	@scripts/web test
+
+TESTS := check loom unit conformance foreign count web-test
 
 test: ## all tests but those of mpi4py; ends with the time of each part and what was skipped
 	@scripts/setup tests
@@ -100,8 +109,23 @@ bench-peers: build ## hpvm beside MPICH, Open MPI and Intel MPI, alternating
 	@scripts/setup python
 	@$(STAGE)/bin/hpvm bench peers --dir peers
 
+wheel: build ## a Python wheel in dist/, installed and tried in a fresh environment
+	@scripts/setup python
+	@scripts/wheel-check "$$(scripts/wheel $(STAGE) dist)"
+
+deb: build docs ## Debian packages in dist/, checked by lintian and, as root, installed in a copy of the system
+	@scripts/setup packages
+	@scripts/deb $(STAGE) dist $(STAGE)/site
+	@scripts/deb-check dist
+
+docs: setup ## the documentation site in build/site, every link followed
+	@scripts/docs $(STAGE)/site
+
+container: deb ## the image hpvm, by podman or docker
+	@scripts/container
+
 clean: ## remove what was built
-	@rm -rf $(STAGE)
+	@rm -rf $(STAGE) dist
 	@$(CARGO) clean -q
 
 distclean: clean ## also remove what was downloaded

@@ -1,6 +1,10 @@
-/* Time of a collective operation, on the slowest rank. Where there is a root it goes round, so that an early root cannot run ahead of the others by the whole batch. */
+/* Time of a collective operation, on the slowest rank. Where there is a root it goes round, so that an early root cannot run ahead
+ * of the others by the whole batch; --calls chooses otherwise: a root that does run ahead, calls one at a time, calls
+ * to which ranks come late, the first call on a fresh communicator. */
 #include "hpvmbench.h"
 
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,9 +33,8 @@ static int sums_up(enum kind kind)
     return kind == REDUCE || kind == ALLREDUCE || kind == REDUCE_SCATTER;
 }
 
-static void call(enum kind kind, struct point *p, int root)
+static void call(enum kind kind, struct point *p, int root, MPI_Comm world)
 {
-    MPI_Comm world = MPI_COMM_WORLD;
     int bytes = (int)p->size, doubles = (int)(p->size / (long)sizeof(double));
     switch (kind) {
     case BARRIER:
@@ -141,28 +144,77 @@ static void prepare(enum kind kind, struct point *p)
         stamp(p->send, p->size, p->batch_no + opt->rank);
 }
 
+static uint64_t delays;
+
+/* Computes for 1 to 100 us, another time on each rank and for each call, the same for all MPIs. */
+static void come_late(int rank)
+{
+    uint64_t mixed = (++delays * 0x9e3779b97f4a7c15u) ^ ((uint64_t)rank * 0xbf58476d1ce4e5b9u);
+    mixed = (mixed ^ (mixed >> 31)) * 0x94d049bb133111ebu;
+    double until = MPI_Wtime() + 1e-6 * (double)(1 + (mixed >> 33) % 100);
+    while (MPI_Wtime() < until)
+        ;
+}
+
+/* One call at a time, after a barrier that is not timed; the data are written anew before each. */
+static double repeat_alone(struct point *p, long iters, int *last_root)
+{
+    enum kind kind = *(enum kind *)p->extra;
+    int root = 0;
+    double seconds = 0;
+    for (long i = 0; i < iters; i++) {
+        MPI_Comm comm = MPI_COMM_WORLD;
+        if (p->opt->calls == CALLS_FRESH)
+            MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        prepare(kind, p);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (p->opt->calls == CALLS_LATE)
+            come_late(p->opt->rank);
+        double start = MPI_Wtime();
+        call(kind, p, root, comm);
+        seconds += MPI_Wtime() - start;
+        if (p->opt->calls == CALLS_FRESH)
+            MPI_Comm_free(&comm);
+        *last_root = root;
+        root = root + 1 < p->opt->ranks ? root + 1 : 0;
+    }
+    return seconds;
+}
+
 static double repeat(struct point *p, long iters)
 {
     enum kind kind = *(enum kind *)p->extra;
     int root = 0, last_root = 0;
     prepare(kind, p);
-    double start = MPI_Wtime();
-    for (long i = 0; i < iters; i++) {
-        call(kind, p, root);
-        last_root = root;
-        root = root + 1 < p->opt->ranks ? root + 1 : 0;
+    double seconds;
+    if (p->opt->calls == CALLS_ROUND || p->opt->calls == CALLS_AHEAD) {
+        double start = MPI_Wtime();
+        for (long i = 0; i < iters; i++) {
+            call(kind, p, root, MPI_COMM_WORLD);
+            last_root = root;
+            if (p->opt->calls == CALLS_ROUND)
+                root = root + 1 < p->opt->ranks ? root + 1 : 0;
+        }
+        seconds = MPI_Wtime() - start;
+    } else {
+        seconds = repeat_alone(p, iters, &last_root);
     }
-    double seconds = MPI_Wtime() - start;
     check(kind, p, last_root);
     return seconds;
 }
 
-int run_collective(const struct options *opt)
+int run_collective(const struct options *given)
 {
+    static const char *const calls[CALLS] = {"", ", ahead", ", alone", ", late", ", fresh"};
+    static char name[64];
+    struct options named = *given;
+    const struct options *opt = &named;
+    snprintf(name, sizeof name, "%s%s", given->mode, calls[given->calls]);
     long sizes[MAX_SIZES] = {0};
     enum kind kind = BARRIER;
-    while (strcmp(names[kind], opt->mode) != 0)
+    while (strcmp(names[kind], given->mode) != 0)
         kind++;
+    named.mode = name;
     int sums = sums_up(kind);
     int count = kind == BARRIER ? 1 : list_sizes(opt, sums ? (long)sizeof(double) : 1, sizes);
     size_t blocks = kind >= GATHER ? (size_t)opt->ranks : 1;

@@ -26,8 +26,13 @@ struct options {
     int mpi_memory; /* buffers come from MPI_Alloc_mem */
     int one_buffer; /* latency: what came last is sent back */
     int rewrite;    /* latency: the data are written anew before each send */
+    int calls;      /* collectives: one of the CALLS_ */
     int rank, ranks;
 };
+
+/* How collectives are called: back to back with a root that goes round, or with the same one; one at a time; the
+ * same, with ranks that are late; the same, on a communicator that has just been made. */
+enum { CALLS_ROUND, CALLS_AHEAD, CALLS_ALONE, CALLS_LATE, CALLS_FRESH, CALLS };
 
 /* Who takes part in a measurement: rank 0 alone, ranks 0 and 1, or everybody. */
 enum scope { SCOPE_SELF, SCOPE_PAIR, SCOPE_ALL };

@@ -49,7 +49,10 @@ static void usage(FILE *to)
           "  --offset BYTES            move buffers off their page boundary (0)\n"
           "  --memory malloc|mpi       where buffers come from; mpi: MPI_Alloc_mem (malloc)\n"
           "  --buffers two|one         latency: one buffer, so that the data change (two)\n"
-          "  --rewrite no|yes          latency: write the data before each send (no)\n",
+          "  --rewrite no|yes          latency: write the data before each send (no)\n"
+          "  --calls round|ahead|alone|late|fresh  collectives: back to back, roots in turn or one\n"
+          "                            root; one at a time; to which ranks come 1 to 100 us late;\n"
+          "                            on a communicator that has just been made (round)\n",
           to);
 }
 
@@ -89,6 +92,17 @@ static int choice(const struct options *opt, const char *text, const char *no, c
     return strcmp(text, yes) == 0;
 }
 
+static int calls(const struct options *opt, const char *text)
+{
+    static const char *const words[CALLS] = {"round", "ahead", "alone", "late", "fresh"};
+    int found = 0;
+    while (found < CALLS && strcmp(text, words[found]) != 0)
+        found++;
+    if (found == CALLS)
+        refuse(opt, "not one of the words that --help names:", text);
+    return found;
+}
+
 static void parse_sizes(struct options *opt, const char *text)
 {
     char part[32];
@@ -113,6 +127,8 @@ static void parse_option(struct options *opt, const char *name, const char *valu
         parse_sizes(opt, value);
     else if (strcmp(name, "--iters") == 0)
         opt->iters = whole(opt, value, 1, LONG_MAX);
+    else if (strcmp(name, "--calls") == 0)
+        opt->calls = calls(opt, value);
     else if (strcmp(name, "--batches") == 0)
         opt->batches = (int)whole(opt, value, 1, MAX_BATCHES);
     else if (strcmp(name, "--batch") == 0)

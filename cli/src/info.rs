@@ -49,6 +49,10 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
                 Value::Bool(true) => "yes".to_string(),
                 Value::Bool(false) => "no".to_string(),
                 Value::Null => "not found".to_string(),
+                Value::Object(entries) => {
+                    let entries = entries.iter().map(|(name, value)| format!("{name} {value}"));
+                    entries.collect::<Vec<_>>().join(", ")
+                }
                 other => other.to_string(),
             };
             text += &format!("{title:<36} {shown}\n");
@@ -77,6 +81,8 @@ fn collect() -> Vec<(&'static str, &'static str, Value)> {
     let count = |level| machine.as_ref().map(|machine| machine.parts(level).len());
     let tuned = Tuned::here();
     let single_copy = std::env::var("HPVM_SINGLE_COPY").ok();
+    let thresholds: serde_json::Map<String, Value> =
+        tuned.thresholds().iter().map(|(name, n, _)| ((*name).to_string(), json!(n))).collect();
     let file = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_string());
     vec![
         ("version", "hpvm version", json!(env!("CARGO_PKG_VERSION"))),
@@ -90,6 +96,7 @@ fn collect() -> Vec<(&'static str, &'static str, Value)> {
         ("tables", "tables of collectives", json!(tuned.source)),
         ("small", "small collectives inside a host", json!(tuned.small())),
         ("copies", "large messages inside a host", json!(tuned.copies(single_copy.as_deref()))),
+        ("thresholds", "thresholds of messages, bytes", Value::Object(thresholds)),
         ("kernel", "kernel", json!(file("/proc/sys/kernel/osrelease"))),
         ("memfd", "shared memory without names (memfd)", json!(has_memfd())),
         ("process_vm_readv", "single-copy reads between processes", json!(has_cross_memory())),

@@ -6,12 +6,14 @@ use hpvm_coll::select::origin::{self, Origin, Unfit};
 use hpvm_coll::select::text::CARRIED;
 use hpvm_coll::select::{ALL, ANY, Carrier, Copies, DEFAULT, Tables};
 use hpvm_job::machine::{Machine, TableSettings, TableSource};
+use hpvm_mpi::pt2pt::select::{self as thresholds, Thresholds};
 
 /// The tables in force.
 pub struct Tuned {
     /// Where they come from, and why from nowhere else.
     pub source: String,
     tables: Tables,
+    thresholds: Thresholds,
 }
 
 impl Tuned {
@@ -29,7 +31,8 @@ impl Tuned {
                 let path = path.display();
                 let parse = |text: Option<String>| text.unwrap_or_default().parse::<Tables>();
                 match source.read().map(parse) {
-                    Ok(Ok(tables)) => Tuned::by(format!("{path} (HPVM_TABLES)"), tables),
+                    Ok(Ok(tables)) => Tuned::by(format!("{path} (HPVM_TABLES)"), tables)
+                        .unwrap_or_else(|wrong| Tuned::refused(&path, &wrong)),
                     Ok(Err(wrong)) => Tuned::refused(&path, &wrong),
                     Err(wrong) => Tuned::refused(&path, &wrong),
                 }
@@ -39,7 +42,10 @@ impl Tuned {
                 match source.read() {
                     Ok(None) => Tuned::built_in(format!(" ({})", untuned(path))),
                     Ok(Some(text)) => match origin::fit(&text, here) {
-                        Ok(tables) => Tuned::by(format!("{shown} (hpvm tune)"), tables),
+                        Ok(tables) => Tuned::by(format!("{shown} (hpvm tune)"), tables)
+                            .unwrap_or_else(|wrong| {
+                                Tuned::built_in(format!("; {shown} is ignored: {wrong}"))
+                            }),
                         Err(unfit) => {
                             Tuned::built_in(format!("; {shown} is ignored: {}", why(&unfit)))
                         }
@@ -51,16 +57,20 @@ impl Tuned {
     }
 
     fn built_in(remark: String) -> Tuned {
-        Tuned { source: format!("built-in{remark}"), tables: DEFAULT.clone() }
+        let (tables, thresholds) = (DEFAULT.clone(), thresholds::DEFAULT);
+        Tuned { source: format!("built-in{remark}"), tables, thresholds }
     }
 
-    fn by(source: String, tables: Tables) -> Tuned {
-        Tuned { source: source + &differences(&tables), tables }
+    /// Tables of a file, unless they set thresholds that there are not.
+    fn by(source: String, tables: Tables) -> Result<Tuned, String> {
+        let thresholds = Thresholds::with(&tables.thresholds)?;
+        Ok(Tuned { source: source + &differences(&tables), tables, thresholds })
     }
 
     fn refused(path: &dyn std::fmt::Display, wrong: &dyn std::fmt::Display) -> Tuned {
         let source = format!("{path} (HPVM_TABLES), which jobs refuse: {wrong}");
-        Tuned { source, tables: DEFAULT.clone() }
+        let (tables, thresholds) = (DEFAULT.clone(), thresholds::DEFAULT);
+        Tuned { source, tables, thresholds }
     }
 
     /// What carries small collectives.
@@ -76,6 +86,13 @@ impl Tuned {
             [] => "collective slots".to_string(),
             _ => format!("collective slots; messages for some lengths of {}", other.join(", ")),
         }
+    }
+
+    /// The thresholds in force: name, bytes, and whether tables have set it.
+    pub fn thresholds(&self) -> Vec<(&'static str, u64, bool)> {
+        let (now, built_in) = (self.thresholds.list(), thresholds::DEFAULT.list());
+        let both = now.into_iter().zip(built_in);
+        both.map(|((name, bytes, _), (_, default, _))| (name, bytes, bytes != default)).collect()
     }
 
     /// How often large messages are copied; `named` is `HPVM_SINGLE_COPY`.
@@ -173,6 +190,14 @@ mod tests {
         assert_eq!(tuned.small(), "collective slots; messages for some lengths of reduce");
         assert_eq!(tuned.copies(None), "up to 8 ranks and 512 bytes one copy");
         assert_eq!(tuned.copies(Some("no")), "two copies (HPVM_SINGLE_COPY)");
+        assert!(tuned.thresholds().iter().all(|(.., set)| !set));
+
+        let set = format!("{HEAD}\n{here}threshold max-step 4096\n");
+        let tuned = of_cache(dir.path(), set.as_bytes());
+        let found = tuned.thresholds().into_iter().find(|(_, _, set)| *set);
+        assert_eq!(found, Some(("max-step", 4096, true)));
+        let tuned = of_cache(dir.path(), set.replace("step", "stop").as_bytes());
+        assert!(tuned.source.contains("is ignored: no threshold is called"), "{}", tuned.source);
 
         let older = here.replace("6.1", "5.9");
         let tuned = of_cache(dir.path(), format!("{HEAD}\n{older}{rules}").as_bytes());
@@ -184,7 +209,7 @@ mod tests {
             (&b"rubbish"[..], "line 1: 'rubbish'"),
             (&b"\xff\xfe\0"[..], "UTF-8"),
             (b"", "nothing but comments"),
-            (b"hpvm-tables 1\nbcast any any binomial", "does not say on which machine"),
+            (b"hpvm-tables 2\nbcast any any binomial", "does not say on which machine"),
         ] {
             let tuned = of_cache(dir.path(), text);
             assert!(tuned.source.starts_with("built-in; "), "{}", tuned.source);

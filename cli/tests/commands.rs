@@ -44,5 +44,20 @@ fn man_pages_and_completions() {
     }
     for shell in ["bash", "zsh", "fish"] {
         assert!(text(&["completions", shell]).contains("hostfile"), "{shell}");
+        for command in ["mpirun", "mpiexec"] {
+            let script = text(&["completions", shell, command]);
+            assert!(script.contains("output-filename") && script.contains(command), "{shell}");
+        }
     }
+}
+
+/// Bash offers flags behind `mpirun --out`, with the script as it is installed.
+#[test]
+fn bash_completes_mpirun() {
+    let script = text(&["completions", "bash", "mpirun"]);
+    let ask = "COMP_WORDS=(mpirun --output-f) COMP_CWORD=1; _mpirun mpirun --output-f mpirun; \
+               printf '%s\\n' \"${COMPREPLY[@]}\"";
+    let shell = format!("{script}\n{ask}");
+    let output = Command::new("bash").args(["-c", &shell]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "--output-filename", "{output:?}");
 }

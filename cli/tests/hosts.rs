@@ -509,3 +509,36 @@ fn hpvm_is_sent_along() {
     nothing_left(&hosts);
     assert!(until(|| temporary(2).is_empty() && temporary(3).is_empty()));
 }
+
+#[test]
+fn names_input_files_and_binding_on_other_hosts() {
+    let Some(hosts) = Hosts::up(3, &[]) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let files = format!("{}/out", dir.path().display());
+    let list = format!("{}[1-3]", hosts.prefix());
+    let text = "read word; echo $OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_LOCAL_RANK $MV2_COMM_WORLD_SIZE $word";
+    let args =
+        ["-H", &list, "-ppn", "2", "--stdin", "3", "--output-filename", &files, "sh", "-c", text];
+    let mut job = quick(&hosts, &args);
+    job.command.stdin(Stdio::piped());
+    let mut child = job.start();
+    child.stdin.take().unwrap().write_all(b"hello\n").unwrap();
+    let ended = wait(child);
+    nothing_left(&hosts);
+    let expected = ["0 0 6", "1 1 6", "2 0 6", "3 1 6 hello", "4 0 6", "5 1 6"];
+    assert_eq!(sorted(&ended.out), expected, "{ended:?}");
+    assert_eq!(std::fs::read_to_string(format!("{files}.3")).unwrap(), "3 1 6 hello\n");
+    let place = dir.path().join("ranks");
+    let lines = (0..3).map(|rank| format!("rank {rank}={} slot=0:0\n", hosts.name(3 - rank)));
+    std::fs::write(&place, lines.collect::<String>()).unwrap();
+    let ended = run(
+        &hosts,
+        &["--rankfile", place.to_str().unwrap(), "--report-bindings", "-l", "hostname"],
+    );
+    let expected: Vec<String> =
+        (0..3).map(|rank| format!("[{rank}] {}", hosts.name(3 - rank))).collect();
+    assert_eq!(sorted(&ended.out), expected, "{ended:?}");
+    assert_eq!(ended.err.matches("is bound to cpu ").count(), 3, "{ended:?}");
+    let ended = run(&hosts, &["--nolocal", "-H", &list, "-n", "2", "hostname"]);
+    assert_eq!(sorted(&ended.out), [hosts.name(2), hosts.name(3)], "{ended:?}");
+}

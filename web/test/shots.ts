@@ -1,4 +1,4 @@
-// Pictures of the page with made-up jobs, to look at while working on it: `npm run shots`.
+// Pictures of the page with made-up jobs, to look at while working on it: `npm run look`.
 
 import { mkdirSync } from "node:fs";
 import { chromium } from "playwright-core";
@@ -30,7 +30,7 @@ function fill(mock: Mock): void {
   mock.ranks.set(4711, Array.from({ length: 8 }, (_, rank) => ({
     rank, host: "n1", pid: 31200 + rank, state: rank === 5 ? "sleeping" : rank % 3 === 0 ? "mpi" : "computing",
     ...(rank === 5 ? { waits_for: [4], since_seconds: 3.2 } : {}),
-    counters: { messages_sent: 12000 + rank * 371, messages_received: 11000 + rank * 97, bytes_sent: 3.1e8 + rank * 2e6 },
+    counters: { packets_sent: 12000 + rank * 371, packets_received: 11000 + rank * 97, sleeps: 0, bytes_sent: 3.1e8 + rank * 2e6 },
   })));
   const ring = Array.from({ length: 8 }, (_, i) => [[i, (i + 1) % 8, 3e8 + i * 1e6], [(i + 1) % 8, i, 2.9e8]] as [number, number, number][]).flat();
   mock.matrices.set(4711, { size: 8, entries: ring });
@@ -51,6 +51,13 @@ for (const [theme, width] of [["light", 1280], ["dark", 1280], ["light", 360]] a
     await page.screenshot({ path: `${OUT}/${name}-${theme}-${width}.png`, fullPage: width < 500 });
   }
   await context.close();
+}
+for (const count of [40, 1000]) {
+  mock.hosts = Array.from({ length: count }, (_, i) => host(`n${i}`, { sample: sample(Date.now() + i * 900, ((i * 37) % 100) / 100, 4) }));
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+  await page.goto(`${mock.origin}/hosts`);
+  await idle(page);
+  await page.screenshot({ path: `${OUT}/field-${count}.png` });
 }
 await browser.close();
 await mock.stop();

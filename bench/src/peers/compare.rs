@@ -12,6 +12,13 @@ use std::time::Duration;
 pub const COLLECTIVES: [&str; 6] =
     ["barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall"];
 
+/// How else they are called: by a root that runs ahead, one at a time, to which ranks come late, on a communicator
+/// that has just been made.
+const CALLS: [&str; 4] = ["ahead", "alone", "late", "fresh"];
+/// What is called so: where a root or a leaf need not wait, and where all wait for all.
+const CALLED: [&str; 7] =
+    ["bcast", "reduce", "gather", "scatter", "allreduce", "allgather", "alltoall"];
+
 /// A run that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(180);
 
@@ -102,6 +109,14 @@ pub fn steps(parts: &[String], quick: bool) -> Vec<Step> {
         let sizes = if sizes.is_empty() { String::new() } else { format!(" --sizes {sizes}") };
         for ranks in [2, 4, 8] {
             all.push((part, ranks, format!("{part} {pace}{sizes}")));
+        }
+    }
+    for calls in CALLS {
+        for collective in CALLED {
+            for ranks in [2, 4] {
+                let args = format!("{collective} --calls {calls} {pace} --sizes 8,512,4096");
+                all.push((calls, ranks, args));
+            }
         }
     }
     all.into_iter()

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 pub const PEER_NAMES: [&str; 3] = ["mpich", "openmpi", "impi"];
 
 /// What can be compared.
-pub const PART_NAMES: [&str; 13] = [
+pub const PART_NAMES: [&str; 17] = [
     "latency",
     "bandwidth",
     "barrier",
@@ -33,6 +33,10 @@ pub const PART_NAMES: [&str; 13] = [
     "allreduce",
     "allgather",
     "alltoall",
+    "ahead",
+    "alone",
+    "late",
+    "fresh",
     "datatype",
     "startup",
     "memory",

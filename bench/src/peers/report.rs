@@ -229,6 +229,7 @@ impl Report {
             ("datatype", "unpack") => "datatype: MPI_Unpack",
             ("datatype", "to contiguous") => "datatype: one way, gaps at the sender alone",
             ("datatype", _) => "datatype: one way, gaps at both ends",
+            ("ahead" | "alone" | "late" | "fresh", mode) => mode,
             (part, _) => part,
         };
         println!("\n{title}, {}", table::unit(&first.unit));

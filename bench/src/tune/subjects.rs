@@ -4,11 +4,11 @@ use super::{MOST_BYTES, Plan, decide};
 use hpvm_coll::select::text::{Algorithm, CARRIED};
 use hpvm_coll::select::{
     Allgather, Allreduce, Alltoall, Bcast, Carrier, Copies, DEFAULT, Gather, Reduce, ReduceScatter,
-    Scatter, Small, Table, Tables,
+    SMALL, Scatter, Small, Table, Tables,
 };
 
-/// Most bytes of a member's slot on a slots.
-const NOTE: i64 = 8192;
+/// Most bytes that a member shows in a slot, as far as they are measured.
+const MAX_SHOWN: i64 = 8192;
 
 /// Something that is tuned.
 pub struct Subject<A: Algorithm> {
@@ -40,6 +40,11 @@ fn message(_ranks: u32, size: i64) -> i64 {
 
 fn whole(ranks: u32, size: i64) -> i64 {
     i64::from(ranks) * size
+}
+
+/// What the root of a scatter shows.
+fn all_but_one(ranks: u32, size: i64) -> i64 {
+    i64::from(ranks - 1) * size
 }
 
 /// A window that holds all peers is as good as any larger one.
@@ -185,7 +190,7 @@ pub const ALLTOALL: Subject<Alltoall> = Subject {
 };
 
 /// By [`Small`].
-pub const CARRIERS: [Subject<Carrier>; 5] = [
+pub const CARRIERS: [Subject<Carrier>; SMALL] = [
     carried(
         Small::Bcast,
         |_| &["bcast"],
@@ -216,9 +221,21 @@ pub const CARRIERS: [Subject<Carrier>; 5] = [
         |t| &t.carriers[4],
         |t, n, b| t.carrier(Small::Alltoall, n, b),
     ),
+    carried(
+        Small::Gather,
+        |_| &["gather"],
+        |t| &t.carriers[5],
+        |t, n, b| t.carrier(Small::Gather, n, b),
+    ),
+    carried(
+        Small::Scatter,
+        |_| &["scatter"],
+        |t| &t.carriers[6],
+        |t, n, b| t.carrier(Small::Scatter, n, b),
+    ),
 ];
 
-/// What carries a small collective; its slots have the length of the message, or of all blocks.
+/// What carries a small collective; a member shows the message, or all blocks.
 const fn carried(
     small: Small,
     modes: fn(u32) -> &'static [&'static str],
@@ -233,9 +250,17 @@ const fn carried(
         choose,
         others: &[Carrier::SharedMemory, Carrier::Messages],
         same: unchanged,
-        bytes: if matches!(small, Small::Alltoall) { whole } else { message },
-        buffer: if matches!(small, Small::Alltoall) { whole } else { message },
-        most: NOTE,
+        bytes: match small {
+            Small::Alltoall => whole,
+            Small::Scatter => all_but_one,
+            _ => message,
+        },
+        buffer: if matches!(small, Small::Alltoall | Small::Gather | Small::Scatter) {
+            whole
+        } else {
+            message
+        },
+        most: MAX_SHOWN,
     }
 }
 

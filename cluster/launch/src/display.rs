@@ -5,14 +5,9 @@ use std::fmt::Write;
 use crate::args::Request;
 use crate::error::LaunchError;
 use crate::place::affinity;
-use crate::place::binding;
+use crate::place::binding::Bound;
 use crate::place::topology::Topology;
 use crate::spread::Spread;
-
-/// This machine.
-pub fn machine() -> Result<Topology, LaunchError> {
-    Topology::here().map_err(|error| LaunchError::system("cannot find out the usable cpus", &error))
-}
 
 /// Everything that was asked for; empty if nothing was.
 pub fn text(request: &Request, spread: &Spread) -> Result<String, LaunchError> {
@@ -22,7 +17,9 @@ pub fn text(request: &Request, spread: &Spread) -> Result<String, LaunchError> {
         allocation(&mut out, request, spread);
     }
     if display.topology {
-        let _ = writeln!(out, "this machine: {}", machine()?.describe());
+        let machine = Topology::here()
+            .map_err(|error| LaunchError::system("cannot find out the usable cpus", &error))?;
+        let _ = writeln!(out, "this machine: {}", machine.describe());
     }
     if display.map {
         map(&mut out, request, spread)?;
@@ -49,7 +46,6 @@ fn allocation(out: &mut String, request: &Request, spread: &Spread) {
 
 fn map(out: &mut String, request: &Request, spread: &Spread) -> Result<(), LaunchError> {
     out.push_str("map:\n");
-    let machine = machine()?;
     for (number, node) in (0..).zip(&spread.nodes) {
         let ranks: Vec<(usize, &crate::spread::Rank)> =
             spread.ranks.iter().enumerate().filter(|(_, rank)| rank.node == number).collect();
@@ -58,13 +54,14 @@ fn map(out: &mut String, request: &Request, spread: &Spread) -> Result<(), Launc
         let count = ranks.len() as u32;
         // What other hosts are made of is known there.
         let bound = match node.local {
-            true => binding::bindings(&machine, &request.options.policy, count, &slots)?,
-            false => vec![None; ranks.len()],
+            true => Bound::here(&request.options.policy, count, &slots)?,
+            false => Bound::default(),
         };
-        for ((rank, place), cpus) in ranks.into_iter().zip(bound) {
+        for (index, (rank, place)) in ranks.into_iter().enumerate() {
             let program = request.programs[place.program].argv[0].to_string_lossy();
-            let cpus =
-                cpus.map_or(String::new(), |cpus| format!(", cpu {}", affinity::show(&cpus)));
+            let cpus = bound
+                .of(index)
+                .map_or(String::new(), |cpus| format!(", cpu {}", affinity::show(cpus)));
             let _ = writeln!(out, "        rank {rank}: {program}{cpus}");
         }
     }

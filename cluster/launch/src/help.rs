@@ -50,6 +50,7 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "HPVM_LAUNCH_AGENT, HPVM_SSH_ARGS",
         "as --launch-agent and --ssh-args, where those are not given",
     ),
+    ("HPVM_NET", "as --net; read by the ranks"),
     ("HPVM_NET_TIMEOUT", "as --net-timeout; also read by the ranks"),
     ("PATH", "where programs without a slash in their name are searched"),
     (TIMEOUT_VARIABLE, "time limit in seconds, where --timeout is not given"),
@@ -75,6 +76,16 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "HPVM_INITIAL_ERRHANDLER",
         "read by the ranks. The error handler at the start: mpi_errors_are_fatal (the default), \
          mpi_errors_abort or mpi_errors_return",
+    ),
+    (
+        "HPVM_QUEUE_JOB_ID",
+        "set by hpvm's queue inside of its jobs; mpirun then starts HPVM_NTASKS ranks where no number is given",
+    ),
+    ("HPVM_NTASKS", "ranks that a job of hpvm's queue has asked for; see HPVM_QUEUE_JOB_ID"),
+    (
+        "HPVM_SERVER",
+        "read by hpvm submit, queue and their like: the address or socket of the server to speak to. Default: \
+         your own one on this machine",
     ),
 ];
 

@@ -8,7 +8,8 @@
 //! events; system calls are in the executor and [`sys`].
 //!
 //! A job of several hosts is [`spread`] over them ([`hosts`], [`place`], [`slurm`]); [`remote`] has
-//! the agents that start ranks there.
+//! the agents that start ranks there. [`place`] also says to which part of a host each rank is
+//! bound; [`loaded`] finds out whether ranks use another MPI.
 //!
 //! Processes of a job: the launcher; its guardian, which ends the job should the launcher be
 //! killed; each rank, in a process group of its own.

@@ -13,7 +13,7 @@ use crate::executor::stacks;
 use crate::executor::{Outcome, Plan, execute};
 use crate::output::files::Files;
 use crate::output::pattern::Context;
-use crate::place::binding;
+use crate::place::binding::Bound;
 use crate::remote::order::Order;
 use crate::remote::start::Starter;
 use crate::spread::{self, Spread};
@@ -51,7 +51,7 @@ pub(crate) fn print(text: &str) -> Result<i32, LaunchError> {
 
 fn complain(label: &str, text: &str) {
     // If standard error is closed, there is nobody to tell.
-    let _ = sys::write(2, format!("{label}: {text}\n").as_bytes());
+    let _ = sys::write(2, format!("{label}: {}\n", crate::text::message(text)).as_bytes());
 }
 
 /// Runs a job to its end and gives its exit code. The process must have one thread; signals,
@@ -73,13 +73,9 @@ pub fn run(request: &Request) -> Result<i32, LaunchError> {
     }
     report_pid(options)?;
     let Prepared { plan, infos, layout, key } = prepare(request, &spread)?;
-    let limit = match (options.timeout, std::env::var_os(TIMEOUT_VARIABLE)) {
-        (Some(limit), _) => Some(limit),
-        (None, Some(value)) => Some(args::parse_seconds(TIMEOUT_VARIABLE, &value)?),
-        (None, None) => None,
-    };
+    let limit = time_limit(options)?;
     if options.report_bindings {
-        report_bindings(&plan)?;
+        report_bindings(&plan);
     }
     if options.verbose {
         let (label, job) = (&options.label, &plan.job);
@@ -118,6 +114,14 @@ pub fn run(request: &Request) -> Result<i32, LaunchError> {
         lines
     })?;
     Ok(outcome.code)
+}
+
+fn time_limit(options: &Options) -> Result<Option<std::time::Duration>, LaunchError> {
+    Ok(match (options.timeout, std::env::var_os(TIMEOUT_VARIABLE)) {
+        (Some(limit), _) => Some(limit),
+        (None, Some(value)) => Some(args::parse_seconds(TIMEOUT_VARIABLE, &value)?),
+        (None, None) => None,
+    })
 }
 
 /// Several ranks have ended, and none was ever a part of the job: if the program has an MPI of its
@@ -174,7 +178,7 @@ fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> 
     let count = ranks.iter().flatten().count() as u32;
     let node = spread.local_node();
     let slots = node.map(|node| spread.slots_of(node)).unwrap_or_default();
-    let cpus = binding::bindings(&display::machine()?, &options.policy, count, &slots)?;
+    let bound = Bound::here(&options.policy, count, &slots)?;
     let contexts = contexts(spread);
     let mut prefixes: Vec<_> =
         contexts.iter().map(|context| options.output.prefix(context)).collect();
@@ -190,7 +194,7 @@ fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> 
         orders,
         starter,
         node: if spread.is_remote() { node } else { None },
-        cpus,
+        bound,
         library: options.library_path.then(environment::library_folder).flatten(),
         routing: options.output.clone(),
         prefixes,
@@ -298,13 +302,11 @@ fn check_descriptors(spread: &Spread, files: u64) -> Result<(), LaunchError> {
     Ok(())
 }
 
-fn report_bindings(plan: &Plan) -> Result<(), LaunchError> {
-    let machine = display::machine()?;
+fn report_bindings(plan: &Plan) {
     let here = (0..).zip(&plan.ranks).filter(|(_, image)| image.is_some());
-    for (cpus, (rank, _)) in plan.cpus.iter().zip(here) {
-        complain(&plan.label, &binding::describe(&machine, rank, cpus.as_ref()));
+    for (index, (rank, _)) in here.enumerate() {
+        complain(&plan.label, &plan.bound.describe(rank, index));
     }
-    Ok(())
 }
 
 /// Writes our process number where the user wants it.
@@ -314,7 +316,10 @@ fn report_pid(options: &Options) -> Result<(), LaunchError> {
     match place.to_str() {
         Some("-") => print(&text).map(drop),
         // If standard error is closed, there is nobody to tell.
-        Some("+") => Ok(drop(sys::write(2, text.as_bytes()))),
+        Some("+") => {
+            let _ = sys::write(2, text.as_bytes());
+            Ok(())
+        }
         _ => std::fs::write(place, text).map_err(|error| {
             LaunchError::system(format!("--report-pid '{}'", place.to_string_lossy()), &error)
         }),

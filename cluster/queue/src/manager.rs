@@ -128,13 +128,14 @@ fn lock_data(data: &Path) -> Result<File, String> {
     // The store is made by SQLite, with the permissions of a file that is there already.
     let mut store = File::options();
     store.append(true).create(true).mode(0o600).open(store_path(data)).map_err(told)?;
-    // SAFETY: takes a descriptor, which is open, and a number.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-        return Err(format!(
+    // SAFETY: a descriptor that is open through the call, and plain numbers. The lock ends with it.
+    let taken = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
+    taken.then_some(()).ok_or_else(|| {
+        format!(
             "another hpvm serve uses the data folder {}; use that one, or another folder (--data)",
             data.display()
-        ));
-    }
+        )
+    })?;
     Ok(file)
 }
 

@@ -9,7 +9,10 @@
 //! per algorithm. Module [`inter`] has the forms for intercommunicators, module [`hosts`] those for
 //! groups of which several ranks share a host.
 //!
-//! Deliberately absent: knowledge of shared memory, and anything that depends on time.
+//! [`select`] chooses among them, and for blocking operations whether they go by messages at all or through shared memory;
+//! the ways through shared memory are in `hpvm-mpi`, because they need buffers and the segment.
+//!
+//! Deliberately absent: shared memory itself, and anything that depends on time.
 
 pub mod allgather;
 pub mod allgatherv;

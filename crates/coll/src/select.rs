@@ -5,7 +5,10 @@
 //! estimates from the algorithms' costs (latency about 0.5 us, 5 GB/s per rank).
 
 pub mod origin;
+mod shm;
 pub mod text;
+
+pub use shm::{ALWAYS_SLOTS, Facts, LARGE_SLOT, SLOT, Way, untimed_way, way};
 
 use std::borrow::Cow;
 
@@ -93,12 +96,12 @@ pub enum ReduceScatter {
 /// What carries a small blocking collective of ranks that share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// collective slots, if it fits.
+    /// Collective slots and what else there is, if it fits.
     SharedMemory,
     Messages,
 }
 
-/// Collectives that collective slots can carry.
+/// Collectives that shared memory can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Small {
     Bcast,
@@ -106,12 +109,24 @@ pub enum Small {
     Allreduce,
     Allgather,
     Alltoall,
+    Gather,
+    Scatter,
 }
 
 impl Small {
-    pub const ALL: [Small; 5] =
-        [Small::Bcast, Small::Reduce, Small::Allreduce, Small::Allgather, Small::Alltoall];
+    pub const ALL: [Small; SMALL] = [
+        Small::Bcast,
+        Small::Reduce,
+        Small::Allreduce,
+        Small::Allgather,
+        Small::Alltoall,
+        Small::Gather,
+        Small::Scatter,
+    ];
 }
+
+/// Collectives that shared memory can carry.
+pub const SMALL: usize = 7;
 
 /// How often the bytes of an announced message are copied inside a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,10 +181,12 @@ pub struct Tables {
     /// Bytes of one rank's operand, before the scatter.
     pub reduce_scatter: Table<ReduceScatter>,
     /// By [`Small`]. Bytes of a member's slot: as above, but of all blocks of an alltoall, and of one
-    /// block of an allgather. Where no line fits: slots.
-    pub carriers: [Table<Carrier>; 5],
+    /// block of an allgather. Where no line fits: shared memory.
+    pub carriers: [Table<Carrier>; SMALL],
     /// Ranks of the job, bytes of the message. Where no line fits, processes find out by themselves.
     pub copies: Table<Copies>,
+    /// Names and bytes of the thresholds of messages that the text sets. Whoever has them knows the names.
+    pub thresholds: Vec<(String, u64)>,
     /// Not a part of the text.
     pub hosts: Limits,
 }
@@ -241,8 +258,9 @@ pub static DEFAULT: Tables = Tables {
         rule(ALL, 256 * KIB, ReduceScatter::Halving),
         rule(ALL, ANY, ReduceScatter::Pairwise),
     ]),
-    carriers: [const { Cow::Borrowed(&[]) }; 5],
+    carriers: [const { Cow::Borrowed(&[]) }; SMALL],
     copies: Cow::Borrowed(&[]),
+    thresholds: Vec::new(),
     hosts: Limits {
         bcast: 256 * KIB,
         reduce: 64 * KIB,

@@ -8,6 +8,7 @@ use crate::deferred::Replies;
 use crate::fault::{Fault, SendError};
 use crate::handler::{Action, RecvStream, Task};
 use crate::handler_id;
+use crate::head::{XOFF, XON};
 use crate::incoming::{Arrival, Counts, Demux, Entry};
 use crate::outgoing::{Outgoing, SendStream};
 use crate::sender::PacketSender;
@@ -53,8 +54,8 @@ impl Fast {
     }
 
     /// Messages for `id` are copied and queued, for handlers that can't run inside `on_packet`
-    /// (those in C): see [`Fast::next_arrival`]. Whoever extracts takes them out after every
-    /// bounded extract; that is what bounds the queue.
+    /// (those in C): see [`Fast::next_arrival`]. A node of whose packets too many wait
+    /// ([`crate::incoming::QUEUED`]) is told to send no more, until half of them have been taken out.
     pub fn register_inbox(&mut self, id: u8) {
         self.demux.register(id, Some(Entry::Inbox));
     }
@@ -69,7 +70,11 @@ impl Fast {
     /// # Errors
     /// A packet that can't be delivered: its message is discarded, the rest goes on.
     pub fn on_packet(&mut self, src: Rank, head: Head, payload: &[u8]) -> Result<Action, Fault> {
-        self.demux.on_packet(src, head, payload)
+        match head.handler {
+            XOFF | XON => self.outgoing.told(src, head.handler == XOFF),
+            _ => return self.demux.on_packet(src, head, payload),
+        }
+        Ok(Action::Continue)
     }
 
     /// The oldest queued packet. Give its buffer back with [`Fast::recycle`].
@@ -138,6 +143,9 @@ impl Fast {
     /// one load when there is nothing.
     #[inline(always)]
     pub fn drain<P: PacketSender + ?Sized>(&mut self, net: &mut P) {
+        if self.demux.has_to_tell() {
+            self.demux.tell(net);
+        }
         if self.replies.pending() {
             self.outgoing.drain(net, &self.replies);
         }

@@ -12,6 +12,10 @@ use crate::{Head, handler_id};
 
 /// The engine's handler id of a packet that belongs to a message stream.
 pub(crate) const STREAM: u8 = handler_id::FM.start;
+/// Of a packet by which a receiver says that too much waits for its handlers: send no more. And of the one
+/// that says: go on.
+pub(crate) const XOFF: u8 = handler_id::FM.start + 1;
+pub(crate) const XON: u8 = handler_id::FM.start + 2;
 /// Largest bound that a header can announce, bytes.
 pub(crate) const MAX_BOUND: u64 = (1 << 56) - 1;
 

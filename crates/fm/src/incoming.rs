@@ -7,7 +7,8 @@
 use crate::deferred::Replies;
 use crate::fault::Fault;
 use crate::handler::{Action, Feed, RecvStream, Start, Task};
-use crate::head::{STREAM, opening};
+use crate::head::{STREAM, XOFF, XON, opening};
+use crate::sender::PacketSender;
 use crate::{Head, Rank};
 use core::task::{Context, Poll, Waker};
 use std::collections::VecDeque;
@@ -85,11 +86,35 @@ pub struct Counts {
     pub faults: u64,
 }
 
+/// Bytes of packets that may wait for handlers which can't run inside `on_packet`, of all nodes together;
+/// each has its share. A node that has used it up is told to send no more: until it hears that, it may
+/// send [`crate::BLIND`] packets.
+pub const QUEUED: u64 = 16 << 20;
+/// The least share of a node, bytes.
+const MIN_SHARE: u64 = 64 << 10;
+/// What a packet that waits costs beside its bytes.
+const ENTRY: u64 = 2 * size_of::<Arrival>() as u64 + 32;
+
+/// What waits of one node.
+#[derive(Clone, Copy, Default)]
+struct Waiting {
+    bytes: u64,
+    /// Too much: it is not to send more.
+    off: bool,
+    /// It is to be told so, or the contrary.
+    untold: bool,
+}
+
 /// All messages that are on their way to this node.
 pub(crate) struct Demux {
     entries: Box<[Option<Entry>; 256]>,
     peers: Box<[Option<Box<Incoming>>]>,
     arrivals: VecDeque<Arrival>,
+    /// By node, as far as packets of some have ever waited.
+    waiting: Vec<Waiting>,
+    /// Nodes that are to be told something, each once.
+    untold: VecDeque<Rank>,
+    share: u64,
     /// Buffers of arrivals that have been handled.
     spare: Vec<Vec<u8>>,
     feeds: Vec<Arc<Feed>>,
@@ -106,6 +131,9 @@ impl Demux {
             entries: Box::new([const { None }; 256]),
             peers: (0..size).map(|_| None).collect(),
             arrivals: VecDeque::new(),
+            waiting: Vec::new(),
+            untold: VecDeque::new(),
+            share: (QUEUED / u64::from(size.max(1))).max(MIN_SHARE),
             spare: Vec::new(),
             feeds: Vec::new(),
             replies,
@@ -118,7 +146,57 @@ impl Demux {
     }
 
     pub fn next_arrival(&mut self) -> Option<Arrival> {
-        self.arrivals.pop_front()
+        let arrival = self.arrivals.pop_front()?;
+        let waiting = &mut self.waiting[arrival.src as usize];
+        waiting.bytes -= arrival.bytes.len() as u64 + ENTRY;
+        if waiting.off && waiting.bytes <= self.share / 2 {
+            self.turn(arrival.src, false);
+        }
+        Some(arrival)
+    }
+
+    /// A packet waits.
+    fn queue(&mut self, arrival: Arrival) {
+        let src = arrival.src;
+        if src as usize >= self.waiting.len() {
+            self.waiting.resize(src as usize + 1, Waiting::default());
+        }
+        let waiting = &mut self.waiting[src as usize];
+        waiting.bytes += arrival.bytes.len() as u64 + ENTRY;
+        let too_much = waiting.bytes > self.share && !waiting.off;
+        self.arrivals.push_back(arrival);
+        if too_much {
+            self.turn(src, true);
+        }
+    }
+
+    /// `src` is to be told whether it may send.
+    fn turn(&mut self, src: Rank, off: bool) {
+        let waiting = &mut self.waiting[src as usize];
+        waiting.off = off;
+        if !core::mem::replace(&mut waiting.untold, true) {
+            self.untold.push_back(src);
+        }
+    }
+
+    /// Whether `tell` has something to do.
+    #[inline(always)]
+    pub fn has_to_tell(&self) -> bool {
+        !self.untold.is_empty()
+    }
+
+    /// Tells nodes whether they may send, as far as credits go.
+    #[cold]
+    pub fn tell<P: PacketSender + ?Sized>(&mut self, net: &mut P) {
+        for _ in 0..self.untold.len() {
+            let Some(src) = self.untold.pop_front() else { return };
+            let waiting = &mut self.waiting[src as usize];
+            let head = Head::single(if waiting.off { XOFF } else { XON }, 0);
+            match net.send_packet(src, head, &[]) {
+                Ok(()) => waiting.untold = false,
+                Err(_) => self.untold.push_back(src),
+            }
+        }
     }
 
     pub fn has_arrivals(&self) -> bool {
@@ -250,7 +328,7 @@ impl Demux {
                 bytes.extend_from_slice(payload);
                 let Part { src, number, handler, bound, first, last } = part;
                 let arrival = Arrival { src, number, handler, first, last, bound, bytes };
-                self.arrivals.push_back(arrival);
+                self.queue(arrival);
                 Ok((State::Queue, Action::Continue))
             }
             State::Run { mut task, feed } => {

@@ -15,7 +15,7 @@ pub mod fault;
 pub mod handler;
 pub mod handler_id;
 mod head;
-mod incoming;
+pub mod incoming;
 pub mod node;
 pub mod outgoing;
 pub mod sender;

@@ -121,6 +121,8 @@ impl Open {
 struct Peer {
     /// Number of the open stream, or of the next.
     number: u16,
+    /// It has said that too many packets wait for its handlers.
+    off: bool,
     open: Option<Box<Open>>,
 }
 
@@ -167,6 +169,13 @@ impl Outgoing {
         Ok(SendStream { dst, number: peer.number })
     }
 
+    /// `src` has said whether it takes packets.
+    pub fn told(&mut self, src: Rank, off: bool) {
+        if let Some(peer) = self.peers.get_mut(src as usize) {
+            peer.off = off;
+        }
+    }
+
     /// See [`crate::Fast::push`].
     pub fn push<P: PacketSender + ?Sized>(
         &mut self,
@@ -180,6 +189,10 @@ impl Outgoing {
             let asked = open.taken() as u64 + bytes.len() as u64;
             return Err(SendError::TooLong { asked, most: open.bound as u64 });
         }
+        if self.peers[stream.dst as usize].off {
+            return Ok(0);
+        }
+        let open = self.open(stream)?;
         Ok(open.push(net, stream.dst, stream.number, packet, bytes))
     }
 
@@ -189,7 +202,11 @@ impl Outgoing {
         net: &mut P,
         stream: &SendStream,
     ) -> Result<bool, SendError> {
+        let off = self.peers.get(stream.dst as usize).is_some_and(|peer| peer.off);
         let open = self.open(stream)?;
+        if !open.complete && off {
+            return Ok(false);
+        }
         if !open.complete && open.flush(net, stream.dst, stream.number, true).is_err() {
             return Ok(false);
         }
@@ -240,7 +257,7 @@ impl Outgoing {
         message: &mut Message,
     ) -> bool {
         let peer = &mut self.peers[message.dst as usize];
-        if peer.open.is_some() {
+        if peer.open.is_some() || peer.off {
             return false;
         }
         let number = peer.number;

@@ -61,15 +61,28 @@ impl AbortRequest {
         AbortRequest { fd, version }
     }
 
-    /// Asks the manager to end the job with `code`. It answers with a signal, if at all. Async-signal-safe.
-    pub fn send(&self, code: i32) {
+    /// Asks the manager to end the job with `code`. It answers with a signal, if at all.
+    /// False: it is gone. Async-signal-safe.
+    pub fn send(&self, code: i32) -> bool {
         let line = self.line(code);
         // MSG_NOSIGNAL: a manager that is gone is no reason to end by SIGPIPE instead of `code`.
         // SAFETY: the bytes live through the call. The descriptor may have been closed meanwhile, by a
         // program that closes what it does not know: then the call fails, or tells a stranger one line.
-        unsafe {
+        let sent = unsafe {
             libc::send(self.fd, line.as_bytes().as_ptr().cast(), line.len, libc::MSG_NOSIGNAL)
         };
+        sent == line.len as isize
+    }
+
+    /// Asks the same, with the reason for people. False: the protocol has no place for it, or the
+    /// manager is gone; nothing was sent.
+    pub fn send_because(&self, code: i32, why: &str) -> bool {
+        let Version::One = self.version else { return false };
+        let line = crate::pmi1::abort_line(code, why) + "\n";
+        // SAFETY: as in `send`.
+        let sent =
+            unsafe { libc::send(self.fd, line.as_ptr().cast(), line.len(), libc::MSG_NOSIGNAL) };
+        sent == line.len() as isize
     }
 
     fn line(&self, code: i32) -> FixedText<REQUEST_MAX> {

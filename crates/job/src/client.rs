@@ -2,6 +2,7 @@
 
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use crate::abort::{AbortRequest, Version};
 use crate::pmi1::PmiError;
@@ -104,6 +105,25 @@ impl Client {
         match self {
             Client::One(client) => client.poll_get(key),
             Client::Two(client) => client.poll_get(key),
+        }
+    }
+
+    /// The same, but waits for it for so long at most.
+    pub fn wait_get(
+        &mut self,
+        key: &str,
+        wait: Duration,
+    ) -> Result<Option<Option<String>>, PmiError> {
+        let end = Instant::now() + wait;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.poll_get(key)? {
+                None if !left.is_zero() => match self {
+                    Client::One(client) => client.sleep(left)?,
+                    Client::Two(client) => client.sleep(left)?,
+                },
+                outcome => return Ok(outcome),
+            }
         }
     }
 

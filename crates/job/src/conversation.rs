@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use crate::pmi1::PmiError;
 
@@ -107,7 +108,7 @@ impl Conversation {
             if let Some(text) = self.take(answer)? {
                 return Ok(text);
             }
-            self.sleep()?;
+            self.sleep(None)?;
         }
     }
 
@@ -142,11 +143,12 @@ impl Conversation {
         self.answers.iter().any(|(kind, _)| *kind == answer)
     }
 
-    /// Waits until something comes.
-    pub fn sleep(&mut self) -> Result<(), PmiError> {
+    /// Waits until something comes, for so long at most.
+    pub fn sleep(&mut self, time: Option<Duration>) -> Result<(), PmiError> {
+        let millis = time.map_or(-1, |t| t.as_micros().div_ceil(1000).min(60_000) as libc::c_int);
         let mut poll = libc::pollfd { fd: self.fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one valid pollfd.
-        if unsafe { libc::poll(&mut poll, 1, -1) } < 0 {
+        if unsafe { libc::poll(&mut poll, 1, millis) } < 0 {
             let error = std::io::Error::last_os_error();
             if error.kind() != std::io::ErrorKind::Interrupted {
                 return Err(error.into());

@@ -4,6 +4,7 @@ use std::fmt;
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::conversation::{Conversation, Framing};
 
@@ -107,7 +108,7 @@ impl Client {
             if let Some(value) = self.poll_get(key)? {
                 return Ok(value);
             }
-            self.conversation().sleep()?;
+            self.conversation().sleep(None)?;
         }
     }
 
@@ -126,6 +127,11 @@ impl Client {
                 Some(_) => Ok(None),
             }
         })
+    }
+
+    /// Waits for a while until the manager says something.
+    pub(crate) fn sleep(&self, time: Duration) -> Result<(), PmiError> {
+        self.conversation().sleep(Some(time))
     }
 
     fn conversation(&self) -> MutexGuard<'_, Conversation> {
@@ -162,11 +168,7 @@ impl Client {
     /// Asks the manager to end the job with `code`, with the reason for people, of which one line of
     /// 2000 bytes is sent.
     pub fn abort_because(&mut self, code: i32, why: &str) -> Result<(), PmiError> {
-        let mut why: String = why.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        while why.len() > REASON_MAX {
-            why.pop();
-        }
-        let line = format!("cmd=abort exitcode={code} message={why}");
+        let line = abort_line(code, why);
         self.conversation().tell(&line)
     }
 
@@ -176,6 +178,15 @@ impl Client {
         let line = conversation.wait(answer)?.trim_end().to_owned();
         Ok(Answer { line })
     }
+}
+
+/// The request to end the job, in one line.
+pub(crate) fn abort_line(code: i32, why: &str) -> String {
+    let mut why: String = why.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    while why.len() > REASON_MAX {
+        why.pop();
+    }
+    format!("cmd=abort exitcode={code} message={why}")
 }
 
 struct Answer {

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::conversation::{Conversation, Framing};
 use crate::pmi1::PmiError;
@@ -85,7 +86,7 @@ impl Client {
             if let Some(value) = self.poll_get(key)? {
                 return Ok(value);
             }
-            self.conversation().sleep()?;
+            self.conversation().sleep(None)?;
         }
     }
 
@@ -101,6 +102,11 @@ impl Client {
             let value = Answer::check(text.to_owned())?.found();
             Ok(value.map(|value| value.replace(SEMICOLON, ";")))
         })
+    }
+
+    /// Waits for a while until the manager says something.
+    pub(crate) fn sleep(&self, time: Duration) -> Result<(), PmiError> {
+        self.conversation().sleep(Some(time))
     }
 
     fn conversation(&self) -> MutexGuard<'_, Conversation> {

@@ -3,7 +3,7 @@
 use crate::generated::constants::*;
 use crate::object::comm::CommObject;
 use crate::object::errhandler::Handler;
-use crate::runtime::{Entered, abort, end_process, enter, host_name, whoami};
+use crate::runtime::{Entered, abort, end_process, enter, host_name, launcher_ends, whoami};
 use crate::say::say;
 use core::ffi::c_int;
 use hpvm_job::Job;
@@ -125,7 +125,11 @@ pub fn raise(
 #[cold]
 pub fn fatal(function: &str, object: &str, error: &Error) -> ! {
     let on = if object.is_empty() { String::new() } else { format!(" on {object}") };
-    say(&format!("{}: {function}{on} failed: {error}", whoami()));
+    let why = format!("{function}{on} failed: {error}");
+    if launcher_ends(error.code(), &why) {
+        end_process(error.code());
+    }
+    say(&format!("{}: {why}", whoami()));
     abort(error.code())
 }
 

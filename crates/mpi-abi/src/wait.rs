@@ -1,9 +1,6 @@
 //! Waiting: progress until something is done, polling first and sleeping later.
 //!
-//! A waiting thread polls for a while, because most answers come within microseconds. Then it
-//! yields between polls: the rank it waits for may be waiting for this very processor, whether
-//! because the job has more ranks than processors or because others use the machine. After that
-//! it sleeps in the kernel, and the next packet wakes it.
+//! How a thread waits is decided by the wait policy ([`hpvm_mpi::engine::wait_policy`]); here it is done.
 //!
 //! With several threads one of the waiting ones, the leader, polls for all; the others sleep until
 //! the leader has completed something, was woken or leaves.
@@ -13,47 +10,13 @@ use crate::runtime::{Entered, World, end_process};
 use crate::say::say;
 use hpvm_mpi::coll::shm;
 use hpvm_mpi::comm::build::Host;
+use hpvm_mpi::engine::wait_policy::{self, Decision, SlotFacts};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error, Outcome, Process, ReqId};
 use hpvm_mux::Mux;
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Polls before the first yield where every rank has a processor: some microseconds.
-pub const POLLS: u32 = 300;
-/// The same where ranks share processors.
-pub const OVERSUBSCRIBED_POLLS: u32 = 20;
-/// The same where each poll may ask a socket.
-const OVERSUBSCRIBED_NET_POLLS: u32 = 2;
-/// Yields before sleeping. One that gives way to nobody takes half a microsecond.
-pub const YIELDS: u32 = 50;
-/// Polls from one yield to the next where every rank has a processor.
-const BETWEEN: u32 = 32;
-/// Polls for a slot from one look at the network to the next.
-const SLOT_POLLS: u32 = 8;
-/// Polls for a slot of a rank on another processor from one yield to the next where ranks share
-/// processors.
-const SLOT_SPINS: u32 = 40;
-/// Turns of a rank that waits for messages of another host, in a collective over slots, from one
-/// yield to the next where ranks share processors: the answer takes some 10 µs.
-const CROSSING: u32 = 20;
-/// Yields from one look at how ranks are spread over the processors to the next.
-const SPREAD: u32 = 64;
-/// The same while others work on long slots: few yields, and much to win.
-const SPREAD_LONG: u32 = 8;
-/// The same of ranks that wait for slots and have a processor each: all of them show where they are.
-const SPREAD_APART: u32 = 4;
-/// Yields for a slot before sleeping.
-const SLOT_YIELDS: u32 = 400;
-/// A yield takes so long where others than waiting ranks want the processor: programs that compute
-/// get milliseconds. A sleeper that is woken gets it at once.
-const LONG_YIELD: Duration = Duration::from_micros(300);
-/// Waits for slots without yields after that.
-const LOADED: u32 = 100;
-/// Longest sleep: then look whether the launcher still lives.
-pub const LONG: Duration = Duration::from_millis(500);
-/// Longest sleep while packets wait for credits, whose return rings no bell.
-const SHORT: Duration = Duration::from_micros(50);
 
 impl Entered {
     /// Moves everything on, and runs the program's reduction functions that are due.
@@ -90,18 +53,12 @@ impl Entered {
     /// though they never sleep.
     #[inline]
     pub fn glance(&mut self) -> Result<()> {
-        self.vain = if self.turn()? { 0 } else { self.vain.saturating_add(1) };
-        if self.vain > self.patience() {
-            self.give_way_in_vain();
+        let moved = self.turn()?;
+        match self.policy.after_glance(moved) {
+            Decision::Spin => {}
+            decision => self.do_as(decision),
         }
         Ok(())
-    }
-
-    #[cold]
-    fn give_way_in_vain(&mut self) {
-        if self.oversubscribed || self.vain.is_multiple_of(BETWEEN) {
-            self.give_way(SPREAD);
-        }
     }
 
     /// Blocks until `done` says so. `done` is asked after every turn, at least once.
@@ -130,66 +87,48 @@ impl Entered {
     /// Polls that are worth doing before anything else.
     #[inline(always)]
     pub fn patience(&self) -> u32 {
-        match self.oversubscribed {
-            true if self.process.fm().transport().spans_hosts() => OVERSUBSCRIBED_NET_POLLS,
-            true => OVERSUBSCRIBED_POLLS,
-            false if self.shares => OVERSUBSCRIBED_POLLS,
-            false => POLLS,
-        }
-    }
-
-    /// Yields before sleeping. A bell that also watches sockets is slow.
-    #[inline]
-    fn most_yields(&self) -> u32 {
-        let spans = self.oversubscribed && self.process.fm().transport().spans_hosts();
-        if spans { SLOT_YIELDS } else { YIELDS }
+        self.policy.polls()
     }
 
     /// Nothing came for `idle` turns in a row: spin, yield or sleep.
     #[inline]
     pub(crate) fn rest(&mut self, idle: u32) {
-        let polls = self.patience();
-        let between = if self.oversubscribed { 1 } else { BETWEEN };
-        let beyond = idle.saturating_sub(polls);
-        if beyond == 1 && !self.oversubscribed {
-            self.look_around(SPREAD);
+        let mut decision = self.policy.for_packets(idle, false);
+        if decision == Decision::Look {
+            self.look_around(false);
+            decision = self.policy.for_packets(idle, true);
         }
-        if beyond > 0 && self.shares {
-            self.sleep();
-        } else if beyond == 0 || !beyond.is_multiple_of(between) {
-            hpvm_sync::spin_hint();
-        } else if beyond <= self.most_yields() * between {
-            self.give_way(SPREAD);
-        } else {
-            self.sleep();
+        self.do_as(decision);
+    }
+
+    #[inline]
+    fn do_as(&mut self, decision: Decision) {
+        match decision {
+            Decision::Spin | Decision::Look => hpvm_sync::spin_hint(),
+            Decision::Yield => self.give_way(false),
+            Decision::Migrate => self.give_way(true),
+            Decision::Sleep(limit) => self.nap(limit),
         }
     }
 
-    /// Sees whether another rank waits on this very processor, although there are enough for all: the
-    /// kernel puts two there that wake each other, or that yield.
-    fn look_around(&mut self, spread: u32) {
-        self.shares = self.process.fm().transport().shares_processor();
-        if self.shares {
-            self.part(spread);
+    /// Sees whether another rank waits on this very processor.
+    fn look_around(&mut self, slots: bool) {
+        self.policy.shares = self.process.fm().transport().shares_processor();
+        match self.policy.after_look(slots) {
+            Decision::Migrate => self.process.fm_mut().transport_mut().spread(),
+            Decision::Yield => {
+                self.process.fm().transport().show_processor();
+            }
+            _ => {}
         }
     }
 
-    /// Goes elsewhere, once in `spread` calls, where there is a better place. Two ranks that wake each other on
-    /// one processor look to the kernel as if one processor was enough for both.
-    fn part(&mut self, spread: u32) {
-        let World { process, yields, .. } = &mut **self;
-        *yields = yields.wrapping_add(1);
-        if yields.is_multiple_of(spread) {
-            process.fm_mut().transport_mut().spread();
-        } else {
-            process.fm().transport().show_processor();
-        }
-    }
-
-    /// Lets another process have our processor.
-    fn give_way(&mut self, spread: u32) {
-        if self.oversubscribed {
-            self.part(spread);
+    /// Lets another process have our processor, and looks for a better one if it `migrates`.
+    fn give_way(&mut self, migrates: bool) {
+        if self.policy.oversubscribed && migrates {
+            self.process.fm_mut().transport_mut().spread();
+        } else if self.policy.oversubscribed {
+            self.process.fm().transport().show_processor();
         }
         // SAFETY: a system call without arguments.
         self.outside(|| unsafe { libc::sched_yield() });
@@ -208,94 +147,57 @@ impl Entered {
         objects.bell(process)
     }
 
-    #[cold]
-    fn sleep(&mut self) {
-        self.nap(LONG);
-    }
-
-    /// Blocks until a collective over collective slots is done.
-    ///
-    /// Nobody who waits for a slot can have it before the others were on a processor, so ranks that
-    /// share processors yield at once, and for longer: a sleep and its wake-up cost as much as
-    /// dozens of yields.
+    /// Blocks until a collective through shared memory is done.
     pub fn wait_for_slots(
         &mut self,
         call: &mut impl shm::ShmCollective,
         name: &'static str,
         object: &Arc<CommObject>,
     ) -> Result<()> {
-        let (mut polls, mut spins, mut yields) = (0u32, 0, 0);
-        let mut began = None;
-        // A sleeper of a job on several hosts is woken by a pipe: yields are better even then.
-        let spans = self.process.fm().transport().spans_hosts();
-        // What others do with long slots takes as long as other programs would.
-        let judges = !spans && !call.is_long();
-        let mut yielding = !judges || self.loaded == 0;
-        self.loaded = self.loaded.saturating_sub(1);
+        let began = OnceCell::new();
+        let now = || began.get_or_init(Instant::now).elapsed();
+        let mut wait = self.policy.begin_slots(call.is_long());
         while !call.poll(&mut self.process)? {
-            polls += 1;
-            if polls % SLOT_POLLS == 0 || self.oversubscribed && !spans || call.is_crossing() {
+            if self.policy.steps_for_slots(&mut wait, call.is_crossing()) {
                 self.turn()?;
             }
-            if spins < self.slot_patience(call, spans) {
-                spins += 1;
-                hpvm_sync::spin_hint();
-            } else if yielding && yields < SLOT_YIELDS {
-                let began = *began.get_or_insert_with(Instant::now);
-                if yields == 0 && !self.oversubscribed {
-                    self.look_around(SPREAD_APART);
+            let facts = self.facts(call);
+            let decision = self.policy.for_slots(&mut wait, facts, now);
+            match decision {
+                Decision::Look => {
+                    self.look_around(true);
+                    self.give_way(false);
                 }
-                yields += 1;
-                spins = if self.oversubscribed { 0 } else { spins };
-                self.give_way(if call.is_long() { SPREAD_LONG } else { SPREAD });
-                if judges && yields.is_power_of_two() && began.elapsed() > LONG_YIELD * yields {
-                    // The first one may have been an interruption of the whole machine.
-                    self.loaded = if self.suspects_load { LOADED } else { 0 };
-                    self.suspects_load = true;
-                    yielding = false;
-                }
-            } else if self.leader {
                 // The bell is that thread's: two on it would miss each other's packets.
-                self.follow_leader();
-            } else {
-                self.objects.meeting = Some((name, object.comm.base_context()));
-                self.nap_for_slots(call);
-                self.objects.meeting = None;
+                Decision::Sleep(_) if self.leader => self.follow_leader(),
+                Decision::Sleep(limit) => {
+                    self.objects.meeting = Some((name, object.comm.base_context()));
+                    self.nap_unless(limit, |w| call.is_ready(&w.process));
+                    self.objects.meeting = None;
+                }
+                decision => self.do_as(decision),
             }
         }
-        if judges && yielding && yields > 0 {
-            self.suspects_load = false;
-        }
+        self.policy.end_slots(&wait);
         if self.followers > 0 {
             self.turn_over();
         }
         Ok(())
     }
 
-    /// Polls for what `call` waits for that are worth doing before a yield.
-    fn slot_patience(&self, call: &impl shm::ShmCollective, spans: bool) -> u32 {
-        match self.oversubscribed {
-            false if self.shares => OVERSUBSCRIBED_POLLS,
-            false => POLLS,
-            true if call.is_crossing() => CROSSING,
-            true if !self.awaits_other_processors(call) => 0,
-            true if spans => OVERSUBSCRIBED_NET_POLLS,
-            true => SLOT_SPINS,
+    /// What the wait policy asks about a collective that waits.
+    fn facts(&self, call: &impl shm::ShmCollective) -> SlotFacts {
+        let here = || {
+            let transport = self.process.fm().transport();
+            let here = transport.show_processor();
+            call.awaits(&self.process, |rank| transport.processor(rank) == here)
+        };
+        SlotFacts {
+            long: call.is_long(),
+            crossing: call.is_crossing(),
+            here: self.policy.oversubscribed && !call.is_crossing() && here(),
+            lacks_room: call.lacks_room(),
         }
-    }
-
-    /// Everybody whose slot `call` waits for was last seen on another processor than ours: to give
-    /// ours away would not bring the slot.
-    fn awaits_other_processors(&self, call: &impl shm::ShmCollective) -> bool {
-        let transport = self.process.fm().transport();
-        let here = transport.show_processor();
-        !call.awaits(&self.process, |rank| transport.processor(rank) == here)
-    }
-
-    #[cold]
-    fn nap_for_slots(&mut self, call: &mut impl shm::ShmCollective) {
-        let limit = if call.lacks_room() { SHORT } else { LONG };
-        self.nap_unless(limit, |w| call.is_ready(&w.process));
     }
 
     /// Sleeps until a packet comes, at most `limit`.
@@ -305,7 +207,8 @@ impl Entered {
 
     /// As `nap`, unless `ready` says, when everybody rings the bell already, that there is no need.
     fn nap_unless(&mut self, limit: Duration, ready: impl FnOnce(&World) -> bool) {
-        let limit = if self.process.has_backlog() { SHORT.min(limit) } else { limit };
+        let short = wait_policy::MAX_SLEEP_WITHOUT_BELL;
+        let limit = if self.process.has_backlog() { short.min(limit) } else { limit };
         if !self.process.fm_mut().arm() {
             return;
         }
@@ -314,7 +217,7 @@ impl Entered {
             return;
         }
         let limit = self.fall_asleep(limit);
-        if limit == LONG {
+        if limit == wait_policy::MAX_SLEEP {
             // Before and not after the sleep: whoever wakes us shall not wait for it.
             self.check_launcher();
         }
@@ -350,11 +253,10 @@ impl Entered {
             self.turn_over();
         }
         self.leader = true;
-        if self.oversubscribed || idle > self.patience() {
+        if self.policy.lets_threads_in() {
+            self.hand_over();
+        } else if self.policy.oversubscribed || idle > self.patience() {
             self.rest(idle);
-        } else if idle % 16 == 15 {
-            // Lets other threads in.
-            self.outside(std::thread::yield_now);
         }
         self.leader = false;
     }

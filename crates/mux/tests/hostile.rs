@@ -305,3 +305,12 @@ fn half_open_connections_do_no_harm() {
     });
     assert!(open.len() == 60);
 }
+
+#[test]
+fn cards_that_come_late_only_delay() {
+    // The other tests of this file do not mind.
+    jobs::LATE.store(true, std::sync::atomic::Ordering::Relaxed);
+    let mut talk = Talk::new(jobs::open(2, 1), 5000);
+    talk.exchange(500, || {});
+    jobs::LATE.store(false, std::sync::atomic::Ordering::Relaxed);
+}

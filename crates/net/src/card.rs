@@ -6,7 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Addresses of one process that are told. More make probing slow, and values have a limit.
-pub const MOST: usize = 12;
+pub const MAX_ADDRESSES: usize = 12;
 /// Letters of a host's name that are told.
 const HOST: usize = 64;
 /// Longest card, bytes: what the process managers that we know take as one value.
@@ -14,12 +14,12 @@ pub const LONGEST: usize = 900;
 
 /// An address and the length of its network's prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct AddressAndPrefix {
     pub address: IpAddr,
     pub prefix: u8,
 }
 
-impl Place {
+impl AddressAndPrefix {
     /// Whether both are in one network as far as this one's prefix says.
     pub fn shares_network(&self, other: IpAddr) -> bool {
         match (self.address, other) {
@@ -47,7 +47,7 @@ pub struct Card {
     pub liveness_port: u16,
     /// Name of the host, for messages.
     pub host: String,
-    pub places: Vec<Place>,
+    pub places: Vec<AddressAndPrefix>,
 }
 
 impl Card {
@@ -55,7 +55,7 @@ impl Card {
         let fits = |c: &char| c.is_ascii_graphic() && !matches!(c, ',' | ';' | '=');
         let host: String = self.host.chars().filter(fits).take(HOST).collect();
         let mut text = format!("{},{},{host}", self.port, self.liveness_port);
-        for place in self.places.iter().take(MOST) {
+        for place in self.places.iter().take(MAX_ADDRESSES) {
             let next = format!(",{}/{}", place.address, place.prefix);
             if text.len() + next.len() > LONGEST {
                 break;
@@ -80,14 +80,14 @@ impl Card {
         let host = parts.next().unwrap_or("").to_owned();
         let mut places = Vec::new();
         for part in parts {
-            if places.len() == MOST {
+            if places.len() == MAX_ADDRESSES {
                 return Err(bad("too many addresses"));
             }
             let place = part.split_once('/').and_then(|(address, prefix)| {
                 let address: IpAddr = address.parse().ok()?;
                 let most = if address.is_ipv4() { 32 } else { 128 };
                 let prefix = prefix.parse().ok().filter(|p| *p <= most)?;
-                Some(Place { address, prefix })
+                Some(AddressAndPrefix { address, prefix })
             });
             places.push(place.ok_or_else(|| bad("something else than ADDRESS/PREFIX"))?);
         }
@@ -99,9 +99,9 @@ impl Card {
 
     /// The addresses in the order in which they are worth trying from a host that has `own`:
     /// those in a network of ours come first.
-    pub fn ordered(&self, own: &[Place]) -> Vec<IpAddr> {
-        let near = |p: &Place| own.iter().any(|o| o.shares_network(p.address));
-        let mut places: Vec<&Place> = self.places.iter().collect();
+    pub fn ordered(&self, own: &[AddressAndPrefix]) -> Vec<IpAddr> {
+        let near = |p: &AddressAndPrefix| own.iter().any(|o| o.shares_network(p.address));
+        let mut places: Vec<&AddressAndPrefix> = self.places.iter().collect();
         places.sort_by_key(|p| !near(p));
         places.into_iter().map(|p| p.address).collect()
     }
@@ -119,9 +119,9 @@ pub fn is_link_local(address: IpAddr) -> bool {
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> Place {
+    fn place(text: &str) -> AddressAndPrefix {
         let (address, prefix) = text.split_once('/').unwrap();
-        Place { address: address.parse().unwrap(), prefix: prefix.parse().unwrap() }
+        AddressAndPrefix { address: address.parse().unwrap(), prefix: prefix.parse().unwrap() }
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
             ("1,2,h,10.0.0.1", "ADDRESS/PREFIX"),
             ("1,2,h,10.0.0.1/33", "ADDRESS/PREFIX"),
             ("1,2,h,fd00::1/129", "ADDRESS/PREFIX"),
-            (&("1,2,h".to_owned() + &",10.0.0.1/8".repeat(MOST + 1)), "too many"),
+            (&("1,2,h".to_owned() + &",10.0.0.1/8".repeat(MAX_ADDRESSES + 1)), "too many"),
         ] {
             let error = Card::parse(text).unwrap_err();
             assert!(error.contains(says) && error.contains(text), "{error}");
@@ -171,7 +171,7 @@ mod tests {
         fn what_is_taken_is_a_card(text in "[0-9]{0,6},[0-9]{0,6},[a-z.]{0,4}(,[0-9a-f:./]{0,12}){0,14}") {
             if let Ok(card) = Card::parse(&text) {
                 assert!(card.port > 0 && card.liveness_port > 0);
-                assert!( (1..=MOST).contains(&card.places.len()));
+                assert!((1..=MAX_ADDRESSES).contains(&card.places.len()));
                 assert_eq!(Card::parse(&card.text()), Ok(card));
             }
         }

@@ -12,7 +12,7 @@ use std::os::fd::RawFd;
 
 /// Datagrams that a peer must be ahead of all others together to get a socket, and at most is.
 const ENOUGH: u32 = 64;
-const MOST: u32 = 512;
+const MAX_LEAD: u32 = 512;
 /// Of so many looks one begins at the socket for everybody, and the others are at the favourite's
 /// alone, so that neither starves: when others have written, and when they are silent. Looks in vain
 /// until there are fewer.
@@ -77,7 +77,7 @@ impl Favourite {
             self.heard_other(rank);
             return false;
         }
-        if self.lead < MOST {
+        if self.lead < MAX_LEAD {
             self.lead += 1;
         }
         self.owner != rank && self.lead >= ENOUGH
@@ -249,7 +249,7 @@ mod tests {
         (0..1000).for_each(|_| _ = favourite.heard(1));
         favourite.open(PAUSE, &a, &to_b);
         assert!(favourite.line.is_some());
-        (0..MOST).for_each(|_| _ = favourite.heard(2));
+        (0..MAX_LEAD).for_each(|_| _ = favourite.heard(2));
         assert!(favourite.line.is_some());
         (0..ENOUGH).for_each(|_| _ = favourite.heard(2));
         assert!(favourite.owner == NOBODY && favourite.heard(2));

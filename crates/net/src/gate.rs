@@ -13,15 +13,19 @@ use hpvm_reliable::Sent;
 use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, Sealed};
 use std::io;
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// Datagrams that wait for the way to a peer to be found, each. More are lost, as on a network.
 const PARKED: usize = 16;
+/// Longest time that the first packet to a peer waits for the peer's card: its sender may compute
+/// for long after it has sent, and the packet would wait for that.
+const CARD_WAIT: Duration = Duration::from_millis(50);
 /// Time after a probe during which senders' addresses are asked for.
 const NAMED: u64 = 2_000_000_000;
 
 /// How to learn another process's business card.
-/// Never blocks: `None` as long as the answer has not come; then it is called again.
-pub type Directory = Box<dyn FnMut(u32) -> Result<Option<Card>, String> + Send>;
+/// Waits for the answer for the given time at most; `None`: it has not come, ask again.
+pub type Directory = Box<dyn FnMut(u32, Duration) -> Result<Option<Card>, String> + Send>;
 
 /// What is known about a peer that we have talked to.
 struct Peer {
@@ -172,6 +176,7 @@ impl Gate {
     #[cold]
     fn park(&mut self, now: u64, place: usize, body: &[u8]) {
         if self.peers[place].search.is_none() {
+            self.fetch_card(place, CARD_WAIT);
             self.search(now, place);
         }
         if self.peers[place].parked.len() < PARKED {
@@ -389,19 +394,21 @@ impl Gate {
         candidates.iter().find(|a| !ours(a)).or(candidates.first()).copied()
     }
 
-    /// The addresses of a peer's card; none, and trouble, when it can't be had.
-    fn candidates(&mut self, place: usize) -> Vec<Address> {
+    /// Asks for a peer's card unless it is known, and waits for it for so long.
+    fn fetch_card(&mut self, place: usize, wait: Duration) {
         let rank = self.peers[place].rank;
         if self.peers[place].card.is_none() {
-            match (self.directory)(rank) {
-                Ok(Some(card)) => self.peers[place].card = Some(Box::new(card)),
-                Ok(None) => return Vec::new(),
-                Err(why) => {
-                    self.trouble = Some((rank, why));
-                    return Vec::new();
-                }
+            match (self.directory)(rank, wait) {
+                Ok(card) => self.peers[place].card = card.map(Box::new),
+                Err(why) => self.trouble = Some((rank, why)),
             }
         }
+    }
+
+    /// The addresses of a peer's card, once it is known; none, and trouble, when it can't be had.
+    fn candidates(&mut self, place: usize) -> Vec<Address> {
+        self.fetch_card(place, Duration::ZERO);
+        let rank = self.peers[place].rank;
         let Some(card) = &self.peers[place].card else { return Vec::new() };
         let own: Vec<_> = self.own.iter().map(|i| i.place).collect();
         let six = self.socket.six();

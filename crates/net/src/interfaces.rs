@@ -1,6 +1,6 @@
 //! The network interfaces of this host, and which of their addresses are told to others.
 
-use crate::card::{Place, is_link_local};
+use crate::card::{AddressAndPrefix, is_link_local};
 use std::ffi::CStr;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,7 +13,7 @@ pub struct Interface {
     pub index: u32,
     pub up: bool,
     pub loopback: bool,
-    pub place: Place,
+    pub place: AddressAndPrefix,
 }
 
 /// Which interfaces the user wants.
@@ -22,7 +22,7 @@ pub enum Choice {
     /// All that may reach somebody.
     All,
     Name(String),
-    Network(Place),
+    Network(AddressAndPrefix),
 }
 
 impl Choice {
@@ -49,7 +49,7 @@ impl Choice {
                 format!("{text:?}: expected a prefix of 0 to {most} bits after the slash")
             })?,
         };
-        Ok(Choice::Network(Place { address, prefix }))
+        Ok(Choice::Network(AddressAndPrefix { address, prefix }))
     }
 
     fn takes(&self, interface: &Interface) -> bool {
@@ -137,7 +137,7 @@ unsafe fn read(entry: &libc::ifaddrs) -> Option<Interface> {
         index,
         up: has(libc::IFF_UP),
         loopback: has(libc::IFF_LOOPBACK),
-        place: Place { address, prefix },
+        place: AddressAndPrefix { address, prefix },
     })
 }
 
@@ -170,7 +170,8 @@ mod tests {
 
     fn interface(name: &str, text: &str, up: bool) -> Interface {
         let (address, prefix) = text.split_once('/').unwrap();
-        let place = Place { address: address.parse().unwrap(), prefix: prefix.parse().unwrap() };
+        let place =
+            AddressAndPrefix { address: address.parse().unwrap(), prefix: prefix.parse().unwrap() };
         Interface { name: name.into(), index: 1, up, loopback: name == "lo", place }
     }
 

@@ -23,7 +23,7 @@ mod streams;
 mod watch;
 
 pub use auth::JobKey;
-pub use card::{Card, Place};
+pub use card::{AddressAndPrefix, Card};
 pub use epoll::watch;
 pub use gate::Directory;
 pub use net::{Net, Opened, Settings, now};

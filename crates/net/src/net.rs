@@ -1,7 +1,7 @@
 //! The lane of small messages to other hosts: the reliability protocol over one datagram socket.
 
 use crate::auth::JobKey;
-use crate::bulk::{self, LEAST, Streams};
+use crate::bulk::{self, MIN_STREAMED, Streams};
 use crate::card::Card;
 use crate::gate::{Admitted, Directory, Gate};
 use crate::interfaces::Interface;
@@ -205,7 +205,7 @@ impl Net {
         if pushed.is_err() {
             return Err(Refused::NoBuffer);
         }
-        if len as u64 >= LEAST {
+        if len as u64 >= MIN_STREAMED {
             self.streams.meet(now, dst);
         }
         let gate = &mut self.gate;
@@ -271,7 +271,7 @@ impl Net {
                 };
                 let mut deliver = |head: Head, data: &[u8]| {
                     bytes += 64 + data.len();
-                    if data.len() as u64 >= LEAST {
+                    if data.len() as u64 >= MIN_STREAMED {
                         self.streams.meet(now, src);
                     }
                     if self.streams.holds() || head.flags & Head::TRANSPORT != 0 {

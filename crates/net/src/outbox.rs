@@ -5,9 +5,9 @@ use crate::socket::Socket;
 use hpvm_wire::envelope::{ENVELOPE, SIGNED};
 
 /// Bytes of datagrams that leave together, a little below what the kernel takes.
-const MOST_BYTES: usize = 60_000;
+const MAX_BYTES_TOGETHER: usize = 60_000;
 /// Datagrams that leave together: the kernel's limit.
-const MOST: usize = 64;
+const MAX_DATAGRAMS_TOGETHER: usize = 64;
 
 /// What became of datagrams that left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Outbox {
 impl Outbox {
     pub fn new() -> Outbox {
         Outbox {
-            bytes: vec![0; MOST_BYTES].into(),
+            bytes: vec![0; MAX_BYTES_TOGETHER].into(),
             used: 0,
             count: 0,
             segment: 0,
@@ -69,8 +69,8 @@ impl Outbox {
             || (self.rank == rank
                 && !self.closed
                 && len <= self.segment
-                && self.count < MOST
-                && self.used + len <= MOST_BYTES)
+                && self.count < MAX_DATAGRAMS_TOGETHER
+                && self.used + len <= MAX_BYTES_TOGETHER)
     }
 
     /// Adds a datagram that `takes` has said yes to. `len` is at most what one datagram holds.

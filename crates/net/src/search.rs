@@ -10,7 +10,7 @@ const FIRST: u64 = 5_000_000;
 /// Longest pause.
 const LONGEST: u64 = 500_000_000;
 /// Rounds after which the addresses of the peer's card are tried besides the one it wrote from.
-const PATIENCE: u32 = 2;
+const ROUNDS_WITHOUT_CARD: u32 = 2;
 
 /// Time between two looks whether a peer's card has come.
 const CARD_POLL: u64 = 500_000;
@@ -36,7 +36,7 @@ impl Search {
 
     /// The peer does not answer where it was heard: its card is needed.
     pub fn wants_card(&self) -> bool {
-        !self.complete && (self.rounds >= PATIENCE || self.candidates.is_empty())
+        !self.complete && (self.rounds >= ROUNDS_WITHOUT_CARD || self.candidates.is_empty())
     }
 
     /// The card has been asked for and has not come. Without another address to ask at, there is

@@ -1,13 +1,13 @@
 //! The network's streams, as the other concepts of a transport name them.
 
-use crate::bulk::LEAST;
+use crate::bulk::MIN_STREAMED;
 use crate::net::{Net, now};
 use hpvm_transport::{Head, Landing, Memory, Rank, Streamed, Streams};
 
 impl Streams for Net {
     #[inline(always)]
     fn can_stream(&self, _: Rank, len: u64) -> bool {
-        len >= LEAST
+        len >= MIN_STREAMED
     }
 
     fn can_open(&self, dst: Rank, len: u64) -> bool {

@@ -1,7 +1,7 @@
 //! A window of a stream of numbered things, in a vector that grows and shrinks with the window.
 
 /// Places of the smallest ring.
-const LEAST: usize = 16;
+const MIN_CAPACITY: usize = 16;
 
 /// Holds the entries of consecutive numbers, each in the place that its number names.
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl<T: Copy + Default> Ring<T> {
 
     #[cold]
     fn grow(&mut self, first: u32, live: u32, wanted: u32) {
-        let len = (wanted as usize).next_power_of_two().max(LEAST);
+        let len = (wanted as usize).next_power_of_two().max(MIN_CAPACITY);
         let mut places = vec![T::default(); len];
         for i in 0..live {
             let number = first.wrapping_add(i);
@@ -49,7 +49,7 @@ impl<T: Copy + Default> Ring<T> {
 
     /// What `memory` is at most for windows of `wanted`.
     pub fn bound(wanted: usize) -> usize {
-        wanted.next_power_of_two().max(LEAST) * size_of::<T>()
+        wanted.next_power_of_two().max(MIN_CAPACITY) * size_of::<T>()
     }
 }
 

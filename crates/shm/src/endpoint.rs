@@ -18,7 +18,7 @@ use hpvm_transport::{
     Segment, Streams,
 };
 use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, LINE_PAYLOAD, RawHead};
-use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LargeSlot};
+use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SETS, LargeSlot};
 use hpvm_wire::counters::{Counters, add};
 use hpvm_wire::segment::{
     FRAME_BYTES, READS_DO_NOT, READS_PAY, SLEEPS_ON_PIPE, SLEEPS_ON_WORD, SLOTS,
@@ -574,7 +574,7 @@ impl Segment for Shm {
 
     #[inline(always)]
     fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
-        let there = rank < self.mapping.ranks() && index < COLL_SLOTS;
+        let there = rank < self.mapping.ranks() && index < LARGE_SETS;
         there.then(|| self.mapping.large_slot(rank, index, number))
     }
 

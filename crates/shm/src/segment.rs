@@ -5,7 +5,7 @@
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::AtomicU32;
 use hpvm_wire::cell::Cell;
-use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SLOTS, LargeSlot};
+use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SETS, LARGE_SLOTS, LargeSlot};
 use hpvm_wire::pending::Pending;
 use hpvm_wire::segment::{
     Control, FRAME_BYTES, FRAME_GROWN, FRAME_STRIDE, FRAMES, Geometry, Header, MAGIC, MAX_RANKS,
@@ -224,10 +224,10 @@ impl Mapping {
         }
     }
 
-    /// The large slot for slot `number` of slots `index` (below `COLL_SLOTS`) of `rank`, which is below `ranks()`.
+    /// The large slot for operation `number` of set `index` (below `LARGE_SETS`) of `rank`, which is below `ranks()`.
     #[inline(always)]
     pub fn large_slot(&self, rank: u32, index: usize, number: u64) -> &LargeSlot {
-        debug_assert!(rank < self.geometry.ranks && index < COLL_SLOTS);
+        debug_assert!(rank < self.geometry.ranks && index < LARGE_SETS);
         let place = index * LARGE_SLOTS + number as usize % LARGE_SLOTS;
         // SAFETY: inside the mapping by the geometry, aligned to a page; every bit pattern is valid.
         unsafe {

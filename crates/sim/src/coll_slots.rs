@@ -1,8 +1,8 @@
-//! collective slots of the processes of a virtual network. A slot is seen as soon as it is posted.
+//! Collective slots of the processes of a virtual network. A slot is seen as soon as it is posted.
 
 use core::cell::OnceCell;
 use hpvm_transport::Rank;
-use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SLOTS, LargeSlot};
+use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SETS, LARGE_SLOTS, LargeSlot};
 use hpvm_wire::split_copy::{SPLIT_COPIES, SplitCopy};
 
 /// The slots of all processes; each comes into being when it is first looked at.
@@ -17,7 +17,9 @@ impl AllCollSlots {
         let coll_slots = size as usize * COLL_SLOTS;
         AllCollSlots {
             all: (0..coll_slots).map(|_| OnceCell::new()).collect(),
-            large_slots: (0..coll_slots * LARGE_SLOTS).map(|_| OnceCell::new()).collect(),
+            large_slots: (0..size as usize * LARGE_SETS * LARGE_SLOTS)
+                .map(|_| OnceCell::new())
+                .collect(),
             split_copies: (0..size).map(|_| core::array::from_fn(|_| SplitCopy::new())).collect(),
         }
     }
@@ -38,10 +40,10 @@ impl AllCollSlots {
 
     /// The large slot for slot `number` of that slots.
     pub fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
-        if index >= COLL_SLOTS {
+        if index >= LARGE_SETS {
             return None;
         }
-        let slots = rank as usize * COLL_SLOTS + index;
+        let slots = rank as usize * LARGE_SETS + index;
         let place = self.large_slots.get(slots * LARGE_SLOTS + number as usize % LARGE_SLOTS)?;
         Some(place.get_or_init(LargeSlot::new))
     }

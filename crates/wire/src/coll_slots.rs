@@ -1,27 +1,38 @@
-//! collective slots: where ranks of one host show each other their part of a small collective.
+//! Collective slots: where ranks of one host show each other their part of a small collective.
 //!
-//! A rank owns [`COLL_SLOTS`] slots, one for each of as many communicators. A collective operation has
-//! a number, the same on all members. A member posts what the others need as the slot of that
-//! number on its own slots and reads theirs; nothing is addressed, and nothing is written to memory
-//! of another rank. When it is through it marks the number as finished on its slots: from then on
-//! it reads no slot of that number or an earlier one.
+//! A rank owns [`COLL_SLOTS`] sets of slots, one for each of as many communicators. A collective
+//! operation has a number, the same on all members. A member writes what the others need into the
+//! slot of that number in its own set and reads theirs; nothing is addressed, and nothing is written
+//! to memory of another rank. When it is through it marks the number as finished in its set: from
+//! then on it reads no slot of that number or an earlier one.
 //!
-//! Numbers only grow, also when a slots passes from one communicator to the next, so a reader that
+//! A set has [`DEPTH`] slots, so a member may be that many operations ahead of the slowest one: the
+//! root of broadcasts, or a leaf of reductions, goes on long before the others come. Up to [`INLINE`]
+//! bytes lie in the slot; more lie in the data ring of the set, whose owner keeps account of it.
+//!
+//! Numbers only grow, also when a set passes from one communicator to the next, so a reader that
 //! is late never mistakes a newer slot for an older one, or the other way round.
 
 use core::cell::UnsafeCell;
 use hpvm_sync::Padded;
 use hpvm_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Boards of a rank.
-pub const COLL_SLOTS: usize = 16;
-/// Notes of a slots: so many operations a member may be ahead of the slowest one.
-pub const DEPTH: usize = 4;
-/// Bytes that one slot holds.
-pub const SLOT_BYTES: usize = 8192;
-/// In place of a slot's length: its owner has found an error, and there is no slot.
+/// Sets of slots of a rank: for so many communicators that it is in at the same time.
+pub const COLL_SLOTS: usize = 256;
+/// Slots of a set. A power of two; 32 are a page of memory, and roots that are so far ahead of
+/// others that wait for the same processor give it away once in 32 operations.
+pub const DEPTH: usize = 32;
+/// Bytes that lie in a slot.
+pub const INLINE: usize = 112;
+/// Bytes of the data ring of a set: 16 slots of 4 KiB.
+pub const DATA_BYTES: usize = 64 * 1024;
+/// Longest data of a slot: a quarter of the ring, so that several are outstanding.
+pub const SLOT_BYTES: usize = DATA_BYTES / 4;
+/// In place of a slot's length: its owner has found an error, and there are no data.
 pub const FAILED: usize = u32::MAX as usize;
-/// LargeSlots of a slots: longer slots take turns on so many.
+/// Sets that have large slots: those of the communicators that were made first.
+pub const LARGE_SETS: usize = 16;
+/// Large slots of a set: longer data take turns on so many.
 pub const LARGE_SLOTS: usize = 2;
 /// Bytes of a large slot.
 pub const LARGE_SLOT_BYTES: usize = 256 * 1024;
@@ -29,12 +40,14 @@ pub const LARGE_SLOT_BYTES: usize = 256 * 1024;
 /// The slots of one rank for one communicator.
 ///
 /// Access rules: the owner alone writes. It writes the slot of a number after every member has
-/// finished the number [`DEPTH`] before it, so nobody reads while it does.
+/// finished the number [`DEPTH`] before it, and bytes of the data ring after every member has
+/// finished the number whose data they were, so nobody reads while it does.
 #[repr(C)]
 pub struct CollSlots {
     /// The last operation that the owner is through with.
     finished: Padded<AtomicU64>,
     slots: [CollSlot; DEPTH],
+    data: UnsafeCell<[u8; DATA_BYTES]>,
 }
 
 /// One slot: up to 48 bytes share a cache line with the number that publishes them.
@@ -43,15 +56,16 @@ pub struct CollSlot {
     /// Number of the operation whose slot this is, once it is complete.
     number: AtomicU64,
     len: AtomicU32,
-    reserved: u32,
-    body: UnsafeCell<[u8; SLOT_BYTES]>,
+    /// Where in the data ring more than `INLINE` bytes lie.
+    at: AtomicU32,
+    body: UnsafeCell<[u8; INLINE]>,
 }
 
-// SAFETY: the access rules of `CollSlots`: `body` is written by the owner only, before the release
-// store of `number`, and read by others only after an acquire load has seen it.
+// SAFETY: the access rules of `CollSlots`: bodies and data are written by the owner only, before the
+// release store of a slot's `number`, and read by others only after an acquire load has seen it.
 unsafe impl Sync for CollSlots {}
 
-/// Room for a slot that does not fit on its slots.
+/// Room for data that do not fit in the ring.
 ///
 /// Access rules: as for a slot, but the owner writes the large slot of a number after every member has finished
 /// the number [`LARGE_SLOTS`] before it. It may leave the large slot to another member by a slot that says so, as that
@@ -69,14 +83,14 @@ impl LargeSlot {
         self.0.get().cast()
     }
 
-    /// An empty large slot, for models and tests; in a segment a large slot is zeroed memory.
+    /// An empty large slot, for models and tests; in a segment it is zeroed memory.
     pub fn new() -> Box<LargeSlot> {
         Box::new(LargeSlot(UnsafeCell::new([0; LARGE_SLOT_BYTES])))
     }
 }
 
 impl CollSlot {
-    /// Shows a slot whose body is complete.
+    /// Shows a slot whose data are complete.
     #[inline(always)]
     fn publish(&self, number: u64, len: usize) {
         let len = u32::try_from(len).unwrap_or(u32::MAX);
@@ -88,17 +102,18 @@ impl CollSlot {
 }
 
 impl CollSlots {
-    /// An empty slots, for models and tests; in a segment a slots is zeroed memory.
+    /// Empty slots, for models and tests; in a segment they are zeroed memory.
     pub fn new() -> Box<CollSlots> {
         let slot = || CollSlot {
             number: AtomicU64::new(0),
             len: AtomicU32::new(0),
-            reserved: 0,
-            body: UnsafeCell::new([0; SLOT_BYTES]),
+            at: AtomicU32::new(0),
+            body: UnsafeCell::new([0; INLINE]),
         };
         Box::new(CollSlots {
             finished: Padded(AtomicU64::new(0)),
             slots: core::array::from_fn(|_| slot()),
+            data: UnsafeCell::new([0; DATA_BYTES]),
         })
     }
 
@@ -107,17 +122,26 @@ impl CollSlots {
         &self.slots[number as usize % DEPTH]
     }
 
-    /// Posts the slot of operation `number`: `len` bytes that `fill` writes, all of them. Of one that
-    /// is longer than [`SLOT_BYTES`] there is only the length.
+    /// Posts the slot of operation `number`: `len` bytes that `fill` writes, all of them. More than
+    /// [`INLINE`] go to the data ring from `at` on. Of data longer than [`SLOT_BYTES`] there is only the length.
     ///
     /// # Safety
-    /// The caller is the slots's owner, and every member has finished `number - DEPTH`.
+    /// The caller is the owner, every member has finished `number - DEPTH`, and nobody reads the
+    /// data ring's `len` bytes from `at` on, which lie in it.
     #[inline(always)]
-    pub unsafe fn post(&self, number: u64, len: usize, fill: impl FnOnce(&mut [u8])) {
+    pub unsafe fn post(&self, number: u64, at: usize, len: usize, fill: impl FnOnce(&mut [u8])) {
         let slot = self.slot(number);
-        if len <= SLOT_BYTES {
+        if len <= INLINE {
             // SAFETY: by the access rules nobody else touches the body now, and there is room.
             fill(unsafe { core::slice::from_raw_parts_mut(slot.body.get().cast(), len) });
+        } else if len <= SLOT_BYTES {
+            debug_assert!(at + len <= DATA_BYTES);
+            // Relaxed: published with the number.
+            slot.at.store(at as u32, Ordering::Relaxed);
+            // SAFETY: as above, of the data ring; the caller's promise.
+            fill(unsafe {
+                core::slice::from_raw_parts_mut(self.data.get().cast::<u8>().add(at), len)
+            });
         }
         slot.publish(number, len);
     }
@@ -131,10 +155,10 @@ impl CollSlots {
         self.slot(number).publish(number, FAILED);
     }
 
-    /// The same for a slot that is written to `large slot`, if it is no longer than [`LARGE_SLOT_BYTES`].
+    /// The same for data that are written to `large_slot`, if they are no longer than [`LARGE_SLOT_BYTES`].
     ///
     /// # Safety
-    /// As for `post`, and every member has finished `number - LARGE_SLOTS`. The large slot is the one of this slots
+    /// As for `post`, and every member has finished `number - LARGE_SLOTS`. The large slot is the one of this set
     /// and number.
     pub unsafe fn post_on(
         &self,
@@ -158,10 +182,10 @@ impl CollSlots {
         self.slot(number).number.load(Ordering::Acquire) >= number
     }
 
-    /// The slot of operation `number`.
+    /// The data of operation `number`.
     ///
     /// # Errors
-    /// Its length, as its owner says, if that is more than there is room for.
+    /// Their length, as their owner says, if that is more than there is room for.
     ///
     /// # Safety
     /// `has` has said yes, and the caller has not finished `number` yet.
@@ -170,20 +194,29 @@ impl CollSlots {
         let slot = self.slot(number);
         // Relaxed: ordered by the load in `has`.
         let len = slot.len.load(Ordering::Relaxed) as usize;
-        if len > SLOT_BYTES {
-            return Err(len);
-        }
-        // SAFETY: the owner leaves the slot alone until we have finished (the access rules).
-        Ok(unsafe { core::slice::from_raw_parts(slot.body.get().cast(), len) })
+        let from = if len <= INLINE {
+            slot.body.get().cast()
+        } else {
+            // Relaxed: as above.
+            let at = slot.at.load(Ordering::Relaxed) as usize;
+            // What the owner says is checked.
+            if len > SLOT_BYTES || at + len > DATA_BYTES {
+                return Err(len.max(SLOT_BYTES + 1));
+            }
+            // SAFETY: within the ring, as was just checked.
+            unsafe { self.data.get().cast::<u8>().add(at) }
+        };
+        // SAFETY: the owner leaves the data alone until we have finished (the access rules).
+        Ok(unsafe { core::slice::from_raw_parts(from.cast_const(), len) })
     }
 
-    /// The slot of operation `number`, which was written to `large slot`.
+    /// The data of operation `number`, which were written to `large_slot`.
     ///
     /// # Errors
     /// As for `read`.
     ///
     /// # Safety
-    /// As for `read`; the large slot is the one of this slots and number.
+    /// As for `read`; the large slot is the one of this set and number.
     pub unsafe fn read_on<'a>(
         &self,
         large_slot: &'a LargeSlot,
@@ -219,19 +252,19 @@ mod tests {
 
     #[test]
     fn layout_is_pinned() {
-        assert_eq!(size_of::<CollSlot>(), 65 * 128);
-        assert_eq!(size_of::<CollSlots>(), 128 + DEPTH * 65 * 128);
+        assert_eq!(size_of::<CollSlot>(), 128);
+        assert_eq!(size_of::<CollSlots>(), 128 + DEPTH * 128 + DATA_BYTES);
         assert_eq!(align_of::<CollSlots>(), 128);
         assert_eq!(core::mem::offset_of!(CollSlot, body), 16);
     }
 
     #[test]
-    fn notes_follow_each_other() {
+    fn slots_follow_each_other() {
         let slots = CollSlots::new();
         for number in 1..=3 * DEPTH as u64 {
             assert!(!slots.has(number));
             // SAFETY: we are the only member.
-            unsafe { slots.post(number, 8, |out| out.copy_from_slice(&number.to_le_bytes())) };
+            unsafe { slots.post(number, 0, 8, |out| out.copy_from_slice(&number.to_le_bytes())) };
             assert!(slots.has(number) && !slots.has(number + 1));
             // SAFETY: posted, and not finished.
             assert_eq!(unsafe { slots.read(number) }, Ok(&number.to_le_bytes()[..]));
@@ -241,14 +274,31 @@ mod tests {
     }
 
     #[test]
-    fn of_a_note_that_is_too_long_there_is_only_the_length() {
+    fn what_does_not_fit_in_a_slot_lies_in_the_ring() {
+        let slots = CollSlots::new();
+        let last = DATA_BYTES - SLOT_BYTES;
+        // SAFETY: we are the only member.
+        unsafe {
+            slots.post(1, 0, INLINE + 1, |out| out.fill(1));
+            slots.post(2, last, SLOT_BYTES, |out| out.fill(2));
+            assert_eq!(slots.read(1), Ok(&[1; INLINE + 1][..]));
+            assert_eq!(slots.read(2), Ok(&[2; SLOT_BYTES][..]));
+        }
+        // Relaxed: one thread. An owner that lies is not followed out of the ring.
+        slots.slot(2).at.store(last as u32 + 1, Ordering::Relaxed);
+        // SAFETY: as above.
+        assert_eq!(unsafe { slots.read(2) }, Err(SLOT_BYTES + 1));
+    }
+
+    #[test]
+    fn of_data_that_are_too_long_there_is_only_the_length() {
         let (slots, large_slot) = (CollSlots::new(), LargeSlot::new());
         let none = |_: &mut [u8]| panic!("there is no room for it");
         // SAFETY: we are the only member.
         unsafe {
-            slots.post(1, SLOT_BYTES, |out| out.fill(1));
-            slots.post(2, SLOT_BYTES + 1, none);
-            slots.post(3, usize::MAX, none);
+            slots.post(1, 0, SLOT_BYTES, |out| out.fill(1));
+            slots.post(2, 0, SLOT_BYTES + 1, none);
+            slots.post(3, 0, usize::MAX, none);
             slots.post_on(&large_slot, 4, LARGE_SLOT_BYTES + 1, none);
         }
         assert!((1..=4).all(|number| slots.has(number)));
@@ -268,28 +318,33 @@ mod loom_tests {
     use hpvm_sync::loom;
     use std::sync::Arc;
 
-    /// A member that posts as fast as the rule allows, and one that reads: every slot arrives
-    /// whole, in every interleaving.
+    /// A member that posts as fast as the rule allows, and one that reads: all data arrive
+    /// whole, in every interleaving. It begins when the slots have been used once.
     #[test]
-    fn a_reader_sees_every_note() {
+    fn a_reader_sees_every_slot() {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(2);
         builder.check(|| {
             let slots = Arc::new([CollSlots::new(), CollSlots::new()]);
-            let last = DEPTH as u64 + 1;
+            let (first, last) = (DEPTH as u64 - 1, DEPTH as u64 + 2);
+            slots[1].finish(first - 1);
+            for number in 1..first {
+                // SAFETY: nobody reads yet.
+                unsafe { slots[0].post(number, 0, 1, |out| out[0] = number as u8) };
+            }
             let writer = {
                 let slots = slots.clone();
                 loom::thread::spawn(move || {
-                    for number in 1..=last {
+                    for number in first..=last {
                         while slots[1].finished() + (DEPTH as u64) < number {
                             loom::thread::yield_now();
                         }
                         // SAFETY: the owner, and the reader has finished what it must.
-                        unsafe { slots[0].post(number, 1, |out| out[0] = number as u8) };
+                        unsafe { slots[0].post(number, 0, 1, |out| out[0] = number as u8) };
                     }
                 })
             };
-            for number in 1..=last {
+            for number in first..=last {
                 while !slots[0].has(number) {
                     loom::thread::yield_now();
                 }

@@ -7,11 +7,11 @@
 //! ```
 //! The memory is zeroed by the kernel and pages come into being when touched, so an idle rank
 //! costs its control block only. Size per rank:
-//! `CONTROL + PENDING + slots * 128 + COLL_SLOTS * (slots + LARGE_SLOTS * large slot) + FRAMES * FRAME_STRIDE`, and `slots` does not
+//! `CONTROL + PENDING + slots * 128 + COLL_SLOTS * collective slots + LARGE_SETS * LARGE_SLOTS * large slot + FRAMES * FRAME_STRIDE`, and `slots` does not
 //! depend on the number of ranks: see `Geometry`.
 
 use crate::cell::Cell;
-use crate::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SLOT_BYTES, LARGE_SLOTS};
+use crate::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SETS, LARGE_SLOT_BYTES, LARGE_SLOTS};
 use crate::counters::Counters;
 use crate::lent::Lent;
 use crate::pending::PENDING;
@@ -67,7 +67,7 @@ pub const READS_DO_NOT: u32 = 2;
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// State of a doorbell: its owner sleeps on the word itself (a futex).
 pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.
@@ -153,7 +153,7 @@ impl Geometry {
     }
     pub const fn large_slots(&self, rank: u32) -> usize {
         let frames = self.frames(self.ranks).next_multiple_of(LARGE_SLOT_ALIGN);
-        frames + rank as usize * COLL_SLOTS * LARGE_SLOTS * LARGE_SLOT_BYTES
+        frames + rank as usize * LARGE_SETS * LARGE_SLOTS * LARGE_SLOT_BYTES
     }
     /// Bytes of the whole segment.
     pub const fn bytes(&self) -> usize {
@@ -177,6 +177,6 @@ mod tests {
         assert_eq!(g.frames(0) % 64, 0);
         assert!(g.large_slots(0) >= g.frames(2) + FRAMES * FRAME_STRIDE);
         assert_eq!(g.large_slots(0) % LARGE_SLOT_ALIGN, 0);
-        assert_eq!(g.bytes(), g.large_slots(2) + COLL_SLOTS * LARGE_SLOTS * LARGE_SLOT_BYTES);
+        assert_eq!(g.bytes(), g.large_slots(2) + LARGE_SETS * LARGE_SLOTS * LARGE_SLOT_BYTES);
     }
 }

@@ -12,8 +12,23 @@ fn abort_in_a_signal_handler() {
     for arguments in [&["handler"][..], &["handler", "threads"]] {
         let outcome = run_within(mpirun(2, "ends", arguments), PATIENCE);
         assert_eq!(outcome.code, Some(5), "{arguments:?}:\n{}", outcome.output);
-        assert!(outcome.output.contains("MPI_Abort with error code 5"), "{}", outcome.output);
+        assert!(outcome.output.contains("called MPI_Abort with code 5"), "{}", outcome.output);
     }
+}
+
+/// The launcher tells it; a job whose fault all ranks have tells it once.
+#[test]
+fn one_fault_is_one_line() {
+    let outcome = run_within(mpirun(2, "ends", &["aborts"]), PATIENCE);
+    assert!(outcome.output.contains("called MPI_Abort with code 4"), "{}", outcome.output);
+    assert_eq!(outcome.output.lines().count(), 1, "{}", outcome.output);
+    let mut command = mpirun(4, "ends", &["aborts"]);
+    command.env("HPVM_TABLES", "/nowhere/tables");
+    let outcome = run_within(command, PATIENCE);
+    assert_eq!(outcome.code, Some(13), "{}", outcome.output);
+    let text = &outcome.output;
+    assert!(text.contains("gives up: MPI_Init") && text.contains("/nowhere/tables"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
 }
 
 /// The exit code is the program's, not that of a panic or of SIGPIPE.

@@ -41,9 +41,12 @@ fn complaint(mistake: &(&str, &str, &str), ranks: u32) -> Option<String> {
     let (name, function, cause) = *mistake;
     let outcome = run_within(mpirun(ranks, "wrong", &[name]), PATIENCE);
     let (code, output) = (outcome.code.unwrap_or(0), outcome.output);
-    let of_library: Vec<_> = output.lines().filter(|line| line.starts_with("hpvm: ")).collect();
-    let of_launcher = output.lines().filter(|line| line.starts_with("mpirun: ")).count();
-    let problem = match of_library[..] {
+    // The launcher tells it for a rank that has joined the job; one that has not, or has left,
+    // speaks for itself, and the launcher says that it ended.
+    let is_reason = |line: &&str| line.starts_with("hpvm: ") || line.contains(" gives up: ");
+    let reasons: Vec<_> = output.lines().filter(is_reason).collect();
+    let others = output.lines().count() - reasons.len();
+    let problem = match reasons[..] {
         _ if code == 0 => "the exit code is 0".to_string(),
         _ if (97..=99).contains(&code) => format!("the program went on (code {code})"),
         _ if code > 128 => format!("a rank crashed (code {code})"),
@@ -54,10 +57,11 @@ fn complaint(mistake: &(&str, &str, &str), ranks: u32) -> Option<String> {
         [line] if !line.contains(&format!("rank {}", ranks - 1)) && !line.contains("process") => {
             "the message does not say who".to_string()
         }
-        [_] if of_launcher > 1 => format!("{of_launcher} messages of the launcher"),
-        [_] if output.lines().count() > 1 + of_launcher => "there is other output".to_string(),
+        [line] if others > usize::from(!line.starts_with("mpirun: ")) => {
+            "there is other output".to_string()
+        }
         [_] => return None,
-        _ => format!("{} messages of the library instead of 1", of_library.len()),
+        _ => format!("{} reasons instead of 1", reasons.len()),
     };
     Some(format!("{name} on {ranks} ranks: {problem}:\n{output}"))
 }

@@ -192,6 +192,11 @@ fn without_a_file_the_compiler_tells_about_itself() {
     for arguments in [&["--version"][..], &["-v"], &["-dumpversion"], &["-print-search-dirs"]] {
         wrapper("mpicc", arguments);
     }
+    // PETSc's configure knows the GNU compilers by this text, and gives them the flags that they need.
+    let mut cc = clean("cc");
+    cc.arg("--help");
+    assert_eq!(wrapper("mpicc", &["--help"]), succeed(cc).trim_end());
+    assert!(wrapper("mpicc", &["-help"]).contains("-showme:link"));
     for name in ["mpicc", "mpicxx", "mpifort"] {
         let text = wrapper(name, &["-v"]);
         assert!(text.starts_with(&format!("{name}: hpvm ")), "{text}");

@@ -44,6 +44,11 @@ export class Stream {
     this.channel.postMessage({ kind: "hello" } satisfies Message);
     addEventListener("online", this.retry);
     document.addEventListener("visibilitychange", this.retry);
+    if (!navigator.locks) {
+      // Not over TLS, and not on this machine: then each tab reads for itself.
+      void this.lead();
+      return;
+    }
     navigator.locks
       .request("hpvm-events", { signal: this.stop.signal }, () => this.lead())
       .catch(() => {
@@ -124,7 +129,7 @@ export class Stream {
     } catch {
       return; // Not for this version of the page.
     }
-    this.tell({ kind: "event", name: event.name, id: event.id, data });
+    this.tell({ kind: "event", name: event.name, id: event.id ?? cursor(data), data });
   }
 
   private pause(ms: number): Promise<void> {
@@ -136,4 +141,10 @@ export class Stream {
       };
     });
   }
+}
+
+/// Where a snapshot stands: a stream that is cut before its first durable event resumes from there.
+function cursor(data: unknown): string | undefined {
+  const at = (data as { cursor?: unknown } | null)?.cursor;
+  return typeof at === "number" ? String(at) : undefined;
 }

@@ -13,6 +13,8 @@ export interface CanvasProps {
   /// What it shows, in words.
   label: string;
   class?: string;
+  /// In pixels, where the style sheet does not say it.
+  height?: number;
   draw: (area: Area) => void;
   onClick?: (event: MouseEvent) => void;
   onPointerMove?: (event: PointerEvent) => void;
@@ -52,6 +54,7 @@ export function Canvas(props: CanvasProps) {
       role="img"
       aria-label={props.label}
       class={props.class}
+      style={props.height === undefined ? {} : { height: `${props.height}px` }}
       onClick={props.onClick}
       onPointerMove={props.onPointerMove}
       onWheel={props.onWheel}

@@ -80,7 +80,7 @@ function options(props: ChartProps, width: number): uPlot.Options {
     width,
     height: HEIGHT,
     scales: { y: { range: (_, _low, high) => [0, top ?? Math.max(high * 1.1, 1)] } },
-    axes: [{ ...axis, space: 90, values: (_, splits) => clockTimes(splits) }, { ...axis, size: 76, values: (_, values) => values.map(props.format) }],
+    axes: [{ ...axis, space: 90, size: 32, values: (_, splits) => clockTimes(splits) }, { ...axis, size: 76, values: (_, values) => values.map(props.format) }],
     series: [
       { value: (_: uPlot, at: number | null) => (at === null ? "–" : new Date(at * 1000).toLocaleTimeString()) },
       ...props.lines.map((line) => ({

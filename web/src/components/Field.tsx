@@ -1,7 +1,7 @@
 // Many hosts as a field of bars, one column each: processor, memory, network, disk. One canvas
 // draws a thousand of them each second; the list of hosts says the same in words.
 
-import { useCallback, useState } from "preact/hooks";
+import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Host } from "../api/types";
 import { percent } from "../model/units";
 import { now } from "../state/clock";
@@ -12,24 +12,29 @@ import { Canvas, type Area } from "./Canvas";
 import { busy, memory } from "./HostTile";
 
 /// Height of a row of columns, and the least width of a column, in pixels.
-const ROW = 72;
-const COLUMN = 16;
+const SIZES = { row: 72, column: 16 };
+
+/// The same where there are more hosts than this: all of them on one screen.
+const MANY = 200;
+const SMALL = { row: 44, column: 10 };
 
 export function Field({ hosts }: { hosts: readonly Host[] }) {
   const [over, setOver] = useState<Host>();
+  const box = useRef<HTMLDivElement>(null);
+  const room = useWidth(box);
   const draw = useCallback((area: Area) => hosts.forEach((host, i) => column(area, host, i, hosts.length)), [hosts]);
   const at = (event: MouseEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
-    const { columns, width } = layout(box.width, hosts.length);
-    const index = Math.floor((event.clientY - box.top) / ROW) * columns + Math.floor((event.clientX - box.left) / width);
+    const { columns, width, row } = layout(box.width, hosts.length);
+    const index = Math.floor((event.clientY - box.top) / row) * columns + Math.floor((event.clientX - box.left) / width);
     return hosts[index];
   };
   const up = hosts.filter((host) => !isOld(host, now.value));
   const mean = up.reduce((sum, host) => sum + busy(host), 0) / Math.max(1, up.length);
   return (
-    <div class="field">
+    <div class="field" ref={box}>
       <Canvas
-        class={hosts.length > 400 ? "many" : hosts.length > 150 ? "some" : "few"}
+        height={layout(room, hosts.length).height}
         label={`${hosts.length} hosts, ${up.length} up, processors ${percent(mean)} busy. The page Hosts lists them.`}
         draw={draw}
         onPointerMove={(event) => setOver(at(event))}
@@ -47,17 +52,38 @@ export function Field({ hosts }: { hosts: readonly Host[] }) {
   );
 }
 
-function layout(width: number, count: number): { columns: number; width: number } {
-  const columns = Math.max(1, Math.min(count, Math.floor(width / COLUMN)));
-  return { columns, width: width / columns };
+function useWidth(box: { current: HTMLElement | null }): number {
+  const [width, setWidth] = useState(1000);
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(() => setWidth(box.current?.clientWidth ?? 0));
+    if (box.current) observer.observe(box.current);
+    return () => observer.disconnect();
+  }, []);
+  return width;
+}
+
+interface Layout {
+  columns: number;
+  /// Of a column.
+  width: number;
+  /// Height of a row, and of all.
+  row: number;
+  height: number;
+}
+
+function layout(width: number, count: number): Layout {
+  const size = count > MANY ? SMALL : SIZES;
+  const columns = Math.max(1, Math.min(count, Math.floor(width / size.column)));
+  return { columns, width: width / columns, row: size.row, height: Math.ceil(count / columns) * size.row };
 }
 
 function column({ context, width }: Area, host: Host, index: number, count: number): void {
   const grid = layout(width, count);
   const x = (index % grid.columns) * grid.width;
-  const y = Math.floor(index / grid.columns) * ROW;
-  const tall = ROW - 8;
-  const each = Math.max(1, (grid.width - 4) / 4);
+  const y = Math.floor(index / grid.columns) * grid.row;
+  const tall = grid.row - 8;
+  // Few hosts have wide columns; their bars stay slim.
+  const each = Math.max(1, Math.min(16, (grid.width - 2) / 4));
   const lost = isOld(host, now.peek());
   const values = [busy(host), memory(host), speed(traffic(host)), speed(storage(host))];
   const colors = ["bar", "bar-2", "bar-3", "bar-4"];

@@ -1,10 +1,10 @@
 // One host: a bar for each of its processors, what runs on it above them, levels beside them.
 
 import { useCallback } from "preact/hooks";
-import type { Host, JobSummary } from "../api/types";
+import type { CpuUse, Host, JobSummary } from "../api/types";
 import { bytes, percent, rate } from "../model/units";
 import { now } from "../state/clock";
-import { isOld } from "../state/hosts";
+import { isOld, RECENT, recentUse } from "../state/hosts";
 import { hostPath, jobPath } from "../state/route";
 import { token } from "../state/theme";
 import { Canvas, type Area } from "./Canvas";
@@ -95,29 +95,61 @@ function Pair({ name, down, up }: { name: string; down: number | null | undefine
   );
 }
 
+/// Widest bar of a processor. What few of them leave free shows the last minute.
+const WIDEST = 72;
+
 /// A bar per processor: programs at the bottom, kernel above them, waiting for disks on top.
 export function CoreBars({ host }: { host: Host }) {
   const cores = host.sample?.cpu?.cores ?? [];
   const draw = useCallback(
-    ({ context, width, height }: Area) => {
-      const gap = cores.length > width / 4 ? 0 : cores.length > 16 ? 1 : 3;
-      const each = (width - gap * (cores.length - 1)) / Math.max(1, cores.length);
-      cores.forEach((core, i) => {
-        const x = i * (each + gap);
-        context.fillStyle = token("trough");
-        context.fillRect(x, 0, each, height);
-        let bottom = height;
-        for (const [part, color] of [[core.user, "bar"], [core.system, "bar-2"], [core.iowait, "bar-3"]] as const) {
-          const tall = Math.min(bottom, part * height);
-          context.fillStyle = token(color);
-          context.fillRect(x, bottom - tall, each, tall);
-          bottom -= tall;
-        }
-      });
+    (area: Area) => {
+      const room = Math.min(area.width, cores.length * WIDEST);
+      bars(area, cores, room);
+      if (area.width - room > WIDEST) minute(area, room + 16, recentUse([host.name]));
     },
     [cores],
   );
   const loaded = cores.filter((core) => core.user + core.system > 0.5).length;
   const label = `${cores.length} processors of ${host.name}, ${loaded} more than half busy, ${percent(busy(host))} in all`;
   return <Canvas class="cores" label={label} draw={draw} />;
+}
+
+function bars({ context, height }: Area, cores: readonly CpuUse[], width: number): void {
+  const gap = cores.length > width / 4 ? 0 : cores.length > 16 ? 1 : 3;
+  const each = (width - gap * (cores.length - 1)) / Math.max(1, cores.length);
+  cores.forEach((core, i) => {
+    const x = i * (each + gap);
+    context.fillStyle = token("trough");
+    context.fillRect(x, 0, each, height);
+    let bottom = height;
+    for (const [part, color] of [[core.user, "bar"], [core.system, "bar-2"], [core.iowait, "bar-3"]] as const) {
+      const tall = Math.min(bottom, part * height);
+      context.fillStyle = token(color);
+      context.fillRect(x, bottom - tall, each, tall);
+      bottom -= tall;
+    }
+  });
+}
+
+/// All processors in the last minute, the newest on the right.
+function minute({ context, width, height }: Area, left: number, values: readonly number[]): void {
+  context.fillStyle = token("trough");
+  context.fillRect(left, 0, width - left, height);
+  const step = (width - left) / (RECENT - 1);
+  const x = (i: number) => width - (values.length - 1 - i) * step;
+  const y = (value: number) => height - Math.min(1, value) * height;
+  context.beginPath();
+  values.forEach((value, i) => context.lineTo(x(i), y(value)));
+  context.strokeStyle = token("bar");
+  context.lineWidth = 1.5;
+  context.stroke();
+  context.lineTo(width, height);
+  context.lineTo(x(0), height);
+  context.globalAlpha = 0.25;
+  context.fillStyle = token("bar");
+  context.fill();
+  context.globalAlpha = 1;
+  context.fillStyle = token("dim");
+  context.font = "11px system-ui";
+  context.fillText("all processors, last minute", left + 8, 16);
 }

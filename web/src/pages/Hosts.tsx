@@ -3,7 +3,7 @@
 import type { Host } from "../api/types";
 import { Field } from "../components/Field";
 import { busy, HostState, memory, HostTile } from "../components/HostTile";
-import { Command, Empty } from "../components/small";
+import { Empty } from "../components/small";
 import { useView } from "../components/VirtualList";
 import { bytes, percent, rate } from "../model/units";
 import * as hosts from "../state/hosts";
@@ -20,11 +20,7 @@ export function Hosts() {
   jobs.version.value;
   const list = hosts.allHosts();
   if (hosts.loaded.value && list.length === 0) {
-    return (
-      <Empty title="No host takes part. On each host:">
-        <Command text="hpvm node" />
-      </Empty>
-    );
+    return <Empty title="No host takes part yet." />;
   }
   const running = [...jobs.allJobs()].filter((job) => job.state === "running");
   return (
@@ -56,8 +52,10 @@ function Table({ hosts: list }: { hosts: readonly Host[] }) {
       <table aria-rowcount={list.length + 1}>
         <thead>
           <tr aria-rowindex={1}>
-            {HEADS.map((head) => (
-              <th scope="col">{head}</th>
+            {HEADS.map((head, i) => (
+              <th scope="col" class={i < 2 ? "" : "number"}>
+                {head}
+              </th>
             ))}
           </tr>
         </thead>

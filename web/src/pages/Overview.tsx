@@ -112,8 +112,8 @@ export function Why({ job }: { job: JobSummary }) {
       {job.reason}
       {job.estimated_start && (
         <span class="dim">
-          {" "}
-          Starts <When at={job.estimated_start} /> at the latest.
+          {job.reason ? " · starts " : "starts "}
+          <When at={job.estimated_start} /> at the latest
         </span>
       )}
     </>

@@ -43,7 +43,7 @@ export function SignIn() {
         Is this your own server? It prints a one-time link when it starts; open that instead. A running one makes a
         new link with
       </p>
-      <Command text="hpvm login" />
+      <Command text="hpvm serve --link" />
     </main>
   );
 }

@@ -58,10 +58,13 @@ export function merge(summaries: readonly JobSummary[], at: number): void {
   touch();
 }
 
-/// The stream begins anew. It tells all jobs that have not ended: others that had not are gone.
-export function reset(summaries: readonly JobSummary[]): void {
+/// The stream begins anew. It tells the newest jobs that have not ended: what it does not tell of
+/// those is gone.
+export function reset(summaries: readonly JobSummary[], truncated: boolean): void {
   const told = new Set(summaries.map((summary) => summary.id));
-  for (const [id, each] of jobs) if (each.state !== "ended" && !told.has(id)) jobs.delete(id);
+  const active = summaries.filter((summary) => summary.state !== "ended");
+  const oldest = truncated ? Math.min(...active.map((summary) => summary.id)) : 0;
+  for (const [id, each] of jobs) if (each.state !== "ended" && id >= oldest && !told.has(id)) jobs.delete(id);
   changed.clear();
   merge(summaries, change);
 }

@@ -15,6 +15,9 @@ export const info = signal<Info | undefined>(undefined);
 /// Grows with every event about a job: what shows more than its summary asks again.
 export const jobEvents = signal<{ id: number; count: number }>({ id: 0, count: 0 });
 
+/// Wait before lists are asked for again that could not be had while the stream is open.
+const AGAIN_MS = 2000;
+
 let stream: Stream | undefined;
 
 /// Whether the list of jobs was asked for. A stream that resumes brings what changed since.
@@ -53,7 +56,8 @@ async function load(): Promise<void> {
     listed = true;
     setCaughtUp(true);
   } catch {
-    // A refusal shows where it was asked for; a cut shows in the banner, and opening asks again.
+    // A cut shows in the banner, and opening asks again; anything else is tried again here.
+    setTimeout(() => stream && link.value.state === "open" && void load(), AGAIN_MS);
   } finally {
     done();
   }
@@ -63,7 +67,7 @@ function hear(name: string, data: unknown): void {
   switch (name) {
     case "snapshot": {
       const snapshot = data as Snapshot;
-      jobs.reset(snapshot.jobs);
+      jobs.reset(snapshot.jobs, snapshot.truncated);
       hosts.reset(snapshot.hosts);
       // After a cut that was too long to resume, what ended meanwhile is in the list only.
       if (listed) void jobs.loadAll().catch(() => {});

@@ -21,6 +21,8 @@ export interface World {
   /// Errors of the console that the test expects are taken out of here.
   errors: string[];
   open: (path: string) => Promise<void>;
+  /// What the console may say, and where requests may go.
+  allow: (said: RegExp, origin: (origin: string) => boolean) => void;
 }
 
 export interface Options {
@@ -29,11 +31,13 @@ export interface Options {
   theme?: "light" | "dark";
   reducedMotion?: "reduce";
   prepare?: (mock: Mock) => void;
+  /// What this machine lacks for it, as a sentence.
+  lacks?: string;
 }
 
 /// A test with a server and a page of its own. Without a browser it is skipped, and counted.
 export function browserTest(name: string, options: Options, run: (world: World) => Promise<void>): void {
-  const skip = existsSync(PROGRAM) ? false : `no browser at ${PROGRAM}; apt-get install chromium, or set CHROMIUM`;
+  const skip = existsSync(PROGRAM) ? (options.lacks ?? "") || false : `no browser at ${PROGRAM}; apt-get install chromium, or set CHROMIUM`;
   test(name, { skip, timeout: LIMIT_MS }, (context: TestContext) => inWorld(context, options, run));
 }
 
@@ -49,13 +53,16 @@ async function inWorld(test: TestContext, options: Options, run: (world: World) 
     timezoneId: "UTC",
   });
   const errors: string[] = [];
+  let known = (origin: string) => origin === mock.origin;
+  let expected: RegExp | undefined;
   context.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
+    const bad = message.type() === "error" || message.type() === "warning";
+    if (bad && !expected?.test(message.text())) errors.push(message.text());
   });
   context.on("weberror", (error) => errors.push(String(error.error())));
   context.on("request", (request) => {
     const url = new URL(request.url());
-    if (url.origin !== mock.origin && url.protocol !== "blob:") errors.push(`a request to ${url.origin}`);
+    if (!known(url.origin) && url.protocol !== "blob:") errors.push(`a request to ${url.origin}`);
   });
   try {
     const page = await context.newPage();
@@ -63,7 +70,7 @@ async function inWorld(test: TestContext, options: Options, run: (world: World) 
       await page.goto(mock.origin + path);
       await idle(page);
     };
-    await run({ mock, page, context, errors, open });
+    await run({ mock, page, context, errors, open, allow: (said, origin) => ((expected = said), (known = origin)) });
     if (errors.length > 0) throw new Error(`the console says: ${errors.join("; ")}`);
   } catch (error) {
     const pages = context.pages();

@@ -93,6 +93,8 @@ browserTest(
     const kept = Number((await box.getAttribute("aria-label"))?.match(/(\d+) lines/)?.[1]);
     assert.ok(kept * 64 <= 5 << 20, `${kept} lines kept`);
     assert.ok((await box.locator(".line").count()) <= 100);
+    const heap = await page.evaluate(() => (performance as unknown as { memory: { usedJSHeapSize: number } }).memory.usedJSHeapSize);
+    assert.ok(heap < 100e6, `the tab takes ${heap} bytes`);
     await page.keyboard.press("g");
     await page.keyboard.press("g");
     await page.getByText("line 0 ").waitFor();
@@ -107,7 +109,7 @@ browserTest(
 );
 
 const rank = (i: number, change: Partial<Rank> = {}): Rank => ({
-  rank: i, host: "n1", pid: 100 + i, state: "computing", counters: { messages_sent: 10 * i }, ...change,
+  rank: i, host: "n1", pid: 100 + i, state: "computing", counters: { packets_sent: 10 * i }, ...change,
 });
 
 browserTest("ranks: who waits, for whom, since when; the map and its table; live", { prepare: (mock) => mock.add(job(6)) }, async ({ page, mock, open }) => {

@@ -72,7 +72,7 @@ browserTest(
   async ({ page, open }) => {
     const reason = "Needs 8 processors; 2 are free on n1.";
     await open("/jobs");
-    assert.match((await row(page, "Jobs", "waits"))["Time"] ?? "", new RegExp(`${reason}.*Starts in 10 min at the latest`));
+    assert.match((await row(page, "Jobs", "waits"))["Time"] ?? "", new RegExp(`${reason}.*starts in 10 min at the latest`));
     await open("/");
     await page.getByRole("region", { name: "Waiting" }).getByText(reason).waitFor();
     await open("/jobs/5");

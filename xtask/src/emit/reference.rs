@@ -34,7 +34,10 @@ fn page(spec: &Spec, chapter: &Chapter, function: &Function) -> String {
         text.push_str(&format!("\nDeprecated since MPI {version}.\n"));
     }
     if let Some(other) = &function.same_as {
-        text.push_str(&format!("\nDoes what [{other}]({other}.md) does.\n"));
+        // The page of a function has its form with large counts, too.
+        let own = spec.functions().any(|function| function.name == *other);
+        let page = if own { other } else { other.trim_end_matches("_c") };
+        text.push_str(&format!("\nDoes what [{other}]({page}.md) does.\n"));
     }
     if !spec.is_done(function) {
         text.push_str(

@@ -4,38 +4,23 @@ use std::path::{Path, PathBuf};
 
 use super::Breach;
 
-/// What each package may depend on. Packages that are not listed (tests, tools) may use all.
-/// Development dependencies are free: a test of a lower crate may drive a higher one.
+/// What each package of the workspace depends on directly, from the bottom up: a package names only packages
+/// above its own line. Development dependencies are free: a test of a lower crate may drive a higher one.
 const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-sync", &[]),
     ("hpvm-copy", &[]),
     ("hpvm-wire", &["sync"]),
-    ("hpvm-transport", &["sync", "wire"]),
-    ("hpvm-shm", &["sync", "copy", "wire", "transport"]),
+    ("hpvm-transport", &["wire"]),
+    ("hpvm-shm", &["copy", "sync", "transport", "wire"]),
     ("hpvm-reliable", &["wire"]),
     ("hpvm-bulk", &["wire"]),
-    ("hpvm-net", &["sync", "wire", "transport", "reliable", "bulk"]),
-    ("hpvm-mux", &["sync", "wire", "transport", "shm", "net"]),
-    ("hpvm-sim", &["sync", "copy", "wire", "transport", "reliable", "bulk"]),
-    ("hpvm-job", &["sync", "wire", "transport"]),
-    ("hpvm-fm", &["sync", "wire", "transport"]),
-    ("hpvm-coll", &["sync", "wire", "transport", "fm"]),
-    (
-        "hpvm-mpi",
-        &[
-            "sync",
-            "copy",
-            "wire",
-            "transport",
-            "shm",
-            "reliable",
-            "net",
-            "sim",
-            "job",
-            "fm",
-            "coll",
-        ],
-    ),
+    ("hpvm-net", &["bulk", "reliable", "sync", "transport", "wire"]),
+    ("hpvm-mux", &["net", "shm", "transport", "wire"]),
+    ("hpvm-sim", &["bulk", "copy", "reliable", "transport", "wire"]),
+    ("hpvm-job", &[]),
+    ("hpvm-fm", &["transport", "wire"]),
+    ("hpvm-coll", &[]),
+    ("hpvm-mpi", &["coll", "copy", "fm", "wire"]),
     ("hpvm-abi", &[]),
     ("hpvm-foreign", &["abi"]),
     ("hpvm-fortran", &["abi", "foreign"]),
@@ -43,31 +28,38 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-abi-mpich", &["abi", "foreign", "fortran"]),
     ("hpvm-abi-ompi", &["abi", "foreign", "fortran"]),
     ("hpvm-abi-ompi-cxx", &[]),
-    ("hpvm-fm-abi", &["sync", "wire", "transport", "fm"]),
+    ("hpvm-fm-abi", &["fm"]),
     (
         "hpvm-mpi-abi",
         &[
-            "sync",
-            "wire",
-            "transport",
-            "shm",
-            "reliable",
-            "net",
-            "mux",
-            "job",
-            "fm",
-            "coll",
-            "mpi",
             "abi",
+            "coll",
+            "fm",
             "fm-abi",
+            "job",
+            "mpi",
+            "mux",
+            "net",
+            "shm",
+            "sync",
+            "transport",
+            "wire",
         ],
     ),
     ("hpvm-linkage", &[]),
-    ("hpvm-launch", &["sync", "wire", "job", "linkage"]),
-    ("hpvm-monitor", &["sync", "wire", "transport", "shm", "job", "linkage", "launch"]),
-    ("hpvm-queue", &["linkage", "launch"]),
-    ("hpvm-serve", &["sync", "wire", "transport", "shm", "launch", "monitor", "queue"]),
-    ("hpvm-bench", &["sync", "wire", "job", "launch", "coll"]),
+    ("hpvm-launch", &["linkage"]),
+    ("hpvm-monitor", &["launch", "shm", "wire"]),
+    ("hpvm-queue", &["launch"]),
+    ("hpvm-serve", &["launch", "monitor", "queue"]),
+    ("hpvm-bench", &["coll", "job"]),
+    (
+        "hpvm",
+        &[
+            "bench", "coll", "job", "launch", "linkage", "monitor", "mpi", "queue", "serve", "shm",
+            "wire",
+        ],
+    ),
+    ("hpvm-tests", &["job"]),
     ("xtask", &[]),
 ];
 
@@ -89,26 +81,32 @@ pub fn check(root: &Path) -> Result<Vec<Breach>, String> {
 fn check_manifest(path: &Path, text: &str) -> Result<Vec<Breach>, String> {
     let manifest: toml::Table = text.parse().map_err(|e| format!("{}: {e}", path.display()))?;
     let package = manifest.get("package").and_then(|p| p.get("name")).and_then(|n| n.as_str());
-    let layer = LAYERS.iter().find(|(name, _)| Some(*name) == package);
-    let Some((package, allowed)) = layer else { return Ok(Vec::new()) };
+    let Some(package) = package else { return Ok(Vec::new()) };
+    let line_of = |word: &str| {
+        let line = text.lines().position(|l| l.trim_start().starts_with(word));
+        line.map_or(1, |line| line + 1)
+    };
+    let breach = |line, text| Breach { path: path.to_path_buf(), line, text };
+    let Some((_, allowed)) = LAYERS.iter().find(|(name, _)| *name == package) else {
+        let text = format!("{package} has no layer; add it to xtask/src/tidy/layers.rs");
+        return Ok(vec![breach(line_of("name"), text)]);
+    };
+    let tables = ["dependencies", "build-dependencies"];
+    let tables = tables.iter().filter_map(|table| manifest.get(*table)?.as_table());
+    let found: Vec<&str> =
+        tables.flat_map(|table| table.keys().filter_map(|key| key.strip_prefix("hpvm-"))).collect();
     let mut breaches = Vec::new();
-    for table in ["dependencies", "build-dependencies"] {
-        let Some(table) = manifest.get(table).and_then(|t| t.as_table()) else { continue };
-        for dependency in table.keys() {
-            let Some(short) = dependency.strip_prefix("hpvm-") else { continue };
-            if allowed.contains(&short) {
-                continue;
-            }
-            let line = text.lines().position(|l| l.trim_start().starts_with(dependency.as_str()));
-            breaches.push(Breach {
-                path: path.to_path_buf(),
-                line: line.map_or(1, |line| line + 1),
-                text: format!(
-                    "{package} must not depend on {dependency}; below it are: {}",
-                    if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") }
-                ),
-            });
-        }
+    for short in found.iter().filter(|short| !allowed.contains(short)) {
+        let below = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
+        let text = format!("{package} must not depend on hpvm-{short}; it depends on: {below}");
+        breaches.push(breach(line_of(&format!("hpvm-{short}")), text));
+    }
+    for short in allowed.iter().filter(|short| !found.contains(short)) {
+        let text = format!(
+            "{package} does not depend on hpvm-{short} any more; take it out of \
+             xtask/src/tidy/layers.rs"
+        );
+        breaches.push(breach(1, text));
     }
     Ok(breaches)
 }
@@ -123,16 +121,24 @@ mod tests {
 
     #[test]
     fn upward_is_refused_and_downward_is_not() {
-        let text = "[package]\nname = \"hpvm-fm\"\n[dependencies]\nhpvm-sync = {}\nhpvm-mpi = {}\n";
+        let text = "[package]\nname = \"hpvm-shm\"\n[dependencies]\nhpvm-wire = {}\nhpvm-mpi = {}\n\
+                    hpvm-copy = {}\nhpvm-sync = {}\n";
         let found = breaches(text);
-        assert_eq!(found.len(), 1);
+        assert_eq!(found.len(), 2, "{found:?}");
         assert_eq!(found[0].line, 5);
-        assert!(found[0].text.contains("hpvm-fm must not depend on hpvm-mpi"), "{found:?}");
+        assert!(found[0].text.contains("hpvm-shm must not depend on hpvm-mpi"), "{found:?}");
+        assert!(found[1].text.contains("does not depend on hpvm-transport any more"), "{found:?}");
+    }
+
+    #[test]
+    fn every_package_has_a_layer() {
+        let found = breaches("[package]\nname = \"hpvm-new\"\n");
+        assert!(found[0].text.contains("hpvm-new has no layer"), "{found:?}");
     }
 
     #[test]
     fn tests_may_use_what_they_like() {
-        let text = "[package]\nname = \"hpvm-fm\"\n[dev-dependencies]\nhpvm-mpi = {}\n";
+        let text = "[package]\nname = \"hpvm-sync\"\n[dev-dependencies]\nhpvm-mpi = {}\n";
         assert_eq!(breaches(text), []);
     }
 

@@ -1,5 +1,6 @@
 //! Rules that the whole tree keeps; every breach is one line `file:line: what is wrong`.
 
+mod documented;
 mod layers;
 mod rules;
 mod source;
@@ -22,10 +23,15 @@ const SKIPPED: [&str; 6] = ["target", "build", "peers", "node_modules", "__pycac
 /// Checks the tree; the error lists every breach.
 pub fn run(root: &Path) -> Result<String, String> {
     let mut breaches = layers::check(root)?;
+    let mut documented = documented::Documented::read(root)?;
     for path in files(root)? {
         let Ok(text) = std::fs::read_to_string(root.join(&path)) else { continue };
         rules::check(&path, &text, &mut breaches);
+        if !rules::is_test_file(&path) {
+            documented.look(&path, &text);
+        }
     }
+    documented.check(&mut breaches);
     breaches.sort();
     let mut lines: Vec<String> = breaches.iter().map(Breach::to_string).collect();
     lines.extend(crate::codegen::stale(root)?);

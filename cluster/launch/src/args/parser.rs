@@ -176,6 +176,9 @@ impl Parser {
         if self.place(id, shown, &first, draft)? || self.output(id, shown, &first)? {
             return Ok(());
         }
+        let Some((first, second)) = self.environment(id, shown, (first, second), draft)? else {
+            return Ok(());
+        };
         let options = &mut self.options;
         match id {
             Id::File => self.later = files::words(shown, Path::new(&first))?.into(),
@@ -192,21 +195,6 @@ impl Parser {
                 let seconds = limit.as_secs_f64().to_string();
                 options.genv.push((NET_TIMEOUT.into(), seconds.into()));
             }
-            Id::Export => export(options, first)?,
-            Id::Unset => options.unset.push(variable(shown, first)?),
-            Id::GlobalEnv => options.genv.push((variable(shown, first)?, second)),
-            Id::ProgramEnv => draft.env.push((variable(shown, first)?, second)),
-            Id::GlobalEnvNone => options.pass = Pass::Only(Vec::new()),
-            Id::GlobalEnvAll => options.pass = Pass::All,
-            Id::GlobalEnvList => options.pass = Pass::Only(split_list(&first)),
-            Id::ProgramEnvNone => draft.pass = Some(Pass::Only(Vec::new())),
-            Id::ProgramEnvAll => draft.pass = Some(Pass::All),
-            Id::ProgramEnvList => draft.pass = Some(Pass::Only(split_list(&first))),
-            Id::Wdir if first.is_empty() => {
-                return Err(LaunchError::usage(format!("'{shown}': the folder's name is empty")));
-            }
-            Id::Wdir => draft.wdir = Some(PathBuf::from(first)),
-            Id::Path => draft.path = Some(first),
             Id::Timeout => options.timeout = Some(parse_seconds(shown, &first)?),
             Id::StackTraces => options.stack_traces = true,
             Id::Recovery => options.recovery = true,
@@ -232,6 +220,36 @@ impl Parser {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Flags about variables and folders; the values back if it is another.
+    fn environment(
+        &mut self,
+        id: Id,
+        shown: &str,
+        (first, second): (OsString, OsString),
+        draft: &mut Draft,
+    ) -> Result<Option<(OsString, OsString)>, LaunchError> {
+        let options = &mut self.options;
+        match id {
+            Id::Export => export(options, first)?,
+            Id::Unset => options.unset.push(variable(shown, first)?),
+            Id::GlobalEnv => options.genv.push((variable(shown, first)?, second)),
+            Id::ProgramEnv => draft.env.push((variable(shown, first)?, second)),
+            Id::GlobalEnvNone => options.pass = Pass::Only(Vec::new()),
+            Id::GlobalEnvAll => options.pass = Pass::All,
+            Id::GlobalEnvList => options.pass = Pass::Only(split_list(&first)),
+            Id::ProgramEnvNone => draft.pass = Some(Pass::Only(Vec::new())),
+            Id::ProgramEnvAll => draft.pass = Some(Pass::All),
+            Id::ProgramEnvList => draft.pass = Some(Pass::Only(split_list(&first))),
+            Id::Wdir if first.is_empty() => {
+                return Err(LaunchError::usage(format!("'{shown}': the folder's name is empty")));
+            }
+            Id::Wdir => draft.wdir = Some(PathBuf::from(first)),
+            Id::Path => draft.path = Some(first),
+            _ => return Ok(Some((first, second))),
+        }
+        Ok(None)
     }
 
     /// Flags about which rank runs where; false if it is another.

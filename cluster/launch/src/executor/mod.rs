@@ -27,7 +27,8 @@ use crate::error::LaunchError;
 use crate::output::files::Files;
 use crate::output::sink::Sink;
 use crate::output::{Outputs, Routing};
-use crate::place::affinity::{self, Cpus};
+use crate::place::affinity;
+use crate::place::binding::Bound;
 use crate::remote::order::Order;
 use crate::remote::start::Starter;
 use crate::sys::{self, Epoll};
@@ -56,7 +57,7 @@ pub struct Plan {
     /// Number of this host in a job of several.
     pub node: Option<u32>,
     /// What each rank of this host is bound to.
-    pub cpus: Vec<Option<Cpus>>,
+    pub bound: Bound,
     /// The folder of our libraries, if ranks are led to it.
     pub library: Option<PathBuf>,
     pub routing: Routing,
@@ -309,8 +310,7 @@ impl<'a> Executor<'a> {
             local_size: self.plan.ranks.iter().flatten().count() as u32,
             node: self.plan.node.unwrap_or(0),
         };
-        let cpus = self.plan.cpus.get(local as usize).and_then(Option::as_ref);
-        let cpus = cpus.map(affinity::kernel_set);
+        let cpus = self.plan.bound.of(local as usize).map(affinity::kernel_set);
         let io = RankIo::start(numbers, image, &self.here.nursery, &self.here.epoll, stdin, cpus)?;
         let pid = io.pid;
         self.guardian.add(pid);

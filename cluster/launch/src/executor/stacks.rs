@@ -34,7 +34,11 @@ impl Executor<'_> {
                 Ok(output) => String::from_utf8_lossy(&output.stdout).trim().to_string(),
                 Err(error) => format!("{name}: {error}"),
             };
-            self.message(&format!("stacks of {}:\n{text}", self.dispatcher.who(rank as u32)));
+            self.message(&format!("stacks of {}:", self.dispatcher.who(rank as u32)));
+            for line in text.lines() {
+                let line: String = line.chars().filter(|c| !c.is_control()).collect();
+                self.outputs.message(&line);
+            }
         }
     }
 }

@@ -50,7 +50,7 @@ pub const WORKING: &[Flag] = &[
     flag(Id::Net, Hosts, &["net", "iface"], &["NAME|CIDR"],
         "Use this network interface, or those in this network, between hosts (HPVM_NET)."),
     flag(Id::NetTimeout, Hosts, &["net-timeout"], &["SECONDS"],
-        "Give a host up after so long without any sign of life (HPVM_NET_TIMEOUT). Default: 60."),
+        "Give a host up after so long without any sign of life, 0.5 to 1000000 (HPVM_NET_TIMEOUT). Default: 60."),
     flag(Id::Export, Environment, &["x", "set-env"], &["VAR[=VALUE]"],
         "Pass VAR to the ranks of all programs, with VALUE or with its present value."),
     flag(Id::Unset, Environment, &["unset-env"], &["VAR"], "Do not pass VAR of the present environment on."),

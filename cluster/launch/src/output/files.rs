@@ -11,10 +11,13 @@ use super::pattern::Context;
 use super::routing::Routing;
 use crate::error::{LaunchError, plain};
 
+/// A file with its name for messages; streams may share one.
+type Shared = Rc<(PathBuf, File)>;
+
 /// The files of all ranks, at the rank's number; two streams may share one.
 #[derive(Debug, Default)]
 pub struct Files {
-    of_ranks: Vec<[Option<Rc<(PathBuf, File)>>; 2]>,
+    of_ranks: Vec<[Option<Shared>; 2]>,
     fault: Option<String>,
 }
 
@@ -28,11 +31,10 @@ impl Files {
         if routing.files.iter().all(Option::is_none) {
             return Ok(files);
         }
-        let mut known: std::collections::BTreeMap<PathBuf, Rc<(PathBuf, File)>> =
-            Default::default();
+        let mut known: std::collections::BTreeMap<PathBuf, Shared> = Default::default();
         for context in ranks {
             let mut both = [None, None];
-            for side in 0..2 {
+            for (side, own) in both.iter_mut().enumerate() {
                 // What goes to standard output goes to its file, too.
                 let wanted = if routing.merge { 0 } else { side };
                 let Some(pattern) = &routing.files[wanted] else { continue };
@@ -42,7 +44,7 @@ impl Files {
                     None => Rc::new((path.clone(), create(&path)?)),
                 };
                 known.insert(path, file.clone());
-                both[side] = Some(file);
+                *own = Some(file);
             }
             files.of_ranks.push(both);
         }

@@ -7,8 +7,44 @@ use super::rankfile;
 use super::topology::{Level, Topology};
 use crate::error::LaunchError;
 
+/// What the ranks of this host are bound to.
+#[derive(Debug, Default)]
+pub struct Bound {
+    /// For each rank, in ascending order; none: nothing.
+    pub cpus: Vec<Option<Cpus>>,
+    /// This machine, if it had to be looked at.
+    machine: Topology,
+}
+
+impl Bound {
+    /// Binds so many ranks of this host. `slots` is what a rankfile says about them. The machine is
+    /// looked at only if that is needed: a large one has thousands of files about its parts.
+    pub fn here(policy: &Policy, ranks: u32, slots: &[String]) -> Result<Self, LaunchError> {
+        let wanted =
+            policy.width > 0 || policy.only.is_some() || mapped_by(policy) != Level::Machine;
+        let nothing = policy.bind == Bind::None || policy.bind == Bind::Default && !wanted;
+        if nothing && slots.is_empty() {
+            return Ok(Self { cpus: vec![None; ranks as usize], ..Self::default() });
+        }
+        let machine = Topology::here()
+            .map_err(|error| LaunchError::system("cannot find out the usable cpus", &error))?;
+        let cpus = bindings(&machine, policy, ranks, slots)?;
+        Ok(Self { cpus, machine })
+    }
+
+    /// What the rank at this index is bound to.
+    pub fn of(&self, index: usize) -> Option<&Cpus> {
+        self.cpus.get(index).and_then(Option::as_ref)
+    }
+
+    /// For messages: what the rank at this index is bound to.
+    pub fn describe(&self, rank: u32, index: usize) -> String {
+        describe(&self.machine, rank, self.of(index))
+    }
+}
+
 /// For each rank of a host, in ascending order, what it is bound to; none: nothing.
-pub fn bindings(
+fn bindings(
     machine: &Topology,
     policy: &Policy,
     ranks: u32,
@@ -121,8 +157,7 @@ fn checked(sets: &[Cpus], machine: &Topology) -> Result<Vec<Cpus>, LaunchError> 
     }
 }
 
-/// For messages: what a rank is bound to.
-pub fn describe(machine: &Topology, rank: u32, cpus: Option<&Cpus>) -> String {
+fn describe(machine: &Topology, rank: u32, cpus: Option<&Cpus>) -> String {
     let Some(cpus) = cpus else { return format!("rank {rank} is not bound") };
     let parts = [Level::Socket, Level::Numa, Level::Core].map(|level| {
         let touched = machine.parts(level).into_iter().enumerate();

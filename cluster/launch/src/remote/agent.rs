@@ -23,9 +23,8 @@ use crate::executor::link::LinkIo;
 use crate::executor::local::{self, Local};
 use crate::executor::rank::{RankIo, Read};
 use crate::executor::spawn::{self, Image};
-use crate::place::affinity::{self, Cpus};
-use crate::place::binding;
-use crate::place::topology::Topology;
+use crate::place::affinity;
+use crate::place::binding::Bound;
 use crate::program;
 use crate::sys;
 
@@ -123,9 +122,7 @@ struct Agent<'a> {
     /// Ranks of this host in ascending order, with their images.
     numbers: Vec<(u32, u32)>,
     images: Vec<Option<Image>>,
-    /// What each rank is bound to, and the machine for saying so.
-    cpus: Vec<Option<Cpus>>,
-    machine: Topology,
+    bound: Bound,
     typed: Typed,
     paused: bool,
     census: Census,
@@ -155,8 +152,7 @@ impl<'a> Agent<'a> {
         Ok(Self {
             brain: Brain::new(&order),
             numbers: order.nodes[0].ranks().collect(),
-            cpus: Vec::new(),
-            machine: Topology::here()?,
+            bound: Bound::default(),
             order,
             guardian,
             here,
@@ -214,8 +210,8 @@ impl<'a> Agent<'a> {
     fn start_ranks(&mut self) {
         let count = self.numbers.len() as u32;
         let slots = &self.order.nodes[0].slots;
-        match binding::bindings(&self.machine, &self.order.policy, count, slots) {
-            Ok(cpus) => self.cpus = cpus,
+        match Bound::here(&self.order.policy, count, slots) {
+            Ok(bound) => self.bound = bound,
             Err(error) => return self.none_started(0, error),
         }
         for index in 0..self.numbers.len() {
@@ -244,8 +240,7 @@ impl<'a> Agent<'a> {
     fn report_binding(&mut self, index: usize) {
         if self.order.report_bindings {
             let rank = self.numbers[index].0;
-            let cpus = self.cpus.get(index).and_then(Option::as_ref);
-            let what = binding::describe(&self.machine, rank, cpus);
+            let what = self.bound.describe(rank, index);
             let text = format!("{what} of host '{}'", self.order.nodes[0].host);
             self.up.queue(&Frame::Note(text));
         }
@@ -284,7 +279,7 @@ impl<'a> Agent<'a> {
             local_size: self.numbers.len() as u32,
             node: self.order.nodes[0].number,
         };
-        let cpus = self.cpus.get(index).and_then(Option::as_ref).map(affinity::kernel_set);
+        let cpus = self.bound.of(index).map(affinity::kernel_set);
         let io = RankIo::start(numbers, image, &self.here.nursery, &self.here.epoll, stdin, cpus)
             .map_err(failed)?;
         let pid = io.pid;

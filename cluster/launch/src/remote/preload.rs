@@ -33,6 +33,12 @@ pub fn pack() -> io::Result<Vec<u8>> {
             archive.file(&entry, 0o755, &std::fs::read(&path)?)?;
         }
     }
+    let bare = "lib/hpvm/openmpi/libmpi.so";
+    if let Ok(target) = std::fs::read_link(prefix.join(bare)) {
+        archive.folder("lib/hpvm/");
+        archive.folder("lib/hpvm/openmpi/");
+        archive.link(bare, target.as_os_str().as_bytes())?;
+    }
     Ok(archive.finish())
 }
 

@@ -38,9 +38,9 @@ async fn file(Path(path): Path<String>, headers: HeaderMap) -> Response {
     if find(&path).is_some() {
         return serve(&path, &headers);
     }
-    // Addresses inside the page: the page itself finds its way. Files have a dot.
-    let last = path.rsplit('/').next().unwrap_or_default();
-    if find("index.html").is_some() && !last.contains('.') && !path.starts_with("api/") {
+    // Addresses inside the page: the page itself finds its way. Names of hosts may have dots.
+    let elsewhere = path.starts_with("api/") || path.starts_with("assets/");
+    if find("index.html").is_some() && !elsewhere {
         return serve("index.html", &headers);
     }
     crate::problem::Problem::missing("there is nothing at this address").into_response()
@@ -50,18 +50,18 @@ fn find(path: &str) -> Option<&'static [u8]> {
     FILES.iter().find(|(name, _)| *name == path).map(|(_, bytes)| *bytes)
 }
 
-/// A file; its compressed form (`.gz`, made when the page was built) where the browser takes it.
+/// A file; its compressed form (`.br`, made when the page was built) where the browser takes it.
 fn serve(path: &str, headers: &HeaderMap) -> Response {
     let takes = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
-    let gzip = takes.is_some_and(|text| text.contains("gzip"));
-    let packed = find(&format!("{path}.gz")).filter(|_| gzip);
+    let brotli = takes.is_some_and(|text| text.split(',').any(|name| name.trim() == "br"));
+    let packed = find(&format!("{path}.br")).filter(|_| brotli);
     let Some(bytes) = packed.or_else(|| find(path)) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     let mut answer = ([(header::CONTENT_TYPE, kind(path))], bytes).into_response();
     let map = answer.headers_mut();
     if packed.is_some() {
-        map.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        map.insert(header::CONTENT_ENCODING, HeaderValue::from_static("br"));
     }
     map.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     // Files in assets/ have a hash of their content in their name.

@@ -227,10 +227,9 @@ pub async fn job(State(app): State<App>, who: Who, Path(id): Path<i64>) -> Respo
         Ok(job) => job,
         Err(problem) => return failed(problem),
     };
-    let mut body =
-        "<p><a href=/plain>Jobs</a></p><table><tr><th>Job<th>Name<th>State<th>Ranks<th>Since\
-                    <th>What<th>\n"
-            .to_string();
+    let mut body = String::from(
+        "<p><a href=/plain>Jobs</a></p><table><tr><th>Job<th>Name<th>State<th>Ranks<th>Since<th>What<th>\n",
+    );
     row(&mut body, &job.summary);
     // Writing to a String cannot fail.
     let _ = writeln!(body, "</table>\n<pre>{}</pre>", Text(describe::command_line(&job.spec)));

@@ -4,11 +4,11 @@
 //! which rules are tried: `COLLECTIVE RANKS BYTES ALGORITHM [PARAMETER=N]`, where RANKS and BYTES
 //! are the largest that fit, or `any`. A `#` begins a comment. A collective without a line keeps its
 //! built-in table. `bcast-by` and its like choose what carries a small collective, `message` how often a
-//! large message is copied. `cpu`, `processors` and `kernel` say where it was measured ([`super::origin`]).
+//! large message is copied. `threshold NAME BYTES` sets a length at which messages travel otherwise. `cpu`, `processors` and `kernel` say where it was measured ([`super::origin`]).
 
 use super::{
     ALL, ANY, Allgather, Allreduce, Alltoall, Bcast, Carrier, Copies, DEFAULT, Gather, Reduce,
-    ReduceScatter, Rule, Scatter, Table, Tables, origin,
+    ReduceScatter, Rule, SMALL, Scatter, Table, Tables, origin,
 };
 use std::borrow::Cow;
 use std::fmt;
@@ -17,10 +17,19 @@ use std::str::{FromStr, SplitWhitespace};
 /// The first line: what the file is, and the version of its form.
 pub const HEAD: &str = "hpvm-tables 2";
 /// How the rules of [`Tables::carriers`] begin, in their order.
-pub const CARRIED: [&str; 5] =
-    ["bcast-by", "reduce-by", "allreduce-by", "allgather-by", "alltoall-by"];
+pub const CARRIED: [&str; SMALL] = [
+    "bcast-by",
+    "reduce-by",
+    "allreduce-by",
+    "allgather-by",
+    "alltoall-by",
+    "gather-by",
+    "scatter-by",
+];
 /// How those of [`Tables::copies`] begin.
 pub const MESSAGE: &str = "message";
+/// How the lines of [`Tables::thresholds`] begin; a name and a number of bytes follow.
+pub const THRESHOLD: &str = "threshold";
 /// The largest parameter of an algorithm.
 const MOST: u32 = 1 << 30;
 
@@ -174,7 +183,8 @@ impl fmt::Display for Tables {
         for (name, table) in CARRIED.iter().zip(&self.carriers) {
             write_rules(f, name, table)?;
         }
-        write_rules(f, MESSAGE, &self.copies)
+        write_rules(f, MESSAGE, &self.copies)?;
+        self.thresholds.iter().try_for_each(|(name, n)| writeln!(f, "{THRESHOLD} {name} {n}"))
     }
 }
 
@@ -197,8 +207,9 @@ struct Found {
     allgatherv: Vec<Rule<Allgather>>,
     alltoall: Vec<Rule<Alltoall>>,
     reduce_scatter: Vec<Rule<ReduceScatter>>,
-    carriers: [Vec<Rule<Carrier>>; 5],
+    carriers: [Vec<Rule<Carrier>>; SMALL],
     copies: Vec<Rule<Copies>>,
+    thresholds: Vec<(String, u64)>,
 }
 
 impl Found {
@@ -214,12 +225,14 @@ impl Found {
             "alltoall" => self.alltoall.push(rule_of(words)?),
             "reduce_scatter" => self.reduce_scatter.push(rule_of(words)?),
             MESSAGE => self.copies.push(rule_of(words)?),
+            THRESHOLD => self.thresholds.push(threshold_of(words)?),
             word if origin::WORDS.contains(&word) => {}
             _ => match CARRIED.iter().position(|name| *name == collective) {
                 Some(small) => self.carriers[small].push(rule_of(words)?),
                 None => {
                     let known = "bcast, reduce, allreduce, gather, scatter, allgather, allgatherv, \
-                                 alltoall, reduce_scatter, message, or bcast-by and its like";
+                                 alltoall, reduce_scatter, message, threshold, or bcast-by and its \
+                                 like";
                     return wrong(collective, format!("nothing with a table; expected {known}"));
                 }
             },
@@ -246,6 +259,7 @@ impl Found {
             reduce_scatter: or(self.reduce_scatter, &DEFAULT.reduce_scatter),
             carriers: self.carriers.map(Cow::Owned),
             copies: Cow::Owned(self.copies),
+            thresholds: self.thresholds,
             hosts: DEFAULT.hosts,
         }
     }
@@ -302,6 +316,21 @@ fn rule_of<A: Algorithm>(mut words: SplitWhitespace<'_>) -> Result<Rule<A>, Wron
     match words.next() {
         Some(extra) => wrong(extra, "nothing more was expected on this line"),
         None => Ok(Rule { ranks, bytes, algorithm: (form.make)(value) }),
+    }
+}
+
+/// The words behind `threshold`.
+fn threshold_of(mut words: SplitWhitespace<'_>) -> Result<(String, u64), Wrong> {
+    let (name, bytes) = (words.next(), words.next());
+    let Some((name, bytes)) = name.zip(bytes) else {
+        return wrong("", "a word is missing; expected threshold NAME BYTES");
+    };
+    let Some(bytes) = whole(bytes).and_then(|n| u64::try_from(n).ok()) else {
+        return wrong(bytes, "expected a whole number of bytes");
+    };
+    match words.next() {
+        Some(extra) => wrong(extra, "nothing more was expected on this line"),
+        None => Ok((name.to_owned(), bytes)),
     }
 }
 
@@ -398,14 +427,15 @@ mod tests {
         fn tables()(
             a in (rules(), rules(), rules()), b in (rules(), rules(), rules()),
             c in (rules(), rules(), rules()), copies in rules(),
-            carriers in prop::array::uniform5(rules()),
+            carriers in prop::array::uniform7(rules()),
         ) -> Tables {
             let ((bcast, reduce, allreduce), (gather, scatter, allgather)) = (a, b);
             let (allgatherv, alltoall, reduce_scatter) = c;
             Tables {
                 bcast, reduce, allreduce, gather, scatter, allgather, allgatherv, alltoall,
                 reduce_scatter, carriers, copies,
-                hosts: DEFAULT.hosts,
+                thresholds: Vec::new(),
+            hosts: DEFAULT.hosts,
             }
         }
     }

@@ -48,7 +48,7 @@ impl Notes {
     pub fn note_op(&self, op: &Op) {
         self.op.set(match op {
             Op::Predefined(p) => *p as i64,
-            Op::User(_) => OWN,
+            Op::User(_) | Op::Internal(_) => OWN,
         });
     }
 

@@ -11,21 +11,38 @@ struct Identity {
     /// "rank 3 of 8 on host"
     who: String,
     abort: Option<AbortRequest>,
+    /// The launcher is ours, which says for us why the job ends: one fault, one line.
+    launcher_tells: bool,
 }
 
 /// Set when the engine starts for the first time; it holds for the life of the process.
 static IDENTITY: OnceLock<Identity> = OnceLock::new();
+/// The engine has run. Before that this process may fail to join its job, and has to say so.
+static HAS_RUN: OnceLock<()> = OnceLock::new();
 
 pub(super) fn set(job: &Job) {
     let who = format!("rank {} of {} on {}", job.rank, job.size, host_name());
     let abort = job.manager.as_ref().map(hpvm_job::Client::abort_request);
+    // Our launcher sets it.
+    let launcher_tells = abort.is_some() && std::env::var_os("HPVM_JOB_ID").is_some();
     // An engine starts once.
-    let _ = IDENTITY.set(Identity { who, abort });
+    let _ = IDENTITY.set(Identity { who, abort, launcher_tells });
 }
 
-/// While the engine runs.
+/// The engine has started.
+pub(super) fn started() {
+    let _ = HAS_RUN.set(());
+}
+
+/// While the engine runs, or starts for the first time.
 fn identity() -> Option<&'static Identity> {
-    IDENTITY.get().filter(|_| super::is_running())
+    IDENTITY.get().filter(|_| super::is_running() || HAS_RUN.get().is_none())
+}
+
+/// Has our own launcher end the job and tell people why. False: it is another one's, or gone.
+pub fn launcher_ends(code: c_int, why: &str) -> bool {
+    let ours = identity().filter(|identity| identity.launcher_tells);
+    ours.and_then(|identity| identity.abort).is_some_and(|request| request.send_because(code, why))
 }
 
 /// "rank 3 of 8 on host", or "process 1234 on host" before the job is known.
@@ -54,6 +71,12 @@ fn read_host_name(buffer: &mut [u8; HOST_NAME_MAX]) -> &str {
 
 /// `MPI_Abort`: says so in one line and ends the job. Async-signal-safe.
 pub fn abort_by_program(code: c_int) -> ! {
+    if let Some(Identity { abort: Some(request), launcher_tells: true, .. }) = identity()
+        && request.send(code)
+    {
+        // The launcher says it.
+        end_process(code);
+    }
     let mut line = FixedText::<512>::new();
     // Writing to a `FixedText` does not fail.
     let _ = match identity() {
@@ -73,7 +96,7 @@ pub fn abort_by_program(code: c_int) -> ! {
 pub fn abort(code: c_int) -> ! {
     if let Some(request) = identity().and_then(|identity| identity.abort) {
         // The manager answers by ending us; when it is gone, we end ourselves.
-        request.send(code);
+        let _ = request.send(code);
     }
     end_process(code)
 }

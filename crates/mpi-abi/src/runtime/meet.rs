@@ -59,7 +59,7 @@ pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<Mux> {
         None => secret_of(&mut m)?.ok_or_else(|| network(format!("no {SECRET_KEY} is known")))?,
     };
     let mut asked = BTreeSet::new();
-    let directory = move |rank| card_of(&mut m, &mut asked, rank);
+    let directory = move |rank, wait| card_of(&mut m, &mut asked, rank, wait);
     let net = opened.join(key, Box::new(directory)).map_err(network)?;
     let mux = Mux::several_hosts(shm, ranks, job.size, net);
     mux.map_err(|e| network(format!("descriptors for the network: {e}")))
@@ -178,18 +178,19 @@ fn secret_of(m: &mut Client) -> Result<Option<JobKey>> {
 }
 
 /// Where `rank` can be reached, once the process manager has answered; the first call asks it.
-/// `asked`: of whom it has been asked. Does not block.
+/// `asked`: of whom it has been asked. Waits for the answer for so long at most.
 fn card_of(
     m: &mut Client,
     asked: &mut BTreeSet<u32>,
     rank: u32,
+    wait: Duration,
 ) -> std::result::Result<Option<Card>, String> {
     let name = format!("{CARD_KEY}{rank}");
     let failed = |cause| format!("asking where it is: {cause}");
     if asked.insert(rank) {
         m.begin_get(&name).map_err(failed)?;
     }
-    match m.poll_get(&name).map_err(failed)? {
+    match m.wait_get(&name, wait).map_err(failed)? {
         None => Ok(None),
         Some(Some(text)) => Card::parse(&text).map(Some),
         Some(None) => Err(format!("it has published no {name}")),

@@ -10,16 +10,17 @@ mod meet;
 mod start;
 mod tables;
 
-pub use identity::{abort, abort_by_program, end_process, host_name, whoami};
+pub use identity::{abort, abort_by_program, end_process, host_name, launcher_ends, whoami};
 pub use start::{Use, finish, start};
 
 use crate::object::Objects;
 use hpvm_job::Job;
+use hpvm_mpi::engine::wait_policy::WaitPolicy;
 use hpvm_mpi::{Class, Error, Process, Result};
 use hpvm_mux::Mux;
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Everything that exists once the engine runs.
@@ -27,22 +28,12 @@ pub struct World {
     pub process: Process<Mux>,
     pub objects: Objects,
     pub job: Job,
-    /// More ranks than processors on this host: waiting must make room for others.
-    pub oversubscribed: bool,
+    /// How threads wait.
+    pub policy: WaitPolicy,
     /// `HPVM_CHECK` is set: mistakes are looked for that cost time to find.
     pub audit: bool,
     /// Since when nothing has happened.
     pub(crate) quiet: crate::pending::Quiet,
-    /// Another rank was last seen waiting for the processor that runs us.
-    pub(crate) shares: bool,
-    /// Times that a waiting thread has given way.
-    pub(crate) yields: u32,
-    /// Turns in a row in which calls that do not wait found nothing.
-    pub(crate) vain: u32,
-    /// Waits for notes that shall sleep at once, because others want the processors.
-    pub(crate) loaded: u32,
-    /// The last yields for a note took long.
-    pub(crate) suspects_load: bool,
     /// A thread polls the network on behalf of all that wait.
     pub(crate) leader: bool,
     /// Threads that wait for the leader.
@@ -67,6 +58,9 @@ struct Global {
     /// Calls lock (`MPI_THREAD_MULTIPLE`).
     threads: AtomicBool,
     lock: Mutex<()>,
+    /// Threads that wait for the lock, and times that it was had.
+    queued: AtomicU32,
+    had: AtomicU32,
     /// Waits of followers; see `wait`.
     turnover: Condvar,
     /// The thread that calls without locking, with [`INSIDE`] while its guard lives; 0 before the
@@ -81,6 +75,8 @@ struct Global {
 // the one thread that the program promises calls at a time (MPI 5.0, section 11.6.2).
 unsafe impl Sync for Global {}
 
+/// Longest that a waiting thread stays away for another to come in: the kernel has woken that one by then.
+const HAND_OVER: std::time::Duration = std::time::Duration::from_millis(1);
 /// Added to the owner's number, which is even.
 const INSIDE: usize = 1;
 
@@ -89,6 +85,8 @@ static GLOBAL: Global = Global {
     running: AtomicBool::new(false),
     threads: AtomicBool::new(false),
     lock: Mutex::new(()),
+    queued: AtomicU32::new(0),
+    had: AtomicU32::new(0),
     turnover: Condvar::new(),
     owner: AtomicUsize::new(0),
     stage: AtomicU8::new(Stage::Before as u8),
@@ -206,8 +204,16 @@ fn make_way() -> Entered {
 }
 
 fn lock() -> MutexGuard<'static, ()> {
+    if let Ok(lock) = GLOBAL.lock.try_lock() {
+        return lock;
+    }
+    // Relaxed, all: they order nothing, and who hands over looks again.
+    GLOBAL.queued.fetch_add(1, Ordering::Relaxed);
     // A panic aborts the process at the C boundary, so a poisoned lock is never met twice.
-    GLOBAL.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    let lock = GLOBAL.lock.lock().unwrap_or_else(PoisonError::into_inner);
+    GLOBAL.queued.fetch_sub(1, Ordering::Relaxed); // relaxed: as above
+    GLOBAL.had.fetch_add(1, Ordering::Relaxed); // relaxed: as above
+    lock
 }
 
 #[cold]
@@ -262,6 +268,23 @@ impl Entered {
     /// Other threads may be in MPI at the same time.
     pub fn shared(&self) -> bool {
         self.lock.is_some()
+    }
+
+    /// Lets one of the threads in that wait for the lock, if there is one. A mutex is not fair: whoever unlocks it and
+    /// locks it again has it, so this thread stays away until another has had it, or [`HAND_OVER`] has passed.
+    pub(crate) fn hand_over(&mut self) {
+        // Relaxed, all: see `lock`.
+        if GLOBAL.queued.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let had = GLOBAL.had.load(Ordering::Relaxed); // relaxed: as above
+        self.outside(|| {
+            let began = std::time::Instant::now();
+            // Relaxed: as above.
+            while GLOBAL.had.load(Ordering::Relaxed) == had && began.elapsed() < HAND_OVER {
+                std::thread::yield_now();
+            }
+        });
     }
 
     /// Waits until a leader says that something changed, at most `limit`.

@@ -5,6 +5,7 @@ use super::tables;
 use super::{Entered, World, enter, install, is_running, resume, suspend};
 use crate::object::Objects;
 use hpvm_job::{Job, Settings};
+use hpvm_mpi::engine::wait_policy::WaitPolicy;
 use hpvm_mpi::{Process, Result};
 use hpvm_wire::pending::Stage;
 use std::sync::{Mutex, PoisonError};
@@ -30,32 +31,35 @@ pub fn start() -> Result<()> {
 fn bootstrap() -> Result<()> {
     let settings = Settings::of(|name| std::env::var(name).ok());
     let mut job = Job::join(&settings).map_err(manager)?;
+    super::identity::set(&job);
     let ranks = job.neighbours().len();
-    let chosen = tables::find(job.rank == 0, ranks != job.size as usize)?;
-    let transport = meet::connect(&mut job, &chosen)?;
+    let met = tables::find(job.rank == 0, ranks != job.size as usize)
+        .and_then(|chosen| Ok((meet::connect(&mut job, &chosen)?, chosen)));
+    let (transport, chosen) = met.inspect_err(|_| {
+        // The connection stays open: over it the job is ended, and the launcher told why.
+        std::mem::forget(job.manager.take());
+    })?;
     let mut process = Process::new(transport);
+    process.oversubscribed = ranks > processors();
     let mut tables = chosen.tables;
     if meet::copies_named() {
         tables.copies = Default::default();
     }
     process.set_tables(tables);
     process.set_nodes(&job.nodes);
-    super::identity::set(&job);
+    let spans = process.fm().transport().spans_hosts();
+    let policy = WaitPolicy::new(process.oversubscribed, spans);
     install(World {
         process,
         objects: Objects::default(),
-        oversubscribed: ranks > processors(),
+        policy,
         job,
         audit: crate::audit::wanted()?,
         quiet: Default::default(),
-        shares: false,
-        yields: 0,
-        vain: 0,
-        loaded: 0,
-        suspects_load: false,
         leader: false,
         followers: 0,
     });
+    super::identity::started();
     let mut w = enter()?;
     w.show_stage(Stage::Running);
     let (world, own) = (w.process.world().clone(), w.process.own().clone());

@@ -4,6 +4,7 @@ use crate::say::say;
 use hpvm_coll::select::origin::{self, Origin, Unfit};
 use hpvm_coll::select::{DEFAULT, Tables};
 use hpvm_job::machine::{Machine, TableSettings, TableSource};
+use hpvm_mpi::pt2pt::select::Thresholds;
 use hpvm_mpi::{Class, Error, Result};
 
 /// Longest name of a file that is published; process managers bound the length of values.
@@ -60,7 +61,10 @@ fn load(source: &TableSource, here: Option<&Machine>) -> std::result::Result<Cho
         Some(m) => origin::fit(&text, &Origin::new(&m.cpu, m.processors, &m.kernel)),
     };
     match read {
-        Ok(tables) => Ok(chosen(tables, shown)),
+        Ok(tables) => {
+            Thresholds::with(&tables.thresholds).map_err(|wrong| format!("{shown}: {wrong}"))?;
+            Ok(chosen(tables, shown))
+        }
         Err(Unfit::Foreign(_)) => Ok(chosen(DEFAULT.clone(), "built-in".into())),
         Err(Unfit::Broken(wrong)) => Err(format!("{shown}: {wrong}")),
     }
@@ -105,10 +109,29 @@ mod tests {
     #[test]
     fn comments_do_not_make_tables_differ_but_rules_do() {
         let of = |text: &str| chosen(text.parse().unwrap(), "a b\n".into());
-        let plain = of("hpvm-tables 1\nbcast any any binomial");
-        assert_eq!(plain.hash, of("# x\nhpvm-tables 1 # y\nbcast any  any binomial #").hash);
-        assert_ne!(plain.hash, of("hpvm-tables 1\nbcast any 7 binomial").hash);
+        let plain = of("hpvm-tables 2\nbcast any any binomial");
+        assert_eq!(plain.hash, of("# x\nhpvm-tables 2 # y\nbcast any  any binomial #").hash);
+        assert_ne!(plain.hash, of("hpvm-tables 2\nbcast any 7 binomial").hash);
         assert_eq!(plain.name, "a?b?");
+    }
+
+    #[test]
+    fn thresholds_are_known_ones() {
+        let dir = std::env::temp_dir().join(format!("hpvm-tables-{}", std::process::id()));
+        for (line, expected) in [
+            ("threshold max-step 4096", Ok(1)),
+            ("threshold max-stop 4096", Err("no threshold is called \"max-stop\"")),
+            ("threshold max-unasked 99999999", Err("expected at most 65536")),
+        ] {
+            std::fs::write(&dir, format!("hpvm-tables 2\n{line}\n")).unwrap();
+            let loaded = load(&TableSource::Named(dir.clone()), None);
+            match (loaded, expected) {
+                (Ok(chosen), Ok(n)) => assert_eq!(chosen.tables.thresholds.len(), n),
+                (Err(error), Err(text)) => assert!(error.contains(text), "{error}"),
+                (found, _) => panic!("{line}: {:?}", found.err()),
+            }
+        }
+        std::fs::remove_file(dir).unwrap();
     }
 
     #[test]

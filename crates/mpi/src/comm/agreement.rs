@@ -12,23 +12,30 @@
 //! tag of the first try: all messages of a pair of processes stay in order, and no other operation
 //! may slip in between.
 //!
+//! The same messages agree on an epoch, a number that is higher than that of any communicator that a member
+//! has taken part in making: from it the operations of the new communicator's collective slots are counted
+//! (`coll::shm`), so these need no agreement of their own.
+//!
 //! A freed communicator's id becomes free when the last operation on it has ended. That is looked
 //! up when it matters: at the start of the next agreement.
 
 use crate::coll::{Data, Plan};
-use crate::comm::{CONTEXTS, Channel, Comm, ContextId};
+use crate::comm::{CONTEXTS, Channel, Comm, ContextId, FORM_BITS};
 use crate::datatype::Datatype;
 use crate::engine::contexts::{CLASSES, Precedence, WORDS};
 use crate::engine::process::{MAX_COMMS, Process};
 use crate::engine::requests::ReqId;
 use crate::error::{Class, Error, Result};
-use crate::op::{Op, Predef};
+use crate::op::Op;
 use hpvm_coll::Reduction;
 use hpvm_fm::Transport;
 use std::sync::{Arc, OnceLock};
 
 /// Context of communicators that are built from a group without a parent.
 pub const FROM_GROUP: ContextId = 2 * CONTEXTS;
+
+/// Epochs that a communicator's operations can be counted from: 32 bits of a number are left for them.
+const MAX_EPOCH: u64 = u32::MAX as u64;
 
 /// An agreement under way. Its words live here, so it must stay where it is until it ends.
 #[derive(Debug)]
@@ -55,16 +62,50 @@ pub enum Agreed {
 
 /// The class that a try of an agreement uses: the same on all members.
 fn class_of((base, tag): Precedence, tries: usize) -> usize {
-    ((base / CONTEXTS) as usize).wrapping_add(tag as usize).wrapping_add(tries) % CLASSES
+    // The lowest bits of a tag say which form of call it is: they change from one parent to the next, and the
+    // rest from one call to the next, so that communicators spread over all classes.
+    let turn = (tag as usize >> FORM_BITS).wrapping_add(tag as usize & ((1 << FORM_BITS) - 1));
+    ((base / CONTEXTS) as usize).wrapping_add(turn).wrapping_add(tries) % CLASSES
 }
 
-fn bitwise_and() -> &'static Arc<Op> {
-    static AND: OnceLock<Arc<Op>> = OnceLock::new();
-    AND.get_or_init(|| Arc::new(Op::Predefined(Predef::Band)))
+/// Words that a member contributes: its free ids of a class, all ones if it owns the class, and its epoch.
+const CONTRIBUTION: usize = WORDS / CLASSES + 2;
+
+/// What two contributions make: ids that are free in both, owned by both, and the higher epoch.
+///
+/// # Safety
+/// Both hold `count` contributions.
+unsafe fn combine(input: *const u8, inout: *mut u8, count: i64) {
+    let (input, inout) = (input.cast::<[u64; CONTRIBUTION]>(), inout.cast::<[u64; CONTRIBUTION]>());
+    for i in 0..usize::try_from(count).unwrap_or(0) {
+        // SAFETY: the caller's promise; they may have any alignment.
+        unsafe {
+            let (theirs, mut ours) = (input.add(i).read_unaligned(), inout.add(i).read_unaligned());
+            for (a, b) in ours.iter_mut().zip(theirs).take(CONTRIBUTION - 1) {
+                *a &= b;
+            }
+            ours[CONTRIBUTION - 1] = ours[CONTRIBUTION - 1].max(theirs[CONTRIBUTION - 1]);
+            inout.add(i).write_unaligned(ours);
+        }
+    }
 }
 
-fn word_type() -> Result<&'static Arc<Datatype>> {
-    Datatype::predefined(UINT64_T).ok_or_else(|| Class::Intern.into())
+fn operation() -> &'static Arc<Op> {
+    static OPERATION: OnceLock<Arc<Op>> = OnceLock::new();
+    OPERATION.get_or_init(|| Arc::new(Op::Internal(combine)))
+}
+
+/// A contribution as one element, which no algorithm takes apart.
+fn contribution_type() -> Result<&'static Arc<Datatype>> {
+    static TYPE: OnceLock<Arc<Datatype>> = OnceLock::new();
+    if TYPE.get().is_none() {
+        let word: &Arc<Datatype> =
+            Datatype::predefined(UINT64_T).ok_or_else(|| Error::from(Class::Intern))?;
+        let whole = Datatype::hindexed(&[CONTRIBUTION as i64], &[0], word)?;
+        // Another thread may have been faster.
+        let _ = TYPE.set(whole);
+    }
+    TYPE.get().ok_or_else(|| Class::Intern.into())
 }
 
 /// Handle value of `MPI_UINT64_T`.
@@ -85,30 +126,30 @@ impl<T: Transport> Process<T> {
         tries: usize,
         empty: usize,
     ) -> Result<Agreement> {
-        let ty = word_type()?;
+        let ty = contribution_type()?;
         self.release_retired();
         let precedence = (comm.base_context(), tag);
         let class = class_of(precedence, tries);
         let mine = self.contexts.acquire(class, precedence);
         self.contexts.waiting.push((class, precedence));
-        // The last word tells whether everybody owned the class.
+        let epoch = [self.contexts.epoch];
         let mut words: Box<[u64]> = match mine {
-            true => self.contexts.of_class(class).chain([u64::MAX]).collect(),
-            false => vec![0; WORDS / CLASSES + 1].into(),
+            true => self.contexts.of_class(class).chain([u64::MAX]).chain(epoch).collect(),
+            false => [0; CONTRIBUTION - 1].into_iter().chain(epoch).collect(),
         };
         let input = Reduction {
             rank: comm.rank(),
             size: comm.size(),
             root: 0,
-            count: words.len() as i64,
-            extent: 8,
-            size_bytes: 8,
+            count: 1,
+            extent: size_of::<[u64; CONTRIBUTION]>() as i64,
+            size_bytes: size_of::<[u64; CONTRIBUTION]>() as i64,
             commutative: true,
             in_place: true,
         };
         let schedule = hpvm_coll::allreduce::schedule_with(&self.select, &input);
         let data = Data::new(core::ptr::null(), ty, words.as_mut_ptr().cast(), ty);
-        let plan = Plan::new(schedule, data, Some(bitwise_and().clone()));
+        let plan = Plan::new(schedule, data, Some(operation().clone()));
         // SAFETY: `words` is on the heap and belongs to the agreement, which lives until the
         // request is complete.
         let request = unsafe { self.start_tagged(comm, channel, tag, plan) };
@@ -136,10 +177,8 @@ impl<T: Transport> Process<T> {
             Some(o) => o.error.map_or(Ok(()), |e| Err(*e))?,
             None => return Err(Class::Intern.into()),
         }
-        let (all_owned, free) = match agreement.words.split_last() {
-            Some((last, free)) => (*last != 0, free),
-            None => return Err(Class::Intern.into()),
-        };
+        let [free @ .., owned, epoch] = &*agreement.words else { return Err(Class::Intern.into()) };
+        let (all_owned, epoch) = (*owned != 0, epoch.saturating_add(1));
         let Some(place) = free.iter().position(|w| *w != 0) else {
             return self.again(agreement, all_owned);
         };
@@ -153,8 +192,15 @@ impl<T: Transport> Process<T> {
             );
             return Err(Error::new(Class::Other, text));
         }
+        if epoch > MAX_EPOCH {
+            let text = format!("the members agreed on epoch {epoch}; expected at most {MAX_EPOCH}");
+            return Err(Error::new(Class::Other, text));
+        }
         contexts.free[word] &= !(1 << bit);
-        Ok(Agreed::Context((word as u32 * 64 + bit) * CONTEXTS))
+        contexts.epoch = contexts.epoch.max(epoch);
+        let base = (word as u32 * 64 + bit) * CONTEXTS;
+        self.open_coll_slots(base, epoch);
+        Ok(Agreed::Context(base))
     }
 
     /// Starts the next try: another agreement was in the way, or the class has no id left.
@@ -187,6 +233,7 @@ impl<T: Transport> Process<T> {
         let unused = |c: &mut Arc<Comm>| Arc::strong_count(c) == 1;
         let gone: Vec<Arc<Comm>> = retired.extract_if(.., unused).collect();
         for comm in gone {
+            self.close_coll_slots(&comm);
             self.clear_tables(comm.base_context());
             self.contexts.release(comm.base_context());
         }

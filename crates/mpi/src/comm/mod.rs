@@ -32,6 +32,9 @@ pub enum Channel {
     Partitioned = 3,
 }
 
+/// Lowest bits of a collective's tag, which say what form of call it is.
+pub(crate) const FORM_BITS: u32 = 2;
+
 /// The forms of collective calls. Calls of different forms never match, so each form has an order
 /// of its own: members may mix a blocking call and a nonblocking one differently, and they start
 /// persistent operations in any order (MPI 5.0, sections 6.12 and 6.13).
@@ -181,7 +184,7 @@ impl Comm {
         // Relaxed: collectives on one communicator are started one after the other; the counter
         // orders nothing else.
         let number = self.started[form as usize].fetch_add(1, Ordering::Relaxed);
-        (number << 2 | form as i32) & i32::MAX
+        (number << FORM_BITS | form as i32) & i32::MAX
     }
 
     /// MPI_Comm_compare without the identity of handles: the caller knows that.

@@ -20,6 +20,8 @@ pub(crate) struct Contexts {
     pub waiting: Vec<(usize, Precedence)>,
     /// Freed communicators on which operations may be under way.
     pub retired: Vec<Arc<Comm>>,
+    /// The highest epoch so far.
+    pub epoch: u64,
 }
 
 /// Parent and tag of an agreement: the lowest goes first.
@@ -29,7 +31,13 @@ impl Contexts {
     pub fn new() -> Contexts {
         let mut free = vec![u64::MAX; WORDS].into_boxed_slice();
         free[0] &= !RESERVED;
-        Contexts { free, owners: [None; CLASSES], waiting: Vec::new(), retired: Vec::new() }
+        Contexts {
+            free,
+            owners: [None; CLASSES],
+            waiting: Vec::new(),
+            retired: Vec::new(),
+            epoch: 0,
+        }
     }
 
     /// Takes a class for an agreement if it is free and nobody has precedence.

@@ -148,8 +148,8 @@ impl Table {
     /// The first unexpected message that `pattern` accepts; it stays in the queue.
     #[inline]
     pub fn peek(&mut self, pattern: Pattern) -> Option<&Unexpected> {
-        if let Some(long) = &mut self.long_unexpected {
-            return long.peek(pattern);
+        if self.unexpected.is_empty() {
+            return self.long_unexpected.as_mut()?.peek(pattern);
         }
         self.unexpected.iter().find(|m| pattern.accepts(m.src, m.tag))
     }

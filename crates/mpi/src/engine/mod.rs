@@ -16,3 +16,4 @@ pub(crate) mod progress;
 pub(crate) mod quota;
 pub mod requests;
 pub mod several;
+pub mod wait_policy;

@@ -49,6 +49,8 @@ pub struct Process<T> {
     pub(crate) fragmented: u64,
     /// Reductions by functions of the program, to be run by the caller of `progress`.
     pub(crate) computes: VecDeque<crate::coll::Compute>,
+    /// Ranks of this host share processors, as far as this process knows.
+    pub oversubscribed: bool,
     /// What its collective slots were used for, by their index.
     pub(crate) coll_slots: Vec<crate::coll::shm::History>,
 }
@@ -74,6 +76,7 @@ impl<T: Transport> Process<T> {
             bounce: Vec::new(),
             fragmented: 0,
             computes: VecDeque::new(),
+            oversubscribed: false,
             coll_slots: Vec::new(),
             inbox: Inbox::new(size, fm.limits().packet),
             thresholds: select::DEFAULT,
@@ -82,10 +85,14 @@ impl<T: Transport> Process<T> {
         }
     }
 
-    /// Replaces the tables that choose the algorithms of collectives. To be called before the first
+    /// Replaces the tables that choose the algorithms of collectives and the ways of messages, if the names
+    /// of its thresholds have been checked ([`select::Thresholds::with`]). To be called before the first
     /// collective, with the same tables on all ranks: ranks with different ones wait for ever.
     pub fn set_tables(&mut self, tables: hpvm_coll::select::Tables) {
         self.carriers_tuned = tables.carriers.iter().any(|table| !table.is_empty());
+        if let Ok(thresholds) = select::Thresholds::with(&tables.thresholds) {
+            self.set_thresholds(thresholds);
+        }
         self.select = tables;
     }
 

@@ -24,7 +24,7 @@ impl<T: Transport> Process<T> {
     /// Takes packets from the network and handles them, on one host no more than receives are posted
     /// for: what comes after those would be kept, and copied again, while its sender waits for what
     /// we are about to send.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn extract(&mut self) -> Result<usize, Broken> {
         let inbox = &mut self.inbox;
         let mut packets = 0;

@@ -92,6 +92,9 @@ pub enum Op {
     Predefined(Predef),
     /// One of the program's.
     User(UserOp),
+    /// One of this library's, associative and commutative: `inout` becomes what `input` and it make, for
+    /// so many elements of the datatype that goes with it.
+    Internal(unsafe fn(*const u8, *mut u8, i64)),
 }
 
 impl Op {
@@ -100,6 +103,7 @@ impl Op {
         match self {
             Op::Predefined(predef) => predef.is_commutative(),
             Op::User(user) => user.commute,
+            Op::Internal(_) => true,
         }
     }
 
@@ -139,6 +143,11 @@ impl Op {
         match self {
             Op::User(user) => {
                 (user.function)(input, inout, count, ty);
+                Ok(())
+            }
+            Op::Internal(function) => {
+                // SAFETY: the caller's promise.
+                unsafe { function(input, inout, count) };
                 Ok(())
             }
             Op::Predefined(Predef::NoOp) => Ok(()),

@@ -332,10 +332,9 @@ impl<T: Transport> Process<T> {
         pattern: Pattern,
     ) -> Result<Option<Status>, Broken> {
         for _ in 0..MAX_PACKETS {
-            let packets = self.extract()?;
-            self.deferred();
+            let moved = self.progress()?;
             let found = self.probe(comm, pattern);
-            if found.is_some() || packets == 0 {
+            if found.is_some() || !moved {
                 return Ok(found);
             }
         }

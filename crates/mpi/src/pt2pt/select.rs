@@ -28,6 +28,16 @@ macro_rules! thresholds {
                 vec![$(($name, self.$field, concat!($($text),+).trim_ascii()),)+]
             }
 
+            /// The built-in ones with the changes that tables make.
+            ///
+            /// # Errors
+            /// As of [`Thresholds::set`].
+            pub fn with(changes: &[(String, u64)]) -> Result<Thresholds, String> {
+                let mut all = DEFAULT;
+                changes.iter().try_for_each(|(name, bytes)| all.set(name, *bytes))?;
+                Ok(all)
+            }
+
             /// Sets the one that is called `name`.
             ///
             /// # Errors

@@ -106,7 +106,7 @@ fn many_processes_traffic() {
 }
 
 #[test]
-fn collectives_over_boards() {
+fn collectives_through_shared_memory() {
     for seed in 4000..4400 {
         let size = 2 + (seed % 11) as u32;
         run(Config::random(size, seed), |shared| {
@@ -118,15 +118,18 @@ fn collectives_over_boards() {
     let across = coll_slots::HIERARCHICAL.load(std::sync::atomic::Ordering::Relaxed); // relaxed: all is over
     assert!(across > 10_000, "only {across} operations across hosts");
     let long = coll_slots::LONG.load(std::sync::atomic::Ordering::Relaxed); // relaxed: all is over
-    assert!(long > 1000, "only {long} of them with long slots");
-    let counts = [&coll_slots::RING_REDUCTIONS, &coll_slots::READS, &coll_slots::REFUSED];
+    assert!(long > 1000, "only {long} with long data");
+    let counts = [&coll_slots::RING_REDUCTIONS, &coll_slots::READS, &coll_slots::MESSAGES];
     // Relaxed: all is over.
     let counts = counts.map(|n| n.load(std::sync::atomic::Ordering::Relaxed));
-    assert!(counts.iter().all(|n| *n > 100), "rotations, reads, refused ones: {counts:?}");
+    assert!(
+        counts.iter().all(|n| *n > 20),
+        "ring reductions, direct reads, refused ones: {counts:?}"
+    );
 }
 
 #[test]
-fn a_communicator_without_operations_leaves_its_board_to_the_next() {
+fn a_communicator_without_operations_leaves_its_slots_to_the_next() {
     for seed in 4400..4440 {
         let size = 2 + (seed % 11) as u32;
         run(Config::random(size, seed), |shared| vec![Box::new(CollSlots::new(shared, 4, 0)) as _]);

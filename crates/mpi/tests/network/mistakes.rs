@@ -2,10 +2,9 @@
 //! to their end, as many as possible with an error, and what follows is as it should be.
 
 use crate::data::word_type;
-use hpvm_mpi::coll::Combine;
-use hpvm_mpi::coll::shm::{Hierarchical, ShmCollective, Sides, Way, What};
+use hpvm_mpi::coll::shm::{Shm, ShmCollective, Sides, What};
 use hpvm_mpi::error::Result;
-use hpvm_mpi::op::{Op, Predef};
+use hpvm_mpi::op::Predef;
 use hpvm_mpi::pt2pt::Incoming;
 use hpvm_mpi::{Comm, Group, Process};
 use hpvm_sim::{Config, Network, SimTransport};
@@ -41,39 +40,7 @@ impl Job {
         });
         let comm = |rank| Comm::intra(CONTEXT, Group::run(0, size), rank).expect("a member");
         let (processes, comms) = (processes.collect(), (0..size).map(comm).collect());
-        let mut job = Job { network, processes, comms };
-        job.negotiate();
-        job.lengthen();
-        job
-    }
-
-    fn negotiate(&mut self) {
-        let max = Arc::new(Op::Predefined(Predef::Max));
-        let members = || self.processes.iter().zip(&self.comms);
-        let mut words: Vec<_> = members().map(|(p, comm)| p.proposal(comm, false)).collect();
-        let ids: Vec<_> = (self.processes.iter_mut().zip(&self.comms).zip(&mut words))
-            .map(|((p, comm), words)| {
-                let combine = Combine { count: words.len() as i64, ty: word_type(), op: &max };
-                let plan = p.plan(comm).allreduce(None, words.as_mut_ptr().cast(), combine);
-                // SAFETY: the words outlive the loop below.
-                unsafe { p.start_collective(comm, plan) }
-            })
-            .collect();
-        self.until("proposal", |rank, p| p.take_outcome(ids[rank]).is_some());
-        for ((p, comm), words) in self.processes.iter_mut().zip(&self.comms).zip(words) {
-            p.negotiated(comm, words);
-            assert_eq!(p.way(comm, 0), Way::Hierarchical);
-        }
-    }
-
-    fn lengthen(&mut self) {
-        let members = self.processes.iter_mut().zip(&self.comms);
-        let offers: Vec<u64> = members.map(|(p, comm)| p.offer_staging(comm)).collect();
-        for (p, comm) in self.processes.iter_mut().zip(&self.comms) {
-            let seen = p.see_staging(comm, &offers);
-            assert!(seen.is_some());
-            p.agree_on_staging(comm, seen);
-        }
+        Job { network, processes, comms }
     }
 
     /// Lets everybody go on until `done` has said so of all.
@@ -90,22 +57,24 @@ impl Job {
         panic!("{what}: members {left:?} wait for ever");
     }
 
-    /// Runs what `make` says that each member does, in which the longest slot has `longest` bytes;
+    /// Runs what `make` says that each member does, of which each shows `bytes`;
     /// how it ends for each.
     fn run(
         &mut self,
         what: &str,
-        longest: u64,
+        bytes: u64,
         mut make: impl FnMut(u32) -> What,
     ) -> Vec<Result<()>> {
         let comms = self.comms.clone();
-        let mut calls: Vec<Option<Hierarchical>> = (self.processes.iter().zip(&comms).zip(0..))
-            // SAFETY: the callers keep all buffers.
-            .map(|((p, comm), rank)| unsafe { p.begin_hierarchical(comm, make(rank), longest) })
+        let mut calls: Vec<Option<Shm>> = (self.processes.iter_mut().zip(&comms).zip(0..))
+            .map(|((p, comm), rank)| {
+                // SAFETY: the callers keep all buffers.
+                unsafe { p.begin_shm(comm, make(rank), bytes) }.expect("it begins")
+            })
             .collect();
         let mut ends: Vec<Result<()>> = comms.iter().map(|_| Ok(())).collect();
         self.until(what, |rank, p| {
-            let call = calls[rank].as_mut().expect("members have negotiated");
+            let call = calls[rank].as_mut().expect("shared memory is its way");
             match call.poll(p) {
                 Ok(done) => done,
                 Err(error) => {
@@ -117,7 +86,7 @@ impl Job {
         ends
     }
 
-    /// As the name says; more often than a slots has slots.
+    /// As the name says; more often than operations may be outstanding in staging buffers.
     fn others_are_right(&mut self) {
         let size = self.comms.len() as u64;
         for n in 0..6 {
@@ -140,7 +109,7 @@ impl Job {
         let most = most.unwrap_or(0);
         let mut buffers: Vec<_> =
             (0..size).map(|_| (vec![1u64; most * size], vec![0u64; most * size])).collect();
-        let bytes = 8 * (lengths(0).received * size) as u64;
+        let bytes = 8 * (lengths(0).received * if to_all { size } else { 1 }) as u64;
         let ends = self.run("an exchange", bytes, |rank| {
             let (sent, received) = &mut buffers[rank as usize];
             let sides = Sides {

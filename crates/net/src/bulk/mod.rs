@@ -14,7 +14,7 @@ use stream::{Io, Stream, read_memory, write_memory};
 pub use hpvm_bulk::Settings;
 
 /// Messages from this length on are streamed: measured, see bench/NOTES.md.
-pub const LEAST: u64 = 4 * 1024 + 1;
+pub const MIN_STREAMED: u64 = 4 * 1024 + 1;
 /// Bytes that one connection moves in one turn in either direction, about: others wait meanwhile.
 const TURN: usize = 2 << 20;
 /// Bytes of the buffer for data with holes.

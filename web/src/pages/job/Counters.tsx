@@ -1,5 +1,6 @@
 // What each rank has counted: a table with a bar in each cell, and all of it as a file.
 
+import { useState } from "preact/hooks";
 import type { Job, Rank } from "../../api/types";
 import { Empty, save, Trouble } from "../../components/small";
 import { csv } from "../../model/csv";
@@ -12,7 +13,9 @@ const MOST_COLUMNS = 32;
 export function CountersTab({ job }: { job: Job }) {
   const { value, error, reload } = useRanks(job);
   const ranks = [...(value?.ranks ?? [])].sort((a, b) => a.rank - b.rank);
+  const [zeros, setZeros] = useState(false);
   const names = [...new Set(ranks.flatMap((rank) => Object.keys(rank.counters)))];
+  const shown = zeros ? names : names.filter((name) => ranks.some((rank) => rank.counters[name]));
   if (names.length === 0) {
     if (error) return <Trouble error={error} retry={reload} />;
     const why = job.state === "running" ? "No rank has counted anything yet." : "Counters show here while the job runs.";
@@ -24,6 +27,10 @@ export function CountersTab({ job }: { job: Job }) {
         <button type="button" onClick={() => save(`job-${job.id}-counters.csv`, "text/csv", file(names, ranks))}>
           Save as CSV
         </button>
+        <label class="check">
+          <input type="checkbox" checked={zeros} onChange={(event) => setZeros(event.currentTarget.checked)} />
+          Also those at zero
+        </label>
         {ranks.length > MOST_COLUMNS && (
           <span class="dim">
             The first {MOST_COLUMNS} of {ranks.length} ranks; the file has all.
@@ -36,13 +43,17 @@ export function CountersTab({ job }: { job: Job }) {
             <tr>
               <th scope="col">Counter</th>
               {ranks.slice(0, MOST_COLUMNS).map((rank) => (
-                <th scope="col">rank {rank.rank}</th>
+                <th scope="col" class="number">
+                  rank {rank.rank}
+                </th>
               ))}
-              <th scope="col">All</th>
+              <th scope="col" class="number">
+                All
+              </th>
             </tr>
           </thead>
           <tbody>
-            {names.map((name) => (
+            {shown.map((name) => (
               <Row key={name} name={name} ranks={ranks} />
             ))}
           </tbody>

@@ -1,6 +1,6 @@
 // The rank map: a square of ranks by ranks, sender down, receiver across, darker where more went.
 
-import { useCallback, useMemo, useState } from "preact/hooks";
+import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 import { get, Refused } from "../../api/client";
 import type { Job, Matrix } from "../../api/types";
 import { Canvas, type Area as Paper } from "../../components/Canvas";
@@ -23,7 +23,11 @@ export function MapPanel({ job }: { job: Job }) {
   const unit: Unit = address.value.searchParams.get("unit") === "messages" ? "messages" : "bytes";
   const turn = useTurn(job);
   const path = `/jobs/${job.id}/matrix?unit=${unit}`;
-  const { value, error } = useResource(path, (signal) => get<Matrix>(path, signal), `${turn} ${job.state}`);
+  // A job that does not count who talks to whom will not begin to: it is asked once.
+  const refused = useRef(false);
+  const when = refused.current ? job.state : `${turn} ${job.state}`;
+  const { value, error } = useResource(path, (signal) => get<Matrix>(path, signal), when);
+  refused.current = error instanceof Refused;
   // Not counted, or not any more: the server says why.
   if (error instanceof Refused) {
     return (

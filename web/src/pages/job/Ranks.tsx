@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import type { Job, Rank } from "../../api/types";
 import { Empty, Panel, Trouble } from "../../components/small";
-import { count, span } from "../../model/units";
+import { bytes, count, span } from "../../model/units";
 import { hostPath } from "../../state/route";
 import { MapPanel } from "./MapPanel";
 import { useRanks } from "./ranks";
@@ -53,8 +53,8 @@ function summary(ranks: readonly Rank[]): string {
 /// Ranks in the table at most; the map and the file of counters have all.
 const MOST_ROWS = 256;
 
-const HEADS = ["Rank", "Host", "Process", "Does", "Waits for", "Since", "Messages"];
-const NUMBERS = ["Rank", "Process", "Since", "Messages"];
+const HEADS = ["Rank", "Host", "Process", "Does", "Waits for", "Since", "Packets", "Sent"];
+const NUMBERS = ["Rank", "Process", "Since", "Packets", "Sent"];
 
 function Table({ ranks }: { ranks: readonly Rank[] }) {
   const rows = useMemo(() => order(ranks), [ranks]);
@@ -85,7 +85,8 @@ function Table({ ranks }: { ranks: readonly Rank[] }) {
               </td>
               <td title={rank.operations?.join("; ")}>{waits(rank)}</td>
               <td class="number">{rank.since_seconds == null ? "" : span(rank.since_seconds)}</td>
-              <td class="number">{messages(rank)}</td>
+              <td class="number">{counted(rank, "packets_sent", count)}</td>
+              <td class="number">{counted(rank, "bytes_sent", bytes)}</td>
             </tr>
           ))}
         </tbody>
@@ -107,7 +108,7 @@ function waits(rank: Rank): string {
   return list.length > 4 ? `${list.slice(0, 4).join(", ")} and ${list.length - 4} more` : list.join(", ");
 }
 
-function messages(rank: Rank): string {
-  const sent = rank.counters["messages_sent"] ?? rank.counters["sends"];
-  return sent === undefined ? "" : count(sent);
+function counted(rank: Rank, name: string, format: (value: number) => string): string {
+  const value = rank.counters[name];
+  return value === undefined ? "" : format(value);
 }

@@ -21,10 +21,10 @@ export function ScriptTab({ job }: { job: Job }) {
         ))}
       </dl>
       {env.length > 0 && (
-        <>
-          <h2>Environment</h2>
+        <details>
+          <summary>Environment: {env.length} variables</summary>
           <pre tabIndex={0}>{env.map(([name, value]) => `${name}=${value}`).join("\n")}</pre>
-        </>
+        </details>
       )}
       <h2>{spec.script != null ? "Script" : "Program"}</h2>
       <pre tabIndex={0}>{spec.script ?? joinWords(spec.command ?? [])}</pre>

@@ -87,14 +87,16 @@ function marks(plot: uPlot, list: Moment[]): void {
   ctx.save();
   ctx.strokeStyle = ctx.fillStyle = token("accent");
   ctx.font = `${11 * devicePixelRatio}px system-ui`;
-  for (const moment of list) {
+  ctx.textAlign = "left";
+  for (const [i, moment] of list.entries()) {
     const x = plot.valToPos(Date.parse(moment.at) / 1000, "x", true);
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    ctx.fillText(moment.word, x + 4, bbox.top + 12 * devicePixelRatio);
+    // One under the other: short jobs have their moments close together.
+    ctx.fillText(moment.word, x + 4 * devicePixelRatio, bbox.top + (12 + 14 * i) * devicePixelRatio);
   }
   ctx.restore();
 }

@@ -1,67 +1,31 @@
 //! Barrier, allgather and alltoall (sections 6.3, 6.7 and 6.8).
 
+use super::Call;
 use super::arg::{Blocks, In, InV, InW, Out, OutV, OutW, apart, blocks_apart};
 use super::small::{self, Small};
-use super::{Call, forms};
-use crate::args::{Counts, Displs};
-use crate::generated::constants::*;
-use core::ffi::{c_int, c_void};
 use hpvm_mpi::coll::Plan;
 use hpvm_mpi::coll::shm::What;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::pt2pt::{Incoming, Outgoing};
 
-forms! {
-    () as ();
-    barrier_plan or barrier_small: "Barrier", barrier, ibarrier, barrier_init;
+pub(super) unsafe fn barrier_small(_: Call<'_>) -> Result<Small> {
+    // It shows nothing, but is not nothing.
+    Ok(Some((1, What::Barrier)))
 }
 
-forms! {
-    (sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype,
-        recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype)
-    as ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
-    allgather_plan or allgather_small: "Allgather", allgather, iallgather, allgather_init;
-    alltoall_plan or alltoall_small: "Alltoall", alltoall, ialltoall, alltoall_init;
-}
-
-forms! {
-    (sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype,
-        recvbuf: *mut c_void, recvcounts: Counts, displs: Displs, recvtype: MPI_Datatype)
-    as ((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype));
-    allgatherv_plan: "Allgatherv", allgatherv, iallgatherv, allgatherv_init;
-}
-
-forms! {
-    (sendbuf: *const c_void, sendcounts: Counts, sdispls: Displs, sendtype: MPI_Datatype,
-        recvbuf: *mut c_void, recvcounts: Counts, rdispls: Displs, recvtype: MPI_Datatype)
-    as ((sendbuf, sendcounts, sdispls, sendtype), (recvbuf, recvcounts, rdispls, recvtype));
-    alltoallv_plan: "Alltoallv", alltoallv, ialltoallv, alltoallv_init;
-}
-
-forms! {
-    (sendbuf: *const c_void, sendcounts: Counts, sdispls: Displs, sendtypes: *const MPI_Datatype,
-        recvbuf: *mut c_void, recvcounts: Counts, rdispls: Displs, recvtypes: *const MPI_Datatype)
-    as ((sendbuf, sendcounts, sdispls, sendtypes), (recvbuf, recvcounts, rdispls, recvtypes));
-    alltoallw_plan: "Alltoallw", alltoallw, ialltoallw, alltoallw_init;
-}
-
-unsafe fn barrier_small(_: Call<'_>) -> Result<Small> {
-    Ok(Some((0, What::Barrier)))
-}
-
-unsafe fn allgather_small(c: Call<'_>, send: Out, recv: In) -> Result<Small> {
+pub(super) unsafe fn allgather_small(c: Call<'_>, send: Out, recv: In) -> Result<Small> {
     let (send, recv) = allgather_sides(c, send, recv)?;
     let (bytes, sides) = small::sides(send, recv);
     Ok(Some((bytes, What::Allgather(sides))))
 }
 
-unsafe fn alltoall_small(c: Call<'_>, send: Out, recv: In) -> Result<Small> {
+pub(super) unsafe fn alltoall_small(c: Call<'_>, send: Out, recv: In) -> Result<Small> {
     let (send, recv) = alltoall_sides(c, send, recv)?;
     let (bytes, sides) = small::sides(send, recv);
     Ok(Some((bytes.saturating_mul(u64::from(c.comm().size())), What::Alltoall(sides))))
 }
 
-unsafe fn barrier_plan(c: Call<'_>) -> Result<Plan> {
+pub(super) unsafe fn barrier_plan(c: Call<'_>) -> Result<Plan> {
     Ok(c.plan().barrier())
 }
 
@@ -84,12 +48,12 @@ fn allgather_sides(c: Call<'_>, send: Out, recv: In) -> Result<Buffers<'_>> {
     Ok((send, recv))
 }
 
-unsafe fn allgather_plan(c: Call<'_>, send: Out, recv: In) -> Result<Plan> {
+pub(super) unsafe fn allgather_plan(c: Call<'_>, send: Out, recv: In) -> Result<Plan> {
     let (send, recv) = allgather_sides(c, send, recv)?;
     Ok(c.plan().allgather(send, recv))
 }
 
-unsafe fn allgatherv_plan(c: Call<'_>, send: Out, recv: InV) -> Result<Plan> {
+pub(super) unsafe fn allgatherv_plan(c: Call<'_>, send: Out, recv: InV) -> Result<Plan> {
     // SAFETY: the arrays have an element for every peer.
     let recv = unsafe { c.recv_v(recv, c.peers())? };
     let send = sent(c, send)?;
@@ -109,12 +73,12 @@ fn alltoall_sides(c: Call<'_>, send: Out, recv: In) -> Result<Buffers<'_>> {
     Ok((send, recv))
 }
 
-unsafe fn alltoall_plan(c: Call<'_>, send: Out, recv: In) -> Result<Plan> {
+pub(super) unsafe fn alltoall_plan(c: Call<'_>, send: Out, recv: In) -> Result<Plan> {
     let (send, recv) = alltoall_sides(c, send, recv)?;
     Ok(c.plan().alltoall(send, recv))
 }
 
-unsafe fn alltoallv_plan(c: Call<'_>, send: OutV, recv: InV) -> Result<Plan> {
+pub(super) unsafe fn alltoallv_plan(c: Call<'_>, send: OutV, recv: InV) -> Result<Plan> {
     let n = c.peers();
     // SAFETY: the arrays have an element for every peer.
     let recv = unsafe { c.recv_v(recv, n)? };
@@ -129,7 +93,7 @@ unsafe fn alltoallv_plan(c: Call<'_>, send: OutV, recv: InV) -> Result<Plan> {
     Ok(c.plan().alltoallv(send.as_ref().map(|v| v.varied()), recv.varied()))
 }
 
-unsafe fn alltoallw_plan(c: Call<'_>, send: OutW, recv: InW) -> Result<Plan> {
+pub(super) unsafe fn alltoallw_plan(c: Call<'_>, send: OutW, recv: InW) -> Result<Plan> {
     let n = c.peers();
     // SAFETY: the arrays have an element for every peer.
     let recv = unsafe { c.recv_w(recv, n)? };

@@ -5,6 +5,10 @@
 //! one keeps it.
 
 mod arg;
+mod entry_exchange;
+mod entry_neighbour;
+mod entry_reduction;
+mod entry_rooted;
 mod exchange;
 mod neighbour;
 mod reduction;
@@ -12,10 +16,10 @@ mod rooted;
 mod small;
 
 pub(super) use arg::{apart, for_reductions};
-pub use exchange::*;
-pub use neighbour::*;
-pub use reduction::*;
-pub use rooted::*;
+pub use entry_exchange::*;
+pub use entry_neighbour::*;
+pub use entry_reduction::*;
+pub use entry_rooted::*;
 
 use crate::audit::{self, Notes};
 use crate::body::check::out;
@@ -160,58 +164,3 @@ unsafe fn persistent(
         unsafe { keep(w, Template::Collective { comm: object, plan }, request) }
     })
 }
-
-/// The three forms of operations that take the same arguments: their parameters before the
-/// communicator, how these are handed to the plan, and for each operation the function that makes
-/// its plan, its name in the standard, and the names of the three bodies. `or` names the function
-/// that makes what collective slots can do instead.
-macro_rules! forms {
-    ($parameters:tt as $arguments:tt;
-        $($plan:ident $(or $small:ident)?: $name:literal, $blocking:ident, $start:ident,
-            $init:ident;)*) => {$(
-        forms!(@blocking $parameters $arguments $plan ($($small)?) $name $blocking);
-        forms!(@others $parameters $arguments $plan $name $blocking $start $init);
-    )*};
-    (@blocking ($($parameter:ident: $ty:ty),*) ($($argument:expr),*)
-        $plan:ident () $name:literal $blocking:ident) => {
-        pub unsafe fn $blocking($($parameter: $ty,)* comm: MPI_Comm) -> c_int {
-            // SAFETY: the caller's promises.
-            let plan = |call: Call<'_>| unsafe { $plan(call $(, $argument)*) };
-            // SAFETY: as above.
-            unsafe { super::blocking(concat!("MPI_", $name), comm, plan) }
-        }
-    };
-    (@blocking ($($parameter:ident: $ty:ty),*) ($($argument:expr),*)
-        $plan:ident ($small:ident) $name:literal $blocking:ident) => {
-        pub unsafe fn $blocking($($parameter: $ty,)* comm: MPI_Comm) -> c_int {
-            // SAFETY: the caller's promises.
-            let small = |call: Call<'_>| unsafe { $small(call $(, $argument)*) };
-            // SAFETY: as above.
-            let plan = |call: Call<'_>| unsafe { $plan(call $(, $argument)*) };
-            // SAFETY: as above.
-            unsafe { super::blocking_small(concat!("MPI_", $name), comm, small, plan) }
-        }
-    };
-    (@others ($($parameter:ident: $ty:ty),*) ($($argument:expr),*)
-        $plan:ident $name:literal $blocking:ident $start:ident $init:ident) => {
-
-        pub unsafe fn $start(
-            $($parameter: $ty,)* comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-            // SAFETY: the caller's promises.
-            let plan = |call: Call<'_>| unsafe { $plan(call $(, $argument)*) };
-            // SAFETY: as above.
-            unsafe { super::nonblocking(concat!("MPI_I", stringify!($blocking)), comm, request, plan) }
-        }
-
-        pub unsafe fn $init(
-            $($parameter: $ty,)* comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
-        ) -> c_int {
-            // SAFETY: the caller's promises.
-            let plan = |call: Call<'_>| unsafe { $plan(call $(, $argument)*) };
-            let name = concat!("MPI_", $name, "_init");
-            // SAFETY: as above.
-            unsafe { super::persistent(name, comm, info, request, plan) }
-        }
-    };
-}
-use forms;

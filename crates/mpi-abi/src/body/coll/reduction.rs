@@ -1,7 +1,7 @@
 //! Reductions (sections 6.9 to 6.11).
 
+use super::Call;
 use super::small::{self, Small};
-use super::{Call, forms};
 use crate::args::Counts;
 use crate::body::check::wrong;
 use crate::generated::constants::*;
@@ -14,31 +14,6 @@ use hpvm_mpi::error::Result;
 /// Count, datatype and operation.
 type What = (MPI_Count, MPI_Datatype, MPI_Op);
 
-forms! {
-    (sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
-        op: MPI_Op)
-    as (sendbuf, recvbuf, (count, datatype, op));
-    allreduce_plan or allreduce_small: "Allreduce", allreduce, iallreduce, allreduce_init;
-    scan_plan: "Scan", scan, iscan, scan_init;
-    exscan_plan: "Exscan", exscan, iexscan, exscan_init;
-    reduce_scatter_block_plan: "Reduce_scatter_block", reduce_scatter_block, ireduce_scatter_block,
-        reduce_scatter_block_init;
-}
-
-forms! {
-    (sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
-        op: MPI_Op, root: c_int)
-    as (sendbuf, recvbuf, (count, datatype, op), root);
-    reduce_plan or reduce_small: "Reduce", reduce, ireduce, reduce_init;
-}
-
-forms! {
-    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: Counts, datatype: MPI_Datatype,
-        op: MPI_Op)
-    as (sendbuf, recvbuf, recvcounts, datatype, op);
-    reduce_scatter_plan: "Reduce_scatter", reduce_scatter, ireduce_scatter, reduce_scatter_init;
-}
-
 type Buffers = (Option<*const u8>, *mut u8);
 
 /// Checks the operands of an operation that gives each rank as much as it takes.
@@ -46,7 +21,7 @@ fn same_length(c: Call<'_>, send: *const c_void, recv: *mut c_void, what: What) 
     c.operands((send, what.0), (recv, what.0), what.1)
 }
 
-unsafe fn allreduce_small(
+pub(super) unsafe fn allreduce_small(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,
@@ -57,7 +32,7 @@ unsafe fn allreduce_small(
     Ok(small::reduce(None, send, recv, combine))
 }
 
-unsafe fn allreduce_plan(
+pub(super) unsafe fn allreduce_plan(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,
@@ -76,7 +51,7 @@ fn one_group(c: Call<'_>) -> Result<()> {
     }
 }
 
-unsafe fn scan_plan(
+pub(super) unsafe fn scan_plan(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,
@@ -88,7 +63,7 @@ unsafe fn scan_plan(
     Ok(c.plan().scan(send, recv, combine))
 }
 
-unsafe fn exscan_plan(
+pub(super) unsafe fn exscan_plan(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,
@@ -100,7 +75,7 @@ unsafe fn exscan_plan(
     Ok(c.plan().exscan(send, recv, combine))
 }
 
-unsafe fn reduce_small(
+pub(super) unsafe fn reduce_small(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,
@@ -118,7 +93,7 @@ unsafe fn reduce_small(
     Ok(small::reduce(Some(root), send, recv, combine))
 }
 
-unsafe fn reduce_plan(
+pub(super) unsafe fn reduce_plan(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,
@@ -140,7 +115,7 @@ unsafe fn reduce_plan(
     Ok(c.plan().reduce(part.root, send, recv, combine))
 }
 
-unsafe fn reduce_scatter_block_plan(
+pub(super) unsafe fn reduce_scatter_block_plan(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,
@@ -159,7 +134,7 @@ fn whole(count: i64, n: u32) -> Result<i64> {
     })
 }
 
-unsafe fn reduce_scatter_plan(
+pub(super) unsafe fn reduce_scatter_plan(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,

@@ -1,52 +1,22 @@
 //! Broadcast, gather and scatter (sections 6.4 to 6.6).
 
-use super::arg::{Blocks, In, InV, Out, OutV, apart};
+use super::Call;
+use super::arg::{Blocks, In, InV, Out, OutV, Part, apart};
 use super::small::{self, Small};
-use super::{Call, forms};
-use crate::args::{Counts, Displs};
 use crate::generated::constants::*;
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 use hpvm_mpi::coll::{Plan, Root};
 use hpvm_mpi::error::Result;
-use hpvm_mpi::pt2pt::Outgoing;
+use hpvm_mpi::pt2pt::{Incoming, Outgoing};
 
-forms! {
-    (buffer: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, root: c_int)
-    as ((buffer, count, datatype), root);
-    bcast_plan or bcast_small: "Bcast", bcast, ibcast, bcast_init;
-}
-
-forms! {
-    (sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype,
-        recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype, root: c_int)
-    as ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), root);
-    gather_plan: "Gather", gather, igather, gather_init;
-    scatter_plan: "Scatter", scatter, iscatter, scatter_init;
-}
-
-forms! {
-    (sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype,
-        recvbuf: *mut c_void, recvcounts: Counts, displs: Displs, recvtype: MPI_Datatype,
-        root: c_int)
-    as ((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype), root);
-    gatherv_plan: "Gatherv", gatherv, igatherv, gatherv_init;
-}
-
-forms! {
-    (sendbuf: *const c_void, sendcounts: Counts, displs: Displs, sendtype: MPI_Datatype,
-        recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype, root: c_int)
-    as ((sendbuf, sendcounts, displs, sendtype), (recvbuf, recvcount, recvtype), root);
-    scatterv_plan: "Scatterv", scatterv, iscatterv, scatterv_init;
-}
-
-unsafe fn bcast_small(c: Call<'_>, buffer: In, root: c_int) -> Result<Small> {
+pub(super) unsafe fn bcast_small(c: Call<'_>, buffer: In, root: c_int) -> Result<Small> {
     match c.root(root)?.root {
         Root::Rank(root) => Ok(small::bcast(root, c.recv(buffer)?)),
         _ => Ok(None),
     }
 }
 
-unsafe fn bcast_plan(c: Call<'_>, buffer: In, root: c_int) -> Result<Plan> {
+pub(super) unsafe fn bcast_plan(c: Call<'_>, buffer: In, root: c_int) -> Result<Plan> {
     let part = c.root(root)?;
     let buffer = match part.is_root || part.is_leaf {
         true => c.recv(buffer)?,
@@ -55,7 +25,10 @@ unsafe fn bcast_plan(c: Call<'_>, buffer: In, root: c_int) -> Result<Plan> {
     Ok(c.plan().bcast(part.root, buffer))
 }
 
-unsafe fn gather_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
+/// The buffers of a gather or a scatter: none for `MPI_IN_PLACE`, nor where a member has none.
+type Buffers<'a> = (Part, Option<Outgoing<'a>>, Option<Incoming<'a>>);
+
+fn gather_sides(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Buffers<'_>> {
     let part = c.root(root)?;
     let recv = part.is_root.then(|| c.recv(recv)).transpose()?;
     let send = gathered(c, send, part.is_leaf, part.may_be_in_place())?;
@@ -63,6 +36,17 @@ unsafe fn gather_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<P
         let own = recv.ty.extent().wrapping_mul(recv.count) * i64::from(c.comm().rank());
         apart(send.buf, recv.buf.wrapping_offset(own as isize), send.packed_size() as i64)?;
     }
+    Ok((part, send, recv))
+}
+
+pub(super) unsafe fn gather_small(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Small> {
+    let (part, send, recv) = gather_sides(c, send, recv, root)?;
+    let Root::Rank(root) = part.root else { return Ok(None) };
+    Ok(small::gather(root, send, recv))
+}
+
+pub(super) unsafe fn gather_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
+    let (part, send, recv) = gather_sides(c, send, recv, root)?;
     Ok(c.plan().gather(part.root, send, recv))
 }
 
@@ -74,7 +58,7 @@ fn gathered(c: Call<'_>, send: Out, is_leaf: bool, may: bool) -> Result<Option<O
     }
 }
 
-unsafe fn gatherv_plan(c: Call<'_>, send: Out, recv: InV, root: c_int) -> Result<Plan> {
+pub(super) unsafe fn gatherv_plan(c: Call<'_>, send: Out, recv: InV, root: c_int) -> Result<Plan> {
     let part = c.root(root)?;
     // SAFETY: at the root the arrays have an element for every peer.
     let recv = part.is_root.then(|| unsafe { c.recv_v(recv, c.peers()) }).transpose()?;
@@ -86,7 +70,7 @@ unsafe fn gatherv_plan(c: Call<'_>, send: Out, recv: InV, root: c_int) -> Result
     Ok(c.plan().gatherv(part.root, send, recv.as_ref().map(|v| v.varied())))
 }
 
-unsafe fn scatter_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
+fn scatter_sides(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Buffers<'_>> {
     let part = c.root(root)?;
     let send = part.is_root.then(|| c.send(send)).transpose()?;
     let recv = match !part.is_leaf || (part.may_be_in_place() && c.in_place(recv.0)?) {
@@ -97,10 +81,21 @@ unsafe fn scatter_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<
         let own = send.ty.extent().wrapping_mul(send.count) * i64::from(c.comm().rank());
         apart(send.buf.wrapping_offset(own as isize), recv.buf, send.packed_size() as i64)?;
     }
+    Ok((part, send, recv))
+}
+
+pub(super) unsafe fn scatter_small(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Small> {
+    let (part, send, recv) = scatter_sides(c, send, recv, root)?;
+    let Root::Rank(root) = part.root else { return Ok(None) };
+    Ok(small::scatter(root, c.comm().size(), send, recv))
+}
+
+pub(super) unsafe fn scatter_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
+    let (part, send, recv) = scatter_sides(c, send, recv, root)?;
     Ok(c.plan().scatter(part.root, send, recv))
 }
 
-unsafe fn scatterv_plan(c: Call<'_>, send: OutV, recv: In, root: c_int) -> Result<Plan> {
+pub(super) unsafe fn scatterv_plan(c: Call<'_>, send: OutV, recv: In, root: c_int) -> Result<Plan> {
     let part = c.root(root)?;
     // SAFETY: at the root the arrays have an element for every peer.
     let send = part.is_root.then(|| unsafe { c.send_v(send, c.peers()) }).transpose()?;

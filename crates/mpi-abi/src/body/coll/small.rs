@@ -1,22 +1,20 @@
 //! Small blocking collectives through collective slots (`hpvm_mpi::coll::shm`).
 
 use super::Call;
-use crate::generated::constants::*;
 use crate::object::comm::CommObject;
 use crate::runtime::Entered;
 use hpvm_mpi::coll::Combine;
-use hpvm_mpi::coll::shm::{self, LongWay, Part, Sides, Way, What};
-use hpvm_mpi::datatype::Datatype;
+use hpvm_mpi::coll::shm::{Exchange, Part, ShmCollective, Sides, What};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::Op;
 use hpvm_mpi::pt2pt::{Incoming, Outgoing, packed_size};
 use hpvm_mpi::{Class, Error};
 use std::sync::Arc;
 
-/// A collective that slots can do, and the bytes of its longest slot.
+/// A collective that shared memory can carry, and the most bytes that a member shows.
 pub type Small = Option<(u64, What)>;
 
-/// Does the collective that `small` makes of its arguments over slots, if they are to be used.
+/// Does the collective that `small` makes of its arguments through shared memory, if that is its way.
 /// Blocks; false when it is to be done by messages.
 ///
 /// # Safety
@@ -34,162 +32,40 @@ pub unsafe fn try_slots(
     let Some((bytes, what)) = small(Call { world: w, object, notes: None })? else {
         return Ok(false);
     };
-    if !w.process.slots_pay(&object.comm, &what, bytes) {
-        return Ok(false);
-    }
-    let mut way = w.process.way_of(&object.comm, &what, bytes);
-    if way == Way::Negotiate {
-        negotiate(w, object)?;
-        way = w.process.way_of(&object.comm, &what, bytes);
-    }
-    match way {
-        Way::Slots => {}
+    if !w.process.goes_by_slots(&object.comm, bytes) {
         // SAFETY: the caller's promise.
-        Way::Hierarchical => return unsafe { hierarchical(w, object, function, bytes, what) },
-        _ => return Ok(false),
+        return unsafe { other_way(w, object, function, bytes, what) };
     }
-    if bytes > shm::MOST {
-        // SAFETY: the caller's promise.
-        return unsafe { long(w, object, function, bytes, what) };
-    }
-    // SAFETY: the caller's promise; we wait for the end below.
-    let call = unsafe { shm::Call::begin(&object.comm, what, Part::Short) };
+    // SAFETY: as above; we wait for the end below.
+    let call = unsafe { Exchange::begin(&object.comm, what, Part::Short) };
     let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
-    if call.poll(&mut w.process)? {
-        return Ok(true);
+    if !call.poll(&mut w.process)? {
+        w.wait_for_slots(&mut call, function, object)?;
     }
-    w.wait_for_slots(&mut call, function, object).map(|()| true)
+    Ok(true)
 }
 
-/// `what` in as many exchanges of long slots as it takes.
+/// What is more than one exchange through slots, or is not known yet.
 ///
 /// # Safety
 /// As for `try_slots`.
+// Kept out of that: what is short must not pay for it.
 #[inline(never)]
-unsafe fn long(
-    w: &mut Entered,
-    object: &Arc<CommObject>,
-    function: &'static str,
-    bytes: u64,
-    mut what: What,
-) -> Result<bool> {
-    let comm = &object.comm;
-    match w.process.long_way(comm, &what, bytes) {
-        LongWay::LargeSlots => {}
-        LongWay::RingReduce => {
-            // SAFETY: the caller's promise; we wait for the end.
-            let ring = unsafe { w.process.begin_ring_reduce(comm, what) };
-            let mut ring = ring.ok_or_else(|| Error::from(Class::Intern))?;
-            return w.wait_for_slots(&mut ring, function, object).map(|()| true);
-        }
-        LongWay::DirectRead => {
-            // SAFETY: as above.
-            let reads = unsafe { w.process.begin_direct_read(comm, what) };
-            let mut reads = reads.ok_or_else(|| Error::from(Class::Intern))?;
-            w.wait_for_slots(&mut reads, function, object)?;
-            match reads.refused() {
-                None => return Ok(true),
-                Some(again) => what = again,
-            }
-            if w.process.way_of(comm, &what, bytes) != Way::Slots {
-                return Ok(false);
-            }
-        }
-    }
-    let mut result = Ok(());
-    for (what, part) in w.process.steps(&object.comm, what, bytes) {
-        // SAFETY: the caller's promise; we wait for the end below.
-        let call = unsafe { shm::Call::begin(&object.comm, what, part) };
-        let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
-        let done = match call.poll(&mut w.process) {
-            Ok(false) => w.wait_for_slots(&mut call, function, object),
-            done => done.map(drop),
-        };
-        // The others go on after an error of ours, so we do: numbers have to be the same.
-        result = result.and(done);
-    }
-    result.map(|()| true)
-}
-
-/// `what` over the slots of each host and messages between them.
-///
-/// # Safety
-/// As for `try_slots`.
-// Kept out of that: what stays on a host must not pay for it.
-#[inline(never)]
-unsafe fn hierarchical(
+unsafe fn other_way(
     w: &mut Entered,
     object: &Arc<CommObject>,
     function: &'static str,
     bytes: u64,
     what: What,
 ) -> Result<bool> {
-    let Some(longest) = w.process.longest_slot(&object.comm, &what, bytes) else {
-        return Ok(false);
-    };
-    if w.process.may_stage(&object.comm, longest).is_none() {
-        lengthen(w, object)?;
-    }
-    if w.process.may_stage(&object.comm, longest) != Some(true) {
-        return Ok(false);
-    }
     // SAFETY: the caller's promise; we wait for the end below.
-    let call = unsafe { w.process.begin_hierarchical(&object.comm, what, longest) };
-    let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
-    w.wait_for_slots(&mut call, function, object).map(|()| true)
-}
-
-/// The members agree on slots that are longer than a slot, or on none.
-#[cold]
-fn lengthen(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
-    const NAME: &str = "MPI_Allreduce";
-    if u64::from(object.comm.size()) * 8 > shm::MOST {
-        // What follows would itself need a long slot.
-        w.process.agree_on_staging(&object.comm, None);
-        return Ok(());
+    let Some(mut call) = (unsafe { w.process.begin_shm(&object.comm, what, bytes)? }) else {
+        return Ok(false);
+    };
+    if !call.poll(&mut w.process)? {
+        w.wait_for_slots(&mut call, function, object)?;
     }
-    let word = || Datatype::predefined(MPI_UINT64_T.0).ok_or_else(|| Error::from(Class::Intern));
-    let mut offer = w.process.offer_staging(&object.comm);
-    let mut offers = vec![0u64; object.comm.size() as usize];
-    let exchange = Sides {
-        send: Some((&raw const offer).cast()),
-        send_count: 1,
-        send_ty: word()?.clone(),
-        recv: offers.as_mut_ptr().cast(),
-        recv_count: 1,
-        recv_ty: word()?.clone(),
-    };
-    // SAFETY: the buffers live until it returns.
-    let done = unsafe { hierarchical(w, object, NAME, 8, What::Allgather(exchange))? };
-    let seen = w.process.see_staging(&object.comm, &offers).filter(|_| done);
-    offer = u64::from(seen.is_none());
-    let max = w.objects.op(MPI_MAX)?.clone();
-    let combine = Combine { count: 1, ty: word()?, op: &max };
-    let missing = || Error::from(Class::Intern);
-    let (bytes, vote) = reduce(None, None, (&raw mut offer).cast(), combine).ok_or_else(missing)?;
-    // SAFETY: as above.
-    let done = unsafe { hierarchical(w, object, NAME, bytes, vote)? };
-    w.process.agree_on_staging(&object.comm, seen.filter(|_| done && offer == 0));
-    Ok(())
-}
-
-/// The members agree to use slots, or not to.
-#[cold]
-fn negotiate(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
-    let comm = &object.comm;
-    let mut words = w.process.proposal(comm, w.oversubscribed);
-    let missing = || Error::from(Class::Intern);
-    let combine = Combine {
-        count: words.len() as i64,
-        ty: Datatype::predefined(MPI_UINT64_T.0).ok_or_else(missing)?,
-        op: &w.objects.op(MPI_MAX)?.clone(),
-    };
-    let plan = w.process.plan(comm).allreduce(None, words.as_mut_ptr().cast(), combine);
-    // SAFETY: `words` outlives the wait below.
-    let id = unsafe { w.process.start_collective(comm, plan) };
-    w.complete(id)?;
-    w.process.negotiated(comm, words);
-    Ok(())
+    Ok(!call.goes_by_messages())
 }
 
 /// A broadcast of `m`.
@@ -219,4 +95,49 @@ pub fn sides(send: Option<Outgoing<'_>>, recv: Incoming<'_>) -> (u64, Sides) {
         recv_ty: recv.ty.clone(),
     };
     (packed_size(recv.ty, recv.count), sides)
+}
+
+/// A gather to `root`, who gives `recv`, and `send` unless that is in place; the others give `send`.
+pub fn gather(root: u32, send: Option<Outgoing<'_>>, recv: Option<Incoming<'_>>) -> Small {
+    let block = match (send, recv) {
+        (_, Some(m)) => packed_size(m.ty, m.count),
+        (Some(m), None) => packed_size(m.ty, m.count),
+        (None, None) => return None,
+    };
+    let ty = recv.map(|m| m.ty).or(send.map(|m| m.ty))?;
+    let sides = Sides {
+        send: send.map(|m| m.buf),
+        send_count: send.map_or(0, |m| m.count),
+        send_ty: send.map_or(ty, |m| m.ty).clone(),
+        recv: recv.map_or(core::ptr::null_mut(), |m| m.buf),
+        recv_count: recv.map_or(0, |m| m.count),
+        recv_ty: ty.clone(),
+    };
+    Some((block, What::Gather { root, sides }))
+}
+
+/// A scatter from `root`, who gives `send`, and `recv` unless that is in place; the others give `recv`. `size` is
+/// that of the communicator.
+pub fn scatter(
+    root: u32,
+    size: u32,
+    send: Option<Outgoing<'_>>,
+    recv: Option<Incoming<'_>>,
+) -> Small {
+    let block = match (send, recv) {
+        (Some(m), _) => packed_size(m.ty, m.count),
+        (None, Some(m)) => packed_size(m.ty, m.count),
+        (None, None) => return None,
+    };
+    let ty = send.map(|m| m.ty).or(recv.map(|m| m.ty))?;
+    let sides = Sides {
+        send: send.map(|m| m.buf),
+        send_count: send.map_or(0, |m| m.count),
+        send_ty: ty.clone(),
+        recv: recv.map_or(core::ptr::null_mut(), |m| m.buf),
+        recv_count: recv.map_or(0, |m| m.count),
+        recv_ty: recv.map_or(ty, |m| m.ty).clone(),
+    };
+    let what = What::Scatter { root, sides, in_place: recv.is_none() };
+    Some((block.saturating_mul(u64::from(size.max(2)) - 1), what))
 }

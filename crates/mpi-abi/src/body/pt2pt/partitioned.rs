@@ -69,6 +69,44 @@ struct Part {
 /// Words of an announcement: tag of partition 0, number of partitions, bytes of each.
 const WORDS: usize = 3;
 
+/// How a sender divides its buffer, as it has announced and as it can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Division {
+    /// Of partition 0; the others follow.
+    tag: i32,
+    partitions: u32,
+    /// Of each partition.
+    bytes: u64,
+}
+
+impl Division {
+    /// What a peer alleges, checked. The error: what it said.
+    fn of(words: [u64; WORDS]) -> core::result::Result<Division, String> {
+        let [tag, partitions, bytes] = words;
+        let made = || {
+            // As `MPI_Psend_init` writes it: sign-extended.
+            let tag =
+                i32::try_from(tag as i64).ok().filter(|t| (FIRST_TAG..LAST_TAG).contains(t))?;
+            let count = i32::try_from(partitions).ok().filter(|n| *n > 0)?;
+            let last = tag.checked_add(count).filter(|last| *last <= LAST_TAG);
+            let total = bytes.checked_mul(partitions).filter(|n| i64::try_from(*n).is_ok());
+            last.zip(total)?;
+            Some(Division { tag, partitions: count as u32, bytes })
+        };
+        made().ok_or_else(|| {
+            format!("{partitions} of {bytes} bytes each, under tags from {} on", tag as i64)
+        })
+    }
+}
+
+fn too_much(division: Division, capacity: u64) -> Error {
+    let Division { partitions, bytes, .. } = division;
+    let text = format!(
+        "{partitions} partitions of {bytes} bytes are coming for a buffer of {capacity} bytes"
+    );
+    Error::new(Class::Truncate, text)
+}
+
 /// First tag of a partition; `MPI_ANY_TAG`'s number lies above all of them.
 const FIRST_TAG: i32 = i32::MIN;
 const LAST_TAG: i32 = -1024;
@@ -243,36 +281,68 @@ impl Partitioned {
             if process.requests().get(id).is_some_and(|r| !r.done) {
                 return Ok(false);
             }
-            process.take_outcome(id);
+            let outcome = process.take_outcome(id);
             *waiting = None;
-        }
-        let [tag, theirs, bytes] = **announcement;
-        let capacity = self.part_bytes() * u64::from(self.partitions);
-        let theirs = u32::try_from(theirs).unwrap_or(0);
-        process.expect_parts(whole, theirs);
-        let mut parts = Vec::with_capacity(theirs as usize);
-        for i in 0..theirs {
-            let pattern = Pattern { src, tag: (tag as i32).wrapping_add_unsigned(i) };
-            parts.push(self.receive(process, whole, pattern, u64::from(i) * bytes, bytes));
-        }
-        let coming = bytes * u64::from(theirs);
-        // The sender may send less than there is room for.
-        if let Some(r) = process.requests_mut().get_mut(whole) {
-            r.status.bytes = coming.min(capacity);
-        }
-        if coming > capacity {
-            let text = format!(
-                "{theirs} partitions of {bytes} bytes are coming for a buffer of {capacity} bytes"
-            );
-            if let Some(r) = process.requests_mut().get_mut(whole) {
-                r.error.get_or_insert(Box::new(Error::new(Class::Truncate, text)));
+            // What is there of a shorter announcement is none.
+            let whole =
+                outcome.is_some_and(|o| o.error.is_none() && o.status.bytes == BYTES as u64);
+            if !whole {
+                **announcement = [0; WORDS];
             }
+        }
+        let words = **announcement;
+        let capacity = self.part_bytes() * u64::from(self.partitions);
+        let (parts, error) = match Division::of(words) {
+            Ok(division) => {
+                let coming = division.bytes * u64::from(division.partitions);
+                // The sender may send less than there is room for.
+                if let Some(r) = process.requests_mut().get_mut(whole) {
+                    r.status.bytes = coming.min(capacity);
+                }
+                match self.receive_all(process, whole, src, division) {
+                    Ok(parts) => (parts, (coming > capacity).then(|| too_much(division, capacity))),
+                    Err(error) => (Vec::new(), Some(error)),
+                }
+            }
+            Err(found) => {
+                let text = format!(
+                    "process {src} announced partitions that there can not be: {found}; expected \
+                     what MPI_Psend_init says"
+                );
+                (Vec::new(), Some(Error::new(Class::Other, text)))
+            }
+        };
+        if let Some((error, r)) = error.zip(process.requests_mut().get_mut(whole)) {
+            r.error.get_or_insert(Box::new(error));
         }
         if let Side::Recv { parts: place, .. } = &mut self.side {
             *place = parts;
         }
         process.end_part(whole, None);
         Ok(true)
+    }
+
+    /// Starts to receive the sender's partitions, as far as there is room for their bookkeeping and their
+    /// first bytes; those behind the buffer are received into nothing.
+    fn receive_all(
+        &self,
+        process: &mut Process<Mux>,
+        whole: ReqId,
+        src: Rank,
+        division: Division,
+    ) -> Result<Vec<Part>> {
+        let Division { tag, partitions, bytes } = division;
+        let mut parts = Vec::new();
+        parts.try_reserve_exact(partitions as usize).map_err(|_| {
+            let text = format!("there is no memory for {partitions} partitions of process {src}");
+            wrong(Class::NoMem, text)
+        })?;
+        process.expect_parts(whole, partitions);
+        for i in 0..partitions {
+            let pattern = Pattern { src, tag: tag.wrapping_add_unsigned(i) };
+            parts.push(self.receive(process, whole, pattern, u64::from(i) * bytes, bytes));
+        }
+        Ok(parts)
     }
 
     /// Starts to receive `bytes` packed bytes that belong at `position` of the packed buffer.
@@ -285,13 +355,16 @@ impl Partitioned {
         bytes: u64,
     ) -> Part {
         let size = (self.ty.size() as u64).max(1);
-        let inside = position + bytes <= self.part_bytes() * u64::from(self.partitions);
+        let capacity = self.part_bytes() * u64::from(self.partitions);
+        let inside = position + bytes <= capacity;
         let even = inside && position.is_multiple_of(size) && bytes.is_multiple_of(size);
-        let mut copy = (!even).then(|| vec![0u8; bytes as usize]);
+        // Of what does not fit no more is kept than fits: it is truncated.
+        let kept = bytes.min(capacity.saturating_sub(position));
+        let mut copy = (!even).then(|| vec![0u8; kept as usize]);
         let m = match &mut copy {
             Some(copy) => {
                 let buf = copy.as_mut_ptr();
-                Incoming { buf, count: bytes as i64, ty: Datatype::byte() }
+                Incoming { buf, count: kept as i64, ty: Datatype::byte() }
             }
             None => Incoming {
                 buf: self.element((position / size) as i64) as *mut u8,
@@ -497,4 +570,31 @@ pub unsafe fn parrived(request: MPI_Request, partition: c_int, flag: *mut c_int)
         unsafe { *flag = c_int::from(arrived) };
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn divisions_that_there_can_not_be_are_refused() {
+        let first = FIRST_TAG as u64;
+        let good = Division { tag: FIRST_TAG, partitions: 3, bytes: 8 };
+        assert_eq!(Division::of([first, 3, 8]), Ok(good));
+        for wrong in [
+            [0, 0, 0],
+            [first, 0, 8],
+            [7, 3, 8],
+            [first, 1 << 31, 0],
+            [first, 3, u64::MAX / 2],
+            [first, 2, 1 << 62],
+            [first - 1, 3, 8],
+            [(LAST_TAG - 2) as u64, 3, 8],
+        ] {
+            assert!(
+                Division::of(wrong).is_err_and(|text| text.contains("bytes each")),
+                "{wrong:?}"
+            );
+        }
+    }
 }

@@ -95,27 +95,95 @@ unsafe fn start(a: Args, mode: Mode, request: *mut MPI_Request) -> Result<()> {
     Ok(())
 }
 
-macro_rules! sends {
-    ($($blocking:ident, $nonblocking:ident, $name:literal, $iname:literal, $mode:expr;)*) => {$(
-        #[inline(always)]
-        pub unsafe fn $blocking(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
-            dest: c_int, tag: c_int, comm: MPI_Comm) -> c_int {
-            // SAFETY: the caller's promises.
-            unsafe { blocking($name, Args { buf, count, datatype, dest, tag, comm }, $mode) }
-        }
-
-        #[inline(always)]
-        pub unsafe fn $nonblocking(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
-            dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-            let args = Args { buf, count, datatype, dest, tag, comm };
-            // SAFETY: the caller's promises.
-            unsafe { nonblocking($iname, args, $mode, request) }
-        }
-    )*};
+/// Standard mode.
+#[inline(always)]
+pub unsafe fn send(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> c_int {
+    let args = Args { buf, count, datatype, dest, tag, comm };
+    // SAFETY: the caller's promises.
+    unsafe { blocking("MPI_Send", args, Mode::Standard) }
 }
 
-sends! {
-    send, isend, "MPI_Send", "MPI_Isend", Mode::Standard;
-    ssend, issend, "MPI_Ssend", "MPI_Issend", Mode::Synchronous;
-    rsend, irsend, "MPI_Rsend", "MPI_Irsend", Mode::Standard;
+/// The same, not blocking.
+#[inline(always)]
+pub unsafe fn isend(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> c_int {
+    let args = Args { buf, count, datatype, dest, tag, comm };
+    // SAFETY: the caller's promises.
+    unsafe { nonblocking("MPI_Isend", args, Mode::Standard, request) }
+}
+
+/// Synchronous mode: complete when the receive has begun.
+#[inline(always)]
+pub unsafe fn ssend(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> c_int {
+    let args = Args { buf, count, datatype, dest, tag, comm };
+    // SAFETY: the caller's promises.
+    unsafe { blocking("MPI_Ssend", args, Mode::Synchronous) }
+}
+
+/// The same, not blocking.
+#[inline(always)]
+pub unsafe fn issend(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> c_int {
+    let args = Args { buf, count, datatype, dest, tag, comm };
+    // SAFETY: the caller's promises.
+    unsafe { nonblocking("MPI_Issend", args, Mode::Synchronous, request) }
+}
+
+/// Ready mode: the receive has been called, which a standard send need not know.
+#[inline(always)]
+pub unsafe fn rsend(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> c_int {
+    let args = Args { buf, count, datatype, dest, tag, comm };
+    // SAFETY: the caller's promises.
+    unsafe { blocking("MPI_Rsend", args, Mode::Standard) }
+}
+
+/// The same, not blocking.
+#[inline(always)]
+pub unsafe fn irsend(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> c_int {
+    let args = Args { buf, count, datatype, dest, tag, comm };
+    // SAFETY: the caller's promises.
+    unsafe { nonblocking("MPI_Irsend", args, Mode::Standard, request) }
 }

@@ -6,8 +6,8 @@ use super::{Answer, at, call, find, must, put, put_text};
 use crate::generated::constants::*;
 use crate::object::table::CAPACITY;
 use crate::runtime::{World, enter, thread_level};
-use crate::wait;
 use core::ffi::{c_char, c_int, c_void};
+use hpvm_mpi::engine::wait_policy;
 
 /// A control variable.
 pub(super) struct Control {
@@ -60,31 +60,31 @@ pub(super) const CONTROLS: &[Control] = &[
         name: "oversubscribed",
         text: "Whether ranks outnumber the processors of this host, so that waits yield early.",
         category: WAITING,
-        value: Value::Flag(|w| w.oversubscribed),
+        value: Value::Flag(|w| w.policy.oversubscribed),
     },
     Control {
         name: "polls",
         text: "Turns without success before a waiting rank sleeps, unless the host is oversubscribed.",
         category: WAITING,
-        value: Value::Constant(wait::POLLS as u64),
+        value: Value::Constant(wait_policy::POLLS as u64),
     },
     Control {
         name: "oversubscribed_polls",
         text: "Turns without success before a waiting rank of a oversubscribed host yields.",
         category: WAITING,
-        value: Value::Constant(wait::OVERSUBSCRIBED_POLLS as u64),
+        value: Value::Constant(wait_policy::OVERSUBSCRIBED_POLLS as u64),
     },
     Control {
         name: "oversubscribed_yields",
         text: "Yields before a waiting rank of a oversubscribed host sleeps.",
         category: WAITING,
-        value: Value::Constant(wait::YIELDS as u64),
+        value: Value::Constant(wait_policy::YIELDS as u64),
     },
     Control {
         name: "sleep_limit",
         text: "Longest sleep of a waiting rank in microseconds, after which it looks for the launcher.",
         category: WAITING,
-        value: Value::Constant(wait::LONG.as_micros() as u64),
+        value: Value::Constant(wait_policy::MAX_SLEEP.as_micros() as u64),
     },
 ];
 

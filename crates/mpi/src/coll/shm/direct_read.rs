@@ -10,7 +10,7 @@
 use super::large::differs;
 use super::members::Members;
 use super::packed::Packed;
-use super::{ShmCollective, Sides, What};
+use super::{READS, ShmCollective, Sides, What};
 use crate::comm::Comm;
 use crate::engine::process::Process;
 use crate::error::{Error, Result};
@@ -70,10 +70,10 @@ impl From<Error> for Trouble {
 }
 
 impl<T: Transport> Process<T> {
-    /// Begins `what` on `comm`, for which [`Process::long_way`] has said so. `None` can't happen then.
+    /// Begins `what` on `comm`, for which the tables have said so. `None` can't happen then.
     ///
     /// # Safety
-    /// As for [`super::Call::begin`].
+    /// As for [`super::slots::Exchange::begin`].
     pub unsafe fn begin_direct_read<'a>(
         &self,
         comm: &'a Comm,
@@ -136,7 +136,7 @@ impl ShmCollective for DirectRead<'_> {
 
     fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool {
         match self.stage {
-            Stage::Show | Stage::Tell => self.members.has_room(p, self.number, DEPTH),
+            Stage::Show | Stage::Tell => self.members.would_have_room(p, self.number, DEPTH),
             Stage::Read | Stage::End => self.members.has(p, self.next, self.number),
             Stage::Stuck => false,
         }
@@ -257,7 +257,7 @@ impl DirectRead<'_> {
         self.members.finish(p, self.number)?;
         if self.refused {
             // Relaxed: see `Use`. All members do so.
-            self.members.used().reads.store(false, Ordering::Relaxed);
+            self.members.used().said.fetch_and(!READS, Ordering::Relaxed);
             self.restore();
             // The other way finds it again.
             self.error = None;

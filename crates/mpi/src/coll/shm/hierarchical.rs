@@ -5,9 +5,9 @@
 //! of a head, so that the work is spread over the members.
 
 use super::packed::Packed;
-use super::slots::{failed, long, short, unpack};
-use super::staging::{LONG, StagingBuffers, word};
-use super::{MOST, ShmCollective, What, index, per_member};
+use super::staging::{MAX_STAGED, STAGED, StagingBuffers, WORD, word};
+use super::what::{failed, long, short, unpack};
+use super::{MAX_SLOT, ShmCollective, What, per_member};
 use crate::coll::Plan;
 use crate::comm::{Channel, Comm, Form};
 use crate::engine::process::Process;
@@ -17,7 +17,7 @@ use crate::op::Op;
 use crate::pt2pt::{Incoming, packed_size};
 use hpvm_coll::hosts::Hosts;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::coll_slots::{CollSlots, DEPTH, FAILED, SLOT_BYTES};
+use hpvm_wire::coll_slots::{CollSlots, DEPTH, FAILED, INLINE, SLOT_BYTES};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -72,14 +72,14 @@ impl<T: Transport> Process<T> {
     /// slot has `longest` bytes. `None` can't happen then.
     ///
     /// # Safety
-    /// As for [`super::Call::begin`].
+    /// As for [`super::slots::Exchange::begin`].
     pub unsafe fn begin_hierarchical<'a>(
         &self,
         comm: &'a Arc<Comm>,
         what: What,
         longest: u64,
     ) -> Option<Hierarchical<'a>> {
-        let long = match longest > MOST {
+        let long = match longest > MAX_SLOT {
             true => Some(comm.coll_slots().staging.get()?.as_ref()?),
             false => None,
         };
@@ -101,7 +101,7 @@ impl<T: Transport> Process<T> {
         Some(Hierarchical {
             comm,
             hosts,
-            index: index(comm)?,
+            index: comm.coll_slots().index()?,
             number,
             last,
             tag: comm.collective_tag(Form::Blocking),
@@ -156,8 +156,8 @@ impl ShmCollective for Hierarchical<'_> {
         let there =
             |m: u32, number: u64| self.coll_slots(p, m).is_ok_and(|slots| slots.has(number));
         match self.stage {
-            Stage::Post => self.has_room(p, self.number),
-            Stage::Release => self.has_room(p, self.last),
+            Stage::Post => self.would_have_room(p, self.number),
+            Stage::Release => self.would_have_room(p, self.last),
             Stage::Collect => self.team().get(self.seen).is_none_or(|m| there(*m, self.number)),
             Stage::Await => self.tellers().all(|m| there(m, self.last)),
             Stage::Cross(id) => p.requests().get(id).is_none_or(|r| r.done),
@@ -227,29 +227,53 @@ impl Hierarchical<'_> {
         member: u32,
     ) -> Result<&'p CollSlots> {
         let slots = self.comm.group().process(member).and_then(|m| p.slots_of(m, self.index));
-        // The proposal found all of this host.
+        // `look_at` has found all of this host.
         slots.ok_or_else(|| Class::Intern.into())
     }
 
+    /// Operations that a member may be ahead of the slowest.
+    fn ahead(&self) -> u64 {
+        if self.long.is_some() { STAGED as u64 } else { DEPTH as u64 }
+    }
+
     /// Whether all of this host have finished with the slot that `number` is about to overwrite.
-    fn has_room<T: Transport>(&self, p: &Process<T>, number: u64) -> bool {
-        let used = self.comm.coll_slots();
-        // Relaxed, here and below: see `Use`.
-        if used.safe.load(Ordering::Relaxed) + DEPTH as u64 >= number {
-            return true;
-        }
+    fn has_room<T: Transport>(&self, p: &mut Process<T>, number: u64) -> bool {
+        let (used, wanted) = (self.comm.coll_slots(), number - self.ahead());
+        used.safe.load(Ordering::Relaxed) >= wanted // relaxed: see `Use`
+            || p.look_for_room(used, self.index, wanted, |p| self.slowest(p, number))
+    }
+
+    /// What that would find, changing nothing.
+    fn would_have_room<T: Transport>(&self, p: &Process<T>, number: u64) -> bool {
+        let (used, wanted) = (self.comm.coll_slots(), number - self.ahead());
+        p.would_have_room(used, self.index, wanted, |p| self.slowest(p, number))
+    }
+
+    /// The last operation before `number` that all others of this host have finished.
+    fn slowest<T: Transport>(&self, p: &Process<T>, number: u64) -> u64 {
         let others = self.team().iter().filter(|m| **m != self.rank());
         let finished = others.map(|m| self.coll_slots(p, *m).map_or(u64::MAX, |b| b.finished()));
-        let safe = finished.min().unwrap_or(u64::MAX).min(number - 1);
-        used.safe.fetch_max(safe, Ordering::Relaxed); // relaxed: see `Use`
-        used.safe.load(Ordering::Relaxed) + DEPTH as u64 >= number // relaxed: see `Use`
+        finished.min().unwrap_or(u64::MAX).min(number - 1)
+    }
+
+    /// Room in the data ring for `len` bytes of `number`.
+    fn data_room<T: Transport>(
+        &self,
+        p: &mut Process<T>,
+        number: u64,
+        len: usize,
+    ) -> Option<usize> {
+        if len <= INLINE {
+            return Some(0);
+        }
+        let used = self.comm.coll_slots();
+        p.take_data_room(used, self.index, (number, len), |p| self.slowest(p, number))
     }
 
     /// All of this host have posted what they begin with, so they are through with the operation
     /// before.
     fn all_have_begun(&self) {
-        // Relaxed: see `Use`.
-        self.comm.coll_slots().safe.fetch_max(self.number - 1, Ordering::Relaxed);
+        self.comm.coll_slots().all_have(self.number);
     }
 
     fn knock<T: Transport>(&self, p: &Process<T>, member: u32) {
@@ -264,10 +288,9 @@ impl Hierarchical<'_> {
 
     fn post<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
         if self.shows() {
-            if !self.has_room(p, self.number) {
+            if !self.has_room(p, self.number) || !self.show(p)? {
                 return Ok(false);
             }
-            self.show(p)?;
         } else if self.long.is_some() && self.is_head() && !self.has_room(p, self.number) {
             // It puts what comes onto its staging buffer.
             return Ok(false);
@@ -283,10 +306,10 @@ impl Hierarchical<'_> {
         }
     }
 
-    /// Posts what the own host needs of this member.
-    fn show<T: Transport>(&mut self, p: &Process<T>) -> Result<()> {
-        let slots = self.coll_slots(p, self.rank())?;
+    /// Posts what the own host needs of this member; false if there is no room for it.
+    fn show<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
         if self.each {
+            let slots = self.coll_slots(p, self.rank())?;
             let shown = self.show_own(slots);
             if shown.is_err() {
                 // SAFETY: it is ours, and there is room.
@@ -294,28 +317,32 @@ impl Hierarchical<'_> {
             }
             self.note_error(shown);
             self.knock_all(p);
-            return Ok(());
+            return Ok(true);
         }
-        // A broadcast begins at its root alone; the others only say that they are there.
-        let what =
-            if matches!(self.what, What::Bcast { .. }) { &What::Barrier } else { &self.what };
         let (rank, size) = (self.rank(), self.comm.size());
+        let shown = self.what.shown(rank, size);
+        let Some(at) =
+            self.data_room(p, self.number, if self.long.is_some() { 0 } else { shown.len() })
+        else {
+            return Ok(false);
+        };
+        let slots = self.coll_slots(p, rank)?;
         match self.long {
             // SAFETY: it is ours, there is room; the buffers are valid as `begin_hierarchical` was
             // promised.
-            None => unsafe { what.post(slots, self.number, rank, size) },
+            None => unsafe { shown.post(slots, self.number, at, shown.len()) },
             // SAFETY: as above.
             Some(staging) => unsafe {
-                let len = what.pack(rank, size, staging.own(self.number, LONG as usize));
-                slots.post(self.number, size_of::<u64>(), |out| out.copy_from_slice(&word(len)));
+                let len = self.what.pack(rank, size, staging.own(self.number, MAX_STAGED as usize));
+                slots.post(self.number, 0, WORD, |out| out.copy_from_slice(&word(len)));
             },
         }
         if matches!(self.what, What::Alltoall(_)) {
             self.knock_all(p);
-            return Ok(());
+            return Ok(true);
         }
         self.knock(p, self.head);
-        Ok(())
+        Ok(true)
     }
 
     fn collect<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
@@ -414,7 +441,7 @@ impl Hierarchical<'_> {
     }
 
     /// Posts what came, if there is room and it has not been done; true when that is over.
-    fn tell<T: Transport>(&mut self, p: &Process<T>) -> Result<bool> {
+    fn tell<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
         let tells = match self.what {
             What::Reduce { root: Some(_), .. } => false,
             What::Alltoall(_) => self.carries(self.rank()),
@@ -426,6 +453,8 @@ impl Hierarchical<'_> {
         if !self.has_room(p, self.last) {
             return Ok(false);
         }
+        let len = if self.long.is_some() { WORD } else { self.result.1 };
+        let Some(at) = self.data_room(p, self.last, len) else { return Ok(false) };
         let result = self.result();
         let word = word(result.len());
         // What is long lies on the staging buffer already.
@@ -434,7 +463,7 @@ impl Hierarchical<'_> {
         // SAFETY: it is ours and there is room.
         unsafe {
             match self.error {
-                None => slots.post(self.last, slot.len(), |out| out.copy_from_slice(slot)),
+                None => slots.post(self.last, at, slot.len(), |out| out.copy_from_slice(slot)),
                 Some(_) => slots.post_failure(self.last),
             }
         }
@@ -453,9 +482,6 @@ impl Hierarchical<'_> {
             self.note_error(read);
         }
         self.coll_slots(p, self.rank())?.finish(self.last);
-        if let Some(past) = p.coll_slots.get_mut(self.index) {
-            past.last = self.last;
-        }
         if self.shows() && self.tellers().next().is_some() {
             self.all_have_begun();
         }
@@ -492,6 +518,8 @@ impl Hierarchical<'_> {
                 }
                 Ok(())
             }
+            // `longest_slot` has said no.
+            What::Gather { .. } | What::Scatter { .. } => Err(Class::Intern.into()),
             What::Alltoall(_) if self.each => self.read_own(p),
             What::Alltoall(sides) => {
                 let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;

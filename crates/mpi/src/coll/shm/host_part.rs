@@ -5,7 +5,7 @@
 
 use super::hierarchical::Hierarchical;
 use super::packed::Packed;
-use super::slots::{long, short, unpack, whole};
+use super::what::{long, short, unpack, whole};
 use super::{Sides, What};
 use crate::coll::Data;
 use crate::datatype::Datatype;
@@ -56,6 +56,8 @@ impl Hierarchical<'_> {
             What::Alltoall(_) if self.each => {
                 return self.join_own(p).map(|(schedule, data)| (schedule, data, None));
             }
+            // `longest_slot` has said no.
+            What::Gather { .. } | What::Scatter { .. } => return Err(Class::Intern.into()),
             What::Alltoall(sides) => {
                 let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
                 let taken = self.take_own(p, &sides, bytes);

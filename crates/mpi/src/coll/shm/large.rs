@@ -5,17 +5,15 @@
 //! each member combines a slice of what all have posted, and posts the result, which all copy. So the
 //! work does not grow with the number of members.
 
-use super::slots::{Call, What, long, short};
-use super::{MOST, Way};
-use crate::comm::Comm;
+use super::slots::Exchange;
+use super::what::{Shown, What, long, short};
 use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
-use crate::pt2pt::{Outgoing, pack_all, pack_part};
+use crate::pt2pt::{Outgoing, pack_part};
 use core::ops::Range;
 use hpvm_copy as copy;
 use hpvm_fm::Transport;
 use hpvm_wire::coll_slots::LARGE_SLOT_BYTES;
-use std::sync::atomic::Ordering;
 
 /// What of a collective one exchange of slots does.
 #[derive(Clone, Debug)]
@@ -48,120 +46,31 @@ pub struct Steps {
     halves: bool,
 }
 
-/// How long slots are exchanged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LongWay {
-    /// [`Process::steps`]
-    LargeSlots,
-    /// [`Process::begin_ring_reduce`]
-    RingReduce,
-    /// [`Process::begin_direct_read`]
-    DirectRead,
-}
-
-/// Longest slots that are faster than messages between two ranks with a processor each, whatever they do.
-const APART: u64 = 1 << 10;
 /// Members from which on each combines a slice.
-const MANY: u32 = 3;
-/// Longest reduction for everybody that goes over large slots where every rank has a processor.
-const EVERYBODY: u64 = 64 << 10;
-/// Longest broadcasts and reductions that do where ranks share processors.
-const OVERSUBSCRIBED: u64 = 4 << 20;
-
+const MIN_SLICING_MEMBERS: u32 = 3;
 /// Bytes of a reduction for a root that go in one exchange: the root alone combines them, and what others
 /// post meanwhile leaves its cache.
-const AT_ROOT: usize = 64 << 10;
-/// Longest slots of an alltoall that go over large slots where members can read each other's memory instead.
-const BESIDE_READS: u64 = 64 << 10;
-/// Longest that members read: one goes on with nothing else while it does.
-const ALL_BLOCKS: u64 = 8 << 20;
-/// Longest results of allgathers whose blocks members read. Beyond, memory is what limits.
-const ALL_GATHERED: u64 = 4 << 20;
-/// Shortest reductions that go round.
-const ROUND: u64 = 128 << 10;
-/// Shortest slices of them: each round costs a switch. A root alone copies the result.
-const SLICE: u64 = 16 << 10;
-const SLICE_FOR_ROOT: u64 = 24 << 10;
+const MAX_AT_ROOT: usize = 64 << 10;
 
-impl<T: Transport> Process<T> {
-    /// The exchanges of slots for `what`, whose slots are up to `bytes` long, more than [`MOST`], where
-    /// [`Process::way_of`] has said `Slots`.
-    #[inline]
-    pub fn steps(&self, comm: &Comm, what: What, bytes: u64) -> Steps {
+impl Steps {
+    pub(super) fn none() -> Steps {
+        Steps { left: None, share: None, from: 0, bytes: 0, halves: false }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.left.is_none() && self.share.is_none()
+    }
+
+    /// The exchanges for `what` among `members`, each of whom shows `bytes`.
+    pub(super) fn new(what: What, bytes: u64, members: u32) -> Steps {
         Steps {
             left: Some(what),
             share: None,
             from: 0,
             bytes: bytes as usize,
-            halves: comm.size() >= MANY,
+            halves: members >= MIN_SLICING_MEMBERS,
         }
     }
-
-    /// How `what` is done, whose slots are so long, where [`Process::way_of`] has said `Slots`.
-    pub fn long_way(&self, comm: &Comm, what: &What, bytes: u64) -> LongWay {
-        long_way(comm, what, bytes).unwrap_or(LongWay::LargeSlots)
-    }
-
-    /// As [`Process::way`], for `what`, which may use large slots where all members share a host.
-    #[inline]
-    pub fn way_of(&self, comm: &Comm, what: &What, bytes: u64) -> Way {
-        if bytes > MOST && long_way(comm, what, bytes).is_some() {
-            return match self.way(comm, 0) {
-                Way::Hierarchical => self.way(comm, bytes),
-                way => way,
-            };
-        }
-        match self.way(comm, bytes) {
-            Way::Slots if bytes > APART && !self.carriers_tuned && go_apart(comm, what, bytes) => {
-                Way::Messages
-            }
-            way => way,
-        }
-    }
-}
-
-/// Whether two members with a processor each are faster by messages, although the slots would fit: the
-/// copies of a message overlap, those of slots do not.
-fn go_apart(comm: &Comm, what: &What, bytes: u64) -> bool {
-    let most = match what {
-        What::Barrier => return false,
-        What::Allgather(_) => APART,
-        What::Bcast { .. } | What::Reduce { root: None, .. } => 2 * APART,
-        // Of the former a slot has two blocks.
-        What::Alltoall(_) | What::Reduce { root: Some(_), .. } => 4 * APART,
-    };
-    // Relaxed: see `Use`.
-    bytes > most && comm.size() == 2 && !comm.coll_slots().oversubscribed.load(Ordering::Relaxed)
-}
-
-/// In which of these ways `what` is faster than by messages (`bench/NOTES.md`). Where ranks share processors it
-/// is, because each message costs switches between them.
-fn long_way(comm: &Comm, what: &What, bytes: u64) -> Option<LongWay> {
-    // Relaxed, both: see `Use`.
-    let oversubscribed = comm.coll_slots().oversubscribed.load(Ordering::Relaxed);
-    let reads = || comm.coll_slots().reads.load(Ordering::Relaxed);
-    let size = u64::from(comm.size());
-    let most = match what {
-        What::Barrier => 0,
-        // Two that read each other's data need no copy for that.
-        What::Reduce { root: None, .. } if !oversubscribed && comm.size() == 2 && reads() => 0,
-        What::Reduce { root: None, .. } if !oversubscribed => EVERYBODY,
-        _ if !oversubscribed => 0,
-        What::Reduce { root, .. } if bytes <= OVERSUBSCRIBED => {
-            let slice = if root.is_some() { SLICE_FOR_ROOT } else { SLICE };
-            let goes_round = bytes >= ROUND.max(size * slice);
-            return Some(if goes_round { LongWay::RingReduce } else { LongWay::LargeSlots });
-        }
-        What::Alltoall(_) if bytes > BESIDE_READS && reads() => {
-            return (bytes <= ALL_BLOCKS).then_some(LongWay::DirectRead);
-        }
-        What::Allgather(_) if bytes > LARGE_SLOT_BYTES as u64 && reads() => {
-            return (bytes.saturating_mul(size) <= ALL_GATHERED).then_some(LongWay::DirectRead);
-        }
-        What::Bcast { .. } | What::Reduce { .. } => OVERSUBSCRIBED,
-        What::Allgather(_) | What::Alltoall(_) => LARGE_SLOT_BYTES as u64,
-    };
-    (bytes <= most).then_some(LongWay::LargeSlots)
 }
 
 impl Iterator for Steps {
@@ -184,7 +93,7 @@ impl Iterator for Steps {
                 Some((what, part))
             }
             what @ What::Reduce { root, .. } => {
-                let most = if root.is_some() { AT_ROOT } else { LARGE_SLOT_BYTES };
+                let most = if root.is_some() { MAX_AT_ROOT } else { LARGE_SLOT_BYTES };
                 let (what, left) = part_of(what, most, 1);
                 self.left = left;
                 let halves = self.halves && root.is_none();
@@ -227,7 +136,7 @@ pub(super) fn differs(found: usize, expected: usize) -> Error {
     if found > expected { long(found, expected) } else { short(found, expected) }
 }
 
-impl Call<'_> {
+impl Exchange<'_> {
     /// Posts our slot on a large slot.
     ///
     /// # Safety
@@ -240,10 +149,6 @@ impl Call<'_> {
             // SAFETY: the caller's promise; the slots and the large slot are ours.
             unsafe { slots.post_on(large_slot, self.number, len, fill) };
             Ok(())
-        };
-        let all = |m: Outgoing<'_>| {
-            // SAFETY: the caller's promise.
-            post(m.packed_size() as usize, &mut |out| unsafe { pack_all(m, out) })
         };
         let run = |from: *const u8, len| {
             // SAFETY: the caller's promise.
@@ -263,12 +168,14 @@ impl Call<'_> {
                 let element = bytes / count;
                 run(recv.wrapping_add(own.start * element), own.len() * element)
             }
-            (What::Reduce { send, recv, bytes, .. }, _) => {
-                run(if send.is_null() { recv.cast_const() } else { *send }, *bytes)
-            }
-            (What::Allgather(sides), _) => all(sides.own_part(rank)),
-            (What::Alltoall(sides), _) => all(sides.all_parts(size)),
-            _ => Err(Class::Intern.into()),
+            _ => match self.what.shown(rank, size) {
+                Shown::Run(from, len) => run(from, len),
+                shown @ (Shown::Elements(_) | Shown::Both(..)) => {
+                    // SAFETY: the caller's promise.
+                    post(shown.len(), &mut |out| unsafe { shown.write(out) })
+                }
+                Shown::Nothing => Err(Class::Intern.into()),
+            },
         }
     }
 

@@ -1,6 +1,6 @@
 //! The slots of a communicator's members on one host, for operations of several rounds of slots.
 
-use super::{Use, index};
+use super::Use;
 use crate::comm::Comm;
 use crate::engine::process::Process;
 use crate::error::{Class, Result};
@@ -18,7 +18,7 @@ pub(super) struct Members<'a> {
 
 impl<'a> Members<'a> {
     pub fn new(comm: &'a Comm) -> Option<Members<'a>> {
-        index(comm).map(|index| Members { comm, index })
+        comm.coll_slots().index().map(|index| Members { comm, index })
     }
 
     pub fn used(&self) -> &'a Use {
@@ -47,7 +47,7 @@ impl<'a> Members<'a> {
         p: &'p Process<T>,
         member: u32,
     ) -> Result<&'p CollSlots> {
-        // The proposal found all of them.
+        // `look_at` has found all of them.
         p.slots_of(self.process(member)?, self.index).ok_or_else(|| Class::Intern.into())
     }
 
@@ -69,17 +69,26 @@ impl<'a> Members<'a> {
     }
 
     /// Whether all members have finished the number `ahead` before this one.
-    pub fn has_room<T: Transport>(&self, p: &Process<T>, number: u64, ahead: usize) -> bool {
-        let (used, ahead) = (self.used(), ahead as u64);
-        // Relaxed, here and below: see `Use`.
-        if used.safe.load(Ordering::Relaxed) + ahead >= number {
+    pub fn has_room<T: Transport>(&self, p: &mut Process<T>, number: u64, ahead: usize) -> bool {
+        let (used, wanted) = (self.used(), number - ahead as u64);
+        // Relaxed: see `Use`.
+        if used.safe.load(Ordering::Relaxed) >= wanted {
             return true;
         }
+        p.look_for_room(used, self.index, wanted, |p| self.slowest(p, number))
+    }
+
+    /// What `has_room` would find, changing nothing.
+    pub fn would_have_room<T: Transport>(&self, p: &Process<T>, number: u64, ahead: usize) -> bool {
+        let wanted = number - ahead as u64;
+        p.would_have_room(self.used(), self.index, wanted, |p| self.slowest(p, number))
+    }
+
+    /// The last operation before `number` that all other members have finished.
+    fn slowest<T: Transport>(&self, p: &Process<T>, number: u64) -> u64 {
         let finished =
             self.others().map(|m| self.coll_slots(p, m).map_or(u64::MAX, CollSlots::finished));
-        let safe = finished.min().unwrap_or(u64::MAX).min(number - 1);
-        used.safe.fetch_max(safe, Ordering::Relaxed); // relaxed: see `Use`
-        used.safe.load(Ordering::Relaxed) + ahead >= number // relaxed: see `Use`
+        finished.min().unwrap_or(u64::MAX).min(number - 1)
     }
 
     /// Posts our slot `number`, a few words, and wakes those who may sleep for want of it.
@@ -100,7 +109,7 @@ impl<'a> Members<'a> {
         };
         let slots = self.coll_slots(p, self.rank())?;
         // SAFETY: it is ours; the caller's promise.
-        unsafe { slots.post(number, size_of_val(words), fill) };
+        unsafe { slots.post(number, 0, size_of_val(words), fill) };
         for process in readers.filter_map(|m| self.comm.group().process(m)) {
             p.fm().transport().knock(process);
         }
@@ -155,14 +164,11 @@ impl<'a> Members<'a> {
     /// We are through with slot `number` of all members.
     pub fn finish<T: Transport>(&self, p: &mut Process<T>, number: u64) -> Result<()> {
         self.coll_slots(p, self.rank())?.finish(number);
-        if let Some(history) = p.coll_slots.get_mut(self.index) {
-            history.last = number;
-        }
         Ok(())
     }
 
     /// All have posted slot `number`, so they are through with the one before.
     pub fn all_have(&self, number: u64) {
-        self.used().safe.fetch_max(number - 1, Ordering::Relaxed); // relaxed: see `Use`
+        self.used().all_have(number);
     }
 }

@@ -1,93 +1,88 @@
-//! Small collectives through collective slots (`hpvm_wire::slots`), without messages.
+//! Collectives through shared memory: collective slots (`hpvm_wire::coll_slots`), without messages.
 //!
 //! Where all members of a communicator share memory, a small blocking collective is one exchange
-//! of slots: each member posts what others need, waits for the slots it needs, and reads them
-//! itself. Everybody reads in the order of ranks, so a reduction has the same bits everywhere.
+//! through slots: each member posts what others need, waits for what it needs, and reads it
+//! itself. Everybody reads in the order of ranks, so a reduction has the same bits everywhere. A member from
+//! whom others need something, but who needs nothing, waits for nobody.
 //!
 //! Where members are on several hosts, those of each host use slots among themselves, and one of
 //! them talks to other hosts ([`Hierarchical`]).
 //!
-//! Members have to agree that a communicator uses slots, and from which number on. They do so in
-//! one reduction by messages ([`Process::proposal`]) when it has seen a few collectives; until
-//! then, and where one of them says no, collectives go by messages.
+//! One file for each way; [`run`] goes from one to the next and says which ([`Process::begin_shm`]).
 
+mod data_ring;
 mod direct_read;
 mod hierarchical;
+mod history;
 mod host_part;
 mod large;
 mod members;
 mod packed;
 mod per_member;
 mod ring_reduce;
+mod run;
 mod slots;
 mod staging;
+mod what;
 
-pub use direct_read::DirectRead;
 pub use hierarchical::Hierarchical;
-pub use large::{LongWay, Part, Step, Steps};
-pub use ring_reduce::RingReduce;
-pub use slots::{Call, Sides, What};
-pub use staging::{LONG, StagingBuffers};
+pub(crate) use history::History;
+pub use large::Part;
+pub use run::Shm;
+pub use slots::Exchange;
+pub use staging::MAX_STAGED;
+pub use what::{Sides, What};
 
 use crate::comm::Comm;
-use crate::comm::group::Group;
 use crate::engine::process::Process;
 use crate::error::Result;
-use crate::pt2pt::protocol::MAX_FRAGMENTED;
 use hpvm_coll::hosts::Hosts;
-use hpvm_coll::select::Carrier;
 use hpvm_fm::{Rank, Transport};
-use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, SLOT_BYTES};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use hpvm_wire::coll_slots::{CollSlots, SLOT_BYTES};
+use staging::StagingBuffers;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-/// Most bytes of a slot.
-pub const MOST: u64 = SLOT_BYTES as u64;
-/// Most members: each of them looks at the slots of all others.
-const MEMBERS: u32 = 64;
-/// Collectives that a communicator goes through before its members agree on slots. One that
-/// lives for a few calls is not worth it.
-const TRIAL: u32 = 4;
+/// Most bytes that a member shows in a slot.
+pub const MAX_SLOT: u64 = SLOT_BYTES as u64;
+/// Most members on a host: each of them looks at the slots of all others.
+const MAX_MEMBERS: u32 = 64;
 
 /// What a communicator knows of its slots. One thread at a time is in a collective on it (MPI 5.0,
 /// section 12.6.1), so the fields order nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Use {
     stage: AtomicU8,
-    /// One of the members shares its processors with others, as far as it knows.
-    oversubscribed: AtomicBool,
-    /// All members read long messages out of each other's memory.
-    reads: AtomicBool,
-    calls: AtomicU32,
+    /// What all members have said of long data: 0, or `SAID` and others.
+    said: AtomicU8,
+    /// One more than the number of its set.
+    index: AtomicU32,
     /// The last operation that was begun.
     number: AtomicU64,
-    /// An operation that all members are known to have finished.
+    /// An operation that all members are known to have finished; 0: somebody may still read what an earlier
+    /// communicator has left in the set.
     safe: AtomicU64,
-    /// For long slots, once the members have agreed on it.
+    /// For long data between hosts, once the members have agreed on it.
     staging: OnceLock<Option<StagingBuffers>>,
 }
 
-const TRYING: u8 = 0;
+/// Nothing has been looked at yet.
+const NEW: u8 = 0;
+/// All members share memory.
 const READY: u8 = 1;
+/// Messages only.
 const NEVER: u8 = 2;
 /// Ready, in each host.
-const HIERARCHICAL: u8 = 3;
+const HOSTS: u8 = 3;
 
-/// How a small collective is to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    Messages,
-    /// Members negotiate first, then ask again.
-    Negotiate,
-    Slots,
-    /// Slots within hosts and messages between them, if it fits ([`Process::longest_slot`]).
-    Hierarchical,
-}
+/// The members have told each other what follows.
+const SAID: u8 = 1;
+/// Ranks share processors.
+const OVERSUBSCRIBED: u8 = 2;
+/// All members can read long data out of each other's memory.
+const READS: u8 = 4;
 
-/// What a member says of itself before slots are used, or what all of them say.
-pub type Proposal = [u64; 4];
-
-/// A collective over slots: what its waiting needs to know.
+/// A collective through shared memory: what its waiting needs to know.
 pub trait ShmCollective {
     /// Goes on as far as possible; true when the collective is done.
     fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool>;
@@ -101,158 +96,78 @@ pub trait ShmCollective {
     fn is_crossing(&self) -> bool {
         false
     }
-    /// Whether slots are so long that others work on them for a while.
+    /// Whether data are so long that others work on them for a while.
     fn is_long(&self) -> bool {
         false
     }
 }
 
-impl ShmCollective for Call<'_> {
-    #[inline]
-    fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
-        Call::poll(self, p)
+impl Use {
+    /// The number of the next operation.
+    #[inline(always)]
+    fn begin(&self) -> u64 {
+        // Relaxed: see `Use`.
+        let number = self.number.load(Ordering::Relaxed) + 1;
+        self.number.store(number, Ordering::Relaxed); // relaxed: see `Use`
+        number
     }
 
-    fn awaits<T: Transport>(&self, p: &Process<T>, which: impl Fn(Rank) -> bool) -> bool {
-        Call::awaits(self, p, which)
+    /// Which set of slots its communicator uses, if it uses one.
+    #[inline(always)]
+    fn index(&self) -> Option<usize> {
+        // Relaxed: see `Use`.
+        (self.index.load(Ordering::Relaxed) as usize).checked_sub(1)
     }
 
-    fn lacks_room(&self) -> bool {
-        Call::lacks_room(self)
+    /// All members have posted `number`, so they are through with the one before.
+    #[inline(always)]
+    fn all_have(&self, number: u64) {
+        // Relaxed, both: see `Use`. A member that has posted nothing may have left something for others elsewhere.
+        if self.safe.load(Ordering::Relaxed) > 0 {
+            self.safe.fetch_max(number - 1, Ordering::Relaxed); // relaxed: see `Use`
+        }
     }
 
-    fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool {
-        Call::is_ready(self, p)
-    }
-
-    fn is_long(&self) -> bool {
-        Call::is_long(self)
+    fn says(&self, what: u8) -> bool {
+        self.said.load(Ordering::Relaxed) & what != 0 // relaxed: see `Use`
     }
 }
 
-/// What a process remembers of one of its slots beyond the life of a communicator.
-#[derive(Debug, Default)]
-pub(crate) struct History {
-    /// The last number used on it.
-    last: u64,
-    /// Who may still read its slots.
-    readers: Option<Arc<Group>>,
-    /// For its long slots.
-    staging: Option<staging::Own>,
-}
-
-/// Which slots a communicator uses, if there are so many.
-#[inline(always)]
-fn index(comm: &Comm) -> Option<usize> {
-    let index = (comm.base_context() / crate::comm::CONTEXTS) as usize;
-    (index < COLL_SLOTS).then_some(index)
-}
-
-/// The same for a communicator that may use one at all; where its members are must be known.
+/// Which set of slots a communicator may use at all; where its members are must be known.
 fn suitable(comm: &Comm) -> Option<usize> {
     let members = comm.known_hosts().map_or(comm.size(), Hosts::largest);
-    let suits = !comm.is_inter() && comm.size() > 1 && members <= MEMBERS;
-    index(comm).filter(|_| suits)
+    let suits = !comm.is_inter() && comm.size() > 1 && members <= MAX_MEMBERS;
+    history::index_of(comm.base_context()).filter(|_| suits)
 }
 
 impl<T: Transport> Process<T> {
-    /// Whether small collectives on `comm` may go over slots, now or when its members have agreed.
+    /// Whether blocking collectives on `comm` may go through shared memory.
     #[inline(always)]
     pub fn may_use_slots(&self, comm: &Comm) -> bool {
         comm.coll_slots().stage.load(Ordering::Relaxed) != NEVER // relaxed: see `Use`
     }
 
-    /// How the next blocking collective on `comm` is done whose slots are up to `bytes` long. To
-    /// be asked once per collective, with the same answer on all members.
-    #[inline]
-    pub fn way(&self, comm: &Comm, bytes: u64) -> Way {
-        let used = comm.coll_slots();
-        // Relaxed, here and below: see `Use`.
-        match used.stage.load(Ordering::Relaxed) {
-            READY if bytes <= MOST => Way::Slots,
-            TRYING => self.on_trial(comm),
-            HIERARCHICAL if bytes <= LONG => Way::Hierarchical,
-            _ => Way::Messages,
-        }
+    /// Whether members of `comm` are on several hosts, and some share one.
+    pub fn spans_hosts(&self, comm: &Comm) -> bool {
+        comm.hosts(|process| self.node(process)).is_some()
     }
 
-    /// Whether slots are the faster way for `what`, as far as anybody has measured it.
-    #[inline(always)]
-    pub fn slots_pay(&self, comm: &Comm, what: &What, bytes: u64) -> bool {
-        !self.carriers_tuned || self.tuned_to_slots(comm, what, bytes)
-    }
-
+    /// The first collective on `comm`: finds out what it may use. All members find the same.
     #[cold]
-    fn tuned_to_slots(&self, comm: &Comm, what: &What, bytes: u64) -> bool {
-        let Some(small) = what.small() else { return true };
-        let bytes = bytes.try_into().unwrap_or(i64::MAX);
-        self.select.carrier(small, comm.size(), bytes) == Carrier::SharedMemory
-    }
-
-    #[cold]
-    fn on_trial(&self, comm: &Comm) -> Way {
+    fn look_at(&mut self, comm: &Comm) {
         let used = comm.coll_slots();
         comm.hosts(|process| self.node(process));
-        if suitable(comm).is_none() {
-            used.stage.store(NEVER, Ordering::Relaxed); // relaxed: see `Use`
-            return Way::Messages;
-        }
-        let calls = used.calls.fetch_add(1, Ordering::Relaxed); // relaxed: see `Use`
-        if calls < TRIAL { Way::Messages } else { Way::Negotiate }
-    }
-
-    /// What this process tells the others about its slots: the last number used on it, 1 if it
-    /// can't take part, 1 if it is `oversubscribed`, of which each rank has its own opinion, because a
-    /// launcher or the program may have bound it, and 1 if it does not read long messages out of the
-    /// memory of others. The members build the maximum of each word and hand
-    /// it to [`Process::negotiated`].
-    pub fn proposal(&self, comm: &Comm, oversubscribed: bool) -> Proposal {
-        comm.hosts(|process| self.node(process));
-        let Some(index) = suitable(comm) else { return [0, 1, 0, 0] };
-        let last = self.coll_slots.get(index).map_or(0, |history| history.last);
-        let mut here = neighbours(comm);
-        let willing = here.all(|m| self.slots_of(m, index).is_some()) && self.quit(index);
-        let reads = self.reads(self.fm().rank(), MAX_FRAGMENTED);
-        [last, u64::from(!willing), u64::from(oversubscribed), u64::from(!reads)]
-    }
-
-    /// Nobody reads what an earlier communicator left on slots `index`.
-    fn quit(&self, index: usize) -> bool {
-        let Some(History { last, readers: Some(readers), .. }) = self.coll_slots.get(index) else {
-            return true;
+        let index = suitable(comm)
+            .filter(|index| neighbours(comm).all(|m| self.slots_of(m, *index).is_some()));
+        let stage = match (index, comm.known_hosts()) {
+            (None, _) => NEVER,
+            (Some(_), None) => READY,
+            (Some(_), Some(_)) => HOSTS,
         };
-        (0..readers.size()).filter_map(|m| readers.process(m)).all(|m| {
-            let slots = self.slots_of(m, index);
-            slots.is_none_or(|slots| slots.finished() >= *last)
-        })
-    }
-
-    /// The members of `comm` have negotiated.
-    pub fn negotiated(&mut self, comm: &Comm, words: Proposal) {
-        let [last, unwilling, oversubscribed, copies] = words;
-        let used = comm.coll_slots();
-        let Some(index) = suitable(comm).filter(|_| unwilling == 0) else {
-            used.stage.store(NEVER, Ordering::Relaxed); // relaxed: see `Use`
-            return;
-        };
-        // The upper half counts communicators, the lower half operations.
-        let base = ((last >> 32) + 1) << 32;
-        if self.coll_slots.len() <= index {
-            self.coll_slots.resize_with(index + 1, History::default);
+        if let Some(index) = index {
+            used.index.store(index as u32 + 1, Ordering::Relaxed); // relaxed: see `Use`
+            self.take_coll_slots(comm, used, index);
         }
-        let history = &mut self.coll_slots[index];
-        (history.last, history.readers) = (base, Some(comm.group().clone()));
-        let own = comm.group().process(comm.rank());
-        if let Some(slots) = own.and_then(|own| self.slots_of(own, index)) {
-            // We read nothing of before. A next communicator may come before the first operation.
-            slots.finish(base);
-        }
-        // Relaxed: see `Use`.
-        used.number.store(base, Ordering::Relaxed);
-        used.safe.store(base, Ordering::Relaxed); // relaxed: see `Use`
-        used.oversubscribed.store(oversubscribed != 0, Ordering::Relaxed); // relaxed: see `Use`
-        used.reads.store(copies == 0, Ordering::Relaxed); // relaxed: see `Use`
-        let stage = if comm.known_hosts().is_some() { HIERARCHICAL } else { READY };
         used.stage.store(stage, Ordering::Relaxed); // relaxed: see `Use`
     }
 

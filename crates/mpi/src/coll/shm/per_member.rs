@@ -6,8 +6,8 @@
 //! staging, from which those members take theirs.
 
 use super::hierarchical::Hierarchical;
-use super::slots::{long, short, unpack};
 use super::staging::word;
+use super::what::{long, short, unpack};
 use super::{Sides, What};
 use crate::coll::Data;
 use crate::datatype::Datatype;
@@ -70,7 +70,9 @@ impl Hierarchical<'_> {
             unsafe { pack_all(part, out) };
         }
         // SAFETY: it is ours, and there is room.
-        unsafe { slots.post(self.number, word(all).len(), |out| out.copy_from_slice(&word(all))) };
+        unsafe {
+            slots.post(self.number, 0, word(all).len(), |out| out.copy_from_slice(&word(all)))
+        };
         Ok(())
     }
 
@@ -129,7 +131,7 @@ impl Hierarchical<'_> {
 
 impl Sides {
     /// The block for `member`.
-    fn part(&self, member: u32) -> Outgoing<'_> {
+    pub(super) fn part(&self, member: u32) -> Outgoing<'_> {
         let Some(send) = self.send else {
             let block = self.block(member);
             return Outgoing { buf: block.buf.cast_const(), count: block.count, ty: block.ty };

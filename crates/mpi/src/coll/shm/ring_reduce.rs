@@ -40,11 +40,11 @@ pub struct RingReduce<'a> {
 }
 
 impl<T: Transport> Process<T> {
-    /// Begins the reduction `what` on `comm`, for which [`Process::long_way`] has said so. `None` can't
+    /// Begins the reduction `what` on `comm`, for which the tables have said so. `None` can't
     /// happen then.
     ///
     /// # Safety
-    /// As for [`super::Call::begin`].
+    /// As for [`super::slots::Exchange::begin`].
     pub unsafe fn begin_ring_reduce<'a>(
         &self,
         comm: &'a Comm,
@@ -106,7 +106,10 @@ impl ShmCollective for RingReduce<'_> {
     fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool {
         match self.ends {
             true => self.members.missing(p, self.next..self.needs(), self.last).is_none(),
-            false if self.lacks_room => self.may_go(p),
+            false if self.lacks_room => {
+                self.is_with_us(p)
+                    && self.members.would_have_room(p, self.number(self.round), self.ahead())
+            }
             // There may be no room behind the slot: that is found out by `poll`, whose next sleep is short.
             false => self.is_with_us(p),
         }
@@ -156,10 +159,14 @@ impl RingReduce<'_> {
     }
 
     /// Whether it is, and there is room to say that we have left it.
-    fn may_go<T: Transport>(&self, p: &Process<T>) -> bool {
-        // The large slot has the parity of the first number, which is that of the last.
-        let ahead = if self.round == 0 { LARGE_SLOTS } else { DEPTH };
-        self.is_with_us(p) && self.members.has_room(p, self.number(self.round), ahead)
+    fn may_go<T: Transport>(&self, p: &mut Process<T>) -> bool {
+        self.is_with_us(p) && self.members.has_room(p, self.number(self.round), self.ahead())
+    }
+
+    /// Operations that a member may be ahead of the slowest. The large slot has the parity of the first number,
+    /// which is that of the last.
+    fn ahead(&self) -> usize {
+        if self.round == 0 { LARGE_SLOTS } else { DEPTH }
     }
 
     /// One round: adds our operand to a slice and says so.

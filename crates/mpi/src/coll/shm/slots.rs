@@ -1,103 +1,21 @@
-//! One collective over slots, as a state machine.
+//! One exchange through slots, as a state machine: a small collective, or a part of a longer one.
 
 use super::large::Part;
-use super::{Use, index};
+use super::what::{Sides, What, long, short, unpack, whole};
+use super::{ShmCollective, Use};
 use crate::comm::Comm;
-use crate::datatype::{Datatype, Predefined};
 use crate::engine::process::Process;
-use crate::error::{Class, Error, Result};
-use crate::op::Predef;
-use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
-use hpvm_coll::select::Small;
+use crate::error::{Class, Result};
+use crate::pt2pt::packed_size;
 use hpvm_fm::{Rank, Transport};
 use hpvm_wire::coll_slots::{
-    CollSlots, DEPTH, LARGE_SLOT_BYTES, LARGE_SLOTS, LargeSlot, SLOT_BYTES,
+    CollSlots, DEPTH, INLINE, LARGE_SLOT_BYTES, LARGE_SLOTS, LargeSlot, SLOT_BYTES,
 };
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Which operation, and its buffers. All members agree on the bytes of a slot (`Process::way`).
-#[derive(Clone, Debug)]
-pub enum What {
-    Barrier,
-    Bcast {
-        root: u32,
-        buf: *mut u8,
-        count: i64,
-        ty: Arc<Datatype>,
-    },
-    /// `MPI_Reduce`, or without a root `MPI_Allreduce`. `recv` is looked at where the result goes.
-    /// The elements lie next to each other, `bytes` of them.
-    Reduce {
-        root: Option<u32>,
-        send: *const u8,
-        recv: *mut u8,
-        count: usize,
-        bytes: usize,
-        ty: &'static Predefined,
-        op: Predef,
-    },
-    Allgather(Sides),
-    Alltoall(Sides),
-}
-
-impl What {
-    /// By which name measurements of it go; a barrier has no bytes to be measured by.
-    pub(super) fn small(&self) -> Option<Small> {
-        match self {
-            What::Barrier => None,
-            What::Bcast { .. } => Some(Small::Bcast),
-            What::Reduce { root: Some(_), .. } => Some(Small::Reduce),
-            What::Reduce { root: None, .. } => Some(Small::Allreduce),
-            What::Allgather(_) => Some(Small::Allgather),
-            What::Alltoall(_) => Some(Small::Alltoall),
-        }
-    }
-
-    /// Posts what member `rank` of `size` brings along as slot `number` of its slots.
-    ///
-    /// # Safety
-    /// As for [`CollSlots::post`], and the buffers are valid.
-    #[inline(always)]
-    pub(super) unsafe fn post(&self, slots: &CollSlots, number: u64, rank: u32, size: u32) {
-        // SAFETY: the caller's promises.
-        unsafe {
-            let packed = |m: Outgoing<'_>| {
-                slots.post(number, m.packed_size() as usize, |out| pack_all(m, out));
-            };
-            match self {
-                What::Barrier => slots.post(number, 0, |_| {}),
-                What::Bcast { buf, count, ty, .. } => {
-                    packed(Outgoing { buf: buf.cast_const(), count: *count, ty });
-                }
-                What::Reduce { send, recv, bytes, .. } => {
-                    let from = if send.is_null() { recv.cast_const() } else { *send };
-                    slots.post(number, *bytes, |out| {
-                        core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len());
-                    });
-                }
-                What::Allgather(sides) => packed(sides.own_part(rank)),
-                What::Alltoall(sides) => packed(sides.all_parts(size)),
-            }
-        }
-    }
-}
-
-/// The buffers of an exchange of equal blocks. Without `send` it is `MPI_IN_PLACE`; a null one is
-/// `MPI_BOTTOM`.
-#[derive(Clone, Debug)]
-pub struct Sides {
-    pub send: Option<*const u8>,
-    pub send_count: i64,
-    pub send_ty: Arc<Datatype>,
-    pub recv: *mut u8,
-    pub recv_count: i64,
-    pub recv_ty: Arc<Datatype>,
-}
-
-/// A collective under way. To be polled until it is done.
+/// An exchange under way. To be polled until it is done.
 #[derive(Debug)]
-pub struct Call<'a> {
+pub struct Exchange<'a> {
     pub(super) comm: &'a Comm,
     index: usize,
     pub(super) number: u64,
@@ -108,72 +26,12 @@ pub struct Call<'a> {
     next: u32,
 }
 
-impl Use {
-    /// The number of the next operation.
-    pub(super) fn begin(&self) -> u64 {
-        // Relaxed: see `Use`.
-        let number = self.number.load(Ordering::Relaxed) + 1;
-        self.number.store(number, Ordering::Relaxed); // relaxed: see `Use`
-        number
-    }
-}
-
-impl<'a> Call<'a> {
-    /// Begins the exchange of slots for a part of `what` on `comm`, for which [`Process::way_of`] has said `Slots`. `None`
-    /// can't happen then.
-    ///
-    /// # Safety
-    /// The buffers stay valid, for as many elements as the call of MPI says, until `poll` says
-    /// that the collective is done.
-    #[inline(always)]
-    pub unsafe fn begin(comm: &'a Comm, what: What, part: Part) -> Option<Call<'a>> {
-        let index = index(comm)?;
-        Some(Call {
-            comm,
-            index,
-            number: comm.coll_slots().begin(),
-            what,
-            part,
-            posted: false,
-            next: 0,
-        })
-    }
-
-    /// Whether a slot is missing of a process of which `which` is true.
-    pub fn awaits<T: Transport>(&self, p: &Process<T>, which: impl Fn(Rank) -> bool) -> bool {
-        (self.next..self.needs().end).any(|member| {
-            self.coll_slots(p, member).is_ok_and(|slots| !slots.has(self.number))
-                && self.comm.group().process(member).is_some_and(&which)
-        })
-    }
-
-    /// Whether it waits for others to finish an earlier operation, of which no bell tells.
-    pub fn lacks_room(&self) -> bool {
-        !self.posted
-    }
-
-    /// Whether slots lie on large slots.
-    pub fn is_long(&self) -> bool {
-        !matches!(self.part, Part::Short)
-    }
-
-    /// Whether `poll` would go on.
-    pub fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool {
-        match self.posted {
-            false => self.has_room(p),
-            true => self.coll_slots(p, self.next).is_ok_and(|b| b.has(self.number)),
-        }
-    }
-
-    /// Goes on as far as possible; true when the collective is done.
+impl ShmCollective for Exchange<'_> {
     #[inline]
-    pub fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
+    fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
         if !self.posted {
-            if self.posts() {
-                if !self.has_room(p) {
-                    return Ok(false);
-                }
-                self.post(p)?;
+            if self.posts() && !self.post(p)? {
+                return Ok(false);
             }
             self.posted = true;
         }
@@ -185,8 +43,59 @@ impl<'a> Call<'a> {
         result.map(|()| true)
     }
 
+    fn awaits<T: Transport>(&self, p: &Process<T>, which: impl Fn(Rank) -> bool) -> bool {
+        if !self.posted && self.posts() {
+            // Those that are too far behind.
+            let wanted = self.number - self.ahead();
+            return (0..self.comm.size()).filter(|member| *member != self.rank()).any(|member| {
+                self.coll_slots(p, member).is_ok_and(|slots| slots.finished() < wanted)
+                    && self.comm.group().process(member).is_some_and(&which)
+            });
+        }
+        (self.next..self.needs().end).any(|member| {
+            self.coll_slots(p, member).is_ok_and(|slots| !slots.has(self.number))
+                && self.comm.group().process(member).is_some_and(&which)
+        })
+    }
+
+    fn lacks_room(&self) -> bool {
+        !self.posted
+    }
+
+    fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool {
+        match self.posted {
+            false => self.would_have_room(p),
+            true => self.coll_slots(p, self.next).is_ok_and(|b| b.has(self.number)),
+        }
+    }
+
+    /// Whether data lie in large slots.
+    fn is_long(&self) -> bool {
+        !matches!(self.part, Part::Short)
+    }
+}
+
+impl<'a> Exchange<'a> {
+    /// Begins the exchange of a part of `what` on `comm`, which uses slots. `None` can't happen then.
+    ///
+    /// # Safety
+    /// The buffers stay valid, for as many elements as the call of MPI says, until `poll` says
+    /// that the collective is done.
+    #[inline(always)]
+    pub unsafe fn begin(comm: &'a Comm, what: What, part: Part) -> Option<Exchange<'a>> {
+        let used = comm.coll_slots();
+        let (index, number) = (used.index()?, used.begin());
+        Some(Exchange { comm, index, number, what, part, posted: false, next: 0 })
+    }
+
+    #[inline(always)]
     pub(super) fn rank(&self) -> u32 {
         self.comm.rank()
+    }
+
+    #[inline(always)]
+    fn used(&self) -> &'a Use {
+        self.comm.coll_slots()
     }
 
     #[inline(always)]
@@ -196,7 +105,7 @@ impl<'a> Call<'a> {
         member: u32,
     ) -> Result<&'p CollSlots> {
         let slots = self.comm.group().process(member).and_then(|m| p.slots_of(m, self.index));
-        // The proposal found all of them.
+        // `look_at` has found all of them.
         slots.ok_or_else(|| Class::Intern.into())
     }
 
@@ -207,13 +116,12 @@ impl<'a> Call<'a> {
         member: u32,
     ) -> Result<&'p LargeSlot> {
         let process = self.comm.group().process(member);
-        let large_slot =
-            process.and_then(|m| p.fm().transport().large_slot(m, self.index, self.number));
-        // Where there are slots there are large slots.
-        large_slot.ok_or_else(|| Class::Intern.into())
+        let slot = process.and_then(|m| p.fm().transport().large_slot(m, self.index, self.number));
+        // Only communicators that have large slots get so far (`run`).
+        slot.ok_or_else(|| Class::Intern.into())
     }
 
-    /// The slot of `member`, which `all_there` has seen.
+    /// What `member` has shown, which `all_there` has seen.
     #[inline(always)]
     pub(super) fn slot<'p, T: Transport>(
         &self,
@@ -231,7 +139,7 @@ impl<'a> Call<'a> {
         slot.map_err(|found| long(found, room))
     }
 
-    /// Notes that a member may be ahead of the slowest.
+    /// Operations that a member may be ahead of the slowest.
     #[inline(always)]
     fn ahead(&self) -> u64 {
         if let Part::Short = self.part { DEPTH as u64 } else { LARGE_SLOTS as u64 }
@@ -241,8 +149,10 @@ impl<'a> Call<'a> {
     #[inline(always)]
     fn posts(&self) -> bool {
         match self.what {
-            What::Bcast { root, .. } => root == self.rank(),
-            What::Reduce { root: Some(root), .. } => root != self.rank(),
+            What::Bcast { root, .. } | What::Scatter { root, .. } => root == self.rank(),
+            What::Reduce { root: Some(root), .. } | What::Gather { root, .. } => {
+                root != self.rank()
+            }
             _ => true,
         }
     }
@@ -251,54 +161,85 @@ impl<'a> Call<'a> {
     #[inline(always)]
     fn needs(&self) -> core::ops::Range<u32> {
         match self.what {
-            What::Bcast { root, .. } if root == self.rank() => 0..0,
-            What::Bcast { root, .. } => root..root + 1,
-            What::Reduce { root: Some(root), .. } if root != self.rank() => 0..0,
+            What::Bcast { root, .. } | What::Scatter { root, .. } if root == self.rank() => 0..0,
+            What::Bcast { root, .. } | What::Scatter { root, .. } => root..root + 1,
+            What::Reduce { root: Some(root), .. } | What::Gather { root, .. }
+                if root != self.rank() =>
+            {
+                0..0
+            }
             _ => 0..self.comm.size(),
         }
     }
 
     /// Whether all members have finished with the slot that this one is about to overwrite.
     #[inline(always)]
-    fn has_room<T: Transport>(&self, p: &Process<T>) -> bool {
-        let used = self.comm.coll_slots();
-        // Relaxed: see `Use`.
-        used.safe.load(Ordering::Relaxed) + self.ahead() >= self.number || self.look_for_room(p)
+    fn has_room<T: Transport>(&self, p: &mut Process<T>) -> bool {
+        // Nothing is near 0, which says that nothing is known.
+        let safe = self.used().safe.load(Ordering::Relaxed); // relaxed: see `Use`
+        safe + self.ahead() >= self.number || self.look_for_room(p)
+    }
+
+    /// The last operation that all other members have finished. Those that have not begun show an earlier
+    /// communicator's number.
+    fn slowest<T: Transport>(&self, p: &Process<T>) -> u64 {
+        let others = (0..self.comm.size()).filter(|m| *m != self.rank());
+        let finished = others.map(|m| self.coll_slots(p, m).map_or(u64::MAX, |b| b.finished()));
+        finished.min().unwrap_or(u64::MAX).min(self.number - 1)
     }
 
     #[cold]
-    fn look_for_room<T: Transport>(&self, p: &Process<T>) -> bool {
-        let others = (0..self.comm.size()).filter(|m| *m != self.rank());
-        let slowest =
-            others.map(|m| self.coll_slots(p, m).map_or(u64::MAX, |b| b.finished())).min();
-        let safe = slowest.unwrap_or(u64::MAX).min(self.number - 1);
-        let used = self.comm.coll_slots();
-        // Relaxed: see `Use`. Members that have not begun yet show an older communicator's number.
-        used.safe.fetch_max(safe, Ordering::Relaxed);
-        used.safe.load(Ordering::Relaxed) + self.ahead() >= self.number
+    fn look_for_room<T: Transport>(&self, p: &mut Process<T>) -> bool {
+        let wanted = self.number - self.ahead();
+        p.look_for_room(self.used(), self.index, wanted, |p| self.slowest(p))
     }
 
+    /// What `post` would find, changing nothing.
+    #[cold]
+    fn would_have_room<T: Transport>(&self, p: &Process<T>) -> bool {
+        let len = self.what.shown(self.rank(), self.comm.size()).len();
+        let wanted = self.number - self.ahead();
+        if !p.would_have_room(self.used(), self.index, wanted, |p| self.slowest(p)) {
+            return false;
+        }
+        // Relaxed: see `Use`.
+        let safe = self.used().safe.load(Ordering::Relaxed).max(self.slowest(p));
+        let history = p.coll_slots.get(self.index);
+        self.is_long() || history.is_none_or(|history| history.data.find(len, safe).is_some())
+    }
+
+    /// Shows what others need, if there is room.
     #[inline(always)]
-    fn post<T: Transport>(&self, p: &Process<T>) -> Result<()> {
-        let slots = self.coll_slots(p, self.rank())?;
-        // SAFETY: it is ours, there is room; the buffers are valid as `begin` was promised.
-        unsafe {
-            match self.part {
-                Part::Short => {
-                    self.what.post(slots, self.number, self.rank(), self.comm.size());
-                }
-                _ => self.post_long(p)?,
+    fn post<T: Transport>(&self, p: &mut Process<T>) -> Result<bool> {
+        if !self.has_room(p) {
+            return Ok(false);
+        }
+        if let Part::Short = self.part {
+            let shown = self.what.shown(self.rank(), self.comm.size());
+            let len = shown.len();
+            let mut at = 0;
+            if len > INLINE {
+                let data = (self.number, len);
+                let found = p.take_data_room(self.used(), self.index, data, |p| self.slowest(p));
+                let Some(found) = found else { return Ok(false) };
+                at = found;
             }
+            let slots = self.coll_slots(p, self.rank())?;
+            // SAFETY: it is ours, there is room; the buffers are valid as `begin` was promised.
+            unsafe { shown.post(slots, self.number, at, len) };
+        } else {
+            // SAFETY: as above.
+            unsafe { self.post_long(p)? };
         }
         self.knock(p);
-        Ok(())
+        Ok(true)
     }
 
     /// Wakes those who may sleep for want of our slot.
     #[inline(always)]
     fn knock<T: Transport>(&self, p: &Process<T>) {
         let readers = match self.what {
-            What::Reduce { root: Some(root), .. } => root..root + 1,
+            What::Reduce { root: Some(root), .. } | What::Gather { root, .. } => root..root + 1,
             _ => 0..self.comm.size(),
         };
         for member in readers {
@@ -339,13 +280,23 @@ impl<'a> Call<'a> {
                 // SAFETY: the buffer is valid as `begin` was promised.
                 false => unsafe {
                     let slot = self.slot(p, *root)?;
-                    unpack(slot, Incoming { buf: *buf, count: *count, ty })
+                    unpack(slot, crate::pt2pt::Incoming { buf: *buf, count: *count, ty })
                 },
             },
             What::Reduce { root: Some(root), .. } if *root != self.rank() => Ok(()),
             What::Reduce { .. } => self.combine(p),
-            What::Allgather(sides) => self.gather(p, sides),
+            What::Allgather(sides) => self.gather(p, sides, sides.send.is_some()),
             What::Alltoall(sides) => self.exchange(p, sides),
+            What::Gather { root, .. } if *root != self.rank() => Ok(()),
+            What::Gather { root, sides } => {
+                self.gather(p, sides, false)?;
+                if sides.send.is_some() {
+                    // SAFETY: as above.
+                    unsafe { Sides::copy_own(sides.own_part(*root), sides.block(*root)) };
+                }
+                Ok(())
+            }
+            What::Scatter { root, sides, in_place } => self.scatter(p, *root, sides, *in_place),
         }
     }
 
@@ -379,11 +330,9 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    fn gather<T: Transport>(&self, p: &Process<T>, sides: &Sides) -> Result<()> {
-        for member in 0..self.comm.size() {
-            if member == self.rank() && sides.send.is_none() {
-                continue;
-            }
+    /// Takes a block of every member, of this one only if it has posted one.
+    fn gather<T: Transport>(&self, p: &Process<T>, sides: &Sides, own: bool) -> Result<()> {
+        for member in (0..self.comm.size()).filter(|member| own || *member != self.rank()) {
             // SAFETY: the buffer has a block for every member.
             unsafe { unpack(self.slot(p, member)?, sides.block(member))? };
         }
@@ -402,84 +351,46 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
+    fn scatter<T: Transport>(
+        &self,
+        p: &Process<T>,
+        root: u32,
+        sides: &Sides,
+        in_place: bool,
+    ) -> Result<()> {
+        let rank = self.rank();
+        if rank == root {
+            if !in_place {
+                // SAFETY: the buffers are valid as `begin` was promised.
+                unsafe { Sides::copy_own(sides.part(rank), sides.whole()) };
+            }
+            return Ok(());
+        }
+        let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
+        let (slot, others) = (self.slot(p, root)?, self.comm.size() as usize - 1);
+        // The root leaves its own block out.
+        let start = (rank - u32::from(rank > root)) as usize * bytes;
+        if slot.len() > bytes * others {
+            return Err(long(slot.len() / others, bytes));
+        }
+        let part = slot.get(start..start + bytes).ok_or_else(|| short(slot.len(), bytes))?;
+        // SAFETY: as above.
+        unsafe { unpack(part, sides.whole()) }
+    }
+
     #[inline(always)]
     fn finish<T: Transport>(&self, p: &mut Process<T>) -> Result<()> {
         self.coll_slots(p, self.rank())?.finish(self.number);
-        if let Some(history) = p.coll_slots.get_mut(self.index) {
-            history.last = self.number;
-        }
         if self.needs() == (0..self.comm.size()) {
-            // All have posted this operation, so they are through with the one before.
-            // Relaxed: see `Use`.
-            self.comm.coll_slots().safe.store(self.number - 1, Ordering::Relaxed);
+            if self.posts() {
+                // All have posted this operation, so they are through with the one before, and this member
+                // with what it left to others.
+                // Relaxed: see `Use`.
+                self.used().safe.store(self.number - 1, Ordering::Relaxed);
+            } else {
+                self.used().all_have(self.number);
+            }
         }
         Ok(())
     }
-}
-
-impl Sides {
-    /// What member `rank` contributes to an allgather.
-    pub(super) fn own_part(&self, rank: u32) -> Outgoing<'_> {
-        match self.send {
-            Some(buf) => Outgoing { buf, count: self.send_count, ty: &self.send_ty },
-            None => {
-                let Incoming { buf, count, ty } = self.block(rank);
-                Outgoing { buf: buf.cast_const(), count, ty }
-            }
-        }
-    }
-
-    /// What a member of `n` contributes to an alltoall: a block for everybody.
-    pub(super) fn all_parts(&self, n: u32) -> Outgoing<'_> {
-        let n = i64::from(n);
-        match self.send {
-            Some(buf) => Outgoing { buf, count: self.send_count * n, ty: &self.send_ty },
-            None => {
-                let buf = self.recv.cast_const();
-                Outgoing { buf, count: self.recv_count * n, ty: &self.recv_ty }
-            }
-        }
-    }
-
-    /// Where the block of `member` goes.
-    pub(super) fn block(&self, member: u32) -> Incoming<'_> {
-        let away = self.recv_ty.extent().wrapping_mul(self.recv_count) * i64::from(member);
-        let buf = self.recv.wrapping_offset(away as isize);
-        Incoming { buf, count: self.recv_count, ty: &self.recv_ty }
-    }
-}
-
-/// Writes a slot to a buffer.
-///
-/// # Safety
-/// The buffer is valid for writes of its elements.
-#[inline(always)]
-pub(super) unsafe fn unpack(slot: &[u8], m: Incoming<'_>) -> Result<()> {
-    let room = packed_size(m.ty, m.count) as usize;
-    // SAFETY: the caller's promise; no more than fits.
-    unsafe { unpack_all(m.buf, m.count, m.ty, &slot[..slot.len().min(room)]) };
-    if slot.len() > room { Err(long(slot.len(), room)) } else { Ok(()) }
-}
-
-/// The operand in a slot.
-pub(super) fn whole(slot: &[u8], bytes: usize) -> Result<*const u8> {
-    if slot.len() < bytes { Err(short(slot.len(), bytes)) } else { Ok(slot.as_ptr()) }
-}
-
-#[cold]
-pub(super) fn long(found: usize, room: usize) -> Error {
-    let text = format!("a member gave {found} bytes where this one has room for {room}");
-    Error::new(Class::Truncate, text)
-}
-
-/// The error of those who wait for a member that has found one.
-#[cold]
-pub(super) fn failed() -> Error {
-    Error::new(Class::Other, "another member of this collective has found an error in it")
-}
-
-#[cold]
-pub(super) fn short(found: usize, expected: usize) -> Error {
-    let text = format!("a member gave {found} bytes where this one expects {expected}");
-    Error::new(Class::Other, text)
 }

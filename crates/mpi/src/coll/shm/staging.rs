@@ -3,24 +3,24 @@
 //! The ranks of a host lend each other memory for them, one staging buffer for each slots. The rules are
 //! those of the slots: what belongs to an operation's number is written by the owner, before the
 //! slot of that number says how long it is, and stays until all members of the host have finished
-//! the number [`DEPTH`] before the next one that lies there.
+//! the number [`STAGED`] before the next one that lies there.
 //!
 //! The members agree on staging buffers when the first long collective comes: everybody offers one
 //! ([`Process::offer_staging`]), looks at those of its host ([`Process::see_staging`]), and all say
 //! whether that was possible ([`Process::agree_on_staging`]).
 
-use super::slots::{long, short};
-use super::{MOST, What, index, per_member};
+use super::what::{Shown, long, short};
+use super::{MAX_SLOT, What, per_member};
 use crate::comm::Comm;
 use crate::engine::process::Process;
 use crate::error::Result;
-use crate::pt2pt::pack_all;
 use hpvm_fm::Transport;
-use hpvm_wire::coll_slots::DEPTH;
 use std::ptr::NonNull;
 
 /// Most bytes of a slot on a staging buffer.
-pub const LONG: u64 = 2 << 20;
+pub const MAX_STAGED: u64 = 2 << 20;
+/// Operations that a member may be ahead of the slowest where data lie in staging buffers.
+pub(super) const STAGED: usize = 4;
 /// Most bytes of operands that one head combines. More are better shared out.
 const OPERANDS: u64 = 8 << 20;
 /// Notes begin so far behind a page's first byte. Buffers of programs mostly begin with a page or 16
@@ -28,9 +28,9 @@ const OPERANDS: u64 = 8 << 20;
 /// that is, within its page, a few bytes further on.
 const SKEW: usize = 2048;
 /// Notes of the same numbers as on the slots, and room for what nobody else reads.
-const STAGING_BYTES: usize = SKEW + (DEPTH + 1) * LONG as usize;
+const STAGING_BYTES: usize = SKEW + (STAGED + 1) * MAX_STAGED as usize;
 /// A slot on the slots that stands for one on the staging buffer holds the length of that.
-const WORD: usize = size_of::<u64>();
+pub(super) const WORD: usize = size_of::<u64>();
 
 /// The staging buffers of the members on one host.
 #[derive(Debug)]
@@ -71,25 +71,25 @@ impl Own {
 }
 
 fn offset(number: u64) -> usize {
-    SKEW + (number as usize % DEPTH) * LONG as usize
+    SKEW + (number as usize % STAGED) * MAX_STAGED as usize
 }
 
 impl StagingBuffers {
-    /// Our slot of operation `number`: `len` bytes of it, at most `LONG`.
+    /// Our slot of operation `number`: `len` bytes of it, at most `MAX_STAGED`.
     ///
     /// # Safety
     /// As for [`hpvm_wire::slots::CollSlots::post`], and nobody else of this process has this slice.
     #[expect(clippy::mut_from_ref, reason = "memory of its own, for which the numbers speak")]
     pub unsafe fn own(&self, number: u64, len: usize) -> &mut [u8] {
-        let len = len.min(LONG as usize);
+        let len = len.min(MAX_STAGED as usize);
         // SAFETY: within the staging buffer; the caller's promise.
         unsafe { core::slice::from_raw_parts_mut(self.own.as_ptr().add(offset(number)), len) }
     }
 
-    /// Room for `len` bytes, at most `LONG`, that only we use, within one operation.
+    /// Room for `len` bytes, at most `MAX_STAGED`, that only we use, within one operation.
     pub fn scratch(&self, len: usize) -> *mut u8 {
-        debug_assert!(len <= LONG as usize);
-        self.own.as_ptr().wrapping_add(SKEW + DEPTH * LONG as usize)
+        debug_assert!(len <= MAX_STAGED as usize);
+        self.own.as_ptr().wrapping_add(SKEW + STAGED * MAX_STAGED as usize)
     }
 
     /// The slot of operation `number` of the member of the team at place `member`, for which there
@@ -100,8 +100,8 @@ impl StagingBuffers {
     pub unsafe fn read(&self, member: u32, number: u64, word: &[u8]) -> Result<&[u8]> {
         let Ok(word) = <[u8; WORD]>::try_from(word) else { return Err(short(word.len(), WORD)) };
         let len = u64::from_ne_bytes(word);
-        if len > LONG {
-            return Err(long(len as usize, LONG as usize));
+        if len > MAX_STAGED {
+            return Err(long(len as usize, MAX_STAGED as usize));
         }
         let from = self.team[member as usize].wrapping_add(offset(number));
         // SAFETY: within that staging buffer; its owner leaves the slot alone until we have finished.
@@ -121,27 +121,19 @@ impl What {
     /// # Safety
     /// The buffers are valid.
     pub(super) unsafe fn pack(&self, rank: u32, size: u32, out: &mut [u8]) -> usize {
-        let part = match self {
-            What::Barrier | What::Bcast { .. } => return 0,
-            What::Reduce { send, recv, bytes, .. } => {
-                let from = if send.is_null() { recv.cast_const() } else { *send };
-                // SAFETY: the caller's promise; `longest_slot` has seen to the length.
-                unsafe { core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), *bytes) };
-                return *bytes;
-            }
-            What::Allgather(sides) => sides.own_part(rank),
-            What::Alltoall(sides) => sides.all_parts(size),
-        };
-        let len = part.packed_size() as usize;
+        // A broadcast begins at its root alone; the others only say that they are there.
+        let shown =
+            if let What::Bcast { .. } = self { Shown::Nothing } else { self.shown(rank, size) };
+        let len = shown.len();
         let Some(out) = out.get_mut(..len) else { return len };
         // SAFETY: the caller's promise.
-        unsafe { pack_all(part, out) };
+        unsafe { shown.write(out) };
         len
     }
 }
 
 impl<T: Transport> Process<T> {
-    /// The longest slot that `what` needs on `comm`, for which [`Process::way`] has said `Hierarchical`;
+    /// The longest slot that `what` needs on `comm`, which uses slots in each host;
     /// `None`: it is better done by messages. `bytes` is as long as the slots with which members
     /// begin. The same on all members.
     pub fn longest_slot(&self, comm: &Comm, what: &What, bytes: u64) -> Option<u64> {
@@ -151,25 +143,27 @@ impl<T: Transport> Process<T> {
             What::Alltoall(_) => {
                 let block = bytes / u64::from(comm.size());
                 let carried = bytes.max(block.saturating_mul(hosts.heaviest() as u64));
-                match carried > MOST && per_member::is_long(block) {
-                    true => per_member::longest(hosts, block, comm.size()).max(MOST + 1),
+                match carried > MAX_SLOT && per_member::is_long(block) {
+                    true => per_member::longest(hosts, block, comm.size()).max(MAX_SLOT + 1),
                     false => carried,
                 }
             }
             // Messages need its datatype.
             What::Reduce { ty, .. } if ty.abi == 0 => return None,
+            // Nobody has measured them.
+            What::Gather { .. } | What::Scatter { .. } => return None,
             What::Reduce { .. } if bytes.saturating_mul(hosts.largest().into()) > OPERANDS => {
                 return None;
             }
             _ => bytes,
         };
-        (longest <= LONG).then_some(longest)
+        (longest <= MAX_STAGED).then_some(longest)
     }
 
     /// Whether slots of `bytes` bytes may be posted; `None`: the members have to agree first.
     #[inline]
     pub fn may_stage(&self, comm: &Comm, bytes: u64) -> Option<bool> {
-        if bytes <= MOST {
+        if bytes <= MAX_SLOT {
             return Some(true);
         }
         comm.coll_slots().staging.get().map(Option::is_some)
@@ -178,7 +172,8 @@ impl<T: Transport> Process<T> {
     /// The address of the staging buffer that belongs to our slots for `comm`; 0 if there is none. It is
     /// for the others of our host.
     pub fn offer_staging(&mut self, comm: &Comm) -> u64 {
-        let Some(index) = index(comm).filter(|index| *index < self.coll_slots.len()) else {
+        let Some(index) = comm.coll_slots().index().filter(|index| *index < self.coll_slots.len())
+        else {
             return 0;
         };
         let alone = comm.known_hosts().is_some_and(|h| h.team(h.host(comm.rank())).len() == 1);
@@ -196,7 +191,7 @@ impl<T: Transport> Process<T> {
     /// Looks at the staging buffers of our host; `offers` are the addresses of all members, in the order of
     /// ranks. `None` if one can't be seen.
     pub fn see_staging(&mut self, comm: &Comm, offers: &[u64]) -> Option<StagingBuffers> {
-        let own = self.coll_slots.get(index(comm)?)?.staging.as_ref()?.memory;
+        let own = self.coll_slots.get(comm.coll_slots().index()?)?.staging.as_ref()?.memory;
         let hosts = comm.known_hosts()?;
         let team = hosts.team(hosts.host(comm.rank()));
         let transport = self.fm.transport_mut();

@@ -152,6 +152,7 @@ impl LongUnexpected {
         None
     }
 
+    #[cold]
     pub fn peek(&mut self, pattern: Pattern) -> Option<&Unexpected> {
         let n = self.first(pattern)?;
         self.messages.get(&n)

@@ -1,0 +1,213 @@
+//! Which way a blocking collective goes whose members share memory: one table of all thresholds.
+
+use super::Small;
+
+/// The ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Messages,
+    /// One exchange through collective slots.
+    Slots,
+    /// Exchanges through large slots.
+    LargeSlots,
+    /// A reduction whose slices go round, in large slots.
+    RingReduce,
+    /// Blocks are read out of the memory of those that have them.
+    DirectRead,
+}
+
+/// What all members of a communicator know alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    pub members: u32,
+    /// Ranks share processors.
+    pub oversubscribed: bool,
+    /// All members can read long data out of each other's memory.
+    pub reads: bool,
+    /// The communicator has large slots.
+    pub large: bool,
+}
+
+/// Up to so many bytes slots are the way, whatever the facts.
+pub const ALWAYS_SLOTS: u64 = 1 << 10;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+/// Longest data of a slot, and of a large one: those of `hpvm_wire::coll_slots`, as a test of `hpvm-mpi` sees to.
+pub const SLOT: u64 = 16 * KIB;
+pub const LARGE_SLOT: u64 = 256 * KIB;
+
+/// One line of the table; the first that fits wins.
+struct Row {
+    small: Small,
+    /// At least, and at most.
+    members: (u32, u32),
+    oversubscribed: Option<bool>,
+    reads: Option<bool>,
+    /// Bytes that a member shows: at least, and at most.
+    bytes: (u64, u64),
+    /// At least so many of them for each member.
+    share: u64,
+    /// At most so many of all members.
+    total: u64,
+    way: Way,
+}
+
+/// A line for any facts.
+const fn row(small: Small, least: u64, most: u64, way: Way) -> Row {
+    Row {
+        small,
+        members: (2, u32::MAX),
+        oversubscribed: None,
+        reads: None,
+        bytes: (least, most),
+        share: 0,
+        total: u64::MAX,
+        way,
+    }
+}
+
+/// Where every rank has a processor.
+const fn apart(row: Row) -> Row {
+    Row { oversubscribed: Some(false), ..row }
+}
+
+/// Where ranks share processors: each message costs switches between them.
+const fn shared(row: Row) -> Row {
+    Row { oversubscribed: Some(true), ..row }
+}
+
+const fn two(row: Row) -> Row {
+    Row { members: (2, 2), ..row }
+}
+
+const fn reads(row: Row) -> Row {
+    Row { reads: Some(true), ..row }
+}
+
+const fn share(share: u64, row: Row) -> Row {
+    Row { share, ..row }
+}
+
+const fn total(total: u64, row: Row) -> Row {
+    Row { total, ..row }
+}
+
+/// The table (`bench/NOTES.md` says how it was measured). What no line fits goes by messages.
+static ROWS: &[Row] = &[
+    // Two with a processor each: the copies of a message overlap, those of slots do not.
+    two(apart(row(Small::Bcast, 2 * KIB + 1, u64::MAX, Way::Messages))),
+    two(apart(row(Small::Allreduce, 2 * KIB + 1, SLOT, Way::Messages))),
+    two(apart(row(Small::Reduce, 4 * KIB + 1, u64::MAX, Way::Messages))),
+    two(apart(row(Small::Allgather, KIB + 1, u64::MAX, Way::Messages))),
+    two(apart(row(Small::Alltoall, 4 * KIB + 1, u64::MAX, Way::Messages))),
+    two(apart(row(Small::Gather, 2 * KIB + 1, u64::MAX, Way::Messages))),
+    two(apart(row(Small::Scatter, 4 * KIB + 1, u64::MAX, Way::Messages))),
+    row(Small::Bcast, 1, SLOT, Way::Slots),
+    row(Small::Reduce, 1, SLOT, Way::Slots),
+    row(Small::Allreduce, 1, SLOT, Way::Slots),
+    row(Small::Allgather, 1, SLOT, Way::Slots),
+    row(Small::Alltoall, 1, SLOT, Way::Slots),
+    row(Small::Gather, 1, SLOT, Way::Slots),
+    row(Small::Scatter, 1, SLOT, Way::Slots),
+    // Two that read each other's data need no copy for that.
+    two(reads(apart(row(Small::Allreduce, 1, u64::MAX, Way::Messages)))),
+    apart(row(Small::Allreduce, 1, 64 * KIB, Way::LargeSlots)),
+    // Each round costs a switch; a root alone copies the result.
+    share(24 * KIB, shared(row(Small::Reduce, 128 * KIB, 4 * MIB, Way::RingReduce))),
+    share(16 * KIB, shared(row(Small::Allreduce, 128 * KIB, 4 * MIB, Way::RingReduce))),
+    shared(row(Small::Bcast, 1, 4 * MIB, Way::LargeSlots)),
+    shared(row(Small::Reduce, 1, 4 * MIB, Way::LargeSlots)),
+    shared(row(Small::Allreduce, 1, 4 * MIB, Way::LargeSlots)),
+    // One that reads goes on with nothing else while it does; beyond, memory is what limits.
+    reads(shared(row(Small::Alltoall, 64 * KIB + 1, 8 * MIB, Way::DirectRead))),
+    reads(shared(row(Small::Alltoall, 64 * KIB + 1, u64::MAX, Way::Messages))),
+    total(4 * MIB, reads(shared(row(Small::Allgather, LARGE_SLOT + 1, u64::MAX, Way::DirectRead)))),
+    shared(row(Small::Alltoall, 1, LARGE_SLOT, Way::LargeSlots)),
+    shared(row(Small::Allgather, 1, LARGE_SLOT, Way::LargeSlots)),
+];
+
+impl Row {
+    fn fits(&self, small: Small, facts: &Facts, bytes: u64) -> bool {
+        let members = u64::from(facts.members);
+        self.small == small
+            && (self.members.0..=self.members.1).contains(&facts.members)
+            && self.oversubscribed.is_none_or(|is| is == facts.oversubscribed)
+            && self.reads.is_none_or(|is| is == facts.reads)
+            && (self.bytes.0..=self.bytes.1).contains(&bytes)
+            && bytes >= members.saturating_mul(self.share)
+            && bytes.saturating_mul(members) <= self.total
+            && (facts.large || !matches!(self.way, Way::LargeSlots | Way::RingReduce))
+    }
+}
+
+/// Which way a collective goes of which a member shows `bytes`: in an alltoall or a scatter that is a block for each
+/// member. A pure function of what all members know, so that all decide alike.
+pub fn way(small: Small, facts: &Facts, bytes: u64) -> Way {
+    let found = ROWS.iter().find(|row| row.fits(small, facts, bytes));
+    found.map_or(Way::Messages, |row| row.way)
+}
+
+/// The same where measurements have said that it goes through shared memory.
+pub fn untimed_way(small: Small, facts: &Facts, bytes: u64) -> Way {
+    if bytes <= SLOT { Way::Slots } else { way(small, facts, bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const APART: Facts = Facts { members: 2, oversubscribed: false, reads: true, large: true };
+    const SHARED: Facts = Facts { members: 4, oversubscribed: true, reads: true, large: true };
+
+    #[test]
+    fn every_line_is_reached() {
+        // Small, facts, bytes, way.
+        let cases = [
+            (Small::Bcast, APART, 2 * KIB, Way::Slots),
+            (Small::Bcast, APART, 2 * KIB + 1, Way::Messages),
+            (Small::Bcast, Facts { members: 4, ..APART }, SLOT, Way::Slots),
+            (Small::Bcast, Facts { members: 4, ..APART }, SLOT + 1, Way::Messages),
+            (Small::Bcast, SHARED, 4 * MIB, Way::LargeSlots),
+            (Small::Bcast, SHARED, 4 * MIB + 1, Way::Messages),
+            (Small::Bcast, Facts { large: false, ..SHARED }, SLOT + 1, Way::Messages),
+            (Small::Allreduce, Facts { members: 3, ..APART }, 64 * KIB, Way::LargeSlots),
+            (Small::Allreduce, APART, 64 * KIB, Way::Messages),
+            (Small::Allreduce, Facts { reads: false, ..APART }, 64 * KIB, Way::LargeSlots),
+            (Small::Allreduce, SHARED, 128 * KIB, Way::RingReduce),
+            (Small::Allreduce, Facts { members: 64, ..SHARED }, 128 * KIB, Way::LargeSlots),
+            (Small::Reduce, SHARED, 64 * KIB, Way::LargeSlots),
+            (Small::Reduce, SHARED, 128 * KIB, Way::RingReduce),
+            (Small::Alltoall, SHARED, 64 * KIB, Way::LargeSlots),
+            (Small::Alltoall, SHARED, 8 * MIB, Way::DirectRead),
+            (Small::Alltoall, SHARED, 8 * MIB + 1, Way::Messages),
+            (Small::Alltoall, Facts { reads: false, ..SHARED }, LARGE_SLOT, Way::LargeSlots),
+            (Small::Allgather, SHARED, MIB, Way::DirectRead),
+            (Small::Allgather, SHARED, MIB + 1, Way::Messages),
+            (Small::Allgather, SHARED, LARGE_SLOT, Way::LargeSlots),
+            (Small::Gather, SHARED, SLOT, Way::Slots),
+            (Small::Gather, SHARED, SLOT + 1, Way::Messages),
+            (Small::Scatter, APART, 4 * KIB, Way::Slots),
+            (Small::Scatter, APART, 4 * KIB + 1, Way::Messages),
+        ];
+        for (small, facts, bytes, expected) in cases {
+            assert_eq!(way(small, &facts, bytes), expected, "{small:?} {facts:?} {bytes}");
+        }
+    }
+
+    #[test]
+    fn short_ones_go_through_slots_whatever_the_facts() {
+        for small in Small::ALL {
+            for bits in 0..8 {
+                let is = |bit: u32| bits & bit != 0;
+                for members in [2, 3, 64] {
+                    let facts =
+                        Facts { members, oversubscribed: is(1), reads: is(2), large: is(4) };
+                    for bytes in [1, ALWAYS_SLOTS] {
+                        assert_eq!(way(small, &facts, bytes), Way::Slots);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Which collective it is, with its buffers, and what each member shows of them.
+
+use crate::datatype::{Datatype, Predefined};
+use crate::error::{Class, Error, Result};
+use crate::op::Predef;
+use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
+use hpvm_coll::select::Small;
+use hpvm_wire::coll_slots::CollSlots;
+use std::sync::Arc;
+
+/// Which operation, and its buffers. All members agree on its bytes ([`crate::Process::begin_shm`]).
+#[derive(Clone, Debug)]
+pub enum What {
+    Barrier,
+    Bcast {
+        root: u32,
+        buf: *mut u8,
+        count: i64,
+        ty: Arc<Datatype>,
+    },
+    /// `MPI_Reduce`, or without a root `MPI_Allreduce`. `recv` is looked at where the result goes.
+    /// The elements lie next to each other, `bytes` of them.
+    Reduce {
+        root: Option<u32>,
+        send: *const u8,
+        recv: *mut u8,
+        count: usize,
+        bytes: usize,
+        ty: &'static Predefined,
+        op: Predef,
+    },
+    Allgather(Sides),
+    Alltoall(Sides),
+    /// At the root `recv` has a block for everybody; elsewhere it is not looked at.
+    Gather {
+        root: u32,
+        sides: Sides,
+    },
+    /// At the root `send` has a block for everybody, and `in_place` says that its own one stays there;
+    /// elsewhere it is not looked at.
+    Scatter {
+        root: u32,
+        sides: Sides,
+        in_place: bool,
+    },
+}
+
+/// The buffers of an exchange of equal blocks. Without `send` it is `MPI_IN_PLACE`; a null one is
+/// `MPI_BOTTOM`.
+#[derive(Clone, Debug)]
+pub struct Sides {
+    pub send: Option<*const u8>,
+    pub send_count: i64,
+    pub send_ty: Arc<Datatype>,
+    pub recv: *mut u8,
+    pub recv_count: i64,
+    pub recv_ty: Arc<Datatype>,
+}
+
+/// What a member shows.
+#[derive(Clone, Copy)]
+pub(super) enum Shown<'a> {
+    Nothing,
+    /// So many bytes that lie next to each other.
+    Run(*const u8, usize),
+    Elements(Outgoing<'a>),
+    /// The elements of the one and then of the other.
+    Both(Outgoing<'a>, Outgoing<'a>),
+}
+
+impl Shown<'_> {
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        match self {
+            Shown::Nothing => 0,
+            Shown::Run(_, len) => *len,
+            Shown::Elements(m) => m.packed_size() as usize,
+            Shown::Both(a, b) => (a.packed_size() + b.packed_size()) as usize,
+        }
+    }
+
+    /// # Safety
+    /// The buffers are valid; `out` has `len` bytes.
+    #[inline(always)]
+    pub unsafe fn write(&self, out: &mut [u8]) {
+        // SAFETY: the caller's promises.
+        unsafe {
+            match self {
+                Shown::Nothing => {}
+                Shown::Run(from, _) => {
+                    core::ptr::copy_nonoverlapping(*from, out.as_mut_ptr(), out.len());
+                }
+                Shown::Elements(m) => pack_all(*m, out),
+                Shown::Both(a, b) => {
+                    let (first, second) = out.split_at_mut(a.packed_size() as usize);
+                    pack_all(*a, first);
+                    pack_all(*b, second);
+                }
+            }
+        }
+    }
+
+    /// Posts it as operation `number`, at `at` in the data ring.
+    ///
+    /// # Safety
+    /// As for [`CollSlots::post`], and the buffers are valid.
+    #[inline(always)]
+    pub unsafe fn post(&self, slots: &CollSlots, number: u64, at: usize, len: usize) {
+        // SAFETY: the caller's promises.
+        unsafe { slots.post(number, at, len, |out| self.write(out)) }
+    }
+}
+
+impl What {
+    /// By which name measurements of it go; a barrier has no bytes to be measured by.
+    pub(super) fn small(&self) -> Option<Small> {
+        match self {
+            What::Barrier => None,
+            What::Bcast { .. } => Some(Small::Bcast),
+            What::Reduce { root: Some(_), .. } => Some(Small::Reduce),
+            What::Reduce { root: None, .. } => Some(Small::Allreduce),
+            What::Allgather(_) => Some(Small::Allgather),
+            What::Alltoall(_) => Some(Small::Alltoall),
+            What::Gather { .. } => Some(Small::Gather),
+            What::Scatter { .. } => Some(Small::Scatter),
+        }
+    }
+
+    /// What member `rank` of `size` brings along.
+    #[inline(always)]
+    pub(super) fn shown(&self, rank: u32, size: u32) -> Shown<'_> {
+        match self {
+            What::Barrier => Shown::Nothing,
+            What::Bcast { buf, count, ty, .. } => {
+                Shown::Elements(Outgoing { buf: buf.cast_const(), count: *count, ty })
+            }
+            What::Reduce { send, recv, bytes, .. } => {
+                Shown::Run(if send.is_null() { recv.cast_const() } else { *send }, *bytes)
+            }
+            What::Allgather(sides) | What::Gather { sides, .. } => {
+                Shown::Elements(sides.own_part(rank))
+            }
+            What::Alltoall(sides) => Shown::Elements(sides.all_parts(size)),
+            // The own block is not for others.
+            What::Scatter { sides, .. } => {
+                Shown::Both(sides.parts(0, rank), sides.parts(rank + 1, size))
+            }
+        }
+    }
+}
+
+impl Sides {
+    /// What member `rank` contributes to an allgather.
+    pub(super) fn own_part(&self, rank: u32) -> Outgoing<'_> {
+        match self.send {
+            Some(buf) => Outgoing { buf, count: self.send_count, ty: &self.send_ty },
+            None => {
+                let Incoming { buf, count, ty } = self.block(rank);
+                Outgoing { buf: buf.cast_const(), count, ty }
+            }
+        }
+    }
+
+    /// What a member of `n` contributes to an alltoall: a block for everybody.
+    pub(super) fn all_parts(&self, n: u32) -> Outgoing<'_> {
+        let n = i64::from(n);
+        match self.send {
+            Some(buf) => Outgoing { buf, count: self.send_count * n, ty: &self.send_ty },
+            None => {
+                let buf = self.recv.cast_const();
+                Outgoing { buf, count: self.recv_count * n, ty: &self.recv_ty }
+            }
+        }
+    }
+
+    /// The blocks for the members from `first` to before `end`, of buffers that are not in place.
+    fn parts(&self, first: u32, end: u32) -> Outgoing<'_> {
+        let away = self.send_ty.extent().wrapping_mul(self.send_count) * i64::from(first);
+        let buf = self.send.unwrap_or(core::ptr::null()).wrapping_offset(away as isize);
+        Outgoing { buf, count: self.send_count * i64::from(end - first), ty: &self.send_ty }
+    }
+
+    /// Where the block of `member` goes.
+    pub(super) fn block(&self, member: u32) -> Incoming<'_> {
+        let away = self.recv_ty.extent().wrapping_mul(self.recv_count) * i64::from(member);
+        let buf = self.recv.wrapping_offset(away as isize);
+        Incoming { buf, count: self.recv_count, ty: &self.recv_ty }
+    }
+
+    /// Where the only block goes.
+    pub(super) fn whole(&self) -> Incoming<'_> {
+        Incoming { buf: self.recv, count: self.recv_count, ty: &self.recv_ty }
+    }
+
+    /// Copies `from`, which is ours, to where it belongs.
+    ///
+    /// # Safety
+    /// The buffers are valid.
+    pub(super) unsafe fn copy_own(from: Outgoing<'_>, to: Incoming<'_>) {
+        // SAFETY: the caller's promise; the standard forbids that they overlap.
+        unsafe { crate::datatype::copy(from.buf, from.count, from.ty, to.buf, to.count, to.ty) };
+    }
+}
+
+/// Writes what a member has shown to a buffer.
+///
+/// # Safety
+/// The buffer is valid for writes of its elements.
+#[inline(always)]
+pub(super) unsafe fn unpack(slot: &[u8], m: Incoming<'_>) -> Result<()> {
+    let room = packed_size(m.ty, m.count) as usize;
+    // SAFETY: the caller's promise; no more than fits.
+    unsafe { unpack_all(m.buf, m.count, m.ty, &slot[..slot.len().min(room)]) };
+    if slot.len() > room { Err(long(slot.len(), room)) } else { Ok(()) }
+}
+
+/// The operand in a slot.
+pub(super) fn whole(slot: &[u8], bytes: usize) -> Result<*const u8> {
+    if slot.len() < bytes { Err(short(slot.len(), bytes)) } else { Ok(slot.as_ptr()) }
+}
+
+#[cold]
+pub(super) fn long(found: usize, room: usize) -> Error {
+    let text = format!("a member gave {found} bytes where this one has room for {room}");
+    Error::new(Class::Truncate, text)
+}
+
+/// The error of those who wait for a member that has found one.
+#[cold]
+pub(super) fn failed() -> Error {
+    Error::new(Class::Other, "another member of this collective has found an error in it")
+}
+
+#[cold]
+pub(super) fn short(found: usize, expected: usize) -> Error {
+    let text = format!("a member gave {found} bytes where this one expects {expected}");
+    Error::new(Class::Other, text)
+}

@@ -1,0 +1,352 @@
+//! How to wait: spin, look around, yield, move to another processor, or sleep. Facts and the time go in, decisions come
+//! out; there is no clock and no system call in here.
+//!
+//! A waiting thread polls for a while, because most answers come within microseconds. Then it yields between polls: the
+//! rank it waits for may be waiting for this very processor, whether because the job has more ranks than processors or
+//! because others use the machine. After that it sleeps in the kernel, and the next packet wakes it.
+
+use core::time::Duration;
+
+/// Polls before the first yield where every rank has a processor: some microseconds.
+pub const POLLS: u32 = 300;
+/// The same where ranks share processors.
+pub const OVERSUBSCRIBED_POLLS: u32 = 20;
+/// The same where each poll may ask a socket.
+const OVERSUBSCRIBED_NET_POLLS: u32 = 2;
+/// Yields before sleeping. One that gives way to nobody takes half a microsecond.
+pub const YIELDS: u32 = 50;
+/// Polls from one yield to the next where every rank has a processor.
+const POLLS_BETWEEN_YIELDS: u32 = 32;
+/// Polls of slots from one progress step to the next.
+const SLOT_POLLS: u32 = 8;
+/// Polls for a slot of a rank on another processor from one yield to the next where ranks share
+/// processors.
+const SLOT_SPINS: u32 = 40;
+/// Polls of a rank that waits for messages of another host, in a collective through slots, from one
+/// yield to the next where ranks share processors: the answer takes some 10 us.
+const CROSSING_SPINS: u32 = 20;
+/// Yields for a slot before sleeping: a sleep and its wake-up cost as much as dozens of yields.
+const SLOT_YIELDS: u32 = 400;
+/// Yields from one look at how ranks are spread over the processors to the next.
+const MIGRATE_YIELDS: u32 = 64;
+/// The same while others work on long data: few yields, and much to win.
+const MIGRATE_YIELDS_LONG: u32 = 8;
+/// The same of ranks that wait for slots and have a processor each: all of them show where they are.
+const MIGRATE_YIELDS_APART: u32 = 4;
+/// A yield takes so long where others than waiting ranks want the processor: programs that compute
+/// get milliseconds. A sleeper that is woken gets it at once.
+const LONG_YIELD: Duration = Duration::from_micros(300);
+/// Waits for slots without yields after that.
+const LOADED_WAITS: u32 = 100;
+/// Longest sleep: then look whether the launcher still lives.
+pub const MAX_SLEEP: Duration = Duration::from_millis(500);
+/// Longest sleep while something is awaited whose coming rings no bell: credits, and room in slots.
+pub const MAX_SLEEP_WITHOUT_BELL: Duration = Duration::from_micros(50);
+/// Progress steps of a thread, whether or not anything moved, from one time that it lets other threads in to the next.
+const STEPS_BETWEEN_THREADS: u32 = 16;
+
+/// What to do before the next poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    Spin,
+    /// See whether another rank waits on this very processor ([`WaitPolicy::shares`]); then `Migrate` or `Spin`.
+    Look,
+    /// Let others have the processor, and show them where this process waits.
+    Yield,
+    /// The same, and go elsewhere if there is a better place.
+    Migrate,
+    /// At most so long, in the kernel.
+    Sleep(Duration),
+}
+
+/// What a process remembers of its waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WaitPolicy {
+    /// More ranks than processors on this host: waiting must make room for others.
+    pub oversubscribed: bool,
+    /// Ranks are on several hosts: polling may ask sockets, and a bell that watches them is slow.
+    pub spans_hosts: bool,
+    /// Another rank was last seen waiting for the processor that runs us.
+    pub shares: bool,
+    /// Times that a waiting thread has given way.
+    yields: u32,
+    /// Progress steps in a row in which calls that do not wait found nothing.
+    vain: u32,
+    /// Waits for slots that shall sleep at once, because others want the processors.
+    loaded: u32,
+    /// The last yields for a slot took long.
+    suspects_load: bool,
+    /// Progress steps of waiting threads.
+    steps: u32,
+}
+
+/// A wait for slots under way.
+#[derive(Clone, Copy, Debug)]
+pub struct SlotWait {
+    polls: u32,
+    spins: u32,
+    yields: u32,
+    began: Duration,
+    /// Long yields mean load.
+    judges: bool,
+    yielding: bool,
+}
+
+/// What is known of a wait for slots at a poll in vain.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SlotFacts {
+    /// Data are so long that others work on them for a while.
+    pub long: bool,
+    /// It waits for messages of other hosts.
+    pub crossing: bool,
+    /// Somebody it waits for was last seen on this very processor.
+    pub here: bool,
+    /// It waits for room, of which no bell tells.
+    pub lacks_room: bool,
+}
+
+impl WaitPolicy {
+    pub fn new(oversubscribed: bool, spans_hosts: bool) -> WaitPolicy {
+        WaitPolicy { oversubscribed, spans_hosts, ..WaitPolicy::default() }
+    }
+
+    /// Polls that are worth doing before anything else.
+    #[inline(always)]
+    pub fn polls(&self) -> u32 {
+        match self.oversubscribed {
+            true if self.spans_hosts => OVERSUBSCRIBED_NET_POLLS,
+            true => OVERSUBSCRIBED_POLLS,
+            false if self.shares => OVERSUBSCRIBED_POLLS,
+            false => POLLS,
+        }
+    }
+
+    /// A call that does not wait has made a progress step. A program that waits by calling again and again
+    /// would keep the processor from those whom it waits for; it never sleeps.
+    #[inline]
+    pub fn after_glance(&mut self, moved: bool) -> Decision {
+        self.vain = if moved { 0 } else { self.vain.saturating_add(1) };
+        let gives_way = self.oversubscribed || self.vain.is_multiple_of(POLLS_BETWEEN_YIELDS);
+        match self.vain > self.polls() && gives_way {
+            true => self.give_way(MIGRATE_YIELDS),
+            false => Decision::Spin,
+        }
+    }
+
+    /// Nothing came for `idle` progress steps in a row, while packets are awaited. To be asked again after a look.
+    #[inline]
+    pub fn for_packets(&mut self, idle: u32, looked: bool) -> Decision {
+        let between = if self.oversubscribed { 1 } else { POLLS_BETWEEN_YIELDS };
+        let beyond = idle.saturating_sub(self.polls());
+        let yields = if self.oversubscribed && self.spans_hosts { SLOT_YIELDS } else { YIELDS };
+        if beyond == 1 && !self.oversubscribed && !looked {
+            Decision::Look
+        } else if beyond > 0 && self.shares {
+            Decision::Sleep(MAX_SLEEP)
+        } else if beyond == 0 || !beyond.is_multiple_of(between) {
+            Decision::Spin
+        } else if beyond <= yields * between {
+            self.give_way(MIGRATE_YIELDS)
+        } else {
+            Decision::Sleep(MAX_SLEEP)
+        }
+    }
+
+    /// A wait for slots begins.
+    pub fn begin_slots(&mut self, long: bool) -> SlotWait {
+        // What others do with long data takes as long as other programs would. A sleeper of a job on several hosts is
+        // woken by a pipe: yields are better even then.
+        let judges = !self.spans_hosts && !long;
+        let yielding = !judges || self.loaded == 0;
+        self.loaded = self.loaded.saturating_sub(1);
+        SlotWait { polls: 0, spins: 0, yields: 0, began: Duration::ZERO, judges, yielding }
+    }
+
+    /// Whether a progress step comes before the next poll for slots.
+    #[inline]
+    pub fn steps_for_slots(&self, wait: &mut SlotWait, crossing: bool) -> bool {
+        wait.polls = wait.polls.wrapping_add(1);
+        wait.polls.is_multiple_of(SLOT_POLLS)
+            || self.oversubscribed && !self.spans_hosts
+            || crossing
+    }
+
+    /// A slot is not there. Nobody can have it before the others were on a processor, so ranks that share
+    /// processors yield at once, and for longer than for packets. `now` is asked for at yields only.
+    pub fn for_slots(
+        &mut self,
+        wait: &mut SlotWait,
+        facts: SlotFacts,
+        now: impl FnOnce() -> Duration,
+    ) -> Decision {
+        if wait.spins < self.slot_spins(facts) {
+            wait.spins += 1;
+            return Decision::Spin;
+        }
+        if !wait.yielding || wait.yields >= SLOT_YIELDS {
+            return Decision::Sleep(if facts.lacks_room {
+                MAX_SLEEP_WITHOUT_BELL
+            } else {
+                MAX_SLEEP
+            });
+        }
+        if wait.yields == 0 {
+            wait.began = now();
+        } else if wait.judges
+            && wait.yields.is_power_of_two()
+            && now() - wait.began > LONG_YIELD * wait.yields
+        {
+            // The first one may have been an interruption of the whole machine.
+            self.loaded = if self.suspects_load { LOADED_WAITS } else { 0 };
+            self.suspects_load = true;
+            wait.yielding = false;
+            return Decision::Spin;
+        }
+        wait.yields += 1;
+        if self.oversubscribed {
+            wait.spins = 0;
+        } else if wait.yields == 1 {
+            return Decision::Look;
+        }
+        self.give_way(if facts.long { MIGRATE_YIELDS_LONG } else { MIGRATE_YIELDS })
+    }
+
+    /// What was awaited is there.
+    pub fn end_slots(&mut self, wait: &SlotWait) {
+        if wait.judges && wait.yielding && wait.yields > 0 {
+            self.suspects_load = false;
+        }
+    }
+
+    /// Polls for slots that are worth doing before a yield.
+    fn slot_spins(&self, facts: SlotFacts) -> u32 {
+        match self.oversubscribed {
+            false if self.shares => OVERSUBSCRIBED_POLLS,
+            false => POLLS,
+            true if facts.crossing => CROSSING_SPINS,
+            // To spin would not bring what somebody posts who needs this processor.
+            true if facts.here => 0,
+            true if self.spans_hosts => OVERSUBSCRIBED_NET_POLLS,
+            true => SLOT_SPINS,
+        }
+    }
+
+    /// After a look that has found another rank on this processor, although there are enough for all: the
+    /// kernel puts two there that wake each other, or that yield. `slots`: all that wait show where they are.
+    pub fn after_look(&mut self, slots: bool) -> Decision {
+        match self.shares {
+            true => self.give_way(if slots { MIGRATE_YIELDS_APART } else { MIGRATE_YIELDS }),
+            false => Decision::Spin,
+        }
+    }
+
+    /// Two ranks that wake each other on one processor look to the kernel as if one processor was enough for both, so
+    /// once in `every` times a rank looks for a better place.
+    fn give_way(&mut self, every: u32) -> Decision {
+        self.yields = self.yields.wrapping_add(1);
+        if self.yields.is_multiple_of(every) { Decision::Migrate } else { Decision::Yield }
+    }
+
+    /// A waiting thread has made a progress step: whether it now lets other threads in, which is bounded whether or not
+    /// packets keep coming.
+    #[inline]
+    pub fn lets_threads_in(&mut self) -> bool {
+        self.steps = self.steps.wrapping_add(1);
+        self.steps.is_multiple_of(STEPS_BETWEEN_THREADS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The decisions of a wait for packets, the same ones in a row counted.
+    fn packets(mut policy: WaitPolicy, steps: u32) -> Vec<(Decision, u32)> {
+        let mut all: Vec<(Decision, u32)> = Vec::new();
+        for idle in 1..=steps {
+            let mut decision = policy.for_packets(idle, false);
+            if decision == Decision::Look {
+                decision = policy.for_packets(idle, true);
+            }
+            match all.last_mut() {
+                Some((last, n)) if *last == decision => *n += 1,
+                _ => all.push((decision, 1)),
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn who_has_a_processor_polls_then_yields_now_and_then_then_sleeps() {
+        let all = packets(WaitPolicy::default(), POLLS + 51 * POLLS_BETWEEN_YIELDS);
+        assert_eq!(all[0], (Decision::Spin, POLLS + POLLS_BETWEEN_YIELDS - 1));
+        assert_eq!(all[1], (Decision::Yield, 1));
+        assert_eq!(all.iter().filter(|(d, _)| *d == Decision::Yield).count(), YIELDS as usize);
+        assert_eq!(all.last(), Some(&(Decision::Sleep(MAX_SLEEP), 1)));
+    }
+
+    #[test]
+    fn who_shares_processors_yields_at_every_step_and_who_shares_this_one_sleeps() {
+        let policy = WaitPolicy { oversubscribed: true, ..WaitPolicy::default() };
+        let all = packets(policy, OVERSUBSCRIBED_POLLS + YIELDS + 1);
+        let sleep = Decision::Sleep(MAX_SLEEP);
+        assert_eq!(
+            all,
+            [(Decision::Spin, OVERSUBSCRIBED_POLLS), (Decision::Yield, YIELDS), (sleep, 1)]
+        );
+        let policy = WaitPolicy { shares: true, ..WaitPolicy::default() };
+        assert_eq!(packets(policy, OVERSUBSCRIBED_POLLS + 1)[1], (sleep, 1));
+    }
+
+    #[test]
+    fn one_step_in_sixteen_lets_threads_in_even_if_packets_keep_coming() {
+        let mut policy = WaitPolicy::default();
+        let times = (0..160).filter(|_| policy.lets_threads_in()).count();
+        assert_eq!(times, 10);
+    }
+
+    #[test]
+    fn calls_that_do_not_wait_give_way_after_many_in_vain() {
+        let mut policy = WaitPolicy { oversubscribed: true, ..WaitPolicy::default() };
+        for _ in 0..OVERSUBSCRIBED_POLLS {
+            assert_eq!(policy.after_glance(false), Decision::Spin);
+        }
+        assert_eq!(policy.after_glance(false), Decision::Yield);
+        assert_eq!(policy.after_glance(true), Decision::Spin);
+        assert_eq!(policy.after_glance(false), Decision::Spin);
+    }
+
+    #[test]
+    fn a_slot_of_somebody_on_this_processor_is_yielded_for_at_once() {
+        let mut policy = WaitPolicy { oversubscribed: true, ..WaitPolicy::default() };
+        let mut wait = policy.begin_slots(false);
+        let here = SlotFacts { here: true, ..SlotFacts::default() };
+        assert_eq!(policy.for_slots(&mut wait, here, || Duration::ZERO), Decision::Yield);
+        let elsewhere = SlotFacts::default();
+        for _ in 0..SLOT_SPINS {
+            assert_eq!(policy.for_slots(&mut wait, elsewhere, || Duration::ZERO), Decision::Spin);
+        }
+        assert_eq!(policy.for_slots(&mut wait, elsewhere, || Duration::ZERO), Decision::Yield);
+    }
+
+    #[test]
+    fn where_yields_take_long_twice_the_next_waits_sleep_at_once() {
+        let mut policy = WaitPolicy { oversubscribed: true, ..WaitPolicy::default() };
+        let facts = SlotFacts { here: true, lacks_room: true, ..SlotFacts::default() };
+        for _ in 0..2 {
+            let mut wait = policy.begin_slots(false);
+            let mut clock = Duration::ZERO;
+            while !matches!(policy.for_slots(&mut wait, facts, || clock), Decision::Sleep(_)) {
+                clock += 2 * LONG_YIELD;
+            }
+            policy.end_slots(&wait);
+        }
+        for _ in 0..LOADED_WAITS {
+            let mut wait = policy.begin_slots(false);
+            let sleep = Decision::Sleep(MAX_SLEEP_WITHOUT_BELL);
+            assert_eq!(policy.for_slots(&mut wait, facts, || Duration::ZERO), sleep);
+        }
+        let mut wait = policy.begin_slots(false);
+        assert_eq!(policy.for_slots(&mut wait, facts, || Duration::ZERO), Decision::Yield);
+    }
+}
