@@ -22,6 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "hpvm-mpi",
         &["sync", "wire", "transport", "shm", "reliable", "net", "sim", "job", "fm", "coll"],
     ),
+    ("hpvm-io", &["mpi"]),
     ("hpvm-abi", &[]),
     ("hpvm-foreign", &["abi"]),
     ("hpvm-fortran", &["abi", "foreign"]),
