@@ -157,7 +157,7 @@ pub fn tune_command() -> Command {
         .long_about(
             "Measure on this machine which algorithm each collective should use (allreduce, bcast, \
              reduce, gather, scatter, allgather, allgatherv, alltoall, reduce_scatter), whether \
-             notice boards or messages should carry small ones, and from which length on large \
+             collective slots or messages should carry small ones, and from which length on large \
              messages should be copied once, by the kernel, instead of twice; and write tables \
              that make jobs do so from now on. A candidate replaces the built-in choice only where \
              it is faster in every round, and by 5 % in its best. The file says for which CPU, \

@@ -73,8 +73,8 @@ impl Tuned {
             .map(|at| CARRIED[at].trim_end_matches("-by"))
             .collect();
         match other[..] {
-            [] => "notice boards".to_string(),
-            _ => format!("notice boards; messages for some lengths of {}", other.join(", ")),
+            [] => "collective slots".to_string(),
+            _ => format!("collective slots; messages for some lengths of {}", other.join(", ")),
         }
     }
 
@@ -170,7 +170,7 @@ mod tests {
             "{}",
             tuned.source
         );
-        assert_eq!(tuned.small(), "notice boards; messages for some lengths of reduce");
+        assert_eq!(tuned.small(), "collective slots; messages for some lengths of reduce");
         assert_eq!(tuned.copies(None), "up to 8 ranks and 512 bytes one copy");
         assert_eq!(tuned.copies(Some("no")), "two copies (HPVM_SINGLE_COPY)");
 
@@ -178,7 +178,7 @@ mod tests {
         let tuned = of_cache(dir.path(), format!("{HEAD}\n{older}{rules}").as_bytes());
         let expected = "is ignored: it was measured on this cpu, 2 processors, kernel 5.9";
         assert!(tuned.source.contains(expected), "{}", tuned.source);
-        assert_eq!(tuned.small(), "notice boards");
+        assert_eq!(tuned.small(), "collective slots");
 
         for (text, expected) in [
             (&b"rubbish"[..], "line 1: 'rubbish'"),

@@ -1,4 +1,4 @@
-//! `hpvm tune`: measures on this machine which algorithm each collective should use, whether boards or
+//! `hpvm tune`: measures on this machine which algorithm each collective should use, whether slots or
 //! messages should carry small ones, and how often large messages should be copied; and writes the
 //! tables by which the library then chooses.
 //!
@@ -237,7 +237,7 @@ impl Session<'_> {
 }
 
 /// Tables that use nothing but `algorithm` for `name`. Algorithms show only where messages carry a
-/// collective, so boards are kept out of it, unless they are what is measured. For the rest what has
+/// collective, so slots are kept out of it, unless they are what is measured. For the rest what has
 /// been decided holds.
 fn forced(name: &str, algorithm: &str, decided: &Tables) -> String {
     let mut text = format!("{HEAD}\n{name} any any {algorithm}\n");
@@ -264,8 +264,8 @@ mod tests {
             assert_eq!(tables.carrier(Small::Allreduce, 9, bytes), Carrier::Messages);
         }
         assert_eq!(tables.alltoall, decided.alltoall);
-        let tables: Tables = forced("reduce-by", "boards", &decided).parse().unwrap();
-        assert_eq!(tables.carrier(Small::Reduce, 2, 8), Carrier::Boards);
+        let tables: Tables = forced("reduce-by", "slots", &decided).parse().unwrap();
+        assert_eq!(tables.carrier(Small::Reduce, 2, 8), Carrier::SharedMemory);
         assert_eq!(tables.carrier(Small::Bcast, 4, 8), Carrier::Messages);
         assert_eq!(tables.allreduce, decided.allreduce);
     }

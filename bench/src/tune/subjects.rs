@@ -7,7 +7,7 @@ use hpvm_coll::select::{
     Scatter, Small, Table, Tables,
 };
 
-/// Most bytes of a member's note on a board.
+/// Most bytes of a member's slot on a slots.
 const NOTE: i64 = 8192;
 
 /// Something that is tuned.
@@ -25,7 +25,7 @@ pub struct Subject<A: Algorithm> {
     same: fn(A, u32) -> A,
     /// What the table counts, of the size that the benchmark is given.
     pub bytes: fn(u32, i64) -> i64,
-    /// The size of a rank's longest buffer, or of its note, and the most that is measured.
+    /// The size of a rank's longest buffer, or of its slot, and the most that is measured.
     buffer: fn(u32, i64) -> i64,
     most: i64,
 }
@@ -218,7 +218,7 @@ pub const CARRIERS: [Subject<Carrier>; 5] = [
     ),
 ];
 
-/// What carries a small collective; its notes have the length of the message, or of all blocks.
+/// What carries a small collective; its slots have the length of the message, or of all blocks.
 const fn carried(
     small: Small,
     modes: fn(u32) -> &'static [&'static str],
@@ -231,7 +231,7 @@ const fn carried(
         sizes: |_, _| &[8, 64, 512, 2048, 8192],
         rules,
         choose,
-        others: &[Carrier::Boards, Carrier::Messages],
+        others: &[Carrier::SharedMemory, Carrier::Messages],
         same: unchanged,
         bytes: if matches!(small, Small::Alltoall) { whole } else { message },
         buffer: if matches!(small, Small::Alltoall) { whole } else { message },

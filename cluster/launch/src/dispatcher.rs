@@ -94,6 +94,10 @@ pub enum Event<'a> {
     },
     /// The launcher received a signal.
     Signal(i32),
+    /// A rank of this host, or of an agent's, uses another MPI's library.
+    OtherMpi {
+        text: String,
+    },
     /// Standard output cannot be written any more.
     OutputBroken {
         errno: i32,
@@ -180,6 +184,7 @@ pub struct Dispatcher {
     unfinished: usize,
     limit: Option<Duration>,
     abandoned: bool,
+    told_other_mpi: bool,
     actions: VecDeque<Action>,
 }
 
@@ -211,6 +216,7 @@ impl Dispatcher {
             unfinished,
             limit,
             abandoned: false,
+            told_other_mpi: false,
             actions: VecDeque::new(),
         }
     }
@@ -251,6 +257,23 @@ impl Dispatcher {
         self.reason.as_deref()
     }
 
+    /// Whether a rank has called MPI_Init as a part of this job.
+    pub fn has_joined(&self, rank: u32) -> bool {
+        self.pmi.state(rank) != ClientState::Silent
+    }
+
+    /// Whether the user was told that ranks use another MPI.
+    pub fn told_other_mpi(&self) -> bool {
+        self.told_other_mpi
+    }
+
+    /// Tells the user once that ranks use another MPI.
+    fn other_mpi(&mut self, text: String) {
+        if !std::mem::replace(&mut self.told_other_mpi, true) {
+            self.actions.push_back(Action::Note(text));
+        }
+    }
+
     /// Whether the user would not wait for the rest of the output.
     pub fn abandoned(&self) -> bool {
         self.abandoned
@@ -278,6 +301,7 @@ impl Dispatcher {
             Event::Heard { link } => self.links.heard(link, now),
             Event::LinkLost { link, text, code } => self.lost(link, text, code, now),
             Event::Signal(number) => self.signal(number, now),
+            Event::OtherMpi { text } => self.other_mpi(text),
             Event::OutputBroken { errno } => self.output_broken(errno, now),
             Event::Survey { processes, outputs, blocked } => {
                 self.surveyed(Found { processes, outputs, blocked }, now);
@@ -286,7 +310,8 @@ impl Dispatcher {
         }
     }
 
-    fn who(&self, rank: u32) -> String {
+    /// A rank for messages.
+    pub fn who(&self, rank: u32) -> String {
         let state = &self.ranks[rank as usize];
         let pid = state.pid.unwrap_or(0);
         let host = &self.hosts[state.node as usize];

@@ -25,6 +25,7 @@ pub mod help;
 pub mod hostlist;
 pub mod hosts;
 pub mod linkage;
+pub mod loaded;
 pub mod output;
 pub mod place;
 pub mod pmi;

@@ -8,6 +8,12 @@ use hpvm_linkage::{Closure, Search, defeats};
 
 use crate::environment::Environment;
 
+/// Whether a program holds an MPI itself, so that no library can take its place.
+pub fn has_own_mpi(program: &Path) -> bool {
+    matches!(elf::open(program), Ok(File::Elf(_)))
+        && elf::defines(program, "MPI_Init").unwrap_or(false)
+}
+
 /// What a program's DT_RPATH, or that of a library it needs, would make of our `library` folder;
 /// one text per MPI library. Reads headers only. A script, a file that cannot be read and a
 /// program without MPI give nothing: they are not ours to judge.

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::args::{self, Parsed, Program, Request};
+use crate::args::{self, Options, Parsed, Program, Request};
 use crate::bind;
 use crate::dispatcher::{Dispatcher, Ended, Layout, RankInfo};
 use crate::environment::{self, JOB_ID, NODE};
@@ -80,9 +80,15 @@ pub fn run(request: &Request) -> Result<i32, LaunchError> {
         dispatcher = dispatcher.spread(layout);
     }
     dispatcher.set_key(&key);
+    let programs: Vec<PathBuf> = plan.images.iter().map(|image| image.file.clone()).collect();
     let outcome = execute(plan, &mut dispatcher, |dispatcher, outcome| {
+        let mut lines = Vec::new();
+        if !options.quiet {
+            lines.extend(nobody_joined(options, dispatcher, &programs));
+        }
         if options.json {
-            return Some(report(&job, dispatcher, outcome));
+            lines.push(report(&job, dispatcher, outcome));
+            return lines;
         }
         let text = format!(
             "{}: job {job} ended with code {} after {:.3} s",
@@ -90,9 +96,30 @@ pub fn run(request: &Request) -> Result<i32, LaunchError> {
             outcome.code,
             outcome.elapsed.as_secs_f64()
         );
-        options.verbose.then_some(text)
+        lines.extend(options.verbose.then_some(text));
+        lines
     })?;
     Ok(outcome.code)
+}
+
+/// Several ranks have ended, and none was ever a part of the job: if the program has an MPI of its
+/// own inside, each was a job of one rank.
+fn nobody_joined(
+    options: &Options,
+    dispatcher: &Dispatcher,
+    programs: &[PathBuf],
+) -> Option<String> {
+    let ranks = dispatcher.ranks().len() as u32;
+    if ranks < 2 || dispatcher.told_other_mpi() || (0..ranks).any(|r| dispatcher.has_joined(r)) {
+        return None;
+    }
+    let program = programs.iter().find(|program| linkage::has_own_mpi(program))?;
+    Some(format!(
+        "{}: no rank has joined the job: program '{}' has another MPI linked in (statically), so \
+         each rank was a job of one rank; link it anew with hpvm's mpicc",
+        options.label,
+        program.display()
+    ))
 }
 
 /// A job that is ready to be started.
@@ -138,6 +165,7 @@ fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> 
         starter,
         node: if spread.is_remote() { spread.local_node() } else { None },
         places,
+        library: options.library_path.then(environment::library_folder).flatten(),
         prefix,
         quiet: options.quiet,
     };
@@ -153,7 +181,6 @@ fn local_images(
     let options = &request.options;
     let library = options.library_path.then(environment::library_folder).flatten();
     let here = |rank: &&spread::Rank| spread.nodes[rank.node as usize].local;
-    let count = spread.ranks.iter().filter(here).count();
     let mut images = Vec::new();
     let mut of_program = vec![None; request.programs.len()];
     let mut ranks = Vec::new();
@@ -166,16 +193,10 @@ fn local_images(
             let program = &request.programs[rank.program];
             let present = std::env::vars_os();
             let mut env = environment::build(present, options, program, library.as_deref());
-            for name in ["PMI_RANK", "PMI_FD", "MPI_LOCALRANKID", NODE] {
+            for name in ["PMI_FD", NODE] {
                 env.remove(OsStr::new(name));
             }
-            for (name, value) in [
-                (JOB_ID, job.to_string()),
-                ("PMI_SIZE", spread.ranks.len().to_string()),
-                ("MPI_LOCALNRANKS", count.to_string()),
-            ] {
-                env.insert(name.into(), value.into());
-            }
+            env.insert(JOB_ID.into(), job.into());
             if spread.is_remote() {
                 env.insert(NODE.into(), rank.node.to_string().into());
             }

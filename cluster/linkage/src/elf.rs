@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use object::Endianness;
 use object::elf;
-use object::read::elf::{Dyn, FileHeader, GnuHashTable, HashTable, ProgramHeader, Sym};
+use object::read::elf::{
+    Dyn, FileHeader, GnuHashTable, HashTable, ProgramHeader, SectionHeader, Sym,
+};
 use object::read::{ReadCache, ReadRef, StringTable};
 
 type Header = elf::FileHeader64<Endianness>;
@@ -96,6 +98,36 @@ pub fn symbols(path: &Path) -> Result<Vec<Symbol>, String> {
     let file = std::fs::File::open(path).map_err(|error| wrong(&error.to_string()))?;
     let data = ReadCache::new(file);
     read_symbols(&data).map_err(|text| wrong(&format!("broken ELF file: {text}")))
+}
+
+/// Whether a file that [`open`] has recognised defines a function, also one that it does not
+/// export, by its table for debuggers; a stripped file has none.
+pub fn defines(path: &Path, name: &str) -> Result<bool, String> {
+    let wrong = |text: &str| format!("'{}': {text}", path.display());
+    let file = std::fs::File::open(path).map_err(|error| wrong(&error.to_string()))?;
+    let data = ReadCache::new(file);
+    find_definition(&data, name).map_err(|text| wrong(&format!("broken ELF file: {text}")))
+}
+
+fn find_definition(data: Data<'_>, name: &str) -> Result<bool, String> {
+    let sections = said(said(Header::parse(data))?.sections(ORDER, data))?;
+    let table = said(sections.symbols(ORDER, data, elf::SHT_SYMTAB))?;
+    if table.is_empty() {
+        return Ok(false);
+    }
+    let strings = said(sections.section(table.string_section()))?;
+    let (start, length) = (strings.sh_offset(ORDER), strings.sh_size(ORDER));
+    if length > LONGEST_TABLE {
+        return Err("its string table is absurdly long".to_string());
+    }
+    let outside = |()| "its string table is not in the file";
+    let strings = data.read_bytes_at(start, length).map_err(outside)?;
+    let wanted = [name.as_bytes(), b"\0"].concat();
+    let is_it = |symbol: &elf::Sym64<Endianness>| {
+        let own = strings.get(symbol.st_name(ORDER) as usize..).unwrap_or_default();
+        symbol.st_shndx(ORDER) != elf::SHN_UNDEF && own.starts_with(&wanted)
+    };
+    Ok(table.iter().any(is_it))
 }
 
 /// What stands in the way of loading a file here, from its first bytes.

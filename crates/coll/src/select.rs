@@ -93,12 +93,12 @@ pub enum ReduceScatter {
 /// What carries a small blocking collective of ranks that share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// Notice boards, if it fits.
-    Boards,
+    /// collective slots, if it fits.
+    SharedMemory,
     Messages,
 }
 
-/// Collectives that notice boards can carry.
+/// Collectives that collective slots can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Small {
     Bcast,
@@ -165,8 +165,8 @@ pub struct Tables {
     pub alltoall: Table<Alltoall>,
     /// Bytes of one rank's operand, before the scatter.
     pub reduce_scatter: Table<ReduceScatter>,
-    /// By [`Small`]. Bytes of a member's note: as above, but of all blocks of an alltoall, and of one
-    /// block of an allgather. Where no line fits: boards.
+    /// By [`Small`]. Bytes of a member's slot: as above, but of all blocks of an alltoall, and of one
+    /// block of an allgather. Where no line fits: slots.
     pub carriers: [Table<Carrier>; 5],
     /// Ranks of the job, bytes of the message. Where no line fits, processes find out by themselves.
     pub copies: Table<Copies>,
@@ -299,7 +299,7 @@ impl Tables {
     }
 
     pub fn carrier(&self, small: Small, ranks: u32, bytes: i64) -> Carrier {
-        pick(&self.carriers[small as usize], ranks, bytes, Carrier::Boards)
+        pick(&self.carriers[small as usize], ranks, bytes, Carrier::SharedMemory)
     }
 
     pub fn copies(&self, ranks: u32, bytes: i64) -> Option<Copies> {

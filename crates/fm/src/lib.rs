@@ -26,7 +26,7 @@ pub use fault::{Fault, SendError};
 pub use handler::{Action, RecvStream};
 pub use hpvm_transport::{
     Broken, Doorbell, Head, Holes, Landing, Limits, Memory, PREFIX, Packets, PeerMemory,
-    PullRefused, Rank, Refused, Segment, Streamed, Streams, Transport,
+    PeerMemoryError, Rank, Refused, Segment, Streamed, Streams, Transport,
 };
 use hpvm_wire::counters::{Counters, add};
 pub use incoming::{Arrival, Counts};

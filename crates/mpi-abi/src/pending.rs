@@ -46,7 +46,7 @@ fn now() -> u64 {
 
 fn page(world: &World) -> &Pending {
     let transport = world.process.fm().transport();
-    transport.mapping().pending(transport.place())
+    transport.mapping().pending(transport.local_rank())
 }
 
 impl World {

@@ -11,44 +11,44 @@
 use crate::object::comm::CommObject;
 use crate::runtime::{Entered, World, end_process};
 use crate::say::say;
-use hpvm_mpi::collective::board;
+use hpvm_mpi::coll::shm;
 use hpvm_mpi::comm::build::Host;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error, Outcome, Process, ReqId};
-use hpvm_net::Joint;
+use hpvm_mux::Mux;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Polls before the first yield where every rank has a processor: some microseconds.
 pub const POLLS: u32 = 300;
 /// The same where ranks share processors.
-pub const CROWDED_POLLS: u32 = 20;
+pub const OVERSUBSCRIBED_POLLS: u32 = 20;
 /// The same where each poll may ask a socket.
-const CROWDED_NET_POLLS: u32 = 2;
+const OVERSUBSCRIBED_NET_POLLS: u32 = 2;
 /// Yields before sleeping. One that gives way to nobody takes half a microsecond.
 pub const YIELDS: u32 = 50;
 /// Polls from one yield to the next where every rank has a processor.
 const BETWEEN: u32 = 32;
-/// Polls for a note from one look at the network to the next.
-const NOTE_POLLS: u32 = 8;
-/// Polls for a note of a rank on another processor from one yield to the next where ranks share
+/// Polls for a slot from one look at the network to the next.
+const SLOT_POLLS: u32 = 8;
+/// Polls for a slot of a rank on another processor from one yield to the next where ranks share
 /// processors.
-const NOTE_SPINS: u32 = 40;
-/// Turns of a rank that waits for messages of another host, in a collective over boards, from one
+const SLOT_SPINS: u32 = 40;
+/// Turns of a rank that waits for messages of another host, in a collective over slots, from one
 /// yield to the next where ranks share processors: the answer takes some 10 µs.
 const CROSSING: u32 = 20;
 /// Yields from one look at how ranks are spread over the processors to the next.
 const SPREAD: u32 = 64;
-/// The same while others work on long notes: few yields, and much to win.
+/// The same while others work on long slots: few yields, and much to win.
 const SPREAD_LONG: u32 = 8;
-/// The same of ranks that wait for notes and have a processor each: all of them show where they are.
+/// The same of ranks that wait for slots and have a processor each: all of them show where they are.
 const SPREAD_APART: u32 = 4;
-/// Yields for a note before sleeping.
-const NOTE_YIELDS: u32 = 400;
+/// Yields for a slot before sleeping.
+const SLOT_YIELDS: u32 = 400;
 /// A yield takes so long where others than waiting ranks want the processor: programs that compute
 /// get milliseconds. A sleeper that is woken gets it at once.
 const LONG_YIELD: Duration = Duration::from_micros(300);
-/// Waits for notes without yields after that.
+/// Waits for slots without yields after that.
 const LOADED: u32 = 100;
 /// Longest sleep: then look whether the launcher still lives.
 pub const LONG: Duration = Duration::from_millis(500);
@@ -99,7 +99,7 @@ impl Entered {
 
     #[cold]
     fn give_way_in_vain(&mut self) {
-        if self.crowded || self.vain.is_multiple_of(BETWEEN) {
+        if self.oversubscribed || self.vain.is_multiple_of(BETWEEN) {
             self.give_way(SPREAD);
         }
     }
@@ -130,10 +130,10 @@ impl Entered {
     /// Polls that are worth doing before anything else.
     #[inline(always)]
     pub fn patience(&self) -> u32 {
-        match self.crowded {
-            true if self.process.fm().transport().spans_hosts() => CROWDED_NET_POLLS,
-            true => CROWDED_POLLS,
-            false if self.shares => CROWDED_POLLS,
+        match self.oversubscribed {
+            true if self.process.fm().transport().spans_hosts() => OVERSUBSCRIBED_NET_POLLS,
+            true => OVERSUBSCRIBED_POLLS,
+            false if self.shares => OVERSUBSCRIBED_POLLS,
             false => POLLS,
         }
     }
@@ -141,17 +141,17 @@ impl Entered {
     /// Yields before sleeping. A bell that also watches sockets is slow.
     #[inline]
     fn most_yields(&self) -> u32 {
-        let spans = self.crowded && self.process.fm().transport().spans_hosts();
-        if spans { NOTE_YIELDS } else { YIELDS }
+        let spans = self.oversubscribed && self.process.fm().transport().spans_hosts();
+        if spans { SLOT_YIELDS } else { YIELDS }
     }
 
     /// Nothing came for `idle` turns in a row: spin, yield or sleep.
     #[inline]
     pub(crate) fn rest(&mut self, idle: u32) {
         let polls = self.patience();
-        let between = if self.crowded { 1 } else { BETWEEN };
+        let between = if self.oversubscribed { 1 } else { BETWEEN };
         let beyond = idle.saturating_sub(polls);
-        if beyond == 1 && !self.crowded {
+        if beyond == 1 && !self.oversubscribed {
             self.look_around(SPREAD);
         }
         if beyond > 0 && self.shares {
@@ -188,7 +188,7 @@ impl Entered {
 
     /// Lets another process have our processor.
     fn give_way(&mut self, spread: u32) {
-        if self.crowded {
+        if self.oversubscribed {
             self.part(spread);
         }
         // SAFETY: a system call without arguments.
@@ -213,14 +213,14 @@ impl Entered {
         self.nap(LONG);
     }
 
-    /// Blocks until a collective over notice boards is done.
+    /// Blocks until a collective over collective slots is done.
     ///
-    /// Nobody who waits for a note can have it before the others were on a processor, so ranks that
+    /// Nobody who waits for a slot can have it before the others were on a processor, so ranks that
     /// share processors yield at once, and for longer: a sleep and its wake-up cost as much as
     /// dozens of yields.
-    pub fn wait_for_notes(
+    pub fn wait_for_slots(
         &mut self,
-        call: &mut impl board::Meeting,
+        call: &mut impl shm::ShmCollective,
         name: &'static str,
         object: &Arc<CommObject>,
     ) -> Result<()> {
@@ -228,25 +228,25 @@ impl Entered {
         let mut began = None;
         // A sleeper of a job on several hosts is woken by a pipe: yields are better even then.
         let spans = self.process.fm().transport().spans_hosts();
-        // What others do with long notes takes as long as other programs would.
+        // What others do with long slots takes as long as other programs would.
         let judges = !spans && !call.is_long();
         let mut yielding = !judges || self.loaded == 0;
         self.loaded = self.loaded.saturating_sub(1);
         while !call.poll(&mut self.process)? {
             polls += 1;
-            if polls % NOTE_POLLS == 0 || self.crowded && !spans || call.is_crossing() {
+            if polls % SLOT_POLLS == 0 || self.oversubscribed && !spans || call.is_crossing() {
                 self.turn()?;
             }
-            if spins < self.note_patience(call, spans) {
+            if spins < self.slot_patience(call, spans) {
                 spins += 1;
                 hpvm_sync::spin_hint();
-            } else if yielding && yields < NOTE_YIELDS {
+            } else if yielding && yields < SLOT_YIELDS {
                 let began = *began.get_or_insert_with(Instant::now);
-                if yields == 0 && !self.crowded {
+                if yields == 0 && !self.oversubscribed {
                     self.look_around(SPREAD_APART);
                 }
                 yields += 1;
-                spins = if self.crowded { 0 } else { spins };
+                spins = if self.oversubscribed { 0 } else { spins };
                 self.give_way(if call.is_long() { SPREAD_LONG } else { SPREAD });
                 if judges && yields.is_power_of_two() && began.elapsed() > LONG_YIELD * yields {
                     // The first one may have been an interruption of the whole machine.
@@ -259,7 +259,7 @@ impl Entered {
                 self.follow_leader();
             } else {
                 self.objects.meeting = Some((name, object.comm.base_context()));
-                self.nap_for_notes(call);
+                self.nap_for_slots(call);
                 self.objects.meeting = None;
             }
         }
@@ -273,27 +273,27 @@ impl Entered {
     }
 
     /// Polls for what `call` waits for that are worth doing before a yield.
-    fn note_patience(&self, call: &impl board::Meeting, spans: bool) -> u32 {
-        match self.crowded {
-            false if self.shares => CROWDED_POLLS,
+    fn slot_patience(&self, call: &impl shm::ShmCollective, spans: bool) -> u32 {
+        match self.oversubscribed {
+            false if self.shares => OVERSUBSCRIBED_POLLS,
             false => POLLS,
             true if call.is_crossing() => CROSSING,
             true if !self.awaits_other_processors(call) => 0,
-            true if spans => CROWDED_NET_POLLS,
-            true => NOTE_SPINS,
+            true if spans => OVERSUBSCRIBED_NET_POLLS,
+            true => SLOT_SPINS,
         }
     }
 
-    /// Everybody whose note `call` waits for was last seen on another processor than ours: to give
-    /// ours away would not bring the note.
-    fn awaits_other_processors(&self, call: &impl board::Meeting) -> bool {
+    /// Everybody whose slot `call` waits for was last seen on another processor than ours: to give
+    /// ours away would not bring the slot.
+    fn awaits_other_processors(&self, call: &impl shm::ShmCollective) -> bool {
         let transport = self.process.fm().transport();
         let here = transport.show_processor();
         !call.awaits(&self.process, |rank| transport.processor(rank) == here)
     }
 
     #[cold]
-    fn nap_for_notes(&mut self, call: &mut impl board::Meeting) {
+    fn nap_for_slots(&mut self, call: &mut impl shm::ShmCollective) {
         let limit = if call.lacks_room() { SHORT } else { LONG };
         self.nap_unless(limit, |w| call.is_ready(&w.process));
     }
@@ -325,7 +325,7 @@ impl Entered {
         self.leader = false;
         self.process.fm_mut().disarm();
         if self.followers > 0 {
-            // It may have rung for a note that one of them waits for.
+            // It may have rung for a slot that one of them waits for.
             self.turn_over();
         }
         self.woken();
@@ -350,7 +350,7 @@ impl Entered {
             self.turn_over();
         }
         self.leader = true;
-        if self.crowded || idle > self.patience() {
+        if self.oversubscribed || idle > self.patience() {
             self.rest(idle);
         } else if idle % 16 == 15 {
             // Lets other threads in.
@@ -408,9 +408,9 @@ impl Entered {
 }
 
 impl Host for Entered {
-    type T = Joint;
+    type T = Mux;
 
-    fn with<R>(&mut self, f: impl FnOnce(&mut Process<Joint>) -> R) -> R {
+    fn with<R>(&mut self, f: impl FnOnce(&mut Process<Mux>) -> R) -> R {
         f(&mut self.process)
     }
 

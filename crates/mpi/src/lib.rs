@@ -2,23 +2,21 @@
 //!
 //! [`Process`] is one MPI process over one transport: the [`engine`] (requests, matching, progress),
 //! point-to-point communication ([`pt2pt`], one file for each way in which a message travels),
-//! collectives ([`collective`], which runs the schedules of `hpvm-coll`), and communicators ([`comm`]). Handles, argument checks, error handlers,
+//! collectives ([`coll`], which runs the schedules of `hpvm-coll`), and communicators ([`comm`]). Handles, argument checks, error handlers,
 //! attributes and everything else that only the C interface shows live in `mpi-abi`.
 //!
 //! Deliberately absent: blocking, threads, callbacks into the program. A call starts an operation;
 //! `Process::progress` advances all of them; reductions by functions of the program come back to
-//! the caller as [`collective::Compute`], so that no borrow of the process is held while they run.
+//! the caller as [`coll::Compute`], so that no borrow of the process is held while they run.
 
-pub mod collective;
+pub mod coll;
 pub mod comm;
-mod copy;
 pub mod datatype;
 pub mod engine;
 pub mod error;
 pub mod op;
 pub mod pt2pt;
 pub mod status;
-mod streaming;
 
 pub use comm::build;
 pub use comm::group::Group;

@@ -105,7 +105,7 @@ impl Favourite {
             self.not_before = now + 1000 * PAUSE;
             return;
         };
-        if self.epoll.is_some_and(|epoll| crate::bell::watch(epoll, socket.fd()).is_err()) {
+        if self.epoll.is_some_and(|epoll| crate::epoll::watch(epoll, socket.fd()).is_err()) {
             return;
         }
         (self.line, self.owner) = (Some(socket), self.candidate);

@@ -1,29 +1,28 @@
-//! Transport between hosts over commodity Ethernet, and its union with shared memory.
+//! Packets and streams between hosts over commodity Ethernet.
 //!
 //! Small messages travel as datagrams of one UDP socket per process. The protocol that makes them
 //! reliable is `hpvm-reliable`; here are the sockets (`socket`, `outbox`), the seal that every
 //! datagram carries (`auth`), who may be reached where (`interfaces`, `card`, `search`, `gate`),
-//! what silence means (`lifeline`), and sleeping (`bell`). [`Joint`] is the transport that a
-//! process of MPI uses. docs/network.md is the user's view.
+//! and what silence means (`lifeline`). `hpvm-mux` makes a transport of [`Net`] and shared memory.
+//! docs/network.md is the user's view.
 
 mod address;
 mod auth;
-mod bell;
 mod bulk;
 mod card;
+mod epoll;
 mod favourite;
 mod gate;
 pub mod interfaces;
-mod joint;
 mod lifeline;
 mod net;
 mod outbox;
-mod pace;
 mod search;
 mod socket;
+mod streams;
 
 pub use auth::JobKey;
 pub use card::{Card, Place};
+pub use epoll::watch;
 pub use gate::Directory;
-pub use joint::Joint;
-pub use net::{Net, Opened, Settings};
+pub use net::{Net, Opened, Settings, now};

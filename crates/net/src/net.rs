@@ -10,7 +10,7 @@ use crate::lifeline::Lifeline;
 use crate::socket::{LARGEST, Socket};
 use hpvm_bulk::FENCE;
 use hpvm_reliable::{Config, Dropped, Full, Hub};
-use hpvm_transport::{Broken, Head, Memory, Rank, Refused};
+use hpvm_transport::{Broken, Head, Rank, Refused};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::envelope::{ENVELOPE, Envelope};
 use std::io;
@@ -207,22 +207,6 @@ impl Net {
         })?;
         self.streams.fenced(dst);
         Ok(())
-    }
-
-    /// Opens a stream; see [`hpvm_transport::Streams::stream_open`].
-    ///
-    /// # Safety
-    /// As there.
-    pub(crate) unsafe fn open_stream(
-        &mut self,
-        dst: Rank,
-        stream: (u64, Head),
-        source: (Memory, u64),
-        unasked: bool,
-    ) {
-        let packets = self.hub.pushed(dst);
-        // SAFETY: the caller's promise.
-        unsafe { self.streams.open(now(), dst, stream, source, (unasked, packets)) };
     }
 
     /// Receives what has come and sends what is due. Returns how many packets were delivered.
@@ -469,6 +453,12 @@ impl Net {
         let round = if rests { u64::MAX } else { self.next_round };
         let streams = self.streams.deadline().unwrap_or(u64::MAX);
         hub.min(gate).min(stuck).min(round).min(streams)
+    }
+
+    /// Streams have something to do: bytes move, or a connection is made.
+    #[inline(always)]
+    pub fn streams_busy(&self) -> bool {
+        self.streams.busy()
     }
 
     /// Everything that was sent has been acknowledged.

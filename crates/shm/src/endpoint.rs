@@ -5,20 +5,20 @@ use crate::frames::{self, FramePool};
 use crate::kept::{Frame, Kept};
 use crate::lent::theirs::Theirs;
 use crate::lent::{self, own::Own};
-use crate::pace::{self, Pace, TIMED};
-use crate::pull;
 use crate::ring::{self, Claim, Receiver, RunAway, Taken};
 use crate::train::{self, Train};
 use core::cell::OnceCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
+use hpvm_copy::attach;
+use hpvm_copy::slow_stores::{self, MIN_TIMED, SlowStores};
 use hpvm_sync::atomic::{compiler_fence, fence};
 use hpvm_transport::{
-    Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PullRefused, Rank, Refused,
+    Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank, Refused,
     Segment, Streams,
 };
-use hpvm_wire::board::{BOARDS, Board, Sheet};
 use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, LINE_PAYLOAD, RawHead};
+use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LargeSlot};
 use hpvm_wire::counters::{Counters, add};
 use hpvm_wire::duet::Duet;
 use hpvm_wire::segment::{
@@ -44,11 +44,11 @@ pub struct Shm {
     pub(crate) receiver: Receiver,
     pub(crate) frames: FramePool,
     pub(crate) kept: Kept,
-    pub(crate) pace: Pace,
+    pub(crate) slow_stores: SlowStores,
     /// Messages in pieces that have not come to their end.
     pub(crate) trains: Vec<Train>,
     /// Ranks outnumber the processors, so a sender and a receiver need not run at the same time.
-    crowded: bool,
+    oversubscribed: bool,
     /// Times in a row that a better processor was seen.
     pub(crate) displaced: u32,
     /// Some rank can't use membarrier: fence after each publish.
@@ -75,7 +75,7 @@ impl Shm {
         if rank >= ranks {
             return Err(SegmentError::Foreign(format!("rank {rank} of {ranks}")));
         }
-        pull::permit();
+        attach::permit();
         if !doorbell::register() {
             // Relaxed: read after the job's bootstrap barrier, which orders it.
             mapping.header().fences.store(1, Ordering::Relaxed);
@@ -87,15 +87,15 @@ impl Shm {
         control.rank.store(rank, Ordering::Relaxed);
         // Relaxed: a statistic for tests and tools.
         mapping.attached().fetch_add(1, Ordering::Relaxed);
-        let crowded = ranks as usize > processors();
+        let oversubscribed = ranks as usize > processors();
         Ok(Shm {
             batch: ring::batch(SLOTS, ranks),
             receiver: Receiver::new(SLOTS),
-            frames: FramePool::new(if crowded { 0 } else { frames::shared_cache() }, ranks),
+            frames: FramePool::new(if oversubscribed { 0 } else { frames::shared_cache() }, ranks),
             kept: Kept::new(ranks),
-            pace: Pace::default(),
+            slow_stores: SlowStores::default(),
             trains: Vec::new(),
-            crowded,
+            oversubscribed,
             displaced: 0,
             fences: true,
             pull_permitted: true,
@@ -104,7 +104,7 @@ impl Shm {
             pipes: (0..ranks).map(|_| OnceCell::new()).collect(),
             own: Own::default(),
             theirs: Theirs::default(),
-            least_lent: if crowded { 0 } else { lent::own_cache() },
+            least_lent: if oversubscribed { 0 } else { lent::own_cache() },
             mapping,
             rank,
         })
@@ -127,9 +127,9 @@ impl Shm {
     }
 
     /// The process whose memory `pull` and `push` copy from and to.
-    fn copied_with(&self, peer: Rank) -> Result<u32, PullRefused> {
+    fn copied_with(&self, peer: Rank) -> Result<u32, PeerMemoryError> {
         if !self.pull_permitted {
-            return Err(PullRefused::NotPermitted);
+            return Err(PeerMemoryError::NotPermitted);
         }
         // Acquire pairs with the release in `attach`.
         Ok(self.mapping.control(peer).pid.load(Ordering::Acquire))
@@ -141,7 +141,7 @@ impl Shm {
         // Relaxed, all three: a choice between two right ways, which orders nothing.
         let mut known = reads.load(Ordering::Relaxed);
         if known == 0 {
-            let measured = if pull::pays() { READS_PAY } else { READS_DO_NOT };
+            let measured = if attach::pays() { READS_PAY } else { READS_DO_NOT };
             // Relaxed: as above.
             let first = reads.compare_exchange(0, measured, Ordering::Relaxed, Ordering::Relaxed);
             known = first.err().unwrap_or(measured);
@@ -268,11 +268,11 @@ impl Shm {
         }
         let index = self.free_frame(len)?;
         let frame = Frame { index: index as u16, mine: true };
-        let start = if len >= TIMED { pace::ticks() } else { 0 };
+        let start = if len >= MIN_TIMED { slow_stores::ticks() } else { 0 };
         // SAFETY: a frame that `take` returned is ours until the receiver gets the slot.
         fill(unsafe { self.frame(self.rank, frame, len) });
-        if len >= TIMED {
-            self.pace.wrote(len, pace::ticks().wrapping_sub(start));
+        if len >= MIN_TIMED {
+            self.slow_stores.wrote(len, slow_stores::ticks().wrapping_sub(start));
         }
         Some(frame)
     }
@@ -470,12 +470,12 @@ impl Packets for Shm {
     #[inline(always)]
     fn writes_slowly(&self, dst: Rank) -> bool {
         // Ranks that take turns on a processor find each other's data in memory anyway.
-        self.crowded || (self.pace.is_slow() && !self.kept.serves(dst))
+        self.oversubscribed || (self.slow_stores.are_slow() && !self.kept.serves(dst))
     }
 
     #[inline(always)]
     fn pieces(&self, _: Rank) -> u64 {
-        if self.crowded { 0 } else { train::LONGEST as u64 }
+        if self.oversubscribed { 0 } else { train::LONGEST as u64 }
     }
 
     fn send_pieces<F: FnMut(usize, &mut [u8], bool)>(
@@ -505,18 +505,19 @@ impl PeerMemory for Shm {
         remote: u64,
         local: *mut u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let pid = self.copied_with(src)?;
         // SAFETY: the caller promises that `local` is valid for `len` bytes.
-        let result = unsafe { pull::read(pid, remote, local, len) };
+        let result =
+            unsafe { attach::read(pid, remote, local, len) }.map_err(PeerMemoryError::from);
         match result {
             Ok(()) => add(&self.counters_ref().bytes_pulled, len as u64),
-            Err(PullRefused::NotPermitted) => {
+            Err(PeerMemoryError::NotPermitted) => {
                 self.pull_permitted = false;
                 // Relaxed: a hint to senders, which orders nothing.
                 self.mapping.header().reads.store(READS_DO_NOT, Ordering::Relaxed);
             }
-            Err(PullRefused::Gone | PullRefused::Failed(_)) => {}
+            Err(PeerMemoryError::Gone | PeerMemoryError::Failed(_)) => {}
         }
         result
     }
@@ -527,10 +528,10 @@ impl PeerMemory for Shm {
         remote: u64,
         local: *const u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let pid = self.copied_with(dst)?;
         // SAFETY: the caller promises that `local` is valid for `len` bytes.
-        unsafe { pull::write(pid, remote, local, len) }?;
+        unsafe { attach::write(pid, remote, local, len) }?;
         add(&self.counters_ref().bytes_pushed, len as u64);
         Ok(())
     }
@@ -552,7 +553,7 @@ impl Streams for Shm {}
 
 impl Segment for Shm {
     fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
-        let there = !self.crowded && owner < self.mapping.ranks();
+        let there = !self.oversubscribed && owner < self.mapping.ranks();
         if there { self.mapping.control(owner).duets.get(place) } else { None }
     }
 
@@ -561,14 +562,15 @@ impl Segment for Shm {
     }
 
     #[inline(always)]
-    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
-        (rank < self.mapping.ranks() && index < BOARDS).then(|| self.mapping.board(rank, index))
+    fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {
+        (rank < self.mapping.ranks() && index < COLL_SLOTS)
+            .then(|| self.mapping.coll_slots(rank, index))
     }
 
     #[inline(always)]
-    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
-        let there = rank < self.mapping.ranks() && index < BOARDS;
-        there.then(|| self.mapping.sheet(rank, index, number))
+    fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
+        let there = rank < self.mapping.ranks() && index < COLL_SLOTS;
+        there.then(|| self.mapping.large_slot(rank, index, number))
     }
 
     #[inline(always)]

@@ -1,9 +1,10 @@
 //! Shared-memory transport: the ranks of one host.
 //!
 //! Each rank has a receive ring that all others share ([`ring`]), frames for packets that do not
-//! fit in a slot (`frames`), a futex to sleep on (`doorbell`), and may read a peer's memory
-//! directly (`pull`) or by way of memory that the peer lends (`lent`); those that share processors spread over them (`spread`). The memory itself is
-//! one nameless segment (`segment`); `endpoint` puts all of it together behind the `Transport` trait.
+//! fit in a slot (`frames`), a futex to sleep on (`doorbell`), and may read a peer's memory through the kernel
+//! (`hpvm_copy::attach`) or map memory that the peer lends (`lent`); those that share processors spread over
+//! them (`spread`). The memory itself is one nameless segment (`segment`); `endpoint` puts all of it together
+//! behind the `Transport` trait.
 
 pub mod ring;
 
@@ -20,10 +21,6 @@ mod kept;
 mod lent;
 #[cfg(not(hpvm_loom))]
 pub mod observe;
-#[cfg(not(hpvm_loom))]
-mod pace;
-#[cfg(not(hpvm_loom))]
-pub mod pull;
 #[cfg(not(hpvm_loom))]
 pub mod segment;
 #[cfg(not(hpvm_loom))]

@@ -4,8 +4,8 @@
 
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::AtomicU32;
-use hpvm_wire::board::{BOARDS, Board, SHEETS, Sheet};
 use hpvm_wire::cell::Cell;
+use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SLOTS, LargeSlot};
 use hpvm_wire::pending::Pending;
 use hpvm_wire::segment::{
     Control, FRAME_BYTES, FRAME_GROWN, FRAME_STRIDE, FRAMES, Geometry, Header, MAGIC, MAX_RANKS,
@@ -214,21 +214,25 @@ impl Mapping {
         }
     }
 
-    /// Board `index` (below `BOARDS`) of `rank`, which is below `ranks()`.
+    /// CollSlots `index` (below `COLL_SLOTS`) of `rank`, which is below `ranks()`.
     #[inline(always)]
-    pub fn board(&self, rank: u32, index: usize) -> &Board {
-        debug_assert!(rank < self.geometry.ranks && index < BOARDS);
+    pub fn coll_slots(&self, rank: u32, index: usize) -> &CollSlots {
+        debug_assert!(rank < self.geometry.ranks && index < COLL_SLOTS);
         // SAFETY: inside the mapping by the geometry, aligned to 128; every bit pattern is valid.
-        unsafe { &*self.base.as_ptr().add(self.geometry.boards(rank)).cast::<Board>().add(index) }
+        unsafe {
+            &*self.base.as_ptr().add(self.geometry.coll_slots(rank)).cast::<CollSlots>().add(index)
+        }
     }
 
-    /// The sheet for note `number` of board `index` (below `BOARDS`) of `rank`, which is below `ranks()`.
+    /// The large slot for slot `number` of slots `index` (below `COLL_SLOTS`) of `rank`, which is below `ranks()`.
     #[inline(always)]
-    pub fn sheet(&self, rank: u32, index: usize, number: u64) -> &Sheet {
-        debug_assert!(rank < self.geometry.ranks && index < BOARDS);
-        let place = index * SHEETS + number as usize % SHEETS;
+    pub fn large_slot(&self, rank: u32, index: usize, number: u64) -> &LargeSlot {
+        debug_assert!(rank < self.geometry.ranks && index < COLL_SLOTS);
+        let place = index * LARGE_SLOTS + number as usize % LARGE_SLOTS;
         // SAFETY: inside the mapping by the geometry, aligned to a page; every bit pattern is valid.
-        unsafe { &*self.base.as_ptr().add(self.geometry.sheets(rank)).cast::<Sheet>().add(place) }
+        unsafe {
+            &*self.base.as_ptr().add(self.geometry.large_slots(rank)).cast::<LargeSlot>().add(place)
+        }
     }
 
     /// `FRAME_BYTES` bytes of frame `index` (below `FRAMES`) of `rank`.

@@ -12,12 +12,12 @@
 use crate::endpoint::{Place, Shm, corrupt, head_of, locate};
 use crate::frames;
 use crate::kept::{Frame, Kept};
-use crate::pace::{self, TIMED};
 use crate::ring::{Claim, RunAway, Taken};
 use crate::segment::Mapping;
 use core::hint::spin_loop;
 use core::ptr;
 use core::sync::atomic::Ordering;
+use hpvm_copy::slow_stores::{self, MIN_TIMED};
 use hpvm_transport::{Broken, Head, PREFIX, Rank, Refused};
 use hpvm_wire::cell::{self, BARE_TRAIN, FRAME, MOST_FRAMES, RawHead, TRAIN};
 use hpvm_wire::counters::add;
@@ -251,16 +251,16 @@ impl Shm {
         while at < len {
             let frame = frames[at / FRAME_BYTES];
             let n = piece.min(len - at);
-            let start = if hot { 0 } else { pace::ticks() };
+            let start = if hot { 0 } else { slow_stores::ticks() };
             // SAFETY: a frame that `gather` returned is ours until the receiver has read it; the piece lies
             // inside it, because the length of a frame is a multiple of that of a piece.
             let room = unsafe {
                 let first = mapping.frame(owner(frame, self.rank, dst), frame.index.into());
                 core::slice::from_raw_parts_mut(first.add(at % FRAME_BYTES), n)
             };
-            fill(at, room, !hot && self.pace.is_slow());
-            if !hot && n >= TIMED {
-                self.pace.wrote(n, pace::ticks().wrapping_sub(start));
+            fill(at, room, !hot && self.slow_stores.are_slow());
+            if !hot && n >= MIN_TIMED {
+                self.slow_stores.wrote(n, slow_stores::ticks().wrapping_sub(start));
             }
             at += n;
             // Release pairs with the acquire in `Train::grown`.

@@ -3,7 +3,7 @@
 //! The test program starts itself again as the ranks, as in `processes.rs`.
 
 use hpvm_shm::{Mapping, Shm};
-use hpvm_transport::{Head, Packets, PeerMemory, PullRefused, Rank, Segment};
+use hpvm_transport::{Head, Packets, PeerMemory, PeerMemoryError, Rank, Segment};
 use hpvm_wire::duet::{self, DUETS, End};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -111,7 +111,7 @@ impl Player {
                         return self.say(DONE, 0);
                     }
                 }
-                Err(PullRefused::NotPermitted) => {
+                Err(PeerMemoryError::NotPermitted) => {
                     refused = true;
                     self.say(YOURS, u64::from(part.end) << 32 | u64::from(part.start));
                 }
@@ -120,7 +120,7 @@ impl Player {
         }
     }
 
-    fn copy_part(&mut self, m: &Message, part: &Range<u32>) -> Result<(), PullRefused> {
+    fn copy_part(&mut self, m: &Message, part: &Range<u32>) -> Result<(), PeerMemoryError> {
         let bytes = duet::bytes(m.len, part);
         let (ours, theirs) = (m.ours.wrapping_add(bytes.start as usize), m.theirs + bytes.start);
         let (peer, n) = (self.peer(), (bytes.end - bytes.start) as usize);

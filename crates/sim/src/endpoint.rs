@@ -1,6 +1,6 @@
 //! One process's end of a virtual network.
 
-use crate::boards::Boards;
+use crate::coll_slots::AllCollSlots;
 use crate::config::Pull;
 use crate::pull;
 use crate::state::State;
@@ -8,10 +8,10 @@ use core::cell::RefCell;
 use core::ptr::NonNull;
 use core::time::Duration;
 use hpvm_transport::{
-    Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PullRefused, Rank, Refused,
+    Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank, Refused,
     Segment, Streams,
 };
-use hpvm_wire::board::{Board, Sheet};
+use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::{self, Counters};
 use hpvm_wire::duet::Duet;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ pub struct SimTransport {
     size: u32,
     limits: Limits,
     counters: Counters,
-    boards: Rc<Boards>,
+    coll_slots: Rc<AllCollSlots>,
     /// What others may read.
     lent: Vec<Vec<u128>>,
 }
@@ -38,10 +38,10 @@ impl SimTransport {
         rank: Rank,
         size: u32,
         limits: Limits,
-        boards: Rc<Boards>,
+        coll_slots: Rc<AllCollSlots>,
     ) -> SimTransport {
         let (counters, lent) = (Counters::default(), Vec::new());
-        SimTransport { state, rank, size, limits, counters, boards, lent }
+        SimTransport { state, rank, size, limits, counters, coll_slots, lent }
     }
 }
 
@@ -211,7 +211,7 @@ impl PeerMemory for SimTransport {
         remote: u64,
         local: *mut u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let mut state = self.state.borrow_mut();
         state.may_copy(src, self.size)?;
         // SAFETY: `local` is valid for writes of `len` bytes (the caller's promise).
@@ -228,7 +228,7 @@ impl PeerMemory for SimTransport {
         remote: u64,
         local: *const u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let mut state = self.state.borrow_mut();
         state.may_copy(dst, self.size)?;
         // SAFETY: `local` is valid for reads of `len` bytes (the caller's promise).
@@ -255,7 +255,7 @@ impl Streams for SimTransport {}
 
 impl Segment for SimTransport {
     fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
-        self.boards.duet(owner, place)
+        self.coll_slots.duet(owner, place)
     }
 
     fn least_duet(&self) -> u64 {
@@ -266,12 +266,12 @@ impl Segment for SimTransport {
         self.state.borrow_mut().up_to(4)
     }
 
-    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
-        self.boards.get(rank, index)
+    fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {
+        self.coll_slots.get(rank, index)
     }
 
-    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
-        self.boards.sheet(rank, index, number)
+    fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
+        self.coll_slots.large_slot(rank, index, number)
     }
 
     fn knock(&self, _: Rank) {

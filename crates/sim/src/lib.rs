@@ -30,7 +30,7 @@
 //! Misuse (a send without a credit, a payload above the limit) panics and names the seed: a
 //! virtual network is a test instrument.
 
-mod boards;
+mod coll_slots;
 mod config;
 mod endpoint;
 mod lossy;

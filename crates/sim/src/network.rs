@@ -39,7 +39,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// Folds one polled packet into the digest (FNV-1a).
-    pub(crate) fn note(&mut self, now: u64, src: Rank, dst: Rank, head: &Head, payload: &[u8]) {
+    pub(crate) fn slot(&mut self, now: u64, src: Rank, dst: Rank, head: &Head, payload: &[u8]) {
         let mut digest = self.digest ^ 0xcbf2_9ce4_8422_2325;
         let mut fold = |bytes: &[u8]| {
             for b in bytes {
@@ -83,7 +83,7 @@ impl Network {
         assert!(!process.taken, "rank {rank} has its endpoint already");
         process.taken = true;
         let limits = state.config.limits;
-        SimTransport::new(Rc::clone(&self.state), rank, size, limits, Rc::clone(&state.boards))
+        SimTransport::new(Rc::clone(&self.state), rank, size, limits, Rc::clone(&state.coll_slots))
     }
 
     /// The ends of all processes, in the order of their ranks.

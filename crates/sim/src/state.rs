@@ -1,13 +1,13 @@
 //! The state of a virtual network and the events that change it.
 
-use crate::boards::Boards;
+use crate::coll_slots::AllCollSlots;
 use crate::config::{Config, Pull};
 use crate::lossy::Lossy;
 use crate::network::Statistics;
 use core::cmp::Ordering;
 use core::ops::RangeInclusive;
 use hpvm_reliable::{Full, Hub};
-use hpvm_transport::{Broken, Head, PREFIX, PullRefused, Rank, Refused};
+use hpvm_transport::{Broken, Head, PREFIX, PeerMemoryError, Rank, Refused};
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
@@ -99,7 +99,7 @@ pub(crate) struct State {
     pub activity: u64,
     pub statistics: Statistics,
     pub processes: Vec<Process>,
-    pub boards: Rc<Boards>,
+    pub coll_slots: Rc<AllCollSlots>,
     pairs: Vec<Pair>,
     events: BinaryHeap<Scheduled>,
     order: u64,
@@ -130,7 +130,7 @@ impl State {
             activity: 0,
             statistics: Statistics::default(),
             processes: (0..size).map(process).collect(),
-            boards: Rc::new(Boards::new(config.size)),
+            coll_slots: Rc::new(AllCollSlots::new(config.size)),
             pairs: (0..size * size).map(|_| Pair::default()).collect(),
             events: BinaryHeap::new(),
             order: 0,
@@ -263,7 +263,7 @@ impl State {
         };
         self.statistics.polled += 1;
         self.activity += 1;
-        self.statistics.note(self.now, packet.src, rank, &packet.head, &packet.payload);
+        self.statistics.slot(self.now, packet.src, rank, &packet.head, &packet.payload);
         Some(packet)
     }
 
@@ -406,16 +406,16 @@ impl State {
     }
 
     /// Whether the memory of `peer`, one of `size` processes, may be read or written just now.
-    pub fn may_copy(&mut self, peer: Rank, size: u32) -> Result<(), PullRefused> {
+    pub fn may_copy(&mut self, peer: Rank, size: u32) -> Result<(), PeerMemoryError> {
         if peer >= size || !self.alive(peer) {
-            return Err(PullRefused::Gone);
+            return Err(PeerMemoryError::Gone);
         }
         let refused_percent = match self.config.pull {
-            Pull::Never => return Err(PullRefused::NotPermitted),
+            Pull::Never => return Err(PeerMemoryError::NotPermitted),
             Pull::Always => 0,
             Pull::Sometimes { refused_percent } => refused_percent,
         };
-        if self.chance(refused_percent) { Err(PullRefused::NotPermitted) } else { Ok(()) }
+        if self.chance(refused_percent) { Err(PeerMemoryError::NotPermitted) } else { Ok(()) }
     }
 
     /// A line for each process, where its packets and credits are, and for the latest packets.

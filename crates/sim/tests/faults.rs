@@ -4,7 +4,7 @@
 use hpvm_sim::{Config, Network, SimTransport};
 use hpvm_transport::conformance::{self, Fixture};
 use hpvm_transport::{
-    Broken, Doorbell, Head, Limits, Packets, PeerMemory, PullRefused, Rank, Refused, Segment,
+    Broken, Doorbell, Head, Limits, Packets, PeerMemory, PeerMemoryError, Rank, Refused, Segment,
     Streams,
 };
 use hpvm_wire::duet::{DUETS, Duet};
@@ -185,7 +185,7 @@ impl PeerMemory for Faulty {
         remote: u64,
         local: *mut u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let len = match self.fault {
             Fault::ShortPull => len.saturating_sub(1),
             // The suite leaves a margin behind the room, which this fault writes into.
@@ -203,7 +203,7 @@ impl PeerMemory for Faulty {
         remote: u64,
         local: *const u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let len = match self.fault {
             Fault::ShortPush => len.saturating_sub(1),
             // What the suite pushes is a part of something longer.

@@ -21,7 +21,7 @@ mod streams;
 
 pub use memory::{Holes, Memory};
 pub use packets::{Doorbell, Limits, Packets, Refused};
-pub use peer_memory::{PeerMemory, PullRefused};
+pub use peer_memory::{PeerMemory, PeerMemoryError};
 pub use segment::Segment;
 pub use streams::{Landing, Streamed, Streams};
 

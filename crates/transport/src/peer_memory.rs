@@ -2,16 +2,29 @@
 
 use crate::Rank;
 use core::ptr::NonNull;
+use std::io;
 
-/// Why a single-copy transfer did not happen.
+/// Why a copy from or to a peer's memory did not happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PullRefused {
+pub enum PeerMemoryError {
     /// The system does not permit it, or the transport has no such path: send the bytes instead.
     NotPermitted,
     /// The peer's process is no more.
     Gone,
-    /// The peer's memory could not be read: errno.
+    /// The peer's memory could not be read or written: errno.
     Failed(i32),
+}
+
+/// Of a cross-memory copy that the kernel has refused.
+impl From<io::Error> for PeerMemoryError {
+    fn from(error: io::Error) -> PeerMemoryError {
+        match error.raw_os_error().unwrap_or(0) {
+            // What Yama, missing capabilities, and the seccomp filters of containers answer.
+            libc::EPERM | libc::ENOSYS | libc::EACCES => PeerMemoryError::NotPermitted,
+            libc::ESRCH => PeerMemoryError::Gone,
+            other => PeerMemoryError::Failed(other),
+        }
+    }
 }
 
 /// Access to the memory of other processes. A transport without it takes the defaults.
@@ -42,9 +55,9 @@ pub trait PeerMemory {
         remote: u64,
         local: *mut u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let _ = (src, remote, local, len);
-        Err(PullRefused::NotPermitted)
+        Err(PeerMemoryError::NotPermitted)
     }
 
     /// Copies `len` bytes from `local` to `remote` in the memory of `dst`, as `pull` does the other way
@@ -59,9 +72,9 @@ pub trait PeerMemory {
         remote: u64,
         local: *const u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let _ = (dst, remote, local, len);
-        Err(PullRefused::NotPermitted)
+        Err(PeerMemoryError::NotPermitted)
     }
 
     /// Where in our own address space `len` bytes at `remote` in the memory of `src` lie, when that is

@@ -1,7 +1,7 @@
 //! Memory that the ranks of a host share, beyond packets.
 
 use crate::Rank;
-use hpvm_wire::board::{Board, Sheet};
+use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::duet::Duet;
 
@@ -9,20 +9,20 @@ use hpvm_wire::duet::Duet;
 ///
 /// The conformance suite checks that both ends see the same duets.
 pub trait Segment {
-    /// Board `index` of `rank`, where `rank` shares memory with this process and has such a board.
-    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
+    /// Slots `index` of `rank`, where `rank` shares memory with this process and has such slots.
+    fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {
         let _ = (rank, index);
         None
     }
 
-    /// The sheet for note `number` of that board, where there is one.
-    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
+    /// The large slot for operation `number` of them, where there is one.
+    fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
         let _ = (rank, index, number);
         None
     }
 
-    /// Wakes `dst` if it sleeps: something that it may wait for has been posted on a board.
-    /// [`crate::Packets::arm`] does not look at boards; whoever waits for a note looks after arming.
+    /// Wakes `dst` if it sleeps: something that it may wait for has been posted in a slot.
+    /// [`crate::Packets::arm`] does not look at slots; whoever waits for a slot looks after arming.
     fn knock(&self, dst: Rank) {
         let _ = dst;
     }

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! header page | control block of rank 0, 1, ... | pending operations of rank 0, 1, ...
-//!             | ring of rank 0, 1, ... | boards of rank 0, 1, ... | frames of rank 0, 1, ...
-//!             | sheets of rank 0, 1, ...
+//!             | ring of rank 0, 1, ... | slots of rank 0, 1, ... | frames of rank 0, 1, ...
+//!             | large slots of rank 0, 1, ...
 //! ```
 //! The memory is zeroed by the kernel and pages come into being when touched, so an idle rank
 //! costs its control block only. Size per rank:
-//! `CONTROL + PENDING + slots * 128 + BOARDS * (board + SHEETS * sheet) + FRAMES * FRAME_STRIDE`, and `slots` does not
+//! `CONTROL + PENDING + slots * 128 + COLL_SLOTS * (slots + LARGE_SLOTS * large slot) + FRAMES * FRAME_STRIDE`, and `slots` does not
 //! depend on the number of ranks: see `Geometry`.
 
-use crate::board::{BOARDS, Board, SHEET_BYTES, SHEETS};
 use crate::cell::Cell;
+use crate::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SLOT_BYTES, LARGE_SLOTS};
 use crate::counters::Counters;
 use crate::duet::{DUETS, Duet};
 use crate::lent::Lent;
@@ -32,8 +32,8 @@ pub const FRAME_GROWN: usize = FRAME_BYTES;
 /// Slots of a rank's ring. All credits of a receiver together are this many, however many
 /// senders there are: a receiver's memory does not grow with the job.
 pub const SLOTS: u32 = 512;
-/// Sheets begin with a page.
-const SHEET_ALIGN: usize = 4096;
+/// LargeSlots begin with a page.
+const LARGE_SLOT_ALIGN: usize = 4096;
 /// Bytes before the first control block.
 pub const HEADER: usize = 4096;
 /// Bytes of a control block.
@@ -145,19 +145,19 @@ impl Geometry {
     pub const fn ring(&self, rank: u32) -> usize {
         self.pending(self.ranks) + rank as usize * SLOTS as usize * size_of::<Cell>()
     }
-    pub const fn boards(&self, rank: u32) -> usize {
-        self.ring(self.ranks) + rank as usize * BOARDS * size_of::<Board>()
+    pub const fn coll_slots(&self, rank: u32) -> usize {
+        self.ring(self.ranks) + rank as usize * COLL_SLOTS * size_of::<CollSlots>()
     }
     pub const fn frames(&self, rank: u32) -> usize {
-        self.boards(self.ranks) + rank as usize * FRAMES * FRAME_STRIDE
+        self.coll_slots(self.ranks) + rank as usize * FRAMES * FRAME_STRIDE
     }
-    pub const fn sheets(&self, rank: u32) -> usize {
-        let frames = self.frames(self.ranks).next_multiple_of(SHEET_ALIGN);
-        frames + rank as usize * BOARDS * SHEETS * SHEET_BYTES
+    pub const fn large_slots(&self, rank: u32) -> usize {
+        let frames = self.frames(self.ranks).next_multiple_of(LARGE_SLOT_ALIGN);
+        frames + rank as usize * COLL_SLOTS * LARGE_SLOTS * LARGE_SLOT_BYTES
     }
     /// Bytes of the whole segment.
     pub const fn bytes(&self) -> usize {
-        self.sheets(self.ranks)
+        self.large_slots(self.ranks)
     }
 }
 
@@ -173,10 +173,10 @@ mod tests {
         assert_eq!(g.pending(0), HEADER + 3 * CONTROL);
         assert_eq!(g.ring(0), HEADER + 3 * (CONTROL + PENDING));
         assert_eq!(g.ring(0) % 128, 0);
-        assert_eq!(g.boards(0) % 128, 0);
+        assert_eq!(g.coll_slots(0) % 128, 0);
         assert_eq!(g.frames(0) % 64, 0);
-        assert!(g.sheets(0) >= g.frames(2) + FRAMES * FRAME_STRIDE);
-        assert_eq!(g.sheets(0) % SHEET_ALIGN, 0);
-        assert_eq!(g.bytes(), g.sheets(2) + BOARDS * SHEETS * SHEET_BYTES);
+        assert!(g.large_slots(0) >= g.frames(2) + FRAMES * FRAME_STRIDE);
+        assert_eq!(g.large_slots(0) % LARGE_SLOT_ALIGN, 0);
+        assert_eq!(g.bytes(), g.large_slots(2) + COLL_SLOTS * LARGE_SLOTS * LARGE_SLOT_BYTES);
     }
 }

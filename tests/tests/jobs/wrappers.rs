@@ -1,4 +1,4 @@
-//! `mpicc` and `mpicxx`, and how build systems find the library.
+//! `mpicc` and its kin: what they compile, what they show, whose variables they heed.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::common::{clean, folder, prefix, sources, succeed};
 
 /// Whether a command is there; a note that the test is skipped when it is not.
-fn there(name: &str) -> bool {
+pub fn there(name: &str) -> bool {
     let found = Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
     if !found {
         hpvm_tests::skip::skipped(&format!("{name} is not installed"));
@@ -96,6 +96,108 @@ fn what_the_wrappers_show() {
     assert_ne!(wrapper("mpicc", &["-showme:command"]), wrapper("mpicxx", &["-showme:command"]));
 }
 
+/// Every spelling, in front, behind and in the middle.
+#[test]
+fn questions_in_every_spelling_and_place() {
+    let prefix = prefix();
+    let include = format!("-I{}/include", prefix.display());
+    let lib = format!("-L{}/lib", prefix.display());
+    for words in [["X", "-O2", "a.c"], ["-O2", "X", "a.c"], ["-O2", "a.c", "X"]] {
+        let ask = |question| {
+            let place = |word: &str| if word == "X" { question } else { word }.to_owned();
+            let words: Vec<String> = words.iter().map(|word| place(word)).collect();
+            wrapper("mpicc", &words.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        for question in ["-show", "--show", "-showme", "--showme"] {
+            let shown = ask(question);
+            assert!(shown.starts_with("cc -O2 a.c ") && shown.contains(&lib), "{shown}");
+        }
+        for question in ["-showme:compile", "--showme:compile"] {
+            assert_eq!(ask(question), include);
+        }
+        for question in ["-showme:link", "--showme:link"] {
+            assert!(ask(question).starts_with(&lib) && ask(question).ends_with("-lmpi_abi"));
+        }
+        for question in ["-compile_info", "-compile-info", "--compile-info"] {
+            assert_eq!(ask(question), format!("cc -O2 a.c {include}"));
+        }
+        for question in ["-link_info", "-link-info", "--link_info"] {
+            let shown = ask(question);
+            assert!(shown.starts_with("cc -O2 a.c ") && shown.ends_with("-lmpi_abi"), "{shown}");
+        }
+        assert_eq!(ask("--showme:command"), "cc");
+    }
+    let mut wrong = clean(prefix.join("bin/mpicc"));
+    let output = wrong.args(["-showme:nothing", "a.c"]).output().expect("mpicc");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("incdirs"), "{said}");
+}
+
+/// The compiler: ours before Open MPI's, MPICH's and Intel's variables, -cc= before all, anywhere.
+#[test]
+fn whose_compiler_it_is() {
+    let bin = prefix().join("bin");
+    let ask = |name: &str, variables: &[(&str, &str)], arguments: &[&str]| {
+        let mut command = clean(bin.join(name));
+        command.envs(variables.iter().copied()).args(arguments).arg("-showme:command");
+        succeed(command).trim_end().to_owned()
+    };
+    for (name, kind) in [("mpicc", "CC"), ("mpicxx", "CXX"), ("mpiCC", "CXX"), ("mpifort", "FC")] {
+        for family in ["HPVM", "OMPI", "MPICH", "I_MPI"] {
+            let variable = format!("{family}_{kind}");
+            assert_eq!(ask(name, &[(&variable, "other")], &[]), "other", "{name} {variable}");
+        }
+        let (ours, theirs) = (format!("HPVM_{kind}"), format!("OMPI_{kind}"));
+        assert_eq!(ask(name, &[(&theirs, "b"), (&ours, "a")], &[]), "a");
+        let flag = format!("-{}=c", kind.to_lowercase());
+        assert_eq!(ask(name, &[(&ours, "a")], &["-O2", &flag, "x.c"]), "c");
+    }
+    for variable in ["OMPI_F77", "MPICH_F77", "MPICH_F90", "I_MPI_F90"] {
+        assert_eq!(ask("mpif90", &[(variable, "other")], &[]), "other", "{variable}");
+    }
+    // A command with arguments, and flags.
+    let home = folder("variables");
+    let (binary, source) = (home.join("many"), sources().join("many.c"));
+    let mut command = clean(bin.join("mpicc"));
+    command.env("OMPI_CC", "env LC_ALL=C cc").env("OMPI_CFLAGS", "-O1 -DSOMETHING=1");
+    command.env("OMPI_LDFLAGS", "-L/nowhere").env("OMPI_LIBS", "-lm");
+    command.arg("-echo").arg("-o").arg(&binary).arg(&source);
+    let said = succeed(command);
+    for part in ["env LC_ALL=C cc", "-O1", "-L/nowhere", "-lm"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(on_two(&prefix(), &binary, &["ring"]), "done, 2 ranks\n");
+}
+
+/// `-lmpi` would be the system's Open MPI, or ours for programs of another ABI.
+#[test]
+fn libraries_of_other_mpis_are_left_out() {
+    let home = folder("left-out");
+    let (binary, source) = (home.join("many"), sources().join("many.c"));
+    let mut command = clean(prefix().join("bin/mpicc"));
+    command.arg("-o").arg(&binary).arg(&source).args([
+        "-lmpi",
+        "-lmpi_cxx",
+        "-lmpich",
+        "-lopen-pal",
+    ]);
+    let output = command.output().expect("mpicc");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("'-lmpich' is left out"), "{said}");
+    assert_eq!(on_two(&prefix(), &binary, &["ring"]), "done, 2 ranks\n");
+}
+
+#[test]
+fn without_a_file_the_compiler_tells_about_itself() {
+    for arguments in [&["--version"][..], &["-v"], &["-dumpversion"], &["-print-search-dirs"]] {
+        wrapper("mpicc", arguments);
+    }
+    for name in ["mpicc", "mpicxx", "mpifort"] {
+        let text = wrapper(name, &["-v"]);
+        assert!(text.starts_with(&format!("{name}: hpvm ")), "{text}");
+    }
+}
+
 #[test]
 fn a_command_that_was_shown_works() {
     let home = folder("shown");
@@ -118,51 +220,4 @@ fn an_error_of_the_compiler_comes_through() {
     let output = command.output().expect("mpicc starts");
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && message.contains("this_is_nothing"), "{message}");
-}
-
-#[test]
-fn a_cmake_project() {
-    if !there("cmake") {
-        return;
-    }
-    let prefix = prefix();
-    // With the wrappers in PATH, and with nothing but the folder's name.
-    for way in ["path", "home"] {
-        let build = folder("cmake");
-        let mut configure = clean("cmake");
-        configure.arg("-S").arg(sources().join("cmake")).arg("-B").arg(&build);
-        if way == "path" {
-            let path = std::env::var("PATH").unwrap_or_default();
-            configure.env("PATH", format!("{}:{path}", prefix.join("bin").display()));
-        } else {
-            configure.arg(format!("-DMPI_HOME={}", prefix.display()));
-        }
-        let output = succeed(configure);
-        assert!(output.contains("Found MPI"), "{way}: {output}");
-        let mut make = clean("cmake");
-        make.arg("--build").arg(&build);
-        succeed(make);
-        assert_eq!(on_two(&prefix, &build.join("user_c"), &["ring"]), "done, 2 ranks\n", "{way}");
-        assert_eq!(on_two(&prefix, &build.join("user_cxx"), &[]), "sum 3000\n", "{way}");
-    }
-}
-
-#[test]
-fn pkg_config_finds_it() {
-    if !there("pkg-config") {
-        return;
-    }
-    let prefix = prefix();
-    for package in ["hpvm", "mpi"] {
-        let mut ask = clean("pkg-config");
-        ask.args(["--cflags", "--libs", package]);
-        ask.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
-        let flags = succeed(ask);
-        let binary = folder("pkg").join("many");
-        let mut compiler = clean("cc");
-        compiler.arg("-o").arg(&binary).arg(sources().join("many.c"));
-        compiler.args(flags.split_whitespace());
-        succeed(compiler);
-        assert_eq!(on_two(&prefix, &binary, &["ring"]), "done, 2 ranks\n");
-    }
 }

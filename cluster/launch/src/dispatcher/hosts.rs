@@ -82,6 +82,7 @@ impl Dispatcher {
                 None => self.nonsense(link, "a question that has no answer", now),
             },
             Frame::Lost { nodes, text, code } => self.lost_below(link, &nodes, text, code, now),
+            Frame::OtherMpi(text) => self.other_mpi(text),
             Frame::Note(text) => self.actions.push_back(Action::Note(text)),
             Frame::Left => self.left(link, now),
             Frame::Alive => {}

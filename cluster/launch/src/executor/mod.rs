@@ -1,5 +1,6 @@
 //! Performs what the [dispatcher](crate::dispatcher) decides: one thread, one epoll loop.
 
+pub mod census;
 pub mod feed;
 pub mod guardian;
 pub mod leftovers;
@@ -14,16 +15,19 @@ mod links;
 
 use std::io;
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::bind::Cpus;
 use crate::dispatcher::{Action, Dispatcher, Event};
+use crate::environment::ranks::Numbers;
 use crate::error::LaunchError;
 use crate::output::mux::{Mux, Prefix};
 use crate::output::sink::Sink;
 use crate::remote::order::Order;
 use crate::remote::start::Starter;
 use crate::sys::{self, Epoll};
+use census::{Candidate, Census};
 use feed::Feed;
 use guardian::Guardian;
 use local::Local;
@@ -48,6 +52,8 @@ pub struct Plan {
     pub node: Option<u32>,
     /// Places to bind ranks to, in turn; empty for none.
     pub places: Vec<Cpus>,
+    /// The folder of our libraries, if ranks are led to it.
+    pub library: Option<PathBuf>,
     pub prefix: Prefix,
     pub quiet: bool,
 }
@@ -104,11 +110,11 @@ impl Source {
 
 /// Runs a job to its end. The process must have one thread, and this takes it over: its signals,
 /// its children, its standard streams.
-/// `report` makes the text that is written last.
+/// `report` makes the lines that are written last.
 pub fn execute(
     plan: Plan,
     dispatcher: &mut Dispatcher,
-    report: impl Fn(&Dispatcher, &Outcome) -> Option<String>,
+    report: impl Fn(&Dispatcher, &Outcome) -> Vec<String>,
 ) -> Result<Outcome, LaunchError> {
     let guardian = Guardian::start(&guardian::marks(&plan.job, plan.node), None)
         .map_err(|error| LaunchError::system("cannot start the guardian process", &error))?;
@@ -117,9 +123,8 @@ pub fn execute(
     let outcome = match job {
         Ok(mut job) => {
             let outcome = job.run();
-            if let Ok(outcome) = &outcome
-                && let Some(text) = report(job.dispatcher, outcome)
-            {
+            let texts = outcome.as_ref().map(|outcome| report(job.dispatcher, outcome));
+            for text in texts.unwrap_or_default() {
                 job.muxes[1].message(&text, job.sinks[1].buffer());
             }
             if !job.dispatcher.abandoned() {
@@ -150,6 +155,7 @@ struct Executor<'a> {
     paused: bool,
     feed: Option<Feed>,
     output_broken: bool,
+    census: Census,
 }
 
 impl<'a> Executor<'a> {
@@ -170,6 +176,7 @@ impl<'a> Executor<'a> {
             paused: false,
             feed: None,
             output_broken: false,
+            census: Census::new(count as u32, plan.library.take()),
             plan,
             dispatcher,
             guardian,
@@ -278,8 +285,14 @@ impl<'a> Executor<'a> {
         };
         let image = self.plan.ranks[rank as usize].ok_or(io::ErrorKind::NotFound)?;
         let image = &self.plan.images[image];
+        let numbers = Numbers {
+            rank,
+            size: self.plan.ranks.len() as u32,
+            local,
+            local_size: self.plan.ranks.iter().flatten().count() as u32,
+            node: self.plan.node.unwrap_or(0),
+        };
         let cpus = crate::bind::place_of(&self.plan.places, local).map(crate::bind::kernel_set);
-        let numbers = (rank, local);
         let io = RankIo::start(numbers, image, &self.here.nursery, &self.here.epoll, stdin, cpus)?;
         let pid = io.pid;
         self.guardian.add(pid);
@@ -301,12 +314,17 @@ impl<'a> Executor<'a> {
                 Action::Survey => self.survey(),
                 Action::StopSelf => sys::kill(std::process::id() as i32, libc::SIGSTOP),
                 Action::Error(text) => self.message(&text),
-                Action::Note(text) if !self.plan.quiet => self.message(&text),
-                Action::Note(_) => {}
+                Action::Note(text) => self.note(&text),
                 Action::Done(code) => return Some(code),
             }
         }
         None
+    }
+
+    fn note(&mut self, text: &str) {
+        if !self.plan.quiet {
+            self.message(text);
+        }
     }
 
     fn message(&mut self, text: &str) {
@@ -355,6 +373,9 @@ impl<'a> Executor<'a> {
         };
         for side in 0..2 {
             while self.read_output(rank, side) && !self.sinks[side].full() {}
+        }
+        if let Some(text) = self.census.ended(rank, self.dispatcher.has_joined(rank)) {
+            self.handle(Event::OtherMpi { text });
         }
         self.handle(Event::Exited { rank, ended });
     }
@@ -417,7 +438,23 @@ impl<'a> Executor<'a> {
         self.typing.iter_mut().for_each(|typing| typing.tick(now));
         self.feed.iter_mut().for_each(|feed| feed.tick(now));
         self.here.tick();
+        self.look_for_others(now);
         self.handle(Event::Tick);
+    }
+
+    /// Looks whether ranks of this host use another MPI.
+    fn look_for_others(&mut self, now: Duration) {
+        let ranks = || {
+            let here = (0..).zip(&self.here.ranks).filter(|(_, io)| io.pid > 0);
+            here.map(|(rank, io)| {
+                let (running, joined) = (io.is_running(), self.dispatcher.has_joined(rank));
+                Candidate { rank, pid: io.pid, running, joined }
+            })
+            .collect()
+        };
+        if let Some(text) = self.census.tick(now, ranks, |rank| self.dispatcher.who(rank)) {
+            self.handle(Event::OtherMpi { text });
+        }
     }
 
     fn write_outputs(&mut self) {
@@ -476,6 +513,7 @@ impl<'a> Executor<'a> {
     fn next_timeout(&self) -> Option<Duration> {
         let due = [
             self.dispatcher.poll_timeout(),
+            self.census.due(),
             // Held lines are useless while their sink takes nothing.
             self.muxes[0].next_timeout().filter(|_| !self.sinks[0].full()),
             self.muxes[1].next_timeout().filter(|_| !self.sinks[1].full()),

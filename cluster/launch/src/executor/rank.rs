@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use super::Source;
 use super::spawn::{ChildFds, Image, Nursery};
 use crate::dispatcher::{Ended, Event};
+use crate::environment::ranks::Numbers;
 use crate::pmi::line::LineBuffer;
 use crate::sys::{self, Epoll};
 
@@ -48,15 +49,16 @@ impl RankIo {
         }
     }
 
-    /// Starts a rank's process and watches it. `local` is its number on this host.
+    /// Starts a rank's process and watches it.
     pub fn start(
-        (rank, local): (u32, u32),
+        numbers: Numbers,
         image: &Image,
         nursery: &Nursery,
         epoll: &Epoll,
         stdin: RawFd,
         cpus: Option<libc::cpu_set_t>,
     ) -> io::Result<Self> {
+        let rank = numbers.rank;
         let (pmi, pmi_child) = sys::socket_pair()?;
         let (out, out_child) = sys::pipe()?;
         let (err, err_child) = sys::pipe()?;
@@ -65,14 +67,14 @@ impl RankIo {
         }
         epoll.add(pmi.as_raw_fd(), libc::EPOLLIN, Source::Pmi.token(rank))?;
         let fds = ChildFds {
-            local,
+            numbers,
             stdin,
             stdout: out_child.as_raw_fd(),
             stderr: err_child.as_raw_fd(),
             pmi: pmi_child.as_raw_fd(),
             cpus,
         };
-        let pid = nursery.spawn(image, rank, &fds)?;
+        let pid = nursery.spawn(image, &fds)?;
         // The process may be gone already; it stays a zombie, so its descriptor can be had.
         let pidfd = sys::pidfd(pid).ok().filter(|fd| {
             epoll.add(fd.as_raw_fd(), libc::EPOLLIN, Source::Exit.token(rank)).is_ok()
@@ -91,6 +93,11 @@ impl RankIo {
     /// Whether it may still write something.
     pub fn has_output(&self) -> bool {
         self.outputs.iter().any(Option::is_some)
+    }
+
+    /// Whether its process lives, as far as we have heard.
+    pub fn is_running(&self) -> bool {
+        self.pid > 0 && !self.exited
     }
 
     /// Whether its end is learned from `SIGCHLD` only.

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::environment::Environment;
+use crate::environment::ranks::{self, Numbers};
 use crate::error::LaunchError;
 use crate::sys;
 
@@ -18,6 +19,8 @@ pub struct Image {
     argv: Vec<CString>,
     env: Vec<CString>,
     wdir: CString,
+    /// Whether it runs in a Slurm allocation.
+    slurm: bool,
 }
 
 impl Image {
@@ -29,7 +32,11 @@ impl Image {
         wdir: &Path,
     ) -> Result<Self, LaunchError> {
         let mut variables = Vec::new();
-        for (name, value) in env {
+        let slurm = env.contains_key(OsStr::new(ranks::SLURM_JOB));
+        let own = |name: &OsString| {
+            ranks::is_of_rank(name) && (slurm || !name.to_string_lossy().starts_with("SLURM_"))
+        };
+        for (name, value) in env.iter().filter(|(name, _)| !own(name)) {
             let mut text = name.clone();
             text.push("=");
             text.push(value);
@@ -38,7 +45,7 @@ impl Image {
         let argv = argv.iter().map(|arg| c_string(arg)).collect::<Result<_, _>>()?;
         let path = c_string(file.as_os_str())?;
         let wdir = c_string(wdir.as_os_str())?;
-        Ok(Self { file, path, argv, env: variables, wdir })
+        Ok(Self { file, path, argv, env: variables, wdir, slurm })
     }
 }
 
@@ -88,13 +95,12 @@ impl Nursery {
 
     /// Starts a rank. It runs in a process group of its own and dies with the launcher's thread
     /// that calls this. A failure after the fork is reported on `failure_read`.
-    pub fn spawn(&self, image: &Image, rank: u32, fds: &ChildFds) -> io::Result<libc::pid_t> {
-        let own_env = [
-            format!("PMI_RANK={rank}"),
-            format!("MPI_LOCALRANKID={}", fds.local),
-            format!("PMI_FD={}", self.pmi_fd()),
-        ];
-        let own_env = own_env.map(|text| CString::new(text).unwrap_or_default());
+    pub fn spawn(&self, image: &Image, fds: &ChildFds) -> io::Result<libc::pid_t> {
+        let rank = fds.numbers.rank;
+        let own_env = ranks::of_rank(&fds.numbers, image.slurm)
+            .chain([format!("PMI_FD={}", self.pmi_fd())])
+            .map(|text| CString::new(text).unwrap_or_default());
+        let own_env: Vec<CString> = own_env.collect();
         let mut argv: Vec<_> = image.argv.iter().map(|text| text.as_ptr()).collect();
         argv.push(std::ptr::null());
         let mut envp: Vec<_> = image.env.iter().chain(&own_env).map(|var| var.as_ptr()).collect();
@@ -227,8 +233,7 @@ pub fn not_started(rank: u32, count: u32, error: &io::Error) -> String {
 
 /// What one child gets.
 pub struct ChildFds {
-    /// Its number among the ranks of this host.
-    pub local: u32,
+    pub numbers: Numbers,
     pub stdin: RawFd,
     pub stdout: RawFd,
     pub stderr: RawFd,

@@ -14,9 +14,11 @@ use super::start::Starter;
 use super::typed::Typed;
 use crate::bind::{self, Cpus};
 use crate::dispatcher::Event;
+use crate::environment::ranks::Numbers;
 use crate::environment::{self, Environment, JOB_ID, NODE};
 use crate::error::{LaunchError, plain};
 use crate::executor::Source;
+use crate::executor::census::{Candidate, Census};
 use crate::executor::guardian::{Guardian, marks};
 use crate::executor::link::LinkIo;
 use crate::executor::local::{self, Local};
@@ -122,6 +124,7 @@ struct Agent<'a> {
     places: Vec<Cpus>,
     typed: Typed,
     paused: bool,
+    census: Census,
     end: Option<End>,
 }
 
@@ -142,6 +145,9 @@ impl<'a> Agent<'a> {
         let starter = (order.nodes.len() > 1).then(|| Starter::new(&order.shell)).transpose()?;
         let here = Local::new(starter)?;
         let up = LinkIo::upward(from, to, frames, &here.epoll, UP)?;
+        let led = order.programs.iter().any(|program| program.library_path);
+        let ours = environment::library_folder().filter(|_| led);
+        let census = Census::new(order.size, ours);
         Ok(Self {
             brain: Brain::new(&order),
             numbers: order.nodes[0].ranks().collect(),
@@ -153,6 +159,7 @@ impl<'a> Agent<'a> {
             images: Vec::new(),
             typed: Typed::default(),
             paused: false,
+            census,
             end: None,
         })
     }
@@ -179,13 +186,13 @@ impl<'a> Agent<'a> {
                 }
                 None => {}
             }
-            self.here
-                .wait(self.brain.poll_timeout(), &mut tokens)
-                .map_err(|error| plain(&error))?;
+            let due = [self.brain.poll_timeout(), self.census.due()].into_iter().flatten().min();
+            self.here.wait(due, &mut tokens).map_err(|error| plain(&error))?;
             for token in &tokens {
                 self.happened(*token);
             }
             self.here.tick();
+            self.look_for_others();
             self.handle(Event::Tick);
         }
     }
@@ -235,7 +242,7 @@ impl<'a> Agent<'a> {
         }
         if self.images[index].is_none() {
             let program = &self.order.programs[index];
-            self.images[index] = Some(image(program, &self.order, self.numbers.len())?);
+            self.images[index] = Some(image(program, &self.order)?);
         }
         Ok(())
     }
@@ -253,9 +260,14 @@ impl<'a> Agent<'a> {
             typed = Some(self.typed.open().map_err(failed)?);
         }
         let stdin = typed.as_ref().map_or(self.here.nursery.null(), AsRawFd::as_raw_fd);
-        let local = index as u32;
-        let cpus = bind::place_of(&self.places, local).map(bind::kernel_set);
-        let numbers = (rank, local);
+        let numbers = Numbers {
+            rank,
+            size: self.order.size,
+            local: index as u32,
+            local_size: self.numbers.len() as u32,
+            node: self.order.nodes[0].number,
+        };
+        let cpus = bind::place_of(&self.places, numbers.local).map(bind::kernel_set);
         let io = RankIo::start(numbers, image, &self.here.nursery, &self.here.epoll, stdin, cpus)
             .map_err(failed)?;
         let pid = io.pid;
@@ -285,6 +297,23 @@ impl<'a> Agent<'a> {
                 Action::Finish => self.end = Some(End::Finish),
                 Action::Die(why) => self.end = Some(End::Die(why)),
             }
+        }
+    }
+
+    /// Looks whether ranks use another MPI.
+    fn look_for_others(&mut self) {
+        let ranks = || {
+            let here = self.numbers.iter().zip(&self.here.ranks);
+            here.filter(|(_, io)| io.pid > 0)
+                .map(|((rank, _), io)| {
+                    let (running, joined) = (io.is_running(), self.brain.has_joined(*rank));
+                    Candidate { rank: *rank, pid: io.pid, running, joined }
+                })
+                .collect()
+        };
+        let who = |rank| format!("rank {rank} (on {})", self.order.nodes[0].host);
+        if let Some(text) = self.census.tick(self.here.now(), ranks, who) {
+            self.handle(Event::OtherMpi { text });
         }
     }
 
@@ -375,7 +404,11 @@ impl<'a> Agent<'a> {
         for side in 0..2 {
             while self.may_read_outputs() && self.read_output(index, side) {}
         }
-        self.handle(Event::Exited { rank: self.numbers[index].0, ended });
+        let rank = self.numbers[index].0;
+        if let Some(text) = self.census.ended(rank, self.brain.has_joined(rank)) {
+            self.handle(Event::OtherMpi { text });
+        }
+        self.handle(Event::Exited { rank, ended });
     }
 
     fn read_pmi(&mut self, index: usize) {
@@ -467,7 +500,7 @@ impl<'a> Agent<'a> {
 }
 
 /// Finds the program on this host and makes the environment of its ranks.
-fn image(program: &Program, order: &Order, ranks: usize) -> Result<Image, LaunchError> {
+fn image(program: &Program, order: &Order) -> Result<Image, LaunchError> {
     let mut env = Environment::new();
     if program.inherit {
         env = environment::own(std::env::vars_os());
@@ -479,14 +512,9 @@ fn image(program: &Program, order: &Order, ranks: usize) -> Result<Image, Launch
     if program.library_path
         && let Some(folder) = environment::library_folder()
     {
-        environment::put_first(&mut env, "LD_LIBRARY_PATH", &folder);
+        environment::lead_to(&mut env, &folder);
     }
-    for (name, value) in [
-        (JOB_ID, order.job.clone()),
-        (NODE, order.nodes[0].number.to_string()),
-        ("PMI_SIZE", order.size.to_string()),
-        ("MPI_LOCALNRANKS", ranks.to_string()),
-    ] {
+    for (name, value) in [(JOB_ID, order.job.clone()), (NODE, order.nodes[0].number.to_string())] {
         env.insert(name.into(), OsString::from(value));
     }
     let wdir = PathBuf::from(&program.wdir);

@@ -12,7 +12,7 @@ use super::{parts, tree};
 use crate::dispatcher::leaving::{Found, Leaving};
 use crate::dispatcher::{Ended, Event};
 use crate::environment::short_job_id;
-use crate::pmi::server::{ClientEvent, JOB_KEY, Outcome, Server};
+use crate::pmi::server::{ClientEvent, ClientState, JOB_KEY, Outcome, Server};
 
 /// An agent that heard nothing from above for so many times the patience ends itself and all that
 /// it started. Longer than what those above wait for us: a launcher that was stopped for a while
@@ -106,6 +106,11 @@ impl Brain {
         self.links.get(link).open
     }
 
+    /// Whether a rank of this host has called MPI_Init as a part of this job.
+    pub fn has_joined(&self, rank: u32) -> bool {
+        self.pmi.state(rank) != ClientState::Silent
+    }
+
     /// When [`Event::Tick`] is due.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let orphan = self.heard + self.links.patience() * ORPHAN_FACTOR;
@@ -145,6 +150,7 @@ impl Brain {
                 self.surveyed(Found { processes, outputs, blocked }, now);
             }
             Event::Tick => self.tick(now),
+            Event::OtherMpi { text } => self.up(Frame::OtherMpi(text)),
             Event::OutputBroken { .. } => {}
         }
     }

@@ -114,6 +114,8 @@ pub enum Frame {
     },
     /// A remark for the user.
     Note(String),
+    /// A rank uses another MPI's library.
+    OtherMpi(String),
     /// Everything here and below has ended.
     Left,
 }
@@ -159,6 +161,7 @@ impl Frame {
             Frame::Lost { .. } => 46,
             Frame::Note(_) => 47,
             Frame::Left => 48,
+            Frame::OtherMpi(_) => 49,
         }
     }
 
@@ -219,7 +222,7 @@ impl Frame {
                 });
                 w.u32(*code as u32).bytes(text.as_bytes());
             }
-            Frame::Note(text) => w.0.extend_from_slice(text.as_bytes()),
+            Frame::Note(text) | Frame::OtherMpi(text) => w.0.extend_from_slice(text.as_bytes()),
         }
     }
 
@@ -264,6 +267,7 @@ impl Frame {
             }
             47 => Frame::Note(String::from_utf8_lossy(r.rest()).into_owned()),
             48 => Frame::Left,
+            49 => Frame::OtherMpi(String::from_utf8_lossy(r.rest()).into_owned()),
             other => return Err(format!("a frame of unknown kind {other}")),
         })
     }

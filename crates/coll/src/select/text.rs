@@ -15,7 +15,7 @@ use std::fmt;
 use std::str::{FromStr, SplitWhitespace};
 
 /// The first line: what the file is, and the version of its form.
-pub const HEAD: &str = "hpvm-tables 1";
+pub const HEAD: &str = "hpvm-tables 2";
 /// How the rules of [`Tables::carriers`] begin, in their order.
 pub const CARRIED: [&str; 5] =
     ["bcast-by", "reduce-by", "allreduce-by", "allgather-by", "alltoall-by"];
@@ -92,7 +92,7 @@ plain!(Gather: Binomial = "binomial", Linear = "linear");
 plain!(Scatter: Binomial = "binomial", Linear = "linear");
 plain!(Allgather: Direct = "direct", Dissemination = "dissemination", Ring = "ring");
 plain!(ReduceScatter: Tree = "tree", Halving = "halving", Pairwise = "pairwise");
-plain!(Carrier: Boards = "boards", Messages = "messages");
+plain!(Carrier: SharedMemory = "shared-memory", Messages = "messages");
 plain!(Copies: One = "one-copy", Two = "two-copies");
 
 impl Algorithm for Bcast {
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_collective_without_a_line_keeps_its_table() {
-        let text = "# measured\n\nhpvm-tables 1 # v\nbcast 4 100 chain segment=7 # so\n";
+        let text = "# measured\n\nhpvm-tables 2 # v\nbcast 4 100 chain segment=7 # so\n";
         let tables: Tables = text.parse().unwrap();
         assert_eq!(tables.bcast(4, 100), Bcast::Chain { segment: 7 });
         assert_eq!(tables.bcast(4, 101), Bcast::Binomial, "where no line fits");
@@ -361,10 +361,13 @@ mod tests {
             "bcast any any binomial",
             "line 1: 'bcast any any binomial': expected 'hpvm-tables",
         );
-        refused("hpvm-tables 2\n", "line 1: 'hpvm-tables 2'");
+        refused("hpvm-tables 1\n", "line 1: 'hpvm-tables 1'");
         let bad = |rule: &str, expected: &str| refused(&format!("{HEAD}\n\n{rule}\n"), expected);
         bad("barrier any any tree", "line 3: 'barrier': nothing with a table");
-        bad("bcast-by any any pigeons", "'pigeons': no algorithm of it; expected boards, messages");
+        bad(
+            "bcast-by any any pigeons",
+            "'pigeons': no algorithm of it; expected shared-memory, messages",
+        );
         bad("message 2", "line 3: BYTES is missing");
         bad("bcast 0 any binomial", "line 3: '0': expected a whole number of at least 1");
         bad("bcast 4294967296 any binomial", "'4294967296'");

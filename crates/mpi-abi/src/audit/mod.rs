@@ -1,5 +1,5 @@
 //! `HPVM_CHECK=1`: mistakes that cost time to find. What is left at `MPI_Finalize` is reported
-//! ([`report`]), and blocking collectives are compared before they run ([`collective`]).
+//! ([`report`]), and blocking collectives are compared before they run ([`coll`]).
 
 mod collective;
 mod left;

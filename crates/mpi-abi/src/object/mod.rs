@@ -22,7 +22,7 @@ use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::engine::matching::{Pattern, Unexpected};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm, Error, Group, Process};
-use hpvm_net::Joint;
+use hpvm_mux::Mux;
 use hpvm_transport::{Doorbell, Packets};
 use op::OpObject;
 use request::RequestObject;
@@ -145,7 +145,7 @@ impl Objects {
     }
 
     /// The bell of this process.
-    pub fn bell(&mut self, process: &Process<Joint>) -> Arc<dyn Doorbell> {
+    pub fn bell(&mut self, process: &Process<Mux>) -> Arc<dyn Doorbell> {
         self.bell.get_or_insert_with(|| process.fm().transport().doorbell()).clone()
     }
 }

@@ -78,7 +78,7 @@ impl Template {
 
 /// A collective plan, whose buffers the program promised to keep while the request lives.
 #[derive(Clone, Debug)]
-pub struct CollectivePlan(pub hpvm_mpi::collective::Plan);
+pub struct CollectivePlan(pub hpvm_mpi::coll::Plan);
 
 /// The functions of a generalised request and their argument, an address that is only handed back.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,9 @@ use super::tables::{self, Chosen};
 use crate::runtime::host_name;
 use hpvm_job::{Client, Job, PmiError};
 use hpvm_mpi::{Class, Error, Result};
+use hpvm_mux::Mux;
 use hpvm_net::interfaces::{self, Choice};
-use hpvm_net::{Card, JobKey, Joint, Opened};
+use hpvm_net::{Card, JobKey, Opened};
 use hpvm_shm::{Mapping, SegmentError, Shm};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,12 +39,12 @@ fn network(cause: String) -> Error {
 }
 
 /// Meets the other ranks. Their tables have to be the `chosen` ones. Blocks until all have come.
-pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<Joint> {
+pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<Mux> {
     let ranks = job.neighbours();
     let place = ranks.iter().position(|r| *r == job.rank).unwrap_or(0);
     let Some(mut m) = job.manager.clone() else {
         let mapping = Mapping::create(1, random_key()?).map_err(memory)?;
-        return attach(mapping, 0, None).map(Joint::alone);
+        return attach(mapping, 0, None).map(Mux::single_host);
     };
     let opened = match ranks.len() == job.size as usize {
         true => None,
@@ -51,15 +52,15 @@ pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<Joint> {
     };
     let mapping = meet(job, &mut m, &ranks, chosen)?;
     let shm = attach(mapping, place as u32, Some(&mut m))?;
-    let Some((opened, secret)) = opened else { return Ok(Joint::alone(shm)) };
+    let Some((opened, secret)) = opened else { return Ok(Mux::single_host(shm)) };
     let key = match secret {
         Some(key) => key,
         None => secret_of(&mut m)?.ok_or_else(|| network(format!("no {SECRET_KEY} is known")))?,
     };
     let directory = move |rank| card_of(&mut m, rank);
     let net = opened.join(key, Box::new(directory)).map_err(network)?;
-    let joint = Joint::across(shm, ranks, job.size, net);
-    joint.map_err(|e| network(format!("descriptors for the network: {e}")))
+    let mux = Mux::several_hosts(shm, ranks, job.size, net);
+    mux.map_err(|e| network(format!("descriptors for the network: {e}")))
 }
 
 /// Maps this host's segment, which its first rank makes. Blocks until all ranks of the job are

@@ -16,7 +16,7 @@ pub use start::{Use, finish, start};
 use crate::object::Objects;
 use hpvm_job::Job;
 use hpvm_mpi::{Class, Error, Process, Result};
-use hpvm_net::Joint;
+use hpvm_mux::Mux;
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, compiler_fence};
@@ -24,11 +24,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Everything that exists once the engine runs.
 pub struct World {
-    pub process: Process<Joint>,
+    pub process: Process<Mux>,
     pub objects: Objects,
     pub job: Job,
     /// More ranks than processors on this host: waiting must make room for others.
-    pub crowded: bool,
+    pub oversubscribed: bool,
     /// `HPVM_CHECK` is set: mistakes are looked for that cost time to find.
     pub audit: bool,
     /// Since when nothing has happened.

@@ -44,7 +44,7 @@ fn bootstrap() -> Result<()> {
     install(World {
         process,
         objects: Objects::default(),
-        crowded: ranks > processors(),
+        oversubscribed: ranks > processors(),
         job,
         audit: crate::audit::wanted()?,
         quiet: Default::default(),

@@ -15,7 +15,7 @@
 //! A freed communicator's id becomes free when the last operation on it has ended. That is looked
 //! up when it matters: at the start of the next agreement.
 
-use crate::collective::{Data, Plan};
+use crate::coll::{Data, Plan};
 use crate::comm::{CONTEXTS, Channel, Comm, ContextId};
 use crate::datatype::Datatype;
 use crate::engine::process::{MAX_COMMS, Process};

@@ -3,7 +3,7 @@
 //! These calls block in the standard, so they are written as straight scripts over a [`Host`] that
 //! can wait. The non-blocking `MPI_Comm_idup` starts with [`start_dup`] and polls.
 
-use crate::collective::{Data, Plan};
+use crate::coll::{Data, Plan};
 use crate::comm::agreement::{Agreed, Agreement, FROM_GROUP};
 use crate::comm::group::Group;
 use crate::comm::{Channel, Comm, Form};

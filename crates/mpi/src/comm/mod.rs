@@ -5,7 +5,7 @@ pub mod build;
 pub mod group;
 pub mod topology;
 
-use crate::collective::board;
+use crate::coll::shm;
 use crate::comm::group::{Group, Likeness};
 use hpvm_coll::Schedule;
 use hpvm_coll::hosts::Hosts;
@@ -56,7 +56,7 @@ pub struct Comm {
     started: [AtomicI32; 3],
     /// The schedule of a barrier, which is always the same.
     barrier: OnceLock<Arc<Schedule>>,
-    boards: board::Use,
+    coll_slots: shm::Use,
     /// How its ranks lie on hosts, if that matters.
     hosts: OnceLock<Option<Hosts>>,
 }
@@ -86,9 +86,9 @@ impl Comm {
         rank: u32,
     ) -> Arc<Comm> {
         let (started, barrier) = (Default::default(), OnceLock::new());
-        let boards = board::Use::default();
+        let coll_slots = shm::Use::default();
         let hosts = OnceLock::new();
-        Arc::new(Comm { context, group, remote, rank, started, barrier, boards, hosts })
+        Arc::new(Comm { context, group, remote, rank, started, barrier, coll_slots, hosts })
     }
 
     /// First of this communicator's context ids.
@@ -169,10 +169,10 @@ impl Comm {
         self.hosts.get()?.as_ref()
     }
 
-    /// What it knows of its notice boards.
+    /// What it knows of its collective slots.
     #[inline(always)]
-    pub(crate) fn boards(&self) -> &board::Use {
-        &self.boards
+    pub(crate) fn coll_slots(&self) -> &shm::Use {
+        &self.coll_slots
     }
 
     /// A fresh tag for a collective operation.

@@ -5,7 +5,7 @@
 //! as in `build`. Two exchanges: how many words go to whom, and the words. A process sends and
 //! receives what concerns its own edges, and nobody sees the whole graph.
 
-use crate::collective::{Plan, Varied};
+use crate::coll::{Plan, Varied};
 use crate::comm::Comm;
 use crate::comm::build::Host;
 use crate::datatype::Datatype;

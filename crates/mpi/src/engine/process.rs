@@ -48,9 +48,9 @@ pub struct Process<T> {
     /// Messages sent in pieces so far.
     pub(crate) numbers: u64,
     /// Reductions by functions of the program, to be run by the caller of `progress`.
-    pub(crate) computes: VecDeque<crate::collective::Compute>,
-    /// What its notice boards were used for, by their index.
-    pub(crate) boards: Vec<crate::collective::board::Past>,
+    pub(crate) computes: VecDeque<crate::coll::Compute>,
+    /// What its collective slots were used for, by their index.
+    pub(crate) coll_slots: Vec<crate::coll::shm::History>,
 }
 
 /// Everything that a packet's arrival may touch. Apart from `Fm`, so that both can be borrowed.
@@ -115,7 +115,7 @@ impl<T: Transport> Process<T> {
             bounce: Vec::new(),
             numbers: 0,
             computes: VecDeque::new(),
-            boards: Vec::new(),
+            coll_slots: Vec::new(),
             inbox: Inbox {
                 requests: Requests::default(),
                 tables: Vec::new(),

@@ -3,7 +3,7 @@
 //! All requests live in one table; a [`ReqId`] names a place in it and a generation, so an id that
 //! a program or a peer made up, or that was freed, is told from a live one.
 
-use crate::collective::Collective;
+use crate::coll::Collective;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::engine::matching::Pattern;

@@ -7,7 +7,6 @@
 //! so posted ones are asked first and no order is broken.
 
 use crate::comm::{Channel, Comm};
-use crate::copy;
 use crate::datatype::Datatype;
 use crate::engine::matching::{Content, Pattern, Unexpected};
 use crate::engine::process::Process;
@@ -16,6 +15,7 @@ use crate::error::{Class, Error};
 use crate::pt2pt::protocol::{EAGER, open_envelope};
 use crate::pt2pt::{Incoming, packed_size, unpack_all};
 use crate::status::Status;
+use hpvm_copy as copy;
 use hpvm_fm::{Broken, Rank, Transport};
 use std::sync::Arc;
 

@@ -138,7 +138,7 @@ impl Inbox {
             let to = op.buf.wrapping_offset(first as isize).wrapping_add(at as usize);
             // SAFETY: the program gave a buffer of `count` elements, one run of bytes from `first`
             // on; `at + fits` is at most their size.
-            unsafe { crate::copy::piece(data.as_ptr(), to, fits) };
+            unsafe { hpvm_copy::wide(data.as_ptr(), to, fits) };
         } else {
             // SAFETY: as above, without being one run.
             unsafe { op.ty.unpack(op.buf, op.count, at, &data[..fits]) };

@@ -12,14 +12,14 @@ pub(crate) mod split_copy;
 mod stream;
 
 use crate::comm::{Channel, Comm};
-use crate::copy;
 use crate::datatype::Datatype;
 use crate::engine::matching::{Content, Pattern, Unexpected};
 use crate::engine::process::Process;
 use crate::engine::requests::{Operation, RecvOp, ReqId, SendOp};
 use crate::pt2pt::protocol::{EAGER, MOST_EAGER, MOST_EAGER_BESIDE_READS, RTS, Rts, WITH_DATA};
 use crate::status::Status;
-use crate::streaming;
+use hpvm_copy as copy;
+use hpvm_copy::non_temporal;
 use hpvm_fm::{Head, Rank, Stall, Transport};
 use hpvm_wire::counters::add;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ pub(crate) unsafe fn pack_all(m: Outgoing<'_>, out: &mut [u8]) {
         Some((first, _)) => {
             let from = m.buf.wrapping_offset(first as isize);
             // SAFETY: the elements form one run of `out.len()` bytes from `first` on.
-            unsafe { copy::piece(from, out.as_mut_ptr(), out.len()) };
+            unsafe { copy::wide(from, out.as_mut_ptr(), out.len()) };
         }
         None => {
             // SAFETY: the caller's promise.
@@ -106,8 +106,8 @@ pub(crate) unsafe fn pack_part(m: Outgoing<'_>, at: u64, out: &mut [u8], bypass:
             // SAFETY: the elements form one run from `first` on.
             unsafe {
                 match bypass {
-                    true => streaming::copy(from, out.as_mut_ptr(), out.len()),
-                    false => copy::piece(from, out.as_mut_ptr(), out.len()),
+                    true => non_temporal::copy(from, out.as_mut_ptr(), out.len()),
+                    false => copy::wide(from, out.as_mut_ptr(), out.len()),
                 }
             }
         }
@@ -128,7 +128,7 @@ pub(crate) unsafe fn unpack_all(buf: *mut u8, count: i64, ty: &Datatype, data: &
         Some((first, _)) => {
             let to = buf.wrapping_offset(first as isize);
             // SAFETY: the elements form one run from `first` on, at least as long as `data`.
-            unsafe { copy::piece(data.as_ptr(), to, data.len()) };
+            unsafe { copy::wide(data.as_ptr(), to, data.len()) };
         }
         None => {
             // SAFETY: the caller's promise.

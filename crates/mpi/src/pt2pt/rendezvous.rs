@@ -6,7 +6,7 @@ use crate::engine::requests::{ReqId, Transfer};
 use crate::error::{Class, Error};
 use crate::pt2pt::Incoming;
 use crate::pt2pt::protocol::{self, CTS, FIN};
-use hpvm_fm::{Head, PullRefused, Rank, Transport};
+use hpvm_fm::{Head, PeerMemoryError, Rank, Transport};
 
 impl<T: Transport> Process<T> {
     /// Starts to move an announced message whose receive has matched.
@@ -49,15 +49,15 @@ impl<T: Transport> Process<T> {
         id: ReqId,
         transfer: Transfer,
         want: u64,
-        outcome: Result<(), PullRefused>,
+        outcome: Result<(), PeerMemoryError>,
     ) {
         match outcome {
             Ok(()) => self.finish_transfer(id, transfer),
-            Err(PullRefused::NotPermitted) => self.ask_for(id, &transfer),
+            Err(PeerMemoryError::NotPermitted) => self.ask_for(id, &transfer),
             // The launcher says which process died, and ends the job. A word of ours would stand beside
             // that, or instead of it.
-            Err(PullRefused::Gone) => {}
-            Err(PullRefused::Failed(errno)) => {
+            Err(PeerMemoryError::Gone) => {}
+            Err(PeerMemoryError::Failed(errno)) => {
                 self.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
                 self.inbox.fail(id, unreadable(transfer.src, want, errno));
             }
@@ -65,7 +65,7 @@ impl<T: Transport> Process<T> {
     }
 
     /// Copies `want` packed bytes from the sender's memory into the receive buffer.
-    fn pull(&mut self, id: ReqId, transfer: &Transfer, want: u64) -> Result<(), PullRefused> {
+    fn pull(&mut self, id: ReqId, transfer: &Transfer, want: u64) -> Result<(), PeerMemoryError> {
         let Some(op) = self.inbox.recv_op(id) else { return Ok(()) };
         let to = Incoming { buf: op.buf, count: op.count, ty: &op.ty };
         let (transport, bounce) = (self.fm.transport_mut(), &mut self.bounce);
@@ -83,7 +83,7 @@ impl<T: Transport> Process<T> {
         address: u64,
         to: Incoming<'_>,
         want: u64,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         // SAFETY: the caller's promise.
         unsafe { elements(self.fm.transport_mut(), &mut self.bounce, src, address, to, want) }
     }
@@ -105,7 +105,7 @@ unsafe fn elements<T: Transport>(
     address: u64,
     to: Incoming<'_>,
     want: u64,
-) -> Result<(), PullRefused> {
+) -> Result<(), PeerMemoryError> {
     if let Some((first, _)) = to.ty.as_run(to.count) {
         let local = to.buf.wrapping_offset(first as isize);
         // SAFETY: the elements form one run of bytes from `first` on; `want` is at most their size.

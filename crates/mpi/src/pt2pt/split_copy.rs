@@ -10,7 +10,7 @@ use crate::engine::process::{Inbox, Process};
 use crate::engine::requests::{Operation, ReqId, Transfer};
 use crate::pt2pt::protocol::{self, HELP, HELPED, Help};
 use core::ops::Range;
-use hpvm_fm::{Head, PullRefused, Rank, Transport};
+use hpvm_fm::{Head, PeerMemoryError, Rank, Transport};
 use hpvm_wire::duet::{self, DUETS, End};
 
 /// Messages of ours that are copied together with their senders.
@@ -47,7 +47,7 @@ struct Open {
     want: u64,
     /// Where the message belongs.
     to: *mut u8,
-    failed: Option<PullRefused>,
+    failed: Option<PeerMemoryError>,
     /// The sender has said what it had to say.
     heard: bool,
 }

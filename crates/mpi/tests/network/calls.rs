@@ -2,7 +2,7 @@
 
 use crate::harness::hash;
 use crate::spaces::Space;
-use hpvm_mpi::collective::Root;
+use hpvm_mpi::coll::Root;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

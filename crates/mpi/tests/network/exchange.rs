@@ -6,7 +6,7 @@ use crate::data::{Shape, UNIT, content};
 use crate::harness::{P, hash};
 use crate::spaces::Space;
 use hpvm_coll::Neighbours;
-use hpvm_mpi::collective::{Plan, Typed, Varied};
+use hpvm_mpi::coll::{Plan, Typed, Varied};
 use hpvm_mpi::pt2pt::{Incoming, Outgoing};
 
 /// Block that goes to everybody.

@@ -3,8 +3,8 @@
 //!
 //! The runs in datagrams that get lost take HPVM_SEED=n (seed n alone) and HPVM_SEEDS=n (n seeds).
 
-mod boards;
 mod calls;
+mod coll_slots;
 mod collectives;
 mod data;
 mod direct;
@@ -19,7 +19,7 @@ mod streams;
 mod traffic;
 mod turns;
 
-use boards::Boards;
+use coll_slots::CollSlots;
 use collectives::Collectives;
 use flood::{Flood, Flooding};
 use harness::{Part, Shared, run};
@@ -110,16 +110,16 @@ fn collectives_over_boards() {
     for seed in 4000..4400 {
         let size = 2 + (seed % 11) as u32;
         run(Config::random(size, seed), |shared| {
-            let mut parts: Vec<Box<dyn Part>> = vec![Box::new(Boards::new(shared, 6, 25))];
+            let mut parts: Vec<Box<dyn Part>> = vec![Box::new(CollSlots::new(shared, 6, 25))];
             parts.extend(traffic(shared, 6));
             parts
         });
     }
-    let across = boards::ACROSS.load(std::sync::atomic::Ordering::Relaxed); // relaxed: all is over
+    let across = coll_slots::HIERARCHICAL.load(std::sync::atomic::Ordering::Relaxed); // relaxed: all is over
     assert!(across > 10_000, "only {across} operations across hosts");
-    let long = boards::LONG.load(std::sync::atomic::Ordering::Relaxed); // relaxed: all is over
-    assert!(long > 1000, "only {long} of them with long notes");
-    let counts = [&boards::ROTATIONS, &boards::READS, &boards::REFUSED];
+    let long = coll_slots::LONG.load(std::sync::atomic::Ordering::Relaxed); // relaxed: all is over
+    assert!(long > 1000, "only {long} of them with long slots");
+    let counts = [&coll_slots::RING_REDUCTIONS, &coll_slots::READS, &coll_slots::REFUSED];
     // Relaxed: all is over.
     let counts = counts.map(|n| n.load(std::sync::atomic::Ordering::Relaxed));
     assert!(counts.iter().all(|n| *n > 100), "rotations, reads, refused ones: {counts:?}");
@@ -129,7 +129,7 @@ fn collectives_over_boards() {
 fn a_communicator_without_operations_leaves_its_board_to_the_next() {
     for seed in 4400..4440 {
         let size = 2 + (seed % 11) as u32;
-        run(Config::random(size, seed), |shared| vec![Box::new(Boards::new(shared, 4, 0)) as _]);
+        run(Config::random(size, seed), |shared| vec![Box::new(CollSlots::new(shared, 4, 0)) as _]);
     }
 }
 

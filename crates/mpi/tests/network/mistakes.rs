@@ -2,8 +2,8 @@
 //! to their end, as many as possible with an error, and what follows is as it should be.
 
 use crate::data::word_type;
-use hpvm_mpi::collective::Combine;
-use hpvm_mpi::collective::board::{Across, Meeting, Sides, Way, What};
+use hpvm_mpi::coll::Combine;
+use hpvm_mpi::coll::shm::{Hierarchical, ShmCollective, Sides, Way, What};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::{Op, Predef};
 use hpvm_mpi::pt2pt::Incoming;
@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 type P = Process<SimTransport>;
 
-/// A context whose boards nothing else uses.
+/// A context whose slots nothing else uses.
 const CONTEXT: u32 = 4 * 13;
 
-/// Processes whose communicator uses boards in each host and slates.
+/// Processes whose communicator uses slots in each host and staging.
 struct Job {
     network: Network,
     processes: Vec<P>,
@@ -42,15 +42,15 @@ impl Job {
         let comm = |rank| Comm::intra(CONTEXT, Group::run(0, size), rank).expect("a member");
         let (processes, comms) = (processes.collect(), (0..size).map(comm).collect());
         let mut job = Job { network, processes, comms };
-        job.introduce();
+        job.negotiate();
         job.lengthen();
         job
     }
 
-    fn introduce(&mut self) {
+    fn negotiate(&mut self) {
         let max = Arc::new(Op::Predefined(Predef::Max));
         let members = || self.processes.iter().zip(&self.comms);
-        let mut words: Vec<_> = members().map(|(p, comm)| p.introduction(comm, false)).collect();
+        let mut words: Vec<_> = members().map(|(p, comm)| p.proposal(comm, false)).collect();
         let ids: Vec<_> = (self.processes.iter_mut().zip(&self.comms).zip(&mut words))
             .map(|((p, comm), words)| {
                 let combine = Combine { count: words.len() as i64, ty: word_type(), op: &max };
@@ -59,20 +59,20 @@ impl Job {
                 unsafe { p.start_collective(comm, plan) }
             })
             .collect();
-        self.until("introduction", |rank, p| p.take_outcome(ids[rank]).is_some());
+        self.until("proposal", |rank, p| p.take_outcome(ids[rank]).is_some());
         for ((p, comm), words) in self.processes.iter_mut().zip(&self.comms).zip(words) {
-            p.introduced(comm, words);
-            assert_eq!(p.way(comm, 0), Way::Across);
+            p.negotiated(comm, words);
+            assert_eq!(p.way(comm, 0), Way::Hierarchical);
         }
     }
 
     fn lengthen(&mut self) {
         let members = self.processes.iter_mut().zip(&self.comms);
-        let offers: Vec<u64> = members.map(|(p, comm)| p.offer_slate(comm)).collect();
+        let offers: Vec<u64> = members.map(|(p, comm)| p.offer_staging(comm)).collect();
         for (p, comm) in self.processes.iter_mut().zip(&self.comms) {
-            let seen = p.see_slates(comm, &offers);
+            let seen = p.see_staging(comm, &offers);
             assert!(seen.is_some());
-            p.agree_on_slates(comm, seen);
+            p.agree_on_staging(comm, seen);
         }
     }
 
@@ -90,7 +90,7 @@ impl Job {
         panic!("{what}: members {left:?} wait for ever");
     }
 
-    /// Runs what `make` says that each member does, in which the longest note has `longest` bytes;
+    /// Runs what `make` says that each member does, in which the longest slot has `longest` bytes;
     /// how it ends for each.
     fn run(
         &mut self,
@@ -99,13 +99,13 @@ impl Job {
         mut make: impl FnMut(u32) -> What,
     ) -> Vec<Result<()>> {
         let comms = self.comms.clone();
-        let mut calls: Vec<Option<Across>> = (self.processes.iter().zip(&comms).zip(0..))
+        let mut calls: Vec<Option<Hierarchical>> = (self.processes.iter().zip(&comms).zip(0..))
             // SAFETY: the callers keep all buffers.
-            .map(|((p, comm), rank)| unsafe { p.begin_across(comm, make(rank), longest) })
+            .map(|((p, comm), rank)| unsafe { p.begin_hierarchical(comm, make(rank), longest) })
             .collect();
         let mut ends: Vec<Result<()>> = comms.iter().map(|_| Ok(())).collect();
         self.until(what, |rank, p| {
-            let call = calls[rank].as_mut().expect("members have introduced themselves");
+            let call = calls[rank].as_mut().expect("members have negotiated");
             match call.poll(p) {
                 Ok(done) => done,
                 Err(error) => {
@@ -117,7 +117,7 @@ impl Job {
         ends
     }
 
-    /// As the name says; more often than a board has notes.
+    /// As the name says; more often than a slots has slots.
     fn others_are_right(&mut self) {
         let size = self.comms.len() as u64;
         for n in 0..6 {

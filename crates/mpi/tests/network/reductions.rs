@@ -5,7 +5,7 @@ use crate::collectives::Buffers;
 use crate::data::word_type;
 use crate::harness::{P, hash};
 use crate::spaces::Space;
-use hpvm_mpi::collective::{Combine, Plan};
+use hpvm_mpi::coll::{Combine, Plan};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::op::{Op, Predef, UserOp};
 use std::sync::{Arc, OnceLock};

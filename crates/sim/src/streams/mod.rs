@@ -12,10 +12,10 @@ use core::ptr::NonNull;
 pub use hpvm_bulk::Counters as BulkCounters;
 use hpvm_bulk::{Action, Bulk, ConnId, Done, FENCE, Input, Lost};
 use hpvm_transport::{
-    Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, Packets, PeerMemory, PullRefused,
+    Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, Packets, PeerMemory, PeerMemoryError,
     Rank, Refused, Segment, Streamed, Transport,
 };
-use hpvm_wire::board::{Board, Sheet};
+use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::duet::Duet;
 use pipes::{Io, Pipes, Socket};
@@ -457,7 +457,7 @@ impl<T: Transport> PeerMemory for Streaming<T> {
         remote: u64,
         local: *const u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         // SAFETY: the caller's promise, passed on.
         unsafe { self.inner.push(dst, remote, local, len) }
     }
@@ -468,7 +468,7 @@ impl<T: Transport> PeerMemory for Streaming<T> {
         remote: u64,
         local: *mut u8,
         len: usize,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         // SAFETY: the caller's promise.
         unsafe { self.inner.pull(src, remote, local, len) }
     }
@@ -547,12 +547,12 @@ impl<T: Transport> Segment for Streaming<T> {
         self.inner.duet_parts()
     }
 
-    fn board(&self, rank: Rank, index: usize) -> Option<&Board> {
-        self.inner.board(rank, index)
+    fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {
+        self.inner.coll_slots(rank, index)
     }
 
-    fn sheet(&self, rank: Rank, index: usize, number: u64) -> Option<&Sheet> {
-        self.inner.sheet(rank, index, number)
+    fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
+        self.inner.large_slot(rank, index, number)
     }
 
     fn knock(&self, dst: Rank) {

@@ -3,7 +3,7 @@
 
 use super::single_copy::{MARGIN, UNTOUCHED};
 use super::{Cluster, Fixture};
-use crate::{Packets, PullRefused, Rank, Segment, Transport};
+use crate::{Packets, PeerMemoryError, Rank, Segment, Transport};
 use core::ops::Range;
 use hpvm_wire::duet::{self, DUETS, End};
 
@@ -85,7 +85,7 @@ impl Message<'_> {
             match self.copy_part(copier, end, room, &bytes) {
                 Ok(()) => {}
                 // The other would be asked, and might be refused, too: then packets bring it.
-                Err(PullRefused::NotPermitted) => {
+                Err(PeerMemoryError::NotPermitted) => {
                     room[bytes.clone()].copy_from_slice(&self.sent[bytes]);
                 }
                 Err(refused) => panic!("bytes {bytes:?} at the {end:?}: {refused:?}"),
@@ -107,7 +107,7 @@ impl Message<'_> {
         end: End,
         room: &mut [u8],
         bytes: &Range<usize>,
-    ) -> Result<(), PullRefused> {
+    ) -> Result<(), PeerMemoryError> {
         let (from, to) = (&self.sent[bytes.clone()], &mut room[bytes.clone()]);
         let (from, to, n) = (from.as_ptr(), to.as_mut_ptr(), from.len());
         // SAFETY: both have `n` bytes, of which this part was claimed by nobody else.

@@ -1,7 +1,7 @@
 //! Single-copy transfers copy exactly, or say no.
 
 use super::{Cluster, Fixture};
-use crate::{PeerMemory, PullRefused, Segment, Transport};
+use crate::{PeerMemory, PeerMemoryError, Segment, Transport};
 
 /// Bytes around the destination that no copy may touch.
 pub(super) const MARGIN: usize = 64;
@@ -36,9 +36,9 @@ fn pull_patiently<T: Transport>(end: &mut T, src: u32, wanted: &[u8], room: &mut
         // SAFETY: `room` is at least as long as `wanted`.
         match unsafe { end.pull(src, remote, room.as_mut_ptr(), wanted.len()) } {
             Ok(()) => return true,
-            Err(PullRefused::NotPermitted) => {}
-            Err(PullRefused::Gone) => panic!("pull from a process that lives: it is no more"),
-            Err(PullRefused::Failed(errno)) => panic!("pull of readable memory: errno {errno}"),
+            Err(PeerMemoryError::NotPermitted) => {}
+            Err(PeerMemoryError::Gone) => panic!("pull from a process that lives: it is no more"),
+            Err(PeerMemoryError::Failed(errno)) => panic!("pull of readable memory: errno {errno}"),
         }
     }
     false
@@ -87,9 +87,9 @@ fn push_patiently<T: Transport>(end: &mut T, dst: u32, sent: &[u8], room: &mut [
         // SAFETY: `sent` is that long, and so is `room`.
         match unsafe { end.push(dst, remote, sent.as_ptr(), sent.len()) } {
             Ok(()) => return true,
-            Err(PullRefused::NotPermitted) => {}
-            Err(PullRefused::Gone) => panic!("push to a process that lives: it is no more"),
-            Err(PullRefused::Failed(errno)) => panic!("push to writable memory: errno {errno}"),
+            Err(PeerMemoryError::NotPermitted) => {}
+            Err(PeerMemoryError::Gone) => panic!("push to a process that lives: it is no more"),
+            Err(PeerMemoryError::Failed(errno)) => panic!("push to writable memory: errno {errno}"),
         }
     }
     false

@@ -5,7 +5,7 @@ use crate::args::{Counts, Displs};
 use crate::body::check::{self, wrong};
 use crate::generated::constants::*;
 use core::ffi::{c_int, c_void};
-use hpvm_mpi::collective::{Combine, Root, Typed, Varied};
+use hpvm_mpi::coll::{Combine, Root, Typed, Varied};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::{Op, Predef};

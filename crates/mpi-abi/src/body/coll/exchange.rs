@@ -6,8 +6,8 @@ use super::{Call, forms};
 use crate::args::{Counts, Displs};
 use crate::generated::constants::*;
 use core::ffi::{c_int, c_void};
-use hpvm_mpi::collective::Plan;
-use hpvm_mpi::collective::board::What;
+use hpvm_mpi::coll::Plan;
+use hpvm_mpi::coll::shm::What;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::pt2pt::{Incoming, Outgoing};
 

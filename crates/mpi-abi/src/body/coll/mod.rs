@@ -28,10 +28,10 @@ use crate::raise::on_comm;
 use crate::runtime::{Entered, World};
 use core::ffi::c_int;
 use hpvm_mpi::Comm;
-use hpvm_mpi::collective::{Plan, Planner};
+use hpvm_mpi::coll::{Plan, Planner};
 use hpvm_mpi::comm::Form;
 use hpvm_mpi::error::Result;
-use small::{Small, try_boards};
+use small::{Small, try_slots};
 use std::sync::Arc;
 
 /// A collective call on a valid communicator.
@@ -70,7 +70,7 @@ unsafe fn blocking(
     })
 }
 
-/// As `blocking`, for an operation that goes over notice boards where it is small.
+/// As `blocking`, for an operation that goes over collective slots where it is small.
 ///
 /// # Safety
 /// The buffers in what `small` makes and in the plan are those of the call.
@@ -84,7 +84,7 @@ unsafe fn blocking_small(
     on_comm(function, comm, |w| {
         let object = w.objects.comm(comm)?.clone();
         // SAFETY: the caller's promise, here and below.
-        match unsafe { try_boards(w, &object, function, small)? } {
+        match unsafe { try_slots(w, &object, function, small)? } {
             true => Ok(()),
             // SAFETY: as above.
             false => unsafe { by_messages(w, &object, function, plan) },
@@ -164,7 +164,7 @@ unsafe fn persistent(
 /// The three forms of operations that take the same arguments: their parameters before the
 /// communicator, how these are handed to the plan, and for each operation the function that makes
 /// its plan, its name in the standard, and the names of the three bodies. `or` names the function
-/// that makes what notice boards can do instead.
+/// that makes what collective slots can do instead.
 macro_rules! forms {
     ($parameters:tt as $arguments:tt;
         $($plan:ident $(or $small:ident)?: $name:literal, $blocking:ident, $start:ident,

@@ -8,7 +8,7 @@ use crate::generated::constants::*;
 use core::ffi::{c_int, c_void};
 use hpvm_coll::Neighbours;
 use hpvm_mpi::Class;
-use hpvm_mpi::collective::Plan;
+use hpvm_mpi::coll::Plan;
 use hpvm_mpi::error::Result;
 
 forms! {

@@ -8,7 +8,7 @@ use crate::generated::constants::*;
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use hpvm_mpi::Class;
-use hpvm_mpi::collective::{Plan, Root};
+use hpvm_mpi::coll::{Plan, Root};
 use hpvm_mpi::error::Result;
 
 /// Count, datatype and operation.

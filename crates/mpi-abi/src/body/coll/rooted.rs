@@ -6,7 +6,7 @@ use super::{Call, forms};
 use crate::args::{Counts, Displs};
 use crate::generated::constants::*;
 use core::ffi::{c_int, c_void};
-use hpvm_mpi::collective::{Plan, Root};
+use hpvm_mpi::coll::{Plan, Root};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::pt2pt::Outgoing;
 

@@ -1,11 +1,11 @@
-//! Small blocking collectives over notice boards (`hpvm_mpi::collective::board`).
+//! Small blocking collectives through collective slots (`hpvm_mpi::coll::shm`).
 
 use super::Call;
 use crate::generated::constants::*;
 use crate::object::comm::CommObject;
 use crate::runtime::Entered;
-use hpvm_mpi::collective::Combine;
-use hpvm_mpi::collective::board::{self, LongWay, Part, Sides, Way, What};
+use hpvm_mpi::coll::Combine;
+use hpvm_mpi::coll::shm::{self, LongWay, Part, Sides, Way, What};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::Op;
@@ -13,58 +13,58 @@ use hpvm_mpi::pt2pt::{Incoming, Outgoing, packed_size};
 use hpvm_mpi::{Class, Error};
 use std::sync::Arc;
 
-/// A collective that boards can do, and the bytes of its longest note.
+/// A collective that slots can do, and the bytes of its longest slot.
 pub type Small = Option<(u64, What)>;
 
-/// Does the collective that `small` makes of its arguments over boards, if they are to be used.
+/// Does the collective that `small` makes of its arguments over slots, if they are to be used.
 /// Blocks; false when it is to be done by messages.
 ///
 /// # Safety
 /// The buffers in it are those of the call.
 #[inline]
-pub unsafe fn try_boards(
+pub unsafe fn try_slots(
     w: &mut Entered,
     object: &Arc<CommObject>,
     function: &'static str,
     small: impl FnOnce(Call<'_>) -> Result<Small>,
 ) -> Result<bool> {
-    if w.audit || !w.process.may_use_boards(&object.comm) {
+    if w.audit || !w.process.may_use_slots(&object.comm) {
         return Ok(false);
     }
     let Some((bytes, what)) = small(Call { world: w, object, notes: None })? else {
         return Ok(false);
     };
-    if !w.process.boards_pay(&object.comm, &what, bytes) {
+    if !w.process.slots_pay(&object.comm, &what, bytes) {
         return Ok(false);
     }
     let mut way = w.process.way_of(&object.comm, &what, bytes);
-    if way == Way::Introduce {
-        introduce(w, object)?;
+    if way == Way::Negotiate {
+        negotiate(w, object)?;
         way = w.process.way_of(&object.comm, &what, bytes);
     }
     match way {
-        Way::Boards => {}
+        Way::Slots => {}
         // SAFETY: the caller's promise.
-        Way::Across => return unsafe { across(w, object, function, bytes, what) },
+        Way::Hierarchical => return unsafe { hierarchical(w, object, function, bytes, what) },
         _ => return Ok(false),
     }
-    if bytes > board::MOST {
+    if bytes > shm::MOST {
         // SAFETY: the caller's promise.
         return unsafe { long(w, object, function, bytes, what) };
     }
     // SAFETY: the caller's promise; we wait for the end below.
-    let call = unsafe { board::Call::begin(&object.comm, what, Part::Short) };
+    let call = unsafe { shm::Call::begin(&object.comm, what, Part::Short) };
     let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
     if call.poll(&mut w.process)? {
         return Ok(true);
     }
-    w.wait_for_notes(&mut call, function, object).map(|()| true)
+    w.wait_for_slots(&mut call, function, object).map(|()| true)
 }
 
-/// `what` in as many exchanges of long notes as it takes.
+/// `what` in as many exchanges of long slots as it takes.
 ///
 /// # Safety
-/// As for `try_boards`.
+/// As for `try_slots`.
 #[inline(never)]
 unsafe fn long(
     w: &mut Entered,
@@ -75,23 +75,23 @@ unsafe fn long(
 ) -> Result<bool> {
     let comm = &object.comm;
     match w.process.long_way(comm, &what, bytes) {
-        LongWay::Sheets => {}
-        LongWay::Rotation => {
+        LongWay::LargeSlots => {}
+        LongWay::RingReduce => {
             // SAFETY: the caller's promise; we wait for the end.
-            let rotation = unsafe { w.process.begin_rotation(comm, what) };
-            let mut rotation = rotation.ok_or_else(|| Error::from(Class::Intern))?;
-            return w.wait_for_notes(&mut rotation, function, object).map(|()| true);
+            let ring = unsafe { w.process.begin_ring_reduce(comm, what) };
+            let mut ring = ring.ok_or_else(|| Error::from(Class::Intern))?;
+            return w.wait_for_slots(&mut ring, function, object).map(|()| true);
         }
-        LongWay::Reads => {
+        LongWay::DirectRead => {
             // SAFETY: as above.
-            let reads = unsafe { w.process.begin_reads(comm, what) };
+            let reads = unsafe { w.process.begin_direct_read(comm, what) };
             let mut reads = reads.ok_or_else(|| Error::from(Class::Intern))?;
-            w.wait_for_notes(&mut reads, function, object)?;
+            w.wait_for_slots(&mut reads, function, object)?;
             match reads.refused() {
                 None => return Ok(true),
                 Some(again) => what = again,
             }
-            if w.process.way_of(comm, &what, bytes) != Way::Boards {
+            if w.process.way_of(comm, &what, bytes) != Way::Slots {
                 return Ok(false);
             }
         }
@@ -99,10 +99,10 @@ unsafe fn long(
     let mut result = Ok(());
     for (what, part) in w.process.steps(&object.comm, what, bytes) {
         // SAFETY: the caller's promise; we wait for the end below.
-        let call = unsafe { board::Call::begin(&object.comm, what, part) };
+        let call = unsafe { shm::Call::begin(&object.comm, what, part) };
         let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
         let done = match call.poll(&mut w.process) {
-            Ok(false) => w.wait_for_notes(&mut call, function, object),
+            Ok(false) => w.wait_for_slots(&mut call, function, object),
             done => done.map(drop),
         };
         // The others go on after an error of ours, so we do: numbers have to be the same.
@@ -111,45 +111,45 @@ unsafe fn long(
     result.map(|()| true)
 }
 
-/// `what` over the boards of each host and messages between them.
+/// `what` over the slots of each host and messages between them.
 ///
 /// # Safety
-/// As for `try_boards`.
+/// As for `try_slots`.
 // Kept out of that: what stays on a host must not pay for it.
 #[inline(never)]
-unsafe fn across(
+unsafe fn hierarchical(
     w: &mut Entered,
     object: &Arc<CommObject>,
     function: &'static str,
     bytes: u64,
     what: What,
 ) -> Result<bool> {
-    let Some(longest) = w.process.longest_note(&object.comm, &what, bytes) else {
+    let Some(longest) = w.process.longest_slot(&object.comm, &what, bytes) else {
         return Ok(false);
     };
-    if w.process.has_notes_of(&object.comm, longest).is_none() {
+    if w.process.may_stage(&object.comm, longest).is_none() {
         lengthen(w, object)?;
     }
-    if w.process.has_notes_of(&object.comm, longest) != Some(true) {
+    if w.process.may_stage(&object.comm, longest) != Some(true) {
         return Ok(false);
     }
     // SAFETY: the caller's promise; we wait for the end below.
-    let call = unsafe { w.process.begin_across(&object.comm, what, longest) };
+    let call = unsafe { w.process.begin_hierarchical(&object.comm, what, longest) };
     let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
-    w.wait_for_notes(&mut call, function, object).map(|()| true)
+    w.wait_for_slots(&mut call, function, object).map(|()| true)
 }
 
-/// The members agree on notes that are longer than a board, or on none.
+/// The members agree on slots that are longer than a slot, or on none.
 #[cold]
 fn lengthen(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
     const NAME: &str = "MPI_Allreduce";
-    if u64::from(object.comm.size()) * 8 > board::MOST {
-        // What follows would itself need a long note.
-        w.process.agree_on_slates(&object.comm, None);
+    if u64::from(object.comm.size()) * 8 > shm::MOST {
+        // What follows would itself need a long slot.
+        w.process.agree_on_staging(&object.comm, None);
         return Ok(());
     }
     let word = || Datatype::predefined(MPI_UINT64_T.0).ok_or_else(|| Error::from(Class::Intern));
-    let mut offer = w.process.offer_slate(&object.comm);
+    let mut offer = w.process.offer_staging(&object.comm);
     let mut offers = vec![0u64; object.comm.size() as usize];
     let exchange = Sides {
         send: Some((&raw const offer).cast()),
@@ -160,24 +160,24 @@ fn lengthen(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
         recv_ty: word()?.clone(),
     };
     // SAFETY: the buffers live until it returns.
-    let done = unsafe { across(w, object, NAME, 8, What::Allgather(exchange))? };
-    let seen = w.process.see_slates(&object.comm, &offers).filter(|_| done);
+    let done = unsafe { hierarchical(w, object, NAME, 8, What::Allgather(exchange))? };
+    let seen = w.process.see_staging(&object.comm, &offers).filter(|_| done);
     offer = u64::from(seen.is_none());
     let max = w.objects.op(MPI_MAX)?.clone();
     let combine = Combine { count: 1, ty: word()?, op: &max };
     let missing = || Error::from(Class::Intern);
     let (bytes, vote) = reduce(None, None, (&raw mut offer).cast(), combine).ok_or_else(missing)?;
     // SAFETY: as above.
-    let done = unsafe { across(w, object, NAME, bytes, vote)? };
-    w.process.agree_on_slates(&object.comm, seen.filter(|_| done && offer == 0));
+    let done = unsafe { hierarchical(w, object, NAME, bytes, vote)? };
+    w.process.agree_on_staging(&object.comm, seen.filter(|_| done && offer == 0));
     Ok(())
 }
 
-/// The members agree to use boards, or not to.
+/// The members agree to use slots, or not to.
 #[cold]
-fn introduce(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
+fn negotiate(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
     let comm = &object.comm;
-    let mut words = w.process.introduction(comm, w.crowded);
+    let mut words = w.process.proposal(comm, w.oversubscribed);
     let missing = || Error::from(Class::Intern);
     let combine = Combine {
         count: words.len() as i64,
@@ -188,7 +188,7 @@ fn introduce(w: &mut Entered, object: &Arc<CommObject>) -> Result<()> {
     // SAFETY: `words` outlives the wait below.
     let id = unsafe { w.process.start_collective(comm, plan) };
     w.complete(id)?;
-    w.process.introduced(comm, words);
+    w.process.negotiated(comm, words);
     Ok(())
 }
 

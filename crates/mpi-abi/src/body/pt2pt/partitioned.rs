@@ -22,7 +22,7 @@ use hpvm_mpi::engine::matching::Pattern;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_mpi::{Channel, Class, Error, Process, ReqId, Status};
-use hpvm_net::Joint;
+use hpvm_mux::Mux;
 use std::sync::Arc;
 
 /// A partitioned request: inactive while `active` is `None`.
@@ -215,7 +215,7 @@ impl Partitioned {
     }
 
     /// Begins a run. True when the receiver must hear the announcement first.
-    fn start(&mut self, process: &mut Process<Joint>) -> Result<bool> {
+    fn start(&mut self, process: &mut Process<Mux>) -> Result<bool> {
         if self.active.is_some() {
             return Err(wrong(Class::Request, "the request is active already"));
         }
@@ -236,7 +236,7 @@ impl Partitioned {
     }
 
     /// Receives the sender's partitions of this run once they are known. False: not yet.
-    fn match_up(&mut self, process: &mut Process<Joint>) -> Result<bool> {
+    fn match_up(&mut self, process: &mut Process<Mux>) -> Result<bool> {
         let (Some(whole), Some(src)) = (self.active, self.peer) else { return Ok(true) };
         let Side::Recv { announcement, waiting, .. } = &mut self.side else { return Ok(true) };
         if let Some(id) = *waiting {
@@ -278,7 +278,7 @@ impl Partitioned {
     /// Starts to receive `bytes` packed bytes that belong at `position` of the packed buffer.
     fn receive(
         &self,
-        process: &mut Process<Joint>,
+        process: &mut Process<Mux>,
         whole: ReqId,
         pattern: Pattern,
         position: u64,
@@ -307,7 +307,7 @@ impl Partitioned {
     }
 
     /// Puts partitions that came as a copy into the buffer.
-    pub fn settle(&mut self, process: &Process<Joint>) {
+    pub fn settle(&mut self, process: &Process<Mux>) {
         let total = self.total();
         let capacity = self.part_bytes() * u64::from(self.partitions);
         let (buf, ty) = (self.buf as *mut u8, self.ty.clone());
@@ -335,7 +335,7 @@ impl Partitioned {
     }
 
     /// Sends partition `n`, which the program has filled.
-    fn ready(&mut self, process: &mut Process<Joint>, n: c_int) -> Result<()> {
+    fn ready(&mut self, process: &mut Process<Mux>, n: c_int) -> Result<()> {
         let last = self.partitions - 1;
         let Side::Send { tag, ready } = &mut self.side else {
             return Err(wrong(Class::Request, "expected a request of MPI_Psend_init"));
@@ -364,7 +364,7 @@ impl Partitioned {
     }
 
     /// Whether partition `n` of a receive is in the buffer.
-    fn arrived(&mut self, process: &Process<Joint>, n: c_int) -> Result<bool> {
+    fn arrived(&mut self, process: &Process<Mux>, n: c_int) -> Result<bool> {
         self.settle(process);
         let (mine, last) = (self.part_bytes(), self.partitions - 1);
         let Side::Recv { announcement, waiting, parts } = &self.side else {
@@ -400,7 +400,7 @@ impl Partitioned {
 }
 
 /// The partitioned request of a handle, and the process.
-fn open(w: &mut Entered, request: MPI_Request) -> Result<(&mut Partitioned, &mut Process<Joint>)> {
+fn open(w: &mut Entered, request: MPI_Request) -> Result<(&mut Partitioned, &mut Process<Mux>)> {
     if w.name_request(request)? == Named::Null {
         return Err(wrong(Class::Request, "the request is null"));
     }

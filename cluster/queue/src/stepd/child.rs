@@ -1,0 +1,67 @@
+//! Starts the launcher as the supervisor's child.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use super::order::Order;
+
+/// Starts the launcher; it is killed when the supervisor dies.
+pub fn start(order: &Order, stdout: OwnedFd, stderr: OwnedFd) -> Result<i32, String> {
+    if !order.workdir.is_dir() {
+        return Err(format!("the working folder {} does not exist", order.workdir.display()));
+    }
+    let Some(program) = order.argv.first() else { return Err("no program".into()) };
+    let mut command = Command::new(program);
+    command.args(&order.argv[1..]).env_clear().envs(&order.env).current_dir(&order.workdir);
+    command.stdin(null()?).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
+    let parent = std::process::id() as i32;
+    // SAFETY: the closure makes async-signal-safe calls only.
+    unsafe {
+        command.pre_exec(move || {
+            libc::setpgid(0, 0);
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            // The supervisor may have died before it was asked for.
+            if libc::getppid() != parent {
+                libc::_exit(127);
+            }
+            let mut none = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+            libc::sigemptyset(none.as_mut_ptr());
+            libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+            for number in [libc::SIGPIPE, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT] {
+                libc::signal(number, libc::SIG_DFL);
+            }
+            Ok(())
+        });
+    }
+    let child = command.spawn().map_err(|error| format!("cannot start {program}: {error}"))?;
+    Ok(child.id() as i32)
+}
+
+fn null() -> Result<File, String> {
+    File::open("/dev/null").map_err(|error| format!("/dev/null: {error}"))
+}
+
+/// Blocks the signals that a supervisor hears of and opens a descriptor for them.
+pub fn signals() -> io::Result<OwnedFd> {
+    use std::os::fd::FromRawFd;
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the set is writable and initialised by sigemptyset.
+    let fd = unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for number in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGCHLD, libc::SIGPIPE] {
+            libc::sigaddset(set.as_mut_ptr(), number);
+        }
+        hpvm_launch::sys::check(libc::sigprocmask(
+            libc::SIG_BLOCK,
+            set.as_ptr(),
+            std::ptr::null_mut(),
+        ))?;
+        let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+        hpvm_launch::sys::check(libc::signalfd(-1, set.as_ptr(), flags))?
+    };
+    // SAFETY: signalfd has just given us this descriptor.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

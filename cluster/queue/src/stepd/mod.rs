@@ -1,0 +1,300 @@
+//! The supervisor of one job (what Slurm calls slurmstepd), a small process of its own in its own
+//! session: the server may be killed and started again while it goes on.
+//!
+//! It claims the job ([`record`]), starts the launcher, moves the output into files ([`output`]),
+//! enforces limits ([`course`]), leaves no process behind ([`family`]) and records the end. It
+//! decides nothing else. A server that finds it gone and no end recorded knows that it was killed;
+//! the launcher dies with it, and the launcher's guardian ends the ranks.
+
+mod child;
+mod course;
+pub mod family;
+pub mod order;
+mod output;
+pub mod record;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::job::{Outcome, OutcomeKind};
+use crate::time::Stamp;
+use course::{Course, Deed, GRACE_CANCEL};
+use hpvm_launch::sys;
+use order::Order;
+use output::Pump;
+use record::{Claim, End, Folder, Launch, Lock, Record};
+
+/// How often the memory of a job with a limit is looked at.
+const MEMORY_EVERY: Duration = Duration::from_millis(250);
+/// How often a full disk is tried again.
+const DISK_EVERY: Duration = Duration::from_millis(200);
+/// How long the end of a job waits for a full disk to take the last of its output.
+const DISK_PATIENCE: Duration = Duration::from_secs(60);
+
+/// The hidden verb `hpvm stepd FOLDER`. Writes the number of the supervisor's process to standard
+/// output and returns at once; the supervisor goes on by itself. The process must have one thread.
+pub fn main(args: &[OsString]) -> i32 {
+    let [folder] = args else {
+        let _ = writeln!(io::stderr(), "hpvm stepd: expected the folder of a job");
+        return 2;
+    };
+    let folder = Folder(PathBuf::from(folder));
+    // SAFETY: the process has one thread, so the child finds all locks free.
+    match unsafe { libc::fork() } {
+        -1 => {
+            let _ = writeln!(io::stderr(), "hpvm stepd: fork: {}", io::Error::last_os_error());
+            1
+        }
+        0 => {
+            detach(&folder);
+            if let Err(error) = supervise(&folder) {
+                let _ = writeln!(io::stderr(), "{} hpvm stepd: {error}", Stamp::now());
+                return 1;
+            }
+            0
+        }
+        pid => {
+            // Without a reader the server finds the supervisor by its lock.
+            let _ = writeln!(io::stdout(), "{pid}");
+            0
+        }
+    }
+}
+
+/// Cuts every tie to the server: session, terminal, streams, folder.
+fn detach(folder: &Folder) {
+    let log = std::fs::OpenOptions::new().append(true).create(true).open(folder.log());
+    // SAFETY: calls on this process's own state with valid arguments.
+    unsafe {
+        libc::setsid();
+        libc::prctl(libc::PR_SET_NAME, c"hpvm-stepd".as_ptr());
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+        libc::chdir(c"/".as_ptr());
+        libc::umask(0o077);
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+        libc::dup2(null, 0);
+        libc::dup2(null, 1);
+        libc::dup2(log.as_ref().map_or(null, AsRawFd::as_raw_fd), 2);
+        if null > 2 {
+            libc::close(null);
+        }
+    }
+}
+
+/// Runs the job from claim to end.
+fn supervise(folder: &Folder) -> io::Result<()> {
+    let Some(_lock) = Lock::take(folder)? else { return Ok(()) };
+    // Before the claim: what cannot be set up must leave the job to another try.
+    let signals = child::signals()?;
+    let claim = Claim { pid: std::process::id() as i32, boot: record::boot(), at: Stamp::now() };
+    let record = match Record::claim(folder, &claim) {
+        Ok(record) => record,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        Err(error) => return Err(io::Error::other(format!("cannot write the record: {error}"))),
+    };
+    let (outcome, peak_memory) = match Order::read(folder) {
+        Err(error) => (failed(format!("the server's order cannot be read: {error}")), None),
+        Ok(_) if folder.cancel().exists() => (cancelled(folder), None),
+        Ok(order) => match Step::launch(&order, folder, signals, &record) {
+            Ok(mut step) => step.run(),
+            Err(text) => (failed(text), None),
+        },
+    };
+    let swept = family::sweep();
+    let outcome = match swept {
+        true => outcome,
+        false => outcome.with("a process of the job hangs in the kernel and cannot be killed"),
+    };
+    record.ended(&End { outcome, at: Stamp::now(), peak_memory })
+}
+
+fn failed(text: impl Into<String>) -> Outcome {
+    Outcome::of(OutcomeKind::FailedToStart).with(text)
+}
+
+fn cancelled(folder: &Folder) -> Outcome {
+    let who = std::fs::read_to_string(folder.cancel()).unwrap_or_default();
+    let who = who.trim();
+    let detail = match who {
+        "" => "its supervisor was told to end it".to_string(),
+        who => format!("cancelled by {who}"),
+    };
+    Outcome::of(OutcomeKind::Cancelled).with(detail)
+}
+
+/// A job that runs.
+struct Step<'a> {
+    order: &'a Order,
+    folder: &'a Folder,
+    launcher: i32,
+    /// The launcher's wait status, when it has ended.
+    status: Option<i32>,
+    signals: OwnedFd,
+    pumps: Vec<Pump>,
+    course: Course,
+    began: Instant,
+    peak: u64,
+    looked: Instant,
+}
+
+impl<'a> Step<'a> {
+    fn launch(
+        order: &'a Order,
+        folder: &'a Folder,
+        signals: OwnedFd,
+        record: &Record,
+    ) -> Result<Step<'a>, String> {
+        let open = |path: &PathBuf| {
+            let path = order.workdir.join(path);
+            Pump::open(&path).map_err(|error| format!("output file {}: {error}", path.display()))
+        };
+        let (out, out_end) = open(&order.stdout)?;
+        let mut launch = Launch { stdout: out.identity(), ..Launch::default() };
+        let mut pumps = vec![out];
+        let err_end = if order.stderr == order.stdout {
+            out_end.try_clone().map_err(|error| error.to_string())?
+        } else {
+            let (err, end) = open(&order.stderr)?;
+            pumps.push(err);
+            end
+        };
+        launch.stderr = pumps[pumps.len() - 1].identity();
+        let launcher = child::start(order, out_end, err_end)?;
+        launch.pid = launcher;
+        launch.start = record::start_time(launcher).unwrap_or(0);
+        // Only /proc of a job that runs is found by it; the job matters more than that.
+        let _ = record.launched(&launch);
+        let course = Course::new(order.time_limit_seconds);
+        let now = Instant::now();
+        Ok(Step {
+            order,
+            folder,
+            launcher,
+            status: None,
+            signals,
+            pumps,
+            course,
+            began: now,
+            peak: 0,
+            looked: now,
+        })
+    }
+
+    /// Until the launcher has ended and its output is written.
+    fn run(&mut self) -> (Outcome, Option<u64>) {
+        let status = loop {
+            if let Some(status) = self.status {
+                break status;
+            }
+            self.wait();
+            self.pumps.iter_mut().for_each(Pump::step);
+            self.hear();
+            let deed = self.course.at(self.began.elapsed());
+            self.perform(deed);
+            self.look_at_memory();
+        };
+        // What still holds the pipes outlived the launcher and is the job's.
+        family::sweep();
+        let mut outcome = self.course.outcome(status);
+        if let Some(text) = self.finish_output() {
+            let detail = outcome.detail.take().map_or(String::new(), |detail| detail + "; ");
+            outcome = outcome.with(format!("{detail}{text}"));
+        }
+        let peak = self.order.memory_bytes.is_some().then_some(self.peak);
+        (outcome, peak)
+    }
+
+    /// Sleeps until something happens or is due.
+    fn wait(&self) {
+        let mut fds = vec![poll_in(self.signals.as_raw_fd())];
+        fds.extend(self.pumps.iter().filter_map(Pump::pollable).map(poll_in));
+        let now = self.began.elapsed();
+        let mut limit = self.course.next().map(|at| at.saturating_sub(now));
+        let mut at_most = |time: Duration| limit = Some(limit.map_or(time, |l| l.min(time)));
+        if self.order.memory_bytes.is_some() {
+            at_most(MEMORY_EVERY.saturating_sub(self.looked.elapsed()));
+        }
+        if self.pumps.iter().any(|pump| pump.waiting.is_some()) {
+            at_most(DISK_EVERY);
+        }
+        // One more millisecond, since poll counts whole ones.
+        let timeout = limit.map_or(-1, |t| i32::try_from(t.as_millis() + 1).unwrap_or(i32::MAX));
+        // SAFETY: the array lives through the call and is as long as is said.
+        unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout) };
+    }
+
+    /// Takes the signals that have come: children that ended, the wish that the job end.
+    fn hear(&mut self) {
+        let mut info = [0_u8; size_of::<libc::signalfd_siginfo>()];
+        while sys::read(self.signals.as_raw_fd(), &mut info).is_ok_and(|n| n == info.len()) {
+            // The number is the first field.
+            let number = i32::from_ne_bytes([info[0], info[1], info[2], info[3]]);
+            if number == libc::SIGTERM || number == libc::SIGINT {
+                let cause = cancelled(self.folder);
+                let deed = self.course.end(cause, GRACE_CANCEL, self.began.elapsed());
+                self.perform(deed);
+            }
+        }
+        let (launcher, mut status) = (self.launcher, self.status);
+        family::reap(|pid, ended| {
+            if pid == launcher {
+                status = Some(ended);
+            }
+        });
+        self.status = status;
+    }
+
+    fn perform(&self, deed: Option<Deed>) {
+        // Nobody else collects our child, so its number names it until we have seen its status.
+        if self.status.is_some() {
+            return;
+        }
+        match deed {
+            Some(Deed::Ask) => sys::kill(self.launcher, libc::SIGTERM),
+            Some(Deed::Kill) => sys::kill(self.launcher, libc::SIGKILL),
+            None => {}
+        }
+    }
+
+    fn look_at_memory(&mut self) {
+        let Some(limit) = self.order.memory_bytes else { return };
+        if self.status.is_some() || self.looked.elapsed() < MEMORY_EVERY {
+            return;
+        }
+        self.looked = Instant::now();
+        let used = family::memory();
+        self.peak = self.peak.max(used);
+        if used > limit {
+            let text = format!("it used {used} bytes of memory; it had asked for {limit}");
+            let cause = Outcome::of(OutcomeKind::MemoryLimit).with(text);
+            // Killed, not asked: who waits for memory gets it now.
+            self.course.end(cause, Duration::ZERO, self.began.elapsed());
+            let deed = self.course.at(self.began.elapsed());
+            self.perform(deed);
+        }
+    }
+
+    /// Writes what is left in the pipes; a sentence about what could not be.
+    fn finish_output(&mut self) -> Option<String> {
+        self.pumps.iter_mut().for_each(Pump::close);
+        let patience = Instant::now() + DISK_PATIENCE;
+        while self.pumps.iter().any(|pump| !pump.is_done()) && Instant::now() < patience {
+            std::thread::sleep(DISK_EVERY);
+            self.hear();
+            if self.folder.cancel().exists() {
+                break;
+            }
+            self.pumps.iter_mut().for_each(Pump::step);
+        }
+        let problem = |pump: &Pump| pump.broken.clone().or_else(|| pump.waiting.clone());
+        let text = self.pumps.iter().find_map(problem)?;
+        Some(format!("the end of the output is missing: {text}"))
+    }
+}
+
+fn poll_in(fd: i32) -> libc::pollfd {
+    libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
+}

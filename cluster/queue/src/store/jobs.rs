@@ -1,0 +1,305 @@
+//! Jobs in the store: new ones, their transitions, their removal.
+
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+
+use super::{Store, StoreError, outbox};
+use crate::apply::{self, Action, Event};
+use crate::job::{ArrayTask, Job, JobId, JobSpec, JobSummary, Outcome, State};
+use crate::time::Stamp;
+
+/// How long the answer to a request with a key can be asked for again: a day.
+const KEY_SECONDS: u64 = 86_400;
+
+/// A job as it is handed in: checked, with its names settled.
+#[derive(Clone, Debug)]
+pub struct New {
+    pub user: String,
+    pub name: String,
+    pub queue: String,
+    pub spec: JobSpec,
+    /// The numbers of an array and how many run at once; nothing for a single job.
+    pub tasks: Vec<u32>,
+    pub at_once: Option<u32>,
+    pub key: Option<String>,
+}
+
+pub(super) const COLUMNS: &str = "id, state, user, name, queue, priority, ranks, time_limit, \
+    array_id, array_task, array_at_once, submitted, started, ended, hosts, reason, \
+    estimated_start, cancelling, outcome";
+
+impl Store {
+    /// Records a job, or all jobs of an array; `false` when its key has done so before.
+    pub fn submit(&mut self, new: &New, at: Stamp) -> Result<(Vec<Job>, bool), StoreError> {
+        let spec = serde_json::to_string(&new.spec)
+            .map_err(|error| StoreError::Failed(format!("job: {error}")))?;
+        let transaction = self.begin()?;
+        if let Some(key) = &new.key
+            && let Some(id) = keyed(&transaction, &new.user, key, &spec, at)?
+        {
+            return Ok((vec![one(&transaction, id)?], false));
+        }
+        transaction.execute("INSERT INTO specs (spec) VALUES (?1)", [&spec])?;
+        let spec_id = transaction.last_insert_rowid();
+        let mut jobs: Vec<Job> = Vec::new();
+        let tasks: Vec<Option<u32>> = match new.tasks.is_empty() {
+            true => vec![None],
+            false => new.tasks.iter().copied().map(Some).collect(),
+        };
+        for task in tasks {
+            let first = jobs.first().map(Job::id);
+            let job = insert(&transaction, new, spec_id, task.map(|task| (first, task)), at)?;
+            outbox::put_job(&transaction, &job.summary)?;
+            jobs.push(job);
+        }
+        if let (Some(key), Some(job)) = (&new.key, jobs.first()) {
+            let sql =
+                "INSERT INTO idempotency (user, key, spec, job, at) VALUES (?1, ?2, ?3, ?4, ?5)";
+            transaction.execute(sql, params![new.user, key, spec, job.id(), at.0])?;
+        }
+        transaction.commit()?;
+        Ok((jobs, true))
+    }
+
+    /// Lets events happen to jobs, all or none. Gives the jobs afterwards. An event that a job
+    /// refuses, or a job that is no longer as it was handed in, is an error.
+    pub fn transition(&mut self, events: &[(&Job, Event)]) -> Result<Vec<Job>, StoreError> {
+        let transaction = self.begin()?;
+        let mut after = Vec::new();
+        for (job, event) in events {
+            let next =
+                apply::apply(job, event).map_err(|refusal| StoreError::Refused(refusal.0))?;
+            update(&transaction, job.state(), &next)?;
+            outbox::put_job(&transaction, &next.summary)?;
+            after.push(next);
+        }
+        transaction.commit()?;
+        Ok(after)
+    }
+
+    /// Removes the record of a job that has ended.
+    pub fn remove(&mut self, id: JobId) -> Result<Job, StoreError> {
+        let transaction = self.begin()?;
+        let job = one(&transaction, id)?;
+        if let Some(why) = apply::why_not(&job, Action::Delete) {
+            return Err(StoreError::Refused(why));
+        }
+        let spec: i64 =
+            transaction.query_row("SELECT spec FROM jobs WHERE id = ?1", [id], |row| row.get(0))?;
+        transaction.execute("DELETE FROM jobs WHERE id = ?1 AND state = 'ended'", [id])?;
+        let unused =
+            "DELETE FROM specs WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM jobs WHERE spec = ?1)";
+        transaction.execute(unused, [spec])?;
+        outbox::put_removed(&transaction, &job.summary)?;
+        transaction.commit()?;
+        Ok(job)
+    }
+
+    /// A job.
+    pub fn job(&self, id: JobId) -> Result<Job, StoreError> {
+        one(&self.db, id)
+    }
+
+    /// How a job ended, if it did; `None` when there is no such job.
+    pub fn ended(&self, id: JobId) -> Result<Option<(State, Option<Outcome>)>, StoreError> {
+        let mut statement =
+            self.db.prepare_cached("SELECT state, outcome FROM jobs WHERE id = ?1")?;
+        let found = statement.query_row([id], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?))
+        });
+        Ok(found.optional()?.map(|(state, outcome)| {
+            let outcome = outcome.and_then(|text| serde_json::from_str(&text).ok());
+            (State::parse(&state).unwrap_or(State::Ended), outcome)
+        }))
+    }
+
+    /// All jobs that have not ended, and a sentence for each that cannot be read: it is set aside
+    /// and keeps nobody else from starting.
+    pub fn active(&self) -> Result<(Vec<Job>, Vec<String>), StoreError> {
+        let sql = "SELECT id FROM jobs WHERE state IN ('submitted', 'held', 'pending', 'running') \
+                   ORDER BY id";
+        let mut statement = self.db.prepare(sql)?;
+        let ids = statement.query_map([], |row| row.get::<_, JobId>(0))?;
+        let (mut jobs, mut damaged) = (Vec::new(), Vec::new());
+        for id in ids {
+            let id = id?;
+            match one(&self.db, id) {
+                Ok(job) => jobs.push(job),
+                Err(error) => damaged.push(format!("job {id} is set aside: {error}")),
+            }
+        }
+        Ok((jobs, damaged))
+    }
+
+    /// How many jobs are in which state.
+    pub fn counts(&self) -> Result<[(State, u64); 4], StoreError> {
+        let mut statement = self.db.prepare_cached("SELECT count(*) FROM jobs WHERE state = ?1")?;
+        let mut counts =
+            [State::Submitted, State::Held, State::Pending, State::Running].map(|s| (s, 0));
+        for (state, count) in &mut counts {
+            let found: i64 = statement.query_row([state.name()], |row| row.get(0))?;
+            *count = u64::try_from(found).unwrap_or(0);
+        }
+        Ok(counts)
+    }
+}
+
+/// The job that a key made before, if its request was the same.
+fn keyed(
+    db: &Connection,
+    user: &str,
+    key: &str,
+    spec: &str,
+    now: Stamp,
+) -> Result<Option<JobId>, StoreError> {
+    let oldest = now.0 - i64::try_from(KEY_SECONDS * 1000).unwrap_or(0);
+    db.execute("DELETE FROM idempotency WHERE at < ?1", [oldest])?;
+    let mut statement =
+        db.prepare_cached("SELECT spec, job FROM idempotency WHERE user = ?1 AND key = ?2")?;
+    let found = statement
+        .query_row([user, key], |row| Ok((row.get::<_, String>(0)?, row.get::<_, JobId>(1)?)))
+        .optional()?;
+    match found {
+        Some((before, job)) if before == spec => Ok(Some(job)),
+        Some((_, job)) => Err(StoreError::Refused(format!(
+            "the Idempotency-Key '{key}' was used for another request, which made job {job}: use a \
+             new key for a new job"
+        ))),
+        None => Ok(None),
+    }
+}
+
+fn insert(
+    db: &Connection,
+    new: &New,
+    spec_id: i64,
+    task: Option<(Option<JobId>, u32)>,
+    at: Stamp,
+) -> Result<Job, StoreError> {
+    let state = if new.spec.hold { State::Held } else { State::Submitted };
+    let reason = new.spec.hold.then(|| format!("held by {} until it is released", new.user));
+    let sql = "INSERT INTO jobs (state, user, name, queue, priority, ranks, time_limit, array_id, \
+               array_task, array_at_once, submitted, reason, spec) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    db.prepare_cached(sql)?.execute(params![
+        state.name(),
+        new.user,
+        new.name,
+        new.queue,
+        new.spec.priority,
+        new.spec.ranks,
+        new.spec.time_limit_seconds.map(|s| i64::try_from(s).unwrap_or(i64::MAX)),
+        // Settled below for the first one, whose number is not known yet.
+        task.map(|(first, _)| first.unwrap_or(0)),
+        task.map(|(_, task)| task),
+        task.and(new.at_once),
+        at.0,
+        reason,
+        spec_id,
+    ])?;
+    let id = db.last_insert_rowid();
+    if let Some((None, _)) = task {
+        db.execute("UPDATE jobs SET array_id = id WHERE id = ?1", [id])?;
+    }
+    let array =
+        task.map(|(first, task)| ArrayTask { id: first.unwrap_or(id), task, at_once: new.at_once });
+    let summary = JobSummary {
+        id,
+        name: new.name.clone(),
+        user: new.user.clone(),
+        state,
+        outcome: None,
+        reason,
+        estimated_start: None,
+        ranks: new.spec.ranks,
+        hosts: Vec::new(),
+        submitted: at,
+        started: None,
+        ended: None,
+        time_limit_seconds: new.spec.time_limit_seconds,
+        queue: new.queue.clone(),
+        priority: new.spec.priority,
+        array,
+        cancelling: false,
+    };
+    Ok(Job { summary, spec: new.spec.clone() })
+}
+
+/// Writes what events can change, if the job is still in the state it leaves.
+fn update(db: &Connection, from: State, job: &Job) -> Result<(), StoreError> {
+    let s = &job.summary;
+    let json = |text: Result<String, serde_json::Error>| {
+        text.map_err(|error| StoreError::Failed(format!("job {}: {error}", s.id)))
+    };
+    let outcome = s.outcome.as_ref().map(|o| json(serde_json::to_string(o))).transpose()?;
+    let sql = "UPDATE jobs SET state = :state, started = :started, ended = :ended, hosts = :hosts, \
+               reason = :reason, estimated_start = :estimate, cancelling = :cancelling, \
+               outcome = :outcome WHERE id = :id AND state = :from";
+    let changed = db.prepare_cached(sql)?.execute(named_params! {
+        ":state": s.state.name(),
+        ":started": s.started.map(|at| at.0),
+        ":ended": s.ended.map(|at| at.0),
+        ":hosts": json(serde_json::to_string(&s.hosts))?,
+        ":reason": s.reason,
+        ":estimate": s.estimated_start.map(|at| at.0),
+        ":cancelling": s.cancelling,
+        ":outcome": outcome,
+        ":id": s.id,
+        ":from": from.name(),
+    })?;
+    match changed {
+        1 => Ok(()),
+        _ => Err(StoreError::Refused(format!("job {} is no longer {}", s.id, from.name()))),
+    }
+}
+
+fn one(db: &Connection, id: JobId) -> Result<Job, StoreError> {
+    let sql = format!(
+        "SELECT {COLUMNS}, (SELECT spec FROM specs WHERE specs.id = jobs.spec) FROM jobs WHERE id = ?1"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let found = statement.query_row([id], |row| Ok((summary(row)?, row.get::<_, String>(19)?)));
+    let Some((summary, spec)) = found.optional()? else {
+        return Err(StoreError::Missing(format!("there is no job {id}")));
+    };
+    let spec = serde_json::from_str(&spec)
+        .map_err(|error| StoreError::Failed(format!("its description cannot be read: {error}")))?;
+    Ok(Job { summary, spec })
+}
+
+/// A row of [`COLUMNS`].
+pub(super) fn summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
+    let array = match (row.get::<_, Option<JobId>>(8)?, row.get::<_, Option<u32>>(9)?) {
+        (Some(id), Some(task)) => Some(ArrayTask { id, task, at_once: row.get(10)? }),
+        _ => None,
+    };
+    let stamp = |at: Option<i64>| at.map(Stamp);
+    let json = |column: usize, error: serde_json::Error| {
+        let kind = rusqlite::types::Type::Text;
+        rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new(error))
+    };
+    let state: String = row.get(1)?;
+    let outcome: Option<String> = row.get(18)?;
+    let hosts: String = row.get(14)?;
+    Ok(JobSummary {
+        id: row.get(0)?,
+        state: State::parse(&state).ok_or_else(|| rusqlite::Error::InvalidQuery)?,
+        user: row.get(2)?,
+        name: row.get(3)?,
+        queue: row.get(4)?,
+        priority: row.get(5)?,
+        ranks: row.get(6)?,
+        time_limit_seconds: row.get::<_, Option<i64>>(7)?.and_then(|s| u64::try_from(s).ok()),
+        array,
+        submitted: Stamp(row.get(11)?),
+        started: stamp(row.get(12)?),
+        ended: stamp(row.get(13)?),
+        hosts: serde_json::from_str(&hosts).map_err(|error| json(14, error))?,
+        reason: row.get(15)?,
+        estimated_start: stamp(row.get(16)?),
+        cancelling: row.get(17)?,
+        outcome: outcome
+            .map(|text| serde_json::from_str(&text))
+            .transpose()
+            .map_err(|error| json(18, error))?,
+    })
+}

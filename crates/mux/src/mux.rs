@@ -1,0 +1,148 @@
+//! The value itself, and what it knows of the job's hosts; each concept of a transport has a file of its own.
+
+use crate::bell::Bell;
+use crate::poll_interval::PollInterval;
+use hpvm_net::Net;
+use hpvm_shm::{Mapping, Shm};
+use hpvm_transport::{Packets, Rank};
+use std::io;
+use std::os::fd::RawFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Stands for the local rank of a rank that runs on another host.
+const REMOTE: u32 = u32::MAX;
+
+/// A rank's end of the job's network.
+///
+/// A rank has two numbers: its rank in the job, and its local rank, which is its number in the segment of
+/// its host. In a job on one host they are the same.
+pub struct Mux {
+    pub(crate) shm: Shm,
+    pub(crate) rank: Rank,
+    pub(crate) size: u32,
+    pub(crate) hosts: Option<Box<Hosts>>,
+}
+
+/// What there is only in a job on several hosts.
+pub(crate) struct Hosts {
+    /// The local rank of each rank of the job, or `REMOTE`.
+    local_ranks: Box<[u32]>,
+    /// The rank in the job of each local rank.
+    pub(crate) ranks: Box<[Rank]>,
+    pub(crate) net: Net,
+    /// Polling the sockets costs a system call, so not every progress step does.
+    pub(crate) poll_interval: PollInterval,
+    pub(crate) bell: Arc<Bell>,
+}
+
+impl Hosts {
+    pub(crate) fn is_remote(&self, rank: Rank) -> bool {
+        self.local_ranks.get(rank as usize) == Some(&REMOTE)
+    }
+}
+
+impl Mux {
+    /// The ranks of one host are the whole job.
+    pub fn single_host(shm: Shm) -> Mux {
+        Mux { rank: shm.rank(), size: shm.size(), shm, hosts: None }
+    }
+
+    /// `shm` reaches the ranks of this host, whose ranks in the job `ranks` tells in the order of their
+    /// local ranks; `net` reaches the others of the `size` ranks.
+    ///
+    /// # Errors
+    /// The system has no descriptors left.
+    pub fn several_hosts(
+        mut shm: Shm,
+        ranks: Vec<Rank>,
+        size: u32,
+        mut net: Net,
+    ) -> io::Result<Mux> {
+        let local = shm.rank();
+        let rank = ranks[local as usize];
+        let mut local_ranks = vec![REMOTE; size as usize];
+        for (local, rank) in (0..).zip(&ranks) {
+            local_ranks[*rank as usize] = local;
+        }
+        let bell = Bell::new(shm.mapping().clone(), local, &net.descriptors())?;
+        net.wake_at(bell.epoll());
+        shm.sleep_on(bell.pipe());
+        shm.show_rank(rank);
+        let hosts = Hosts {
+            local_ranks: local_ranks.into(),
+            ranks: ranks.into(),
+            net,
+            poll_interval: PollInterval::default(),
+            bell: Arc::new(bell),
+        };
+        Ok(Mux { shm, rank, size, hosts: Some(Box::new(hosts)) })
+    }
+
+    /// The memory of this host's ranks.
+    pub fn mapping(&self) -> &Arc<Mapping> {
+        self.shm.mapping()
+    }
+
+    /// Our number in `mapping`.
+    pub fn local_rank(&self) -> u32 {
+        self.shm.rank()
+    }
+
+    /// See [`Shm::shares_processor`].
+    pub fn shares_processor(&self) -> bool {
+        self.shm.shares_processor()
+    }
+
+    /// See [`Shm::lend`].
+    pub fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        self.shm.lend(bytes)
+    }
+
+    /// See [`Shm::take_back`].
+    pub fn take_back(&mut self, memory: *mut u8) -> bool {
+        self.shm.take_back(memory)
+    }
+
+    /// See [`Shm::spread`].
+    pub fn spread(&mut self) {
+        self.shm.spread();
+    }
+
+    /// See [`Shm::show_processor`].
+    #[inline]
+    pub fn show_processor(&self) -> u32 {
+        self.shm.show_processor()
+    }
+
+    /// See [`Shm::processor`]; 0 for a rank of another host.
+    #[inline]
+    pub fn processor(&self, rank: Rank) -> u32 {
+        self.local(rank).map_or(0, |local| self.shm.processor(local))
+    }
+
+    /// The local rank of a rank on this host.
+    #[inline(always)]
+    pub(crate) fn local(&self, rank: Rank) -> Option<u32> {
+        let Some(hosts) = &self.hosts else { return Some(rank) };
+        hosts.local_ranks.get(rank as usize).copied().filter(|local| *local != REMOTE)
+    }
+
+    /// Every packet that was sent to other hosts has been acknowledged.
+    pub fn is_quiet(&self) -> bool {
+        self.hosts.as_ref().is_none_or(|h| h.net.is_quiet())
+    }
+
+    /// From now on `fd` wakes this rank as well, when it becomes readable.
+    ///
+    /// # Errors
+    /// It can't be watched.
+    pub fn watch(&self, fd: RawFd) -> io::Result<()> {
+        self.hosts.as_ref().map_or(Ok(()), |h| h.bell.watch(fd))
+    }
+
+    /// The job spans several hosts.
+    pub fn spans_hosts(&self) -> bool {
+        self.hosts.is_some()
+    }
+}

@@ -1,0 +1,34 @@
+//! The segment: that of our host.
+
+use crate::mux::Mux;
+use hpvm_transport::{Rank, Segment};
+use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
+use hpvm_wire::counters::Counters;
+use hpvm_wire::duet::Duet;
+
+impl Segment for Mux {
+    fn duet(&self, owner: Rank, index: usize) -> Option<&Duet> {
+        self.shm.duet(self.local(owner)?, index)
+    }
+
+    fn counters(&self) -> Option<&Counters> {
+        self.shm.counters()
+    }
+
+    #[inline(always)]
+    fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {
+        self.shm.coll_slots(self.local(rank)?, index)
+    }
+
+    #[inline(always)]
+    fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
+        self.shm.large_slot(self.local(rank)?, index, number)
+    }
+
+    #[inline(always)]
+    fn knock(&self, dst: Rank) {
+        if let Some(local) = self.local(dst) {
+            self.shm.knock(local);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Jobs on several hosts, all of them in this process: each host has a segment of its own, and the
+//! sockets are real.
+
+use hpvm_mux::Mux;
+use hpvm_net::{Card, JobKey, Opened, Settings, interfaces};
+use hpvm_shm::{Mapping, Shm};
+use hpvm_transport::Packets;
+use std::sync::Arc;
+
+pub const KEY: [u8; 16] = *b"a key of a test.";
+
+/// The processes of a job whose hosts have `per_host` processes each, connected by loopback.
+pub fn open(size: u32, per_host: u32) -> Vec<Mux> {
+    open_through(size, per_host, |_, cards| cards)
+}
+
+/// The same; process `rank` believes that the others are where `change(rank, cards)` says.
+pub fn open_through(
+    size: u32,
+    per_host: u32,
+    mut change: impl FnMut(u32, Vec<Card>) -> Vec<Card>,
+) -> Vec<Mux> {
+    open_with(size, per_host, 60_000_000_000, &mut change)
+}
+
+/// The same with a time after which silent peers are given up, in nanoseconds.
+pub fn open_with(
+    size: u32,
+    per_host: u32,
+    timeout: u64,
+    change: &mut dyn FnMut(u32, Vec<Card>) -> Vec<Card>,
+) -> Vec<Mux> {
+    let opened: Vec<Opened> = (0..size).map(|rank| sockets(rank, size, timeout)).collect();
+    let cards: Vec<Card> = opened.iter().map(Opened::card).collect();
+    let mut shms = segments(size, per_host).into_iter();
+    let mut ends = Vec::new();
+    for (rank, opened) in (0..).zip(opened) {
+        let cards = change(rank, cards.clone());
+        let directory = move |rank: u32| Ok(cards[rank as usize].clone());
+        let net = opened.join(JobKey::new(KEY), Box::new(directory)).expect("settings");
+        let first = rank / per_host * per_host;
+        let ranks: Vec<u32> = (first..(first + per_host).min(size)).collect();
+        let shm = shms.next().expect("as many places as ranks");
+        ends.push(Mux::several_hosts(shm, ranks, size, net).expect("descriptors"));
+    }
+    assert!(ends.iter().enumerate().all(|(i, e)| e.rank() as usize == i));
+    ends
+}
+
+fn sockets(rank: u32, size: u32, timeout: u64) -> Opened {
+    let all = interfaces::all().expect("interfaces");
+    let loopback = interfaces::Choice::parse("127.0.0.0/8").expect("a network");
+    let interfaces = interfaces::choose(&all, &loopback).expect("a loopback interface");
+    let host = "here".to_owned();
+    Opened::new(Settings { rank, size, interfaces, host, timeout }).expect("sockets")
+}
+
+fn segments(size: u32, per_host: u32) -> Vec<Shm> {
+    let mut shms = Vec::new();
+    for first in (0..size).step_by(per_host as usize) {
+        let ranks = per_host.min(size - first);
+        let mapping = Arc::new(Mapping::create(ranks, [1, 2]).expect("memory"));
+        let attach = |place| Shm::attach(mapping.clone(), place).expect("a place");
+        let mut host: Vec<Shm> = (0..ranks).map(attach).collect();
+        host.iter_mut().for_each(Shm::settle);
+        shms.extend(host);
+    }
+    shms
+}
