@@ -19,7 +19,7 @@ mod view;
 
 pub use amode::Amode;
 pub use file::{Extent, File};
-pub use hints::Hints;
+pub use hints::{Hints, When};
 pub use lock::RangeLock;
 pub use pointer::SharedPointer;
 pub use view::{Representation, View};

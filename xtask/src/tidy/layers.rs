@@ -61,6 +61,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "mpi",
             "abi",
             "fm-abi",
+            "io",
         ],
     ),
     ("hpvm-linkage", &[]),
