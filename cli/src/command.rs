@@ -78,8 +78,14 @@ pub fn run(args: &[OsString]) -> i32 {
     let matches = match definition().try_get_matches_from(args) {
         Ok(matches) => matches,
         Err(error) => {
-            // Nothing can be done if the terminal is gone.
-            let _ = error.print();
+            // Nothing can be done if the terminal is gone. Help has the colours that clap gives it; a
+            // message repeats words of the user.
+            let _ = match error.use_stderr() {
+                false => error.print(),
+                true => {
+                    write!(std::io::stderr(), "{}", hpvm_launch::text::message(&error.to_string()))
+                }
+            };
             return error.exit_code();
         }
     };
@@ -87,6 +93,7 @@ pub fn run(args: &[OsString]) -> i32 {
         Ok(code) => code,
         Err(text) => {
             // If standard error is closed, there is nobody to tell.
+            let text = hpvm_launch::text::message(&text);
             let _ = writeln!(std::io::stderr(), "hpvm: {text}");
             1
         }

@@ -292,6 +292,27 @@ fn signals_reach_all_hosts() {
     assert_eq!(sorted(&ended.out), ["got 0", "got 1", "got 2"], "{ended:?}");
 }
 
+#[test]
+fn a_launcher_that_was_stopped_reads_before_it_judges() {
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    let args = ["-H", &hosts.list(), "--net-timeout", "2", "-ppn", "1", "sleep", "99"];
+    let mut job = quick(&hosts, &args);
+    let mut child = running(&hosts, &mut job);
+    let launcher = child.id() as i32;
+    for _ in 0..2 {
+        // Longer than the limit; agents wait for longer than that.
+        common::kill(launcher, libc::SIGSTOP);
+        std::thread::sleep(Duration::from_secs(4));
+        common::kill(launcher, libc::SIGCONT);
+        std::thread::sleep(Duration::from_secs(1));
+        assert_eq!(child.try_wait().unwrap(), None, "it has given a host up");
+    }
+    common::kill(launcher, libc::SIGTERM);
+    let ended = wait(child);
+    assert_eq!(ended.code, 143, "{ended:?}");
+    nothing_left(&hosts);
+}
+
 /// What is killed in the middle of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Victim {

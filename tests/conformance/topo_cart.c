@@ -117,6 +117,10 @@ int main(int argc, char **argv)
     int new_rank = -5, status = -1;
     CHECK_MPI(MPI_Cart_map(MPI_COMM_WORLD, 1, line, closed, &new_rank));
     CHECK(new_rank >= 0 && new_rank < check_size);
+    /* A grid without processes has a place for nobody (rsmpi's examples ask for one). */
+    int empty[2] = {2, 0};
+    CHECK_MPI(MPI_Cart_map(MPI_COMM_WORLD, 2, empty, open, &new_rank));
+    CHECK_EQ(new_rank, MPI_UNDEFINED);
     CHECK_MPI(MPI_Topo_test(MPI_COMM_WORLD, &status));
     CHECK_EQ(status, MPI_UNDEFINED);
     dims_create();

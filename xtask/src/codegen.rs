@@ -84,6 +84,19 @@ pub fn bodies(root: &Path, chapter: &str, only_missing: bool) -> Result<String, 
     Ok(emit::bodies::bodies(found, only_missing))
 }
 
+/// Writes the pages of the functions into a folder; they are not committed.
+pub fn reference(root: &Path, folder: &Path) -> Result<String, String> {
+    let spec = Spec::load(&root.join("spec"))?;
+    let wrong = |what: &Path, e: std::io::Error| format!("cannot write {}: {e}", what.display());
+    std::fs::create_dir_all(folder).map_err(|e| wrong(folder, e))?;
+    let pages = emit::reference::pages(&spec)?;
+    for (name, text) in &pages {
+        let file = folder.join(name);
+        std::fs::write(&file, text).map_err(|e| wrong(&file, e))?;
+    }
+    Ok(format!("{} pages\n", pages.len()))
+}
+
 /// Paths (from the root) and texts of all generated files.
 pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let spec = Spec::load(&root.join("spec"))?;

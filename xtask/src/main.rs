@@ -40,6 +40,11 @@ enum Chore {
         #[arg(long)]
         missing: bool,
     },
+    /// Write a page for every function of MPI into a folder, for the documentation site
+    Reference {
+        /// The folder, which is made if need be
+        folder: PathBuf,
+    },
     /// Check dependency direction, file lengths, generated files and forbidden calls
     Tidy,
 }
@@ -51,6 +56,7 @@ fn main() -> ExitCode {
         Chore::Codegen { check: false } => codegen::write(&root),
         Chore::Codegen { check: true } => codegen::check(&root),
         Chore::Bodies { chapter, missing } => codegen::bodies(&root, &chapter, missing),
+        Chore::Reference { folder } => codegen::reference(&root, &folder),
         Chore::Tidy => tidy::run(&root),
     };
     match outcome {

@@ -1,6 +1,7 @@
 //! From the command line to a [`Request`]: nothing here touches the system except the hostfile.
 
 use std::ffi::{OsStr, OsString};
+use std::ops::RangeInclusive;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -313,7 +314,7 @@ impl Parser<'_> {
             Id::Preload => options.preload = true,
             Id::Net => options.genv.push(("HPVM_NET".into(), first)),
             Id::NetTimeout => {
-                let limit = parse_seconds(shown, &first)?;
+                let limit = parse_net_timeout(shown, &first)?;
                 options.net_timeout = Some(limit);
                 let seconds = limit.as_secs_f64().to_string();
                 options.genv.push((NET_TIMEOUT.into(), seconds.into()));
@@ -327,6 +328,9 @@ impl Parser<'_> {
             Id::ProgramEnvNone => draft.pass = Some(Pass::Only(Vec::new())),
             Id::ProgramEnvAll => draft.pass = Some(Pass::All),
             Id::ProgramEnvList => draft.pass = Some(Pass::Only(split_list(&first))),
+            Id::Wdir if first.is_empty() => {
+                return Err(LaunchError::usage(format!("'{shown}': the folder's name is empty")));
+            }
             Id::Wdir => draft.wdir = Some(PathBuf::from(first)),
             Id::BindTo => options.bind = parse_bind(&first)?,
             Id::ReportBindings => options.report_bindings = true,
@@ -419,11 +423,12 @@ fn attached_count(name: &str) -> Option<&str> {
 /// A number of ranks: at least 1, and few enough for MPI's `int`.
 fn parse_count(shown: &str, value: &OsStr) -> Result<u32, LaunchError> {
     let text = value.to_string_lossy();
-    match text.parse::<u32>() {
-        Ok(0) => Err(LaunchError::usage(format!("'{shown} 0': there must be at least one rank"))),
-        Ok(count) if count <= MAX_RANKS => Ok(count),
-        Ok(_) => Err(LaunchError::usage(format!("'{shown} {text}': at most {MAX_RANKS} ranks"))),
-        Err(_) => Err(LaunchError::usage(format!(
+    // The standard library takes a sign.
+    match text.parse::<u32>().ok().filter(|_| !text.starts_with('+')) {
+        Some(0) => Err(LaunchError::usage(format!("'{shown} 0': there must be at least one rank"))),
+        Some(count) if count <= MAX_RANKS => Ok(count),
+        Some(_) => Err(LaunchError::usage(format!("'{shown} {text}': at most {MAX_RANKS} ranks"))),
+        None => Err(LaunchError::usage(format!(
             "'{shown} {text}': '{text}' is not a number of ranks; give a whole number from 1"
         ))),
     }
@@ -442,6 +447,20 @@ pub fn parse_seconds(shown: &str, value: &OsStr) -> Result<Duration, LaunchError
         .ok_or_else(|| {
             LaunchError::usage(format!("'{shown} {text}': give a number of seconds above 0"))
         })
+}
+
+/// Bounds of the time after which a silent host is given up. Ranks have the same: see
+/// `net_timeout` in crates/mpi-abi/src/runtime/meet.rs.
+const NET_TIMEOUT_RANGE: RangeInclusive<f64> = 0.5..=1e6;
+
+/// The value of `--net-timeout` and of its variable.
+pub fn parse_net_timeout(shown: &str, value: &OsStr) -> Result<Duration, LaunchError> {
+    let limit = parse_seconds(shown, value)?;
+    if NET_TIMEOUT_RANGE.contains(&limit.as_secs_f64()) {
+        return Ok(limit);
+    }
+    let text = value.to_string_lossy();
+    Err(LaunchError::usage(format!("'{shown} {text}': give 0.5 to 1000000 seconds")))
 }
 
 fn parse_bind(value: &OsStr) -> Result<Bind, LaunchError> {
@@ -622,6 +641,11 @@ mod tests {
             ("--output file a", "'--output file'"),
             ("--launch-agent= a", "no command given"),
             ("--net-timeout 0 a", "above 0"),
+            ("--net-timeout 0.4 a", "0.5 to 1000000"),
+            ("--net-timeout 1000001 a", "0.5 to 1000000"),
+            ("-n +2 a", "'-n +2'"),
+            ("--wdir= a", "'--wdir=': the folder's name is empty"),
+            ("-H [::1 a", "'[::1' is not the name of a host"),
             ("-genv A", "'-genv' needs a value: VALUE"),
             ("-x =3 a", "not the name of a variable"),
         ] {

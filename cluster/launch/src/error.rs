@@ -21,9 +21,10 @@ pub struct LaunchError {
 }
 
 impl LaunchError {
-    /// An error with its exit code.
+    /// An error with its exit code. What the message repeats of the user's words, of files and of
+    /// other hosts is made fit for a terminal.
     pub fn new(code: i32, message: impl Into<String>) -> Self {
-        Self { message: message.into(), code }
+        Self { message: crate::text::message(&message.into()), code }
     }
 
     /// Wrong usage: exit code 2.

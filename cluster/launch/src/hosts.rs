@@ -2,7 +2,10 @@
 
 use std::io::Read;
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::error::{LaunchError, plain};
 use crate::hostlist;
@@ -40,8 +43,8 @@ pub fn parse_list(text: &str) -> Result<Vec<Host>, LaunchError> {
 
 /// More bytes are no hostfile: a million hosts have shorter ones.
 const FILE_MAX: u64 = 64 << 20;
-/// So much of a line that is not understood is shown.
-const SHOWN_MAX: usize = 60;
+/// A pipe whose writer says nothing for so long is given up.
+const PIPE_SILENCE: Duration = Duration::from_secs(10);
 
 /// Reads a hostfile; `-` is standard input.
 pub fn read_file(path: &Path) -> Result<Vec<Host>, LaunchError> {
@@ -51,8 +54,7 @@ pub fn read_file(path: &Path) -> Result<Vec<Host>, LaunchError> {
     let mut bytes = Vec::new();
     let read = match stdin {
         true => std::io::stdin().take(FILE_MAX + 1).read_to_end(&mut bytes),
-        false => std::fs::File::open(path)
-            .and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut bytes)),
+        false => open(path).and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut bytes)),
     };
     read.map_err(|error| fault(&plain(&error)))?;
     if bytes.len() as u64 > FILE_MAX {
@@ -62,7 +64,7 @@ pub fn read_file(path: &Path) -> Result<Vec<Host>, LaunchError> {
     let mut hosts = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let parsed = parse_line(line).map_err(|error| {
-            LaunchError::usage(format!("{name}:{}: {}", number + 1, shortened(&error.message)))
+            LaunchError::usage(format!("{name}:{}: {}", number + 1, error.message))
         })?;
         hosts.extend(parsed);
     }
@@ -72,19 +74,32 @@ pub fn read_file(path: &Path) -> Result<Vec<Host>, LaunchError> {
     Ok(hosts)
 }
 
-/// What a message shows of garbage: no control characters, and the middle left out.
-fn shortened(text: &str) -> String {
-    let escaped = |c: char| match c.is_control() {
-        true => c.escape_default().collect::<Vec<char>>(),
-        false => vec![c],
-    };
-    let shown: Vec<char> = text.chars().flat_map(escaped).collect();
-    if shown.len() <= 3 * SHOWN_MAX {
-        return shown.into_iter().collect();
+/// Opens a file, or a pipe as a shell makes it for `<(...)`. Waits for nobody to open its other
+/// end, and for its writer no longer than [`PIPE_SILENCE`].
+fn open(path: &Path) -> std::io::Result<Box<dyn Read>> {
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    match file.metadata()?.file_type().is_file() {
+        true => Ok(Box::new(file)),
+        false => Ok(Box::new(Patient(file))),
     }
-    // The end says what was expected.
-    let (head, tail) = (&shown[..SHOWN_MAX], &shown[shown.len() - 2 * SHOWN_MAX..]);
-    head.iter().chain(&['.'; 3]).chain(tail).collect()
+}
+
+/// A reader that waits for its writer, but not for ever.
+struct Patient(std::fs::File);
+
+impl Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid pollfd.
+        match unsafe { libc::poll(&mut poll, 1, PIPE_SILENCE.as_millis() as libc::c_int) } {
+            0 => {
+                let text = format!("nobody has written to it for {} s", PIPE_SILENCE.as_secs());
+                Err(std::io::Error::new(std::io::ErrorKind::TimedOut, text))
+            }
+            1.. => self.0.read(buffer),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    }
 }
 
 fn parse_line(line: &str) -> Result<Vec<Host>, LaunchError> {
@@ -114,19 +129,28 @@ fn parse_line(line: &str) -> Result<Vec<Host>, LaunchError> {
 
 fn parse_host(item: &str, slots: Option<u32>) -> Result<Vec<Host>, LaunchError> {
     // More than one colon is an IPv6 address, not a slot count.
-    let (name, count) = match item.rsplit_once(':') {
-        Some((name, count)) if !name.contains(':') => (name, Some(parse_slots(item, count)?)),
-        _ => (item, None),
+    let (name, count) = match (bracketed(item), item.rsplit_once(':')) {
+        (Some((name, "")), _) => (name, None),
+        (Some((name, rest)), _) => {
+            let count = rest.strip_prefix(':').unwrap_or(rest);
+            (name, Some(parse_slots(item, count)?))
+        }
+        (None, Some((name, count))) if !name.contains(':') => {
+            (name, Some(parse_slots(item, count)?))
+        }
+        (None, _) => (item, None),
     };
-    let names = if name.contains(':') {
-        vec![name.trim_matches(['[', ']']).to_string()]
-    } else {
-        hostlist::expand(name)?
-    };
+    let names = if name.contains(':') { vec![name.to_string()] } else { hostlist::expand(name)? };
     if !names.iter().all(|name| is_name(name)) {
         return Err(LaunchError::usage(format!("'{item}' is not the name of a host")));
     }
     Ok(names.into_iter().map(|name| Host { name, slots: slots.or(count) }).collect())
+}
+
+/// The address in `[ADDRESS]`, where it is one of IPv6, and what follows.
+fn bracketed(item: &str) -> Option<(&str, &str)> {
+    let (address, rest) = item.strip_prefix('[')?.split_once(']')?;
+    address.contains(':').then_some((address, rest))
 }
 
 /// Whether something can be the name or the address of a host, as ssh takes it: `USER@` may be in
@@ -137,7 +161,9 @@ fn is_name(name: &str) -> bool {
 }
 
 fn parse_slots(item: &str, count: &str) -> Result<u32, LaunchError> {
-    count.parse().ok().filter(|count| *count > 0).ok_or_else(|| {
+    // A sign in front is taken by the standard library.
+    let digits = count.bytes().all(|byte| byte.is_ascii_digit());
+    count.parse().ok().filter(|count| *count > 0 && digits).ok_or_else(|| {
         LaunchError::usage(format!("'{item}': '{count}' is not a number of slots from 1"))
     })
 }
@@ -175,7 +201,7 @@ mod tests {
 
     #[test]
     fn lists_with_slots() {
-        let hosts = parse_list("a:2,b,::1,n[1-2]:3,fd77::2").unwrap();
+        let hosts = parse_list("a:2,b,::1,n[1-2]:3,fd77::2,[fd77::3],[fd77::4]:5").unwrap();
         let expected = [
             host("a", Some(2)),
             host("b", None),
@@ -183,6 +209,8 @@ mod tests {
             host("n1", Some(3)),
             host("n2", Some(3)),
             host("fd77::2", None),
+            host("fd77::3", None),
+            host("fd77::4", Some(5)),
         ];
         assert_eq!(hosts, expected);
         for (text, part) in [
@@ -193,6 +221,10 @@ mod tests {
             ("a;b", "not the name of a host"),
             ("a\u{1}", "not the name of a host"),
             ("a[1", "'[' without ']'"),
+            ("[::1", "not the name of a host"),
+            ("::1]", "not the name of a host"),
+            ("[::1]x", "not a number of slots"),
+            ("a:+2", "not a number of slots"),
         ] {
             let error = parse_list(text).unwrap_err();
             assert!(error.message.contains(part), "{text}: {error}");

@@ -202,7 +202,7 @@ fn described(request: &Request, program: &args::Program) -> Result<Program, Laun
 fn patience(flag: Option<Duration>) -> Result<Duration, LaunchError> {
     match (flag, std::env::var_os(NET_TIMEOUT)) {
         (Some(limit), _) => Ok(limit),
-        (None, Some(value)) if !value.is_empty() => args::parse_seconds(NET_TIMEOUT, &value),
+        (None, Some(value)) if !value.is_empty() => args::parse_net_timeout(NET_TIMEOUT, &value),
         _ => Ok(PATIENCE),
     }
 }

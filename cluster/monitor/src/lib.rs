@@ -4,9 +4,12 @@
 //! [`rates`] turns two readings into a [`HostSample`] without a clock or a file, so a test makes up
 //! the readings, and [`History`] keeps what was sampled in a bounded memory, gaps as gaps.
 //! [`Sampler`] is the three together for the host it runs on.
+//!
+//! [`jobs`] looks at running jobs: their ranks show in shared memory what they wait for.
 
 mod capacity;
 pub mod history;
+pub mod jobs;
 pub mod rates;
 pub mod read;
 mod sample;

@@ -53,13 +53,11 @@ pub struct Output<'a, M> {
     pub body: Option<(&'a M, u64, usize)>,
 }
 
-/// A process that can't be reached, though something is to be streamed from or to it.
+/// A process proved that it belongs to the job, but what it says is impossible.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lost {
-    /// No connection could be made for so long.
-    Unreachable { peer: Rank, nanoseconds: u64 },
-    /// It proved that it belongs to the job, but what it says is impossible.
-    Nonsense { peer: Rank, what: String },
+pub struct Nonsense {
+    pub peer: Rank,
+    pub what: String,
 }
 
 /// What is unfinished between this process and another.
@@ -125,8 +123,6 @@ pub struct Settings {
     pub longest_pause: Time,
     /// How long a lane may be down before another takes over what it had not delivered.
     pub patience: Time,
-    /// How long a process that must be reached may be out of reach.
-    pub timeout: Time,
     /// How long a stranger has to prove that it is none.
     pub greeting: Time,
     /// How many strangers may be at it at the same time.
@@ -156,7 +152,6 @@ impl Default for Settings {
             pause: 10 * MS,
             longest_pause: 500 * MS,
             patience: 300 * MS,
-            timeout: 60_000 * MS,
             greeting: 10_000 * MS,
             strangers: 16,
         }

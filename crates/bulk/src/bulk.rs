@@ -1,6 +1,6 @@
 //! The state machine as its caller sees it.
 
-use crate::action::{Action, ConnId, Counters, Done, Lost, Pending, Settings};
+use crate::action::{Action, ConnId, Counters, Done, Nonsense, Pending, Settings};
 use crate::connection::{Connection, Stage};
 use crate::lane::{Link, MAX_LANES};
 use crate::peer::Peer;
@@ -39,7 +39,7 @@ pub struct Bulk<M> {
     pub(crate) spare_window: u64,
     /// An opening has come since somebody asked.
     pub(crate) fresh: bool,
-    lost: Option<Lost>,
+    lost: Option<Nonsense>,
     pub(crate) counters: Counters,
 }
 
@@ -83,7 +83,7 @@ impl<M> Bulk<M> {
     }
 
     /// What makes it pointless to go on, once.
-    pub fn lost(&mut self) -> Option<Lost> {
+    pub fn lost(&mut self) -> Option<Nonsense> {
         self.lost.take()
     }
 
@@ -116,16 +116,21 @@ impl<M> Bulk<M> {
         self.pending.iter().all(quiet)
     }
 
-    /// Peers that make the connections between us and have not for so long, though something that
-    /// we send is not known to have come: whether they live another way has to tell.
+    /// Peers with which something is unfinished and whose kernel has taken no connection for so
+    /// long; or, where they make the connections, that have made none. Whether they live another
+    /// way has to tell.
     pub fn silent(&self, now: Time, timeout: Time, mut each: impl FnMut(Rank, Time)) {
-        for rank in self.pending.iter().filter(|rank| **rank < self.me) {
+        for rank in &self.pending {
             let Some(peer) = self.peers.get(rank) else { continue };
-            let since = peer.lanes.iter().map(|lane| lane.since).max().unwrap_or(now);
-            if peer.streams.sending()
-                && peer.lanes_up() == 0
-                && now.saturating_sub(since) >= timeout
-            {
+            let since = match *rank < self.me {
+                // From here on a connection may come at any time.
+                true if peer.streams.sending() && peer.lanes_up() == 0 => {
+                    peer.lanes.iter().map(|lane| lane.since).max()
+                }
+                true => None,
+                false => peer.unreached,
+            };
+            if let Some(since) = since.filter(|since| now.saturating_sub(*since) >= timeout) {
                 each(*rank, since);
             }
         }
@@ -217,6 +222,9 @@ impl<M> Bulk<M> {
                 place += 1;
             } else {
                 self.pending.swap_remove(place);
+                if let Some(peer) = self.peers.get_mut(&rank) {
+                    peer.unreached = None;
+                }
             }
         }
     }
@@ -231,10 +239,8 @@ impl<M> Bulk<M> {
             let ask = peer.lanes.iter().filter(|l| l.asked.is_none() && l.has_doubtful());
             let ask = ask.filter(|l| l.up().is_none() && peer.lanes_up() > 0);
             let ask = ask.map(|l| l.since.saturating_add(self.settings.patience));
-            let lost =
-                (peer.unreached != 0).then(|| peer.unreached.saturating_add(self.settings.timeout));
             let late = peer.streams.next_impatience();
-            retry.map(|l| l.retry).chain(ask).chain(lost).chain(late).min()
+            retry.map(|l| l.retry).chain(ask).chain(late).min()
         });
         greetings.chain(peers).min()
     }
@@ -260,7 +266,8 @@ impl<M> Bulk<M> {
         }
     }
 
-    /// Makes connections to a peer, moves chunks from lanes that are down, notices its loss.
+    /// Makes connections to a peer, moves chunks from lanes that are down, notes since when it is
+    /// out of reach.
     fn look_after(&mut self, rank: Rank, now: Time) {
         if self.me < rank {
             self.connect(rank, now);
@@ -288,15 +295,11 @@ impl<M> Bulk<M> {
         let Some(peer) = self.peers.get(&rank) else { return };
         let lives = |id| self.conn(id).is_some_and(|c| !matches!(c.stage, Stage::Connecting));
         let alive = peer.lanes.iter().filter_map(|l| l.conn()).any(lives);
-        let timeout = self.settings.timeout;
         let Some(peer) = self.peers.get_mut(&rank) else { return };
         if alive || !peer.pending() {
-            peer.unreached = 0;
-        } else if peer.unreached == 0 {
-            peer.unreached = now.max(1);
-        } else if now.saturating_sub(peer.unreached) >= timeout {
-            let nanoseconds = now - peer.unreached;
-            self.give_up(Lost::Unreachable { peer: rank, nanoseconds });
+            peer.unreached = None;
+        } else {
+            peer.unreached.get_or_insert(now);
         }
     }
 
@@ -319,7 +322,7 @@ impl<M> Bulk<M> {
         }
     }
 
-    pub(crate) fn give_up(&mut self, why: Lost) {
+    pub(crate) fn give_up(&mut self, why: Nonsense) {
         self.lost.get_or_insert(why);
     }
 

@@ -1,6 +1,6 @@
 //! Bytes in and out of connections.
 
-use crate::action::{ConnId, Done, Input, Lost, Output, Settings};
+use crate::action::{ConnId, Done, Input, Nonsense, Output, Settings};
 use crate::bulk::Bulk;
 use crate::connection::{Connection, Open, Part, Reading, Stage};
 use crate::lane::MAX_LANES;
@@ -127,7 +127,7 @@ impl<M> Bulk<M> {
         match why {
             Close::Stranger => self.counters.strangers += 1,
             Close::Forged => self.counters.forged += 1,
-            Close::Nonsense(peer, what) => self.give_up(Lost::Nonsense { peer, what }),
+            Close::Nonsense(peer, what) => self.give_up(Nonsense { peer, what }),
             Close::Stale => {}
         }
         self.drop_conn(id, now, true);

@@ -31,7 +31,7 @@ mod proof;
 mod streaming;
 mod transfer;
 
-pub use action::{Action, ConnId, Counters, Done, Input, Lost, Output, Pending, Settings};
+pub use action::{Action, ConnId, Counters, Done, Input, Nonsense, Output, Pending, Settings};
 pub use bulk::Bulk;
 pub use order::FENCE;
 

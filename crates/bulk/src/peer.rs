@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 pub(crate) struct Peer<M> {
     pub lanes: Vec<Lane>,
     pub streams: Streams<M>,
-    /// Since when it can't be reached although it should be; 0 while that is not so.
-    pub unreached: Time,
+    /// Since when it can't be reached although it should be.
+    pub unreached: Option<Time>,
     /// It was once connected to. Whoever makes the connections then keeps one: the other side may
     /// have something to send.
     pub met: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Peer<M> {
 impl<M> Peer<M> {
     pub fn new(now: Time, settings: &Settings) -> Peer<M> {
         let streams = Streams::new(settings);
-        Peer { lanes: vec![Lane::new(now)], streams, unreached: 0, met: false }
+        Peer { lanes: vec![Lane::new(now)], streams, unreached: None, met: false }
     }
 
     /// The lane with that number, which comes into being with the ones before it.

@@ -1,6 +1,6 @@
 //! Streams as the caller sees them: their beginning and end, and their order among its packets.
 
-use crate::action::{ConnId, Done, Input, Lost};
+use crate::action::{ConnId, Done, Input, Nonsense};
 use crate::bulk::{Bulk, entry};
 use crate::lane::Lane;
 use crate::order::FENCE;
@@ -147,7 +147,7 @@ impl<M> Bulk<M> {
             }
             Expected::Wrong(found) => {
                 let what = format!("stream {number:#x} of {found} bytes, announced with {len}");
-                self.give_up(Lost::Nonsense { peer: src, what });
+                self.give_up(Nonsense { peer: src, what });
             }
         }
         let (most, spare) = (u64::from(self.settings.most_window), self.spare_window);
@@ -248,7 +248,7 @@ impl<M> Bulk<M> {
             _ => {
                 let Some((data, fence)) = data.split_last_chunk::<FENCE>() else {
                     let what = format!("a packet of {} bytes with a fence", data.len());
-                    return self.give_up(Lost::Nonsense { peer: src, what });
+                    return self.give_up(Nonsense { peer: src, what });
                 };
                 let head = Head { flags: head.flags & !Head::TRANSPORT, ..head };
                 (head, data, Some(u32::from_le_bytes(*fence)))

@@ -129,7 +129,7 @@ impl TableSource {
             TableSource::Named(path) => (path, true),
             TableSource::Cache(path) => (path, false),
         };
-        match std::fs::read_to_string(path) {
+        match read_regular(path) {
             Ok(text) => Ok(Some(text)),
             Err(e) if !needed && e.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(format!("{}: {e}", path.display())),
@@ -137,9 +137,47 @@ impl TableSource {
     }
 }
 
+/// Most bytes of a file of tables. Those that `hpvm tune` writes have a few thousand.
+const FILE_MAX: u64 = 1 << 20;
+
+/// The text of a regular file. A pipe is refused: every rank reads the file, and one that waits
+/// for somebody to write would wait in silence.
+fn read_regular(path: &std::path::Path) -> std::io::Result<String> {
+    use std::io::{Error, ErrorKind, Read};
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "expected a regular file"));
+    }
+    let mut text = String::new();
+    file.take(FILE_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_MAX {
+        return Err(Error::new(ErrorKind::InvalidData, "expected tables, found more than 1 MiB"));
+    }
+    Ok(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pipes_folders_and_heaps_of_bytes_are_no_tables() {
+        let dir = std::env::temp_dir().join(format!("hpvm-tables-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let fifo = dir.join("fifo");
+        let name = std::ffi::CString::new(fifo.to_str().unwrap()).unwrap();
+        // SAFETY: a path that ends with a zero.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        let large = dir.join("large");
+        std::fs::write(&large, vec![b' '; FILE_MAX as usize + 1]).unwrap();
+        for (path, says) in [(&fifo, "regular"), (&dir, "regular"), (&large, "1 MiB")] {
+            let error = TableSource::Named(path.clone()).read().unwrap_err();
+            assert!(error.contains(says) && error.contains(path.to_str().unwrap()), "{error}");
+        }
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
 
     fn machine() -> Machine {
         Machine { cpu: "Some(R) CPU @ 3/4 GHz".into(), processors: 4, kernel: "6.1".into() }

@@ -1,6 +1,8 @@
 //! Socket addresses in the form that the kernel reads.
 
+use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::os::fd::RawFd;
 
 /// An address as the kernel takes it. Thirty-two bytes, so a peer can keep some.
 #[derive(Clone, Copy)]
@@ -37,6 +39,36 @@ impl Address {
                 raw.sin6_scope_id = if v6.is_unicast_link_local() { scope } else { 0 };
                 Some(Address { raw, len: size_of::<libc::sockaddr_in6>() as u8 })
             }
+        }
+    }
+
+    /// Where a socket is bound.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(crate) fn of_socket(fd: RawFd) -> io::Result<Address> {
+        // SAFETY: zeros are a value of the structure.
+        let mut raw: libc::sockaddr_in6 = unsafe { core::mem::zeroed() };
+        let mut len = size_of_val(&raw) as libc::socklen_t;
+        // SAFETY: a place for `len` bytes.
+        match unsafe { libc::getsockname(fd, (&raw mut raw).cast(), &mut len) } {
+            0 => Ok(Address::from_raw(raw, len)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// The same host at another port.
+    pub(crate) fn with_port(mut self, port: u16) -> Address {
+        // Both structures have the port in the same place.
+        self.raw.sin6_port = port.to_be();
+        self
+    }
+
+    /// The interface of a link-local address; 0: it needs none.
+    pub(crate) fn scope(&self) -> u32 {
+        match libc::c_int::from(self.raw.sin6_family) {
+            libc::AF_INET6 => self.raw.sin6_scope_id,
+            _ => 0,
         }
     }
 
@@ -80,8 +112,7 @@ impl Address {
 
 impl PartialEq for Address {
     fn eq(&self, other: &Address) -> bool {
-        self.socket_address() == other.socket_address()
-            && self.raw.sin6_scope_id == other.raw.sin6_scope_id
+        self.socket_address() == other.socket_address() && self.scope() == other.scope()
     }
 }
 
@@ -114,5 +145,10 @@ mod tests {
         assert_eq!(of("fe80::1", true).unwrap().raw.sin6_scope_id, 3);
         assert_eq!(of("fd00::1", true).unwrap().raw.sin6_scope_id, 0);
         assert_eq!(size_of::<Address>(), 32);
+        assert_eq!(of("fe80::1", true).unwrap().scope(), 3);
+        for (ip, six) in [("10.0.0.1", false), ("10.0.0.1", true), ("fd00::1", true)] {
+            let moved = of(ip, six).unwrap().with_port(78).socket_address().unwrap();
+            assert_eq!((moved.ip(), moved.port()), (ip.parse().unwrap(), 78));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Business cards: where a process may be reached, as text in the process manager's key space.
 //!
-//! `PORT,HOST,ADDRESS/PREFIX,ADDRESS/PREFIX,...`, one word without spaces. Which of the addresses
+//! `PORT,LIVENESS PORT,HOST,ADDRESS/PREFIX,ADDRESS/PREFIX,...`, one word without spaces. Which of the addresses
 //! really reaches the process is found out by trying.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -43,6 +43,8 @@ impl Place {
 pub struct Card {
     /// Port of its datagrams and of its streams.
     pub port: u16,
+    /// Port at which its kernel refuses connections as long as it lives.
+    pub liveness_port: u16,
     /// Name of the host, for messages.
     pub host: String,
     pub places: Vec<Place>,
@@ -52,7 +54,7 @@ impl Card {
     pub fn text(&self) -> String {
         let fits = |c: &char| c.is_ascii_graphic() && !matches!(c, ',' | ';' | '=');
         let host: String = self.host.chars().filter(fits).take(HOST).collect();
-        let mut text = format!("{},{host}", self.port);
+        let mut text = format!("{},{},{host}", self.port, self.liveness_port);
         for place in self.places.iter().take(MOST) {
             let next = format!(",{}/{}", place.address, place.prefix);
             if text.len() + next.len() > LONGEST {
@@ -70,8 +72,11 @@ impl Card {
     pub fn parse(text: &str) -> Result<Card, String> {
         let bad = |what: &str| format!("{what} in the address card {text:?}");
         let mut parts = text.split(',');
-        let port = parts.next().and_then(|p| p.parse().ok()).filter(|p| *p != 0);
-        let port = port.ok_or_else(|| bad("no port from 1 to 65535"))?;
+        let mut port = || {
+            let port = parts.next().and_then(|p| p.parse().ok()).filter(|p| *p != 0);
+            port.ok_or_else(|| bad("no two ports from 1 to 65535"))
+        };
+        let (port, liveness_port) = (port()?, port()?);
         let host = parts.next().unwrap_or("").to_owned();
         let mut places = Vec::new();
         for part in parts {
@@ -89,7 +94,7 @@ impl Card {
         if places.is_empty() {
             return Err(bad("no address"));
         }
-        Ok(Card { port, host, places })
+        Ok(Card { port, liveness_port, host, places })
     }
 
     /// The addresses in the order in which they are worth trying from a host that has `own`:
@@ -122,15 +127,20 @@ mod tests {
     #[test]
     fn text_round_trip() {
         let places = vec![place("10.0.0.1/24"), place("fd00::1/64")];
-        let card = Card { port: 40000, host: "a.b".into(), places };
-        assert_eq!(card.text(), "40000,a.b,10.0.0.1/24,fd00::1/64");
+        let card = Card { port: 40000, liveness_port: 40001, host: "a.b".into(), places };
+        assert_eq!(card.text(), "40000,40001,a.b,10.0.0.1/24,fd00::1/64");
         assert_eq!(Card::parse(&card.text()), Ok(card));
     }
 
     #[test]
     fn a_card_fits_one_value() {
         let long = place("2001:db8:1234:5678:9abc:def0:1234:5678/128");
-        let card = Card { port: 65535, host: "a; b=".repeat(99), places: vec![long; 100] };
+        let card = Card {
+            port: 65535,
+            liveness_port: 65535,
+            host: "a; b=".repeat(99),
+            places: vec![long; 100],
+        };
         assert!(card.text().len() <= LONGEST);
         assert!(Card::parse(&card.text()).is_ok());
     }
@@ -139,14 +149,17 @@ mod tests {
     fn garbage_is_named() {
         for (text, says) in [
             ("", "port"),
-            ("0,h,10.0.0.1/24", "port"),
-            ("70000,h,10.0.0.1/24", "port"),
-            ("1", "no address"),
-            ("1,h,", "ADDRESS/PREFIX"),
-            ("1,h,10.0.0.1", "ADDRESS/PREFIX"),
-            ("1,h,10.0.0.1/33", "ADDRESS/PREFIX"),
-            ("1,h,fd00::1/129", "ADDRESS/PREFIX"),
-            (&("1,h".to_owned() + &",10.0.0.1/8".repeat(MOST + 1)), "too many"),
+            ("0,2,h,10.0.0.1/24", "port"),
+            ("70000,2,h,10.0.0.1/24", "port"),
+            ("1,0,h,10.0.0.1/24", "port"),
+            ("1,h,10.0.0.1/24", "port"),
+            ("1", "port"),
+            ("1,2", "no address"),
+            ("1,2,h,", "ADDRESS/PREFIX"),
+            ("1,2,h,10.0.0.1", "ADDRESS/PREFIX"),
+            ("1,2,h,10.0.0.1/33", "ADDRESS/PREFIX"),
+            ("1,2,h,fd00::1/129", "ADDRESS/PREFIX"),
+            (&("1,2,h".to_owned() + &",10.0.0.1/8".repeat(MOST + 1)), "too many"),
         ] {
             let error = Card::parse(text).unwrap_err();
             assert!(error.contains(says) && error.contains(text), "{error}");
@@ -155,9 +168,10 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_taken_is_a_card(text in "[0-9]{0,6},[a-z.]{0,4}(,[0-9a-f:./]{0,12}){0,14}") {
+        fn what_is_taken_is_a_card(text in "[0-9]{0,6},[0-9]{0,6},[a-z.]{0,4}(,[0-9a-f:./]{0,12}){0,14}") {
             if let Ok(card) = Card::parse(&text) {
-                assert!(card.port > 0 && (1..=MOST).contains(&card.places.len()));
+                assert!(card.port > 0 && card.liveness_port > 0);
+                assert!( (1..=MOST).contains(&card.places.len()));
                 assert_eq!(Card::parse(&card.text()), Ok(card));
             }
         }
@@ -170,7 +184,7 @@ mod tests {
 
     #[test]
     fn networks_of_ours_first() {
-        let text = "1,h,172.17.0.1/16,10.1.2.3/24,fd00::9/64,192.168.7.7/24";
+        let text = "1,2,h,172.17.0.1/16,10.1.2.3/24,fd00::9/64,192.168.7.7/24";
         let card = Card::parse(text).unwrap();
         let own = [place("192.168.7.1/24"), place("fd00::1/64")];
         let order: Vec<String> = card.ordered(&own).iter().map(IpAddr::to_string).collect();

@@ -12,6 +12,7 @@ use crate::socket::{Received, Socket, largest_payload};
 use hpvm_reliable::Sent;
 use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, Sealed};
 use std::io;
+use std::net::IpAddr;
 
 /// Datagrams that wait for the way to a peer to be found, each. More are lost, as on a network.
 const PARKED: usize = 16;
@@ -411,7 +412,25 @@ impl Gate {
                 candidates.extend(Address::new(ip, card.port, six, 0));
             }
         }
+        if candidates.is_empty() {
+            self.trouble = Some((rank, self.no_common_family(card)));
+        }
         candidates
+    }
+
+    /// Why none of the addresses of a card can be used here.
+    #[cold]
+    fn no_common_family(&self, card: &Card) -> String {
+        let list = |ips: &mut dyn Iterator<Item = IpAddr>| {
+            ips.map(|ip| ip.to_string()).collect::<Vec<_>>().join(", ")
+        };
+        format!(
+            "host {} has only the addresses {}, and this host only {}: no address family is common \
+             to both",
+            card.host,
+            list(&mut card.places.iter().map(|place| place.address)),
+            list(&mut self.own.iter().map(|own| own.place.address)),
+        )
     }
 
     #[cold]
@@ -485,6 +504,13 @@ impl Gate {
         all
     }
 
+    /// The port at which the kernel of `rank` shows that it lives, where its card is known.
+    pub fn liveness_port(&self, rank: u32) -> Option<u16> {
+        let place = self.index.get(rank as usize).copied().unwrap_or(0) as usize;
+        let peer = place.checked_sub(1).and_then(|p| self.peers.get(p))?;
+        peer.card.as_ref().map(|card| card.liveness_port)
+    }
+
     /// One address of `rank` for each pair of interfaces that may join us, the one in use first.
     /// The others are those in a network of an interface that no earlier one needs.
     pub fn ways(&mut self, rank: u32) -> Vec<Address> {
@@ -497,7 +523,10 @@ impl Gate {
                 // Ours as well, as that of docker0 is: not the way to anybody else.
                 continue;
             }
-            let near = self.own.iter().find(|own| own.place.shares_network(ip));
+            let near = self.own.iter().find(|own| match way.scope() {
+                0 => own.place.shares_network(ip),
+                scope => own.index == scope,
+            });
             match near {
                 Some(own) if taken.contains(&own.name.as_str()) => continue,
                 Some(own) => taken.push(&own.name),

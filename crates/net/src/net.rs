@@ -1,13 +1,13 @@
 //! The lane of small messages to other hosts: the reliability protocol over one datagram socket.
 
-use crate::address::Address;
 use crate::auth::JobKey;
 use crate::bulk::{self, LEAST, Streams};
 use crate::card::Card;
 use crate::gate::{Admitted, Directory, Gate};
 use crate::interfaces::Interface;
-use crate::lifeline::Lifeline;
+use crate::ping::LivenessPort;
 use crate::socket::{LARGEST, Socket};
+use crate::watch::Watch;
 use hpvm_bulk::FENCE;
 use hpvm_reliable::{Config, Dropped, Full, Hub};
 use hpvm_transport::{Broken, Head, Rank, Refused};
@@ -23,10 +23,6 @@ const BELOW_V4: usize = 28;
 const BELOW_V6: usize = 48;
 /// MTU of ordinary Ethernet.
 const ETHERNET: usize = 1500;
-/// Silence of a peer that owes an acknowledgement after which other ways to it are tried.
-const DOUBT: u64 = SECOND;
-/// Time between two looks for silent peers.
-const ROUNDS: u64 = SECOND / 4;
 /// Ports that are tried until one is free for datagrams and connections.
 const TRIES: u32 = 64;
 
@@ -35,6 +31,8 @@ pub struct Settings {
     pub rank: Rank,
     /// Ranks of the job.
     pub size: u32,
+    /// The number of the host of each rank.
+    pub nodes: Vec<u32>,
     /// The addresses to tell and to use, from [`crate::interfaces::choose`].
     pub interfaces: Vec<Interface>,
     /// This host's name, for messages.
@@ -48,6 +46,7 @@ pub struct Opened {
     settings: Settings,
     socket: Socket,
     listener: TcpListener,
+    liveness_port: LivenessPort,
 }
 
 /// One process's datagram lane to all other hosts.
@@ -56,11 +55,11 @@ pub struct Net {
     pub(crate) gate: Gate,
     pub(crate) streams: Streams,
     buffer: Box<[u8]>,
-    host: String,
-    timeout: u64,
+    pub(crate) host: String,
     /// When to look for silent peers again.
-    next_round: u64,
-    lifelines: Vec<Lifeline>,
+    pub(crate) next_round: u64,
+    pub(crate) watch: Watch,
+    _liveness_port: LivenessPort,
     turns: u32,
 }
 
@@ -79,10 +78,13 @@ impl Opened {
     /// # Errors
     /// The system refuses: what was tried, for people.
     pub fn new(settings: Settings) -> Result<Opened, String> {
-        let places: Vec<_> = settings.interfaces.iter().map(|i| i.place.address).collect();
+        let own = &settings.interfaces;
         // A socket for both families costs a little more per datagram.
-        let six = places.iter().any(|a| a.is_ipv6());
-        let only = if places.len() == 1 { Some(places[0]) } else { None };
+        let six = own.iter().any(|i| i.place.address.is_ipv6());
+        let only = match own.as_slice() {
+            [one] => Some((one.place.address, one.index)),
+            _ => None,
+        };
         let open = || -> io::Result<(Socket, TcpListener)> {
             let mut result = Err(io::ErrorKind::AddrInUse.into());
             for _ in 0..TRIES {
@@ -94,15 +96,21 @@ impl Opened {
             }
             result
         };
-        let (socket, listener) =
-            open().map_err(|e| format!("opening a socket for other hosts: {e}"))?;
-        Ok(Opened { settings, socket, listener })
+        let failed = |e| format!("opening a socket for other hosts: {e}");
+        let (socket, listener) = open().map_err(failed)?;
+        let liveness_port = LivenessPort::reserve(six, only).map_err(failed)?;
+        Ok(Opened { settings, socket, listener, liveness_port })
     }
 
     /// What the others need to know to find this process.
     pub fn card(&self) -> Card {
         let places = self.settings.interfaces.iter().map(|i| i.place).collect();
-        Card { port: self.socket.port(), host: self.settings.host.clone(), places }
+        Card {
+            port: self.socket.port(),
+            liveness_port: self.liveness_port.port(),
+            host: self.settings.host.clone(),
+            places,
+        }
     }
 
     /// Begins to talk to those who know the job's `key`. `directory` tells the cards of others when
@@ -111,7 +119,7 @@ impl Opened {
     /// # Errors
     /// Settings that make no sense.
     pub fn join(self, key: JobKey, directory: Directory) -> Result<Net, String> {
-        let Opened { settings, socket, listener } = self;
+        let Opened { settings, socket, listener, liveness_port } = self;
         let below = if socket.six() { BELOW_V6 } else { BELOW_V4 };
         let config = Config {
             // The same on all hosts, whatever their families: IPv4's smaller headers leave room.
@@ -122,7 +130,7 @@ impl Opened {
         };
         let hub = Hub::new(config, settings.size)?;
         let own = settings.interfaces;
-        let bulk = bulk::Settings { timeout: settings.timeout, ..bulk::Settings::default() };
+        let bulk = bulk::Settings::default();
         let who = (settings.rank, settings.size);
         let streams = Streams::new(who, &key.derive(b"hpvm bulk streams"), listener, bulk);
         let gate = Gate::new((settings.rank, settings.size), key, socket, own, directory);
@@ -132,9 +140,9 @@ impl Opened {
             streams,
             buffer: vec![0; LARGEST].into(),
             host: settings.host,
-            timeout: settings.timeout,
             next_round: 0,
-            lifelines: Vec::new(),
+            watch: Watch::new(settings.timeout, settings.nodes),
+            _liveness_port: liveness_port,
             turns: 0,
         })
     }
@@ -283,40 +291,13 @@ impl Net {
         let gate = &mut self.gate;
         match self.streams.turn(now, &mut |rank| gate.ways(rank)) {
             Ok(moved) => Ok(usize::from(moved || self.streams.has_done())),
-            Err(lost) => Err(self.stream_lost(now, lost)),
+            Err(nonsense) => Err(self.nonsense(&nonsense)),
         }
     }
 
     #[cold]
-    pub(crate) fn stream_lost(&self, now: u64, lost: hpvm_bulk::Lost) -> Broken {
-        match lost {
-            hpvm_bulk::Lost::Nonsense { peer, what } => {
-                Broken::Corrupt(format!("{}: {what}", self.gate.describe(peer)))
-            }
-            hpvm_bulk::Lost::Unreachable { peer, nanoseconds } => {
-                let heard = self.hub.pending(peer).heard;
-                // Datagrams that come while connections fail tell a firewall from a cut.
-                let (verb, cause) = if now.saturating_sub(heard) < nanoseconds {
-                    ("takes no connection from", "A firewall drops TCP")
-                } else {
-                    (
-                        "does not answer",
-                        "The network between the two hosts is cut, or a firewall drops TCP",
-                    )
-                };
-                let why = format!(
-                    "{} {verb} host {}: {}; no connection could be made for {} s, though large \
-                     messages are to be streamed ({}). {cause}; the limit is --net-timeout (now {} s)",
-                    self.gate.describe(peer),
-                    self.host,
-                    last_heard(now, heard),
-                    nanoseconds / SECOND,
-                    self.streams.pending(peer),
-                    self.timeout / SECOND,
-                );
-                Broken::PeerLost { rank: peer, why }
-            }
-        }
+    pub(crate) fn nonsense(&self, nonsense: &hpvm_bulk::Nonsense) -> Broken {
+        Broken::Corrupt(format!("{}: {}", self.gate.describe(nonsense.peer), nonsense.what))
     }
 
     /// Sends what is due.
@@ -343,79 +324,6 @@ impl Net {
         }
     }
 
-    /// Looks for peers that owe an acknowledgement and are silent.
-    #[cold]
-    fn look_around(&mut self, now: u64) -> Result<(), Broken> {
-        self.next_round = now + ROUNDS;
-        self.streams.look(now);
-        if let Some((rank, why)) = self.gate.trouble.take() {
-            return Err(Broken::PeerLost { rank, why });
-        }
-        let mut silent = Vec::new();
-        self.hub.silent(now, DOUBT, |peer, pending| silent.push((peer, pending.heard)));
-        let mut stuck = Vec::new();
-        self.streams.silent(now, DOUBT, |peer, since| stuck.push((peer, since)));
-        let is_watched = |line: &Lifeline| {
-            silent.iter().chain(&stuck).any(|(peer, _): &(Rank, u64)| *peer == line.rank)
-        };
-        self.lifelines.retain(is_watched);
-        let patience = (self.timeout / 8).max(2 * DOUBT);
-        for (peer, heard) in silent {
-            self.gate.doubt(now, peer);
-            if now - heard.min(now) > patience {
-                self.feel(now, peer);
-            }
-        }
-        let mut lost = None;
-        self.hub.silent(now, self.timeout, |peer, pending| {
-            lost.get_or_insert((peer, pending));
-        });
-        if let Some((rank, pending)) = lost {
-            return Err(self.lost(now, rank, pending));
-        }
-        for (peer, since) in stuck {
-            self.feel(now, peer);
-            let line = self.lifelines.iter_mut().find(|line| line.rank == peer);
-            let heard = line.and_then(|line| line.heard(now)).unwrap_or(since);
-            let nanoseconds = now.saturating_sub(heard.max(since));
-            if nanoseconds >= self.timeout {
-                let lost = hpvm_bulk::Lost::Unreachable { peer, nanoseconds };
-                return Err(self.stream_lost(now, lost));
-            }
-        }
-        Ok(())
-    }
-
-    /// Asks a silent peer's kernel whether it lives.
-    fn feel(&mut self, now: u64, rank: Rank) {
-        let known = self.lifelines.iter().position(|line| line.rank == rank);
-        let place = known.unwrap_or_else(|| {
-            let pace = (self.timeout / 12).clamp(SECOND / 2, 15 * SECOND);
-            let addresses: Vec<Address> = self.gate.addresses(rank);
-            self.lifelines.push(Lifeline::new(rank, addresses, pace, now));
-            self.lifelines.len() - 1
-        });
-        if let Some(heard) = self.lifelines[place].heard(now) {
-            self.hub.heard(heard, rank);
-        }
-    }
-
-    #[cold]
-    fn lost(&self, now: u64, rank: Rank, pending: hpvm_reliable::Pending) -> Broken {
-        let why = format!(
-            "{} does not answer host {}: {}; {} packets sent to it are not acknowledged, the \
-             oldest for {} s. The network between the two hosts is cut, or a firewall drops UDP; \
-             the limit is --net-timeout (now {} s)",
-            self.gate.describe(rank),
-            self.host,
-            last_heard(now, pending.heard),
-            pending.packets,
-            now.saturating_sub(pending.since) / SECOND,
-            self.timeout / SECOND,
-        );
-        Broken::PeerLost { rank, why }
-    }
-
     /// Prepares to sleep: sends everything that can be sent, acknowledgements included. False:
     /// something has come.
     pub fn arm(&mut self) -> bool {
@@ -437,8 +345,8 @@ impl Net {
         let moved = self.streams.last_turn(now, &mut |rank| gate.ways(rank));
         match moved {
             Ok(moved) => !moved && !self.streams.has_done(),
-            Err(lost) => {
-                self.streams.fail(lost);
+            Err(nonsense) => {
+                self.streams.fail(nonsense);
                 false
             }
         }
@@ -489,17 +397,6 @@ impl Net {
             (&counters.connections_broken, bulk.broken),
         ] {
             hpvm_wire::counters::set(counter, value);
-        }
-    }
-}
-
-#[cold]
-/// When a peer last gave a sign of life, for a message. 0: never.
-fn last_heard(now: u64, heard: u64) -> String {
-    match heard {
-        0 => "it never answered".to_owned(),
-        heard => {
-            format!("its last sign of life came {} s ago", now.saturating_sub(heard) / SECOND)
         }
     }
 }

@@ -2,13 +2,19 @@
 
 use crate::address::Address;
 use std::io;
-use std::net::{IpAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, TcpListener};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Socket buffer that is asked for in each direction; the system's limit may give less.
 const BUFFER: libc::c_int = 8 << 20;
 /// Most bytes that one receive may bring: datagrams of one sender that the kernel has joined.
 pub const LARGEST: usize = 64 << 10;
+/// Connections that wait while the process computes. The system's limit is 4096 unless it was
+/// changed, and takes less where it is less.
+const BACKLOG: libc::c_int = 4096;
+/// Seconds for which a connection without data is left in the kernel: as long as a stranger has to
+/// prove that it is none.
+static SILENT_CALLER: libc::c_int = 10;
 
 /// What one receive brought: bytes of one datagram, or of several of one sender.
 pub struct Received {
@@ -37,20 +43,16 @@ pub fn errno() -> i32 {
 
 impl Socket {
     /// Opens the socket at a port of the system's choice. `six`: of family IPv6, which reaches
-    /// both families. `only`: at this address instead of at all.
+    /// both families. `only`: at this address, and its interface if it is link-local, instead of at
+    /// all.
     ///
     /// # Errors
     /// The system refuses.
-    pub fn open(six: bool, only: Option<IpAddr>) -> io::Result<Socket> {
-        Self::open_at(six, only, 0)
-    }
-
-    /// As `open`, at a given port.
-    pub fn open_at(six: bool, only: Option<IpAddr>, port: u16) -> io::Result<Socket> {
+    pub fn open(six: bool, only: Option<(IpAddr, u32)>) -> io::Result<Socket> {
         let mut socket = Self::unbound(six)?;
         let any = if six { IpAddr::from([0u16; 8]) } else { IpAddr::from([0u8; 4]) };
-        let address = Address::new(only.unwrap_or(any), port, six, 0)
-            .ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let (ip, scope) = only.unwrap_or((any, 0));
+        let address = Address::new(ip, 0, six, scope).ok_or(io::ErrorKind::AddrNotAvailable)?;
         socket.bind(&address)?;
         Ok(socket)
     }
@@ -116,22 +118,30 @@ impl Socket {
 
     /// Where it is bound.
     fn name(&self) -> io::Result<Address> {
-        // SAFETY: zeros are a value of the structure.
-        let mut raw: libc::sockaddr_in6 = unsafe { core::mem::zeroed() };
-        let mut len = size_of_val(&raw) as libc::socklen_t;
-        // SAFETY: a place for `len` bytes.
-        let result = unsafe { libc::getsockname(self.fd(), (&raw mut raw).cast(), &mut len) };
-        failed(result, Address::from_raw(raw, len))
+        Address::of_socket(self.fd())
     }
 
-    /// A listening socket for connections at the same port and address.
+    /// A listening socket for connections at the same port and address. Those that say nothing
+    /// stay in the kernel, for some seconds at least.
     ///
     /// # Errors
     /// The port is taken there.
-    pub fn listen(&self, only: Option<IpAddr>) -> io::Result<TcpListener> {
+    pub fn listen(&self, only: Option<(IpAddr, u32)>) -> io::Result<TcpListener> {
         let any = if self.six { IpAddr::from([0u16; 8]) } else { IpAddr::from([0u8; 4]) };
-        let listener = TcpListener::bind((only.unwrap_or(any), self.port))?;
+        let at = match only {
+            Some((IpAddr::V6(ip), scope)) => SocketAddrV6::new(ip, self.port, 0, scope).into(),
+            _ => SocketAddr::new(only.map_or(any, |(ip, _)| ip), self.port),
+        };
+        let listener = TcpListener::bind(at)?;
         listener.set_nonblocking(true)?;
+        let (fd, level, name) = (listener.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT);
+        let size = size_of_val(&SILENT_CALLER) as libc::socklen_t;
+        // SAFETY: a listening socket, and an integer option. What fails leaves a shorter queue, or
+        // silent callers in it.
+        unsafe {
+            libc::setsockopt(fd, level, name, (&raw const SILENT_CALLER).cast(), size);
+            libc::listen(fd, BACKLOG);
+        }
         Ok(listener)
     }
 

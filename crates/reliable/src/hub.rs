@@ -265,10 +265,13 @@ impl Hub {
         self.links.get(self.index[peer as usize] as usize).map_or(0, |link| link.delivered)
     }
 
-    /// A sign of life of `peer` came another way.
-    pub fn heard(&mut self, now: u64, peer: Peer) {
-        let i = self.link(peer);
-        self.links[i as usize].heard(now);
+    /// Calls `each` with every peer that has ever been heard, and when last.
+    pub fn each_heard(&self, mut each: impl FnMut(Peer, u64)) {
+        for link in &self.links {
+            if let heard @ 1.. = link.heard() {
+                each(link.peer, heard);
+            }
+        }
     }
 
     /// Calls `each` with every peer that has had something to acknowledge for `timeout` and has

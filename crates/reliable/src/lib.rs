@@ -22,6 +22,7 @@ mod counters;
 mod hub;
 mod incoming;
 mod link;
+pub mod liveness;
 mod outgoing;
 mod pool;
 mod replay;

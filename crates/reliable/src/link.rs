@@ -357,8 +357,8 @@ impl Link {
         self.incoming.flush();
     }
 
-    pub fn heard(&mut self, now: u64) {
-        self.heard = self.heard.max(now);
+    pub fn heard(&self) -> u64 {
+        self.heard
     }
 
     pub fn pending(&self) -> Pending {

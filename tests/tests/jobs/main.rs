@@ -24,6 +24,7 @@ mod load;
 mod mistakes;
 mod network;
 mod random;
+mod silence;
 mod solo;
 mod strangers;
 mod stuck;

@@ -104,3 +104,18 @@ fn a_network_that_stays_cut_ends_the_job_with_the_names_of_both_hosts() {
         assert_eq!(text.lines().count(), 1, "{text}");
     });
 }
+
+#[test]
+fn hosts_with_nothing_but_link_local_addresses_talk() {
+    for options in [&[][..], &["--second"][..]] {
+        let Some(hosts) = Hosts::up(2, options) else { return };
+        for host in 1..=2 {
+            let mut ip = hosts.command(host, "ip");
+            assert!(
+                ip.args(["address", "flush", "scope", "global"]).status().expect("ip").success()
+            );
+        }
+        is_right(mpirun(&hosts, 4, &[], &["1", "2"]));
+        is_right(mpirun(&hosts, 2, &["--net", "net0"], &["1", "1"]));
+    }
+}

@@ -181,6 +181,28 @@ fn procedures(chapter: &Chapter) -> impl Iterator<Item = &Function> {
     all.filter(move |f| !is_for_c_only(chapter, f) && !by_hand(f) && !f.name.ends_with("_c"))
 }
 
+/// The arguments of a function's procedure and their types, as Rust has them (`*const c_int`), without
+/// lengths of texts; `None` where Fortran does not have the function.
+pub fn arguments(chapter: &Chapter, function: &Function) -> Option<Vec<(String, String)>> {
+    if is_for_c_only(chapter, function) {
+        return None;
+    }
+    let by_hand = BY_HAND.iter().find(|(name, ..)| name.eq_ignore_ascii_case(&function.name));
+    let all: Vec<String> = match by_hand {
+        Some((_, _, arguments)) => arguments.split(", ").map(str::to_owned).collect(),
+        None => {
+            let piece = |param: &Param| Ok((param.decl.rust_name(), piece(function, param)?));
+            let pieces: Result<Vec<_>, String> = function.params.iter().map(piece).collect();
+            parameters(function, &pieces.ok()?)
+        }
+    };
+    let pair = |text: &String| {
+        let (name, kind) = text.split_once(": ")?;
+        Some((name.trim_start_matches("r#").to_owned(), kind.to_owned()))
+    };
+    Some(all.iter().filter_map(pair).filter(|(_, kind)| kind != "usize").collect())
+}
+
 /// Chapters with procedures of their own.
 pub fn chapters(spec: &Spec) -> impl Iterator<Item = &Chapter> {
     spec.chapters.iter().filter(|chapter| procedures(chapter).next().is_some())

@@ -14,6 +14,7 @@ pub mod older;
 pub mod other;
 pub mod other_header;
 pub mod predefined;
+pub mod reference;
 pub mod symbols;
 
 /// Marks a generated file.

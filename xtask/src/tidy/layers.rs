@@ -65,10 +65,10 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("hpvm-linkage", &[]),
-    ("hpvm-monitor", &[]),
     ("hpvm-launch", &["sync", "wire", "job", "linkage"]),
+    ("hpvm-monitor", &["sync", "wire", "transport", "shm", "job", "linkage", "launch"]),
     ("hpvm-queue", &["linkage", "launch"]),
-    ("hpvm-serve", &["sync", "wire", "transport", "shm", "launch", "queue"]),
+    ("hpvm-serve", &["sync", "wire", "transport", "shm", "launch", "monitor", "queue"]),
     ("hpvm-bench", &["sync", "wire", "job", "launch", "coll"]),
     ("xtask", &[]),
 ];

@@ -328,7 +328,8 @@ impl<'a> Executor<'a> {
     }
 
     fn message(&mut self, text: &str) {
-        let line = format!("{}: {text}", self.plan.label);
+        // Agents, ssh and ranks have their words in it.
+        let line = format!("{}: {}", self.plan.label, crate::text::message(text));
         self.muxes[1].message(&line, self.sinks[1].buffer());
     }
 

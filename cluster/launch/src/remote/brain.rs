@@ -106,6 +106,11 @@ impl Brain {
         self.links.get(link).open
     }
 
+    /// When those above have been silent for too long, by the attended clock.
+    fn orphaned(&self) -> Duration {
+        self.heard.saturating_add(self.links.patience() * ORPHAN_FACTOR)
+    }
+
     /// Whether a rank of this host has called MPI_Init as a part of this job.
     pub fn has_joined(&self, rank: u32) -> bool {
         self.pmi.state(rank) != ClientState::Silent
@@ -113,7 +118,7 @@ impl Brain {
 
     /// When [`Event::Tick`] is due.
     pub fn poll_timeout(&self) -> Option<Duration> {
-        let orphan = self.heard + self.links.patience() * ORPHAN_FACTOR;
+        let orphan = self.links.clock.real(self.orphaned());
         // Those above are told that we live, whether or not there is anybody below.
         let due = [self.leaving.as_ref().and_then(Leaving::due), self.links.next_due()];
         due.into_iter().flatten().chain([orphan, self.links.next_telling()]).min()
@@ -196,7 +201,7 @@ impl Brain {
 
     /// Bytes have come from who started us.
     pub fn heard_above(&mut self, now: Duration) {
-        self.heard = now;
+        self.heard = self.links.clock.at(now);
     }
 
     fn up(&mut self, frame: Frame) {
@@ -367,7 +372,7 @@ impl Brain {
         if self.leaving.as_ref().and_then(Leaving::due).is_some_and(|due| now >= due) {
             self.actions.push_back(Action::Survey);
         }
-        if now >= self.heard + self.links.patience() * ORPHAN_FACTOR {
+        if self.links.clock.at(now) >= self.orphaned() {
             self.die("no sign of life from the launcher".to_string());
         }
     }

@@ -174,6 +174,8 @@ fn silence() {
     brain.handle(Event::Tick, patience / 4);
     assert!(ups(&mut brain).contains(&Frame::Alive));
     brain.handle(Event::Heard { link: 1 }, patience / 2);
+    brain.handle(Event::Tick, patience * 3 / 4);
+    assert_eq!(ups(&mut brain), [Frame::Alive]);
     brain.heard_above(patience);
     brain.handle(Event::Tick, patience);
     let frames = ups(&mut brain);
@@ -182,7 +184,15 @@ fn silence() {
             if *nodes == [1] && text.contains("no sign of life from host 'n1' for 60 s")),
         "{frames:?}"
     );
-    brain.handle(Event::Tick, patience * (1 + ORPHAN_FACTOR));
+    // Stopped for as long as you like: what came meanwhile is unread.
+    let stopped = patience * 100;
+    brain.handle(Event::Tick, stopped);
+    assert!(!actions(&mut brain).iter().any(|action| matches!(action, Action::Die(_))));
+    for quarter in 1..4 * ORPHAN_FACTOR {
+        brain.handle(Event::Tick, stopped + patience / 4 * quarter);
+    }
+    assert!(!actions(&mut brain).iter().any(|action| matches!(action, Action::Die(_))));
+    brain.handle(Event::Tick, stopped + patience * ORPHAN_FACTOR);
     let all = actions(&mut brain);
     assert!(all.iter().any(|action| matches!(action, Action::Die(_))), "{all:?}");
 }

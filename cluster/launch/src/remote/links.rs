@@ -11,12 +11,46 @@ pub struct Link {
     pub open: bool,
     /// Everybody behind it waits in the barrier.
     pub arrived: bool,
-    /// When something came last, if ever.
+    /// When something came last, if ever, by the attended clock.
     heard: Option<Duration>,
 }
 
 /// However little patience there is, a host may take so long until it is heard of first.
 const START: Duration = Duration::from_secs(30);
+
+/// A clock that stands still while this process itself does: stopped by a signal, say. What came
+/// meanwhile is unread, so the time is nobody else's silence.
+#[derive(Debug)]
+pub struct AttendedClock {
+    /// When it was read last.
+    read: Duration,
+    /// Time in which it stood still.
+    missed: Duration,
+    /// Longest time between two readings of a process that runs.
+    longest: Duration,
+}
+
+impl AttendedClock {
+    /// For a process that reads it every `longest` at least.
+    pub fn new(longest: Duration) -> Self {
+        Self { read: Duration::ZERO, missed: Duration::ZERO, longest }
+    }
+
+    /// The time by this clock at the time `now`.
+    pub fn at(&mut self, now: Duration) -> Duration {
+        let gap = now.saturating_sub(self.read);
+        if gap > self.longest {
+            self.missed += gap;
+        }
+        self.read = self.read.max(now);
+        now.saturating_sub(self.missed)
+    }
+
+    /// When it shows `time`, if it goes on.
+    pub fn real(&self, time: Duration) -> Duration {
+        time.saturating_add(self.missed)
+    }
+}
 
 /// All connections of one process. Pure: the time comes in.
 #[derive(Debug)]
@@ -24,6 +58,7 @@ pub struct Links {
     links: Vec<Link>,
     patience: Duration,
     alive_at: Duration,
+    pub clock: AttendedClock,
 }
 
 impl Links {
@@ -32,7 +67,9 @@ impl Links {
     pub fn new(groups: Vec<Vec<u32>>, patience: Duration) -> Self {
         let link = |nodes| Link { nodes, open: true, arrived: false, heard: None };
         let links = groups.into_iter().map(link).collect();
-        Self { links, patience, alive_at: patience / 4 }
+        // Something is told every quarter of the patience.
+        let clock = AttendedClock::new(patience / 2);
+        Self { links, patience, alive_at: patience / 4, clock }
     }
 
     /// How many there were at first.
@@ -57,15 +94,16 @@ impl Links {
 
     /// Something has come.
     pub fn heard(&mut self, link: usize, now: Duration) {
-        self.links[link].heard = Some(now);
+        self.links[link].heard = Some(self.clock.at(now));
     }
 
-    /// Those that were silent for too long.
-    pub fn silent(&self, now: Duration) -> Vec<usize> {
+    /// Those that were silent for too long. To be asked every quarter of the patience at least.
+    pub fn silent(&mut self, now: Duration) -> Vec<usize> {
+        let now = self.clock.at(now);
         self.open().filter(|link| now >= self.limit(*link)).collect()
     }
 
-    /// When a connection is given up.
+    /// When a connection is given up, by the attended clock.
     fn limit(&self, link: usize) -> Duration {
         match self.links[link].heard {
             Some(heard) => heard + self.patience,
@@ -90,7 +128,7 @@ impl Links {
     /// When one of the two above is due, if there is anybody.
     pub fn next_due(&self) -> Option<Duration> {
         let silent = self.open().map(|link| self.limit(link)).min()?;
-        Some(silent.min(self.alive_at))
+        Some(self.clock.real(silent).min(self.alive_at))
     }
 
     /// Whether a host is behind a connection.
@@ -111,5 +149,45 @@ impl Links {
     /// For messages: `60 s`.
     pub fn patience(&self) -> Duration {
         self.patience
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(8);
+
+    fn links() -> Links {
+        let mut links = Links::new(vec![vec![1], vec![2]], LIMIT);
+        links.heard(0, Duration::from_secs(1));
+        links.heard(1, Duration::from_secs(1));
+        links
+    }
+
+    #[test]
+    fn who_is_silent_for_the_limit_is_told() {
+        let mut links = links();
+        for second in 2..9 {
+            links.heard(1, Duration::from_secs(second));
+            assert_eq!(links.silent(Duration::from_secs(second)), [0; 0], "{second}");
+        }
+        assert_eq!(links.silent(Duration::from_secs(9)), [0]);
+    }
+
+    #[test]
+    fn a_gap_in_our_own_time_is_nobodys_silence() {
+        let mut links = links();
+        assert_eq!(links.silent(Duration::from_secs(2)), [0; 0]);
+        // Stopped for many times the limit.
+        assert_eq!(links.silent(Duration::from_secs(500)), [0; 0]);
+        links.heard(1, Duration::from_secs(500));
+        assert!(links.tell(Duration::from_secs(500)));
+        for second in 501..507 {
+            assert_eq!(links.silent(Duration::from_secs(second)), [0; 0], "{second}");
+            assert!(links.next_due().is_some_and(|due| due > Duration::from_secs(400)));
+        }
+        // What is silent after that is silent.
+        assert_eq!(links.silent(Duration::from_secs(507)), [0]);
     }
 }

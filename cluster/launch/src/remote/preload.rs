@@ -36,12 +36,13 @@ pub fn pack() -> io::Result<Vec<u8>> {
     Ok(archive.finish())
 }
 
-/// The shell script that unpacks an archive of so many bytes from its standard input, and becomes
-/// the agent. What follows the archive is left to the agent.
+/// The shell script that unpacks an archive of so many bytes from its standard input, and runs the
+/// agent. What follows the archive is left to the agent. The shell stays, whatever signals come,
+/// to remove the folder when the agent and its guardian were killed.
 pub fn script(length: usize) -> String {
     format!(
-        "d=$(mktemp -d \"${{TMPDIR:-/tmp}}/hpvm-XXXXXXXX\") && \
-         head -c {length} | tar -x -f - -C \"$d\" && exec \"$d/bin/hpvm\" agent \"$d\"; \
+        "trap : HUP INT QUIT TERM; d=$(mktemp -d \"${{TMPDIR:-/tmp}}/hpvm-XXXXXXXX\") && \
+         head -c {length} | tar -x -f - -C \"$d\" && \"$d/bin/hpvm\" agent \"$d\"; \
          s=$?; rm -rf \"$d\"; exit $s"
     )
 }
@@ -135,6 +136,24 @@ mod tests {
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(text.starts_with("and then\n"), "{text}");
         assert!(text.contains("100000") && text.contains("a.so -> a.so.1"), "{text}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_agent_that_is_killed_leaves_no_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut archive = Archive::default();
+        archive.folder("bin/");
+        archive.file("bin/hpvm", 0o755, b"#!/bin/sh\nkill -9 $$\n").unwrap();
+        let archive = archive.finish();
+        let mut child = Command::new("sh")
+            .args(["-c", &script(archive.len())])
+            .env("TMPDIR", dir.path())
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(&archive).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(128 + 9));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

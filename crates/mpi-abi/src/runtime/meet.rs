@@ -22,7 +22,7 @@ const CARD_KEY: &str = "hpvm-net-";
 /// Key of the job's secret, which the launcher makes, or else rank 0.
 const SECRET_KEY: &str = "hpvm-job-key";
 /// Seconds without a sign of life after which another host is given up.
-const NET_TIMEOUT: u64 = 60;
+const NET_TIMEOUT: f64 = 60.0;
 /// Longer than a launcher takes to end a job in which a rank has died.
 const LAUNCHER_ENDS_US: Duration = Duration::from_secs(2);
 
@@ -157,6 +157,7 @@ fn announce(job: &Job, m: &mut Client) -> Result<(Opened, Option<JobKey>)> {
     let opened = Opened::new(hpvm_net::Settings {
         rank: job.rank,
         size: job.size,
+        nodes: job.nodes.clone(),
         interfaces: chosen,
         host: host_name(),
         timeout: net_timeout()?,
@@ -188,15 +189,18 @@ fn net_timeout() -> Result<u64> {
     let seconds = match std::env::var("HPVM_NET_TIMEOUT") {
         Err(_) => NET_TIMEOUT,
         Ok(text) if text.is_empty() => NET_TIMEOUT,
-        Ok(text) => {
-            let seconds = text.parse().ok().filter(|s| (2..=1_000_000).contains(s));
-            seconds.ok_or_else(|| {
-                let text = format!("HPVM_NET_TIMEOUT is {text:?}; expected 2 to 1000000 seconds");
-                Error::new(Class::Arg, text)
-            })?
-        }
+        Ok(text) => seconds(&text).ok_or_else(|| {
+            let text = format!("HPVM_NET_TIMEOUT is {text:?}; expected 0.5 to 1000000 seconds");
+            Error::new(Class::Arg, text)
+        })?,
     };
-    Ok(seconds * 1_000_000_000)
+    Ok((seconds * 1e9) as u64)
+}
+
+/// A limit as the launcher takes it for `--net-timeout`, too: with a fraction, and `s` behind it.
+fn seconds(text: &str) -> Option<f64> {
+    let seconds = text.strip_suffix('s').unwrap_or(text).parse().ok();
+    seconds.filter(|seconds| (0.5..=1e6).contains(seconds))
 }
 
 /// The user says how often large messages are copied, whatever was measured.
@@ -243,4 +247,19 @@ fn random_key() -> Result<[u64; 2]> {
         return Err(Error::new(Class::Other, text));
     }
     Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_may_have_fractions() {
+        for (text, value) in [("0.5", 0.5), ("2.5", 2.5), ("60", 60.0), ("3s", 3.0), ("1e6", 1e6)] {
+            assert_eq!(seconds(text), Some(value), "{text}");
+        }
+        for text in ["", "0", "0.4", "-1", "x", "nan", "inf", "1000001"] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+    }
 }

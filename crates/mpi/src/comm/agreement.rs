@@ -18,6 +18,7 @@
 use crate::coll::{Data, Plan};
 use crate::comm::{CONTEXTS, Channel, Comm, ContextId};
 use crate::datatype::Datatype;
+use crate::engine::contexts::{CLASSES, Precedence, WORDS};
 use crate::engine::process::{MAX_COMMS, Process};
 use crate::engine::requests::ReqId;
 use crate::error::{Class, Error, Result};
@@ -26,59 +27,8 @@ use hpvm_coll::Reduction;
 use hpvm_fm::Transport;
 use std::sync::{Arc, OnceLock};
 
-const WORDS: usize = MAX_COMMS as usize / 64;
-/// Classes of ids: so many agreements may be outstanding in a process without one waiting for
-/// another. Word `i` of the set belongs to class `i % CLASSES`.
-const CLASSES: usize = 16;
-/// Ids that exist from the start: the world, the process alone, and building from a bare group.
-const RESERVED: u64 = 0b111;
 /// Context of communicators that are built from a group without a parent.
 pub const FROM_GROUP: ContextId = 2 * CONTEXTS;
-
-/// The free ids of this process.
-pub(crate) struct Contexts {
-    /// Bit set: free.
-    free: Box<[u64]>,
-    /// The agreement that owns each class now.
-    owners: [Option<Precedence>; CLASSES],
-    /// All agreements under way, with the class that each tries.
-    waiting: Vec<(usize, Precedence)>,
-    /// Freed communicators on which operations may be under way.
-    retired: Vec<Arc<Comm>>,
-}
-
-/// Parent and tag of an agreement: the lowest goes first.
-type Precedence = (ContextId, i32);
-
-impl Contexts {
-    pub fn new() -> Contexts {
-        let mut free = vec![u64::MAX; WORDS].into_boxed_slice();
-        free[0] &= !RESERVED;
-        Contexts { free, owners: [None; CLASSES], waiting: Vec::new(), retired: Vec::new() }
-    }
-
-    /// Takes a class for an agreement if it is free and nobody has precedence.
-    fn acquire(&mut self, class: usize, mine: Precedence) -> bool {
-        let first = self.waiting.iter().all(|(c, w)| *c != class || *w >= mine);
-        if self.owners[class].is_none() && first {
-            self.owners[class] = Some(mine);
-            return true;
-        }
-        false
-    }
-
-    /// The free ids of a class.
-    fn of_class(&self, class: usize) -> impl Iterator<Item = u64> + '_ {
-        self.free.iter().skip(class).step_by(CLASSES).copied()
-    }
-
-    fn release(&mut self, base: ContextId) {
-        let id = base / CONTEXTS;
-        if let Some(word) = self.free.get_mut(id as usize / 64) {
-            *word |= 1 << (id % 64);
-        }
-    }
-}
 
 /// An agreement under way. Its words live here, so it must stay where it is until it ends.
 #[derive(Debug)]
@@ -165,9 +115,14 @@ impl<T: Transport> Process<T> {
         Ok(Agreement { request, words, comm: comm.clone(), channel, tag, tries, empty, mine })
     }
 
-    /// Ends an agreement whose request is complete.
-    pub fn agreed(&mut self, agreement: Agreement) -> Result<Agreed> {
+    /// Ends an agreement whose request is complete. If it is not, because waiting for it has failed, that
+    /// is an error, and the words are left to the operation for ever.
+    pub fn agreed(&mut self, mut agreement: Agreement) -> Result<Agreed> {
         let outcome = self.take_outcome(agreement.request);
+        if outcome.is_none() {
+            self.detach(agreement.request);
+            core::mem::forget(core::mem::take(&mut agreement.words));
+        }
         let contexts = &mut self.contexts;
         let precedence = (agreement.comm.base_context(), agreement.tag);
         let class = class_of(precedence, agreement.tries);
@@ -190,6 +145,14 @@ impl<T: Transport> Process<T> {
         };
         let bit = free[place].trailing_zeros();
         let word = class + place * CLASSES;
+        if contexts.free[word] & 1 << bit == 0 {
+            let text = format!(
+                "the members agreed on context id {}, which is in use here; expected one that all \
+                 of them have free",
+                word * 64 + bit as usize
+            );
+            return Err(Error::new(Class::Other, text));
+        }
         contexts.free[word] &= !(1 << bit);
         Ok(Agreed::Context((word as u32 * 64 + bit) * CONTEXTS))
     }

@@ -15,6 +15,7 @@ use crate::error::{Class, Error, Result};
 use crate::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_coll::Exchange;
 use hpvm_fm::{Rank, Transport};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Who runs a process and can wait: the C library behind its lock, or a test on the virtual
@@ -32,11 +33,19 @@ pub trait Host {
     }
 }
 
-/// Waits, and makes an error of the request the error of the call.
-fn finish(host: &mut impl Host, id: ReqId) -> Result<()> {
-    match host.wait(id)?.error {
-        Some(error) => Err(*error),
-        None => Ok(()),
+/// Waits for an operation that uses `memory`, and makes an error of the request the error of the call. When
+/// waiting itself fails the operation may still be under way: the memory is left to it for ever.
+fn settle<M>(host: &mut impl Host, id: ReqId, memory: M) -> Result<(M, Outcome)> {
+    match host.wait(id) {
+        Ok(mut outcome) => match outcome.error.take() {
+            Some(error) => Err(*error),
+            None => Ok((memory, outcome)),
+        },
+        Err(error) => {
+            core::mem::forget(memory);
+            host.with(|p| p.detach(id));
+            Err(error)
+        }
     }
 }
 
@@ -82,6 +91,7 @@ fn agree(host: &mut impl Host, lane: &Lane) -> Result<u32> {
 /// Every member's `words`, one row after the other in rank order.
 fn gather_words(host: &mut impl Host, lane: &Lane, words: &[u64]) -> Result<Vec<u64>> {
     let bytes = size_of_val(words) as i64;
+    let words: Box<[u64]> = words.into();
     let mut all = vec![0u64; words.len() * lane.comm.size() as usize];
     let input = Exchange {
         rank: lane.comm.rank(),
@@ -100,10 +110,10 @@ fn gather_words(host: &mut impl Host, lane: &Lane, words: &[u64]) -> Result<Vec<
     let id = host.with(|p| {
         let schedule = hpvm_coll::allgather::schedule_with(&p.select, &input);
         let plan = Plan::new(schedule, data, None);
-        // SAFETY: both buffers outlive the wait below.
+        // SAFETY: both buffers live until the operation has ended (`settle`).
         unsafe { p.start_tagged(&lane.comm, lane.channel, lane.tag, plan) }
     });
-    finish(host, id)?;
+    let ((_, all), _) = settle(host, id, (words, all))?;
     Ok(all)
 }
 
@@ -118,38 +128,63 @@ fn swap_words(
     let Lane { comm, channel, tag } = lane;
     let (channel, tag) = (*channel, *tag);
     let byte = Datatype::byte();
+    let out: Box<[u64]> = out.into();
     let mut back = vec![0u64; most];
     let (recv, sent) = host.with(|p| {
         let m = Incoming { buf: back.as_mut_ptr().cast(), count: most as i64 * 8, ty: byte };
         let pattern = Pattern { src: peer, tag };
-        // SAFETY: `back` and `out` outlive the waits below.
+        // SAFETY: `back` and `out` live until the operations have ended (`settle`, `take_back`).
         let recv = unsafe { p.recv(m, comm, channel, pattern, None) };
-        let m = Outgoing { buf: out.as_ptr().cast(), count: size_of_val(out) as i64, ty: byte };
+        let m = Outgoing { buf: out.as_ptr().cast(), count: size_of_val(&*out) as i64, ty: byte };
         // SAFETY: as above.
         let sent = unsafe { p.send(m, peer, comm.context(channel), tag, Mode::Standard, None) };
         (recv, sent)
     });
-    if let Started::Pending(id) = sent {
-        finish(host, id)?;
+    if let Started::Pending(id) = sent
+        && let Err(error) = settle(host, id, out)
+    {
+        take_back(host, recv, back);
+        return Err(error);
     }
-    let outcome = host.wait(recv)?;
-    if let Some(error) = outcome.error {
-        return Err(*error);
+    let (mut back, outcome) = settle(host, recv, back)?;
+    let bytes = outcome.status.bytes as usize;
+    if !bytes.is_multiple_of(8) {
+        let text = format!("process {peer} sent {bytes} bytes; expected words of 8 bytes");
+        return Err(Error::new(Class::Other, text));
     }
-    back.truncate(outcome.status.bytes as usize / 8);
+    back.truncate(bytes / 8);
     Ok(back)
 }
 
-/// Sends words from `root` of `comm` to all members.
+/// Nobody will wait for receive `id` into `memory` any more. If its message is on its way already the memory
+/// is left to it for ever.
+fn take_back(host: &mut impl Host, id: ReqId, memory: Vec<u64>) {
+    let ended = host.with(|p| {
+        let ended = p.cancel(id) || p.requests().get(id).is_none_or(|r| r.done);
+        p.detach(id);
+        ended
+    });
+    if !ended {
+        core::mem::forget(memory);
+    }
+}
+
+/// Sends words from `root` of `comm` to all members, at most `most`.
 fn spread_words(
     host: &mut impl Host,
     lane: &Lane,
     root: u32,
     mut words: Vec<u64>,
+    most: usize,
 ) -> Result<Vec<u64>> {
-    // The length first: only the root knows it.
+    // The length first: only the root knows it. All members see the same one.
     let rows = gather_words(host, lane, &[words.len() as u64])?;
-    words.resize(rows.get(root as usize).map_or(0, |n| *n as usize), 0);
+    let len = rows.get(root as usize).copied().unwrap_or(0);
+    if len > most as u64 {
+        let text = format!("member {root} is about to tell {len} words; expected at most {most}");
+        return Err(Error::new(Class::Other, text));
+    }
+    words.resize(len as usize, 0);
     let input = hpvm_coll::Broadcast {
         rank: lane.comm.rank(),
         size: lane.comm.size(),
@@ -163,11 +198,10 @@ fn spread_words(
     let id = host.with(|p| {
         let schedule = hpvm_coll::bcast::schedule_with(&p.select, &input);
         let plan = Plan::new(schedule, data, None);
-        // SAFETY: `words` outlives the wait below.
+        // SAFETY: `words` lives until the operation has ended (`settle`).
         unsafe { p.start_tagged(&lane.comm, lane.channel, lane.tag, plan) }
     });
-    finish(host, id)?;
-    Ok(words)
+    Ok(settle(host, id, words)?.0)
 }
 
 fn me(host: &mut impl Host) -> Rank {
@@ -268,7 +302,8 @@ fn create_inter(
     let lane = between(comm);
     let base = agree(host, &lane.among(both_sides(comm), me)?)?;
     let mine: Vec<u64> = group.processes().map(u64::from).collect();
-    let remote = group_of(across(host, &lane, mine)?);
+    let size = host.with(|p| p.fm().size());
+    let remote = group_of(&across(host, &lane, mine)?, size)?;
     let made = match remote.size() {
         0 => None,
         _ => Comm::inter(base, group.clone(), remote, me),
@@ -276,8 +311,22 @@ fn create_inter(
     Ok(keep_or_release(host, made, base))
 }
 
-fn group_of(words: Vec<u64>) -> Arc<Group> {
-    Group::list(words.into_iter().map(|w| w as Rank).collect())
+/// The group of the processes that another process has named, in a job of `size`.
+fn group_of(words: &[u64], size: u32) -> Result<Arc<Group>> {
+    let mut seen = HashSet::with_capacity(words.len());
+    let mut processes = Vec::with_capacity(words.len());
+    for word in words {
+        let process = Rank::try_from(*word).ok().filter(|p| *p < size);
+        let Some(process) = process.filter(|p| seen.insert(*p)) else {
+            let text = format!(
+                "the other side names process {word} as a member; expected processes below {size}, \
+                 each once"
+            );
+            return Err(Error::new(Class::Other, text));
+        };
+        processes.push(process);
+    }
+    Ok(Group::list(processes))
 }
 
 /// What the first process of each side says, told to all of the other side. `lane` is that of an
@@ -285,15 +334,13 @@ fn group_of(words: Vec<u64>) -> Arc<Group> {
 fn across(host: &mut impl Host, lane: &Lane, words: Vec<u64>) -> Result<Vec<u64>> {
     let me = me(host);
     let comm = &lane.comm;
+    let most = 2 * comm.peers().size() as usize + 2;
     let theirs = match (comm.rank(), comm.peer(0)) {
-        (0, Some(leader)) => {
-            let most = 2 * comm.peers().size() as usize + 2;
-            swap_words(host, lane, leader, &words, most)?
-        }
+        (0, Some(leader)) => swap_words(host, lane, leader, &words, most)?,
         _ => Vec::new(),
     };
     let side = lane.among(comm.group().clone(), me)?;
-    spread_words(host, &side, 0, theirs)
+    spread_words(host, &side, 0, theirs, most)
 }
 
 /// `MPI_Comm_split`. `colour` is `None` for `MPI_UNDEFINED`.
@@ -432,20 +479,19 @@ fn connect(
     let me = me(host);
     let local = side.comm.group();
     let mine: Vec<u64> = local.processes().map(u64::from).collect();
+    let size = host.with(|p| p.fm().size());
     let theirs = match bridge.filter(|_| side.comm.rank() == leader) {
         None => Ok(Vec::new()),
         Some(Err(error)) => Err(error),
-        Some(Ok((lane, peer))) => {
-            let most = host.with(|p| p.fm().size()) as usize;
-            swap_words(host, &lane, peer, &mine, most)
-        }
+        Some(Ok((lane, peer))) => swap_words(host, &lane, peer, &mine, size as usize),
     };
     // The others must hear of the leader's failure: no group is empty.
     let failed = theirs.as_ref().err().cloned();
-    let remote = group_of(spread_words(host, side, leader, theirs.unwrap_or_default())?);
+    let theirs = spread_words(host, side, leader, theirs.unwrap_or_default(), size as usize)?;
     if let Some(error) = failed {
         return Err(error);
     }
+    let remote = group_of(&theirs, size)?;
     if remote.size() == 0 {
         return Err(Error::new(Class::Rank, "the local leader could not reach the remote leader"));
     }
@@ -478,3 +524,6 @@ pub fn intercomm_merge(host: &mut impl Host, comm: &Arc<Comm>, high: bool) -> Re
     let group = if local_first { local.union(remote) } else { remote.union(local) };
     Comm::intra(base, group, me).ok_or_else(not_a_member)
 }
+
+#[cfg(test)]
+mod tests;

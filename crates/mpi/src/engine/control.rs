@@ -1,41 +1,55 @@
-//! What packets ask this process to do beyond storing what they bring: a handler must not send, so it is
-//! done when `extract` is over.
+//! Control packets: what answers a peer, or tells it something, beside the messages. Those that find no
+//! credit wait; they belong to requests of the peer and need no order.
 
 use crate::engine::process::Process;
-use crate::engine::requests::ReqId;
-use crate::pt2pt::protocol::ANNOUNCE;
-use crate::pt2pt::split_copy::Call;
+use crate::pt2pt::protocol::{CTS, SPLIT_DONE, XOFF, XON};
 use hpvm_fm::{Head, Rank, Transport};
+use std::collections::VecDeque;
 
-/// What a packet asks this process to do, to be acted on outside of `extract`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
-    /// Send it in `DATA` packets to the receiver's request.
-    Packets(ReqId, u64),
-    /// Stream it.
-    Stream(ReqId),
-    /// Tell a sender whether it has to announce its messages.
-    Tell(Rank, u64),
-    /// A receiver has told us so.
-    Told(Rank, u64),
-    /// Help a receiver.
-    Help(Call),
-    /// A sender has helped us with the message of this duet, and could not copy these parts.
-    Helped(usize, u32, u32),
+/// Control packets that wait for credits, each with the word that it carries.
+#[derive(Default)]
+pub(crate) struct Control {
+    waiting: VecDeque<(Rank, Head, u64)>,
+}
+
+impl Control {
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// True when somebody needs one of them. Who is told XOFF or XON can do without it once this process
+    /// ends.
+    pub fn is_needed(&self) -> bool {
+        self.waiting.iter().any(|(_, head, _)| !matches!(head.handler, XOFF | XON))
+    }
 }
 
 impl<T: Transport> Process<T> {
-    /// Acts on a packet that has come.
-    pub(crate) fn take_step(&mut self, step: Step) {
-        match step {
-            Step::Packets(id, receiver) => {
-                self.backlog.add_stream(id, receiver, self.fm.limits().packet);
-            }
-            Step::Stream(id) => self.stream_out(id),
-            Step::Tell(src, word) => self.send_control(src, Head::single(ANNOUNCE, word), 0),
-            Step::Told(dst, word) => self.backlog.told(dst, word),
-            Step::Help(call) => self.help(call),
-            Step::Helped(place, from, to) => self.helped(place, from..to),
+    /// Sends a control packet, now or when there is a credit. `word` is the payload of a CTS and a
+    /// SPLIT_DONE.
+    pub(crate) fn send_control(&mut self, dst: Rank, head: Head, word: u64) {
+        if !self.try_control(dst, head, word) {
+            self.backlog.control.waiting.push_back((dst, head, word));
         }
+    }
+
+    fn try_control(&mut self, dst: Rank, head: Head, word: u64) -> bool {
+        let len = if matches!(head.handler, CTS | SPLIT_DONE) { 8 } else { 0 };
+        let bytes = word.to_le_bytes();
+        self.fm.send(dst, head, len, |out| out.copy_from_slice(&bytes[..len])).is_ok()
+    }
+
+    /// Tries each of those that wait once. True when something went out.
+    pub(super) fn drain_control(&mut self) -> bool {
+        let mut moved = false;
+        for _ in 0..self.backlog.control.waiting.len() {
+            let Some((dst, head, word)) = self.backlog.control.waiting.pop_front() else { break };
+            match self.try_control(dst, head, word) {
+                true => moved = true,
+                false => self.backlog.control.waiting.push_back((dst, head, word)),
+            }
+        }
+        moved
     }
 }

@@ -5,10 +5,16 @@
 //! the first unexpected message that it accepts: with in-order delivery per pair this is the
 //! non-overtaking rule. The source in an envelope is the process, not a rank in a group, so an
 //! arrival is matched without knowing the communicator.
+//!
+//! Most queues have few entries, which are looked at one by one. A queue that becomes long gets a hash
+//! ([`long`]), and loses it when it is short again.
+
+mod long;
 
 use crate::engine::requests::ReqId;
 use crate::status::ANY_TAG;
 use hpvm_fm::Rank;
+use long::{LongPosted, LongUnexpected};
 use std::collections::VecDeque;
 
 /// Accepts every process.
@@ -26,6 +32,8 @@ pub struct Pattern {
 impl Pattern {
     #[inline(always)]
     pub fn accepts(&self, src: Rank, tag: i32) -> bool {
+        #[cfg(test)]
+        tests::ASKED.with(|n| n.set(n.get() + 1));
         (self.tag == tag || self.tag == ANY_TAG) && (self.src == src || self.src == ANY_PROCESS)
     }
 }
@@ -43,8 +51,8 @@ pub struct Unexpected {
 pub enum Content {
     /// All of it, packed.
     Eager(Box<[u8]>),
-    /// A message in pieces, by its sender's number; [`crate::pt2pt::fragments`] has what came of it.
-    Pieces { len: u64, number: u64 },
+    /// A message in fragments, by its sender's number; [`crate::pt2pt::fragments`] has what came of it.
+    Fragments { len: u64, number: u64 },
     /// The announcement of a rendezvous.
     Announced(Announcement),
 }
@@ -61,7 +69,7 @@ pub struct Announcement {
     /// The bytes themselves, when they came along (small synchronous sends).
     pub data: Option<Box<[u8]>>,
     /// The bytes come in a stream that the sender has opened, with the request's number.
-    pub streams: bool,
+    pub stream_opened: bool,
 }
 
 impl Unexpected {
@@ -69,7 +77,7 @@ impl Unexpected {
     pub fn bytes(&self) -> u64 {
         match &self.content {
             Content::Eager(data) => data.len() as u64,
-            Content::Pieces { len, .. } => *len,
+            Content::Fragments { len, .. } => *len,
             Content::Announced(a) => a.len,
         }
     }
@@ -81,32 +89,68 @@ struct Posted {
     request: ReqId,
 }
 
+/// Entries of a queue that are looked at one by one; from then on a hash is faster.
+const MAX_SCANNED: usize = 64;
+/// A queue with a hash loses it when it has become so short.
+const MIN_HASHED: usize = 16;
+
 /// The two queues of one context.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Table {
+    /// Empty while `long_posted` has the receives.
     posted: VecDeque<Posted>,
+    long_posted: Option<Box<LongPosted>>,
+    /// Empty while `long_unexpected` has the messages.
     unexpected: VecDeque<Unexpected>,
+    long_unexpected: Option<Box<LongUnexpected>>,
 }
 
 impl Table {
     /// The receive that takes a message from `src` with `tag`; it is posted no more.
     #[inline]
     pub fn arrive(&mut self, src: Rank, tag: i32) -> Option<ReqId> {
-        if self.posted.front()?.pattern.accepts(src, tag) {
+        let Some(front) = self.posted.front() else {
+            return if self.long_posted.is_some() { self.arrive_long(src, tag) } else { None };
+        };
+        if front.pattern.accepts(src, tag) {
             return self.posted.pop_front().map(|p| p.request);
         }
-        let place = self.posted.iter().position(|p| p.pattern.accepts(src, tag))?;
-        self.posted.remove(place).map(|p| p.request)
+        let index = self.posted.iter().position(|p| p.pattern.accepts(src, tag))?;
+        self.posted.remove(index).map(|p| p.request)
+    }
+
+    #[cold]
+    fn arrive_long(&mut self, src: Rank, tag: i32) -> Option<ReqId> {
+        let long = self.long_posted.as_mut()?;
+        let found = long.arrive(src, tag);
+        self.shorten_posted();
+        found
+    }
+
+    fn shorten_posted(&mut self) {
+        if let Some(long) = self.long_posted.take_if(|long| long.len() <= MIN_HASHED) {
+            self.posted = long.into_short();
+        }
     }
 
     /// Keeps a message for a receive to come.
     pub fn keep(&mut self, message: Unexpected) {
+        if let Some(long) = &mut self.long_unexpected {
+            return long.keep(message);
+        }
         self.unexpected.push_back(message);
+        if self.unexpected.len() > MAX_SCANNED {
+            let long = self.long_unexpected.insert(Box::default());
+            self.unexpected.drain(..).for_each(|message| long.keep(message));
+        }
     }
 
     /// The first unexpected message that `pattern` accepts; it stays in the queue.
     #[inline]
-    pub fn peek(&self, pattern: Pattern) -> Option<&Unexpected> {
+    pub fn peek(&mut self, pattern: Pattern) -> Option<&Unexpected> {
+        if let Some(long) = &mut self.long_unexpected {
+            return long.peek(pattern);
+        }
         self.unexpected.iter().find(|m| pattern.accepts(m.src, m.tag))
     }
 
@@ -114,45 +158,76 @@ impl Table {
     #[inline]
     pub fn take(&mut self, pattern: Pattern) -> Option<Unexpected> {
         if self.unexpected.is_empty() {
-            return None;
+            return if self.long_unexpected.is_some() { self.take_long(pattern) } else { None };
         }
-        let place = self.unexpected.iter().position(|m| pattern.accepts(m.src, m.tag))?;
-        self.unexpected.remove(place)
+        let index = self.unexpected.iter().position(|m| pattern.accepts(m.src, m.tag))?;
+        self.unexpected.remove(index)
+    }
+
+    #[cold]
+    fn take_long(&mut self, pattern: Pattern) -> Option<Unexpected> {
+        let found = self.long_unexpected.as_mut()?.take(pattern);
+        if let Some(long) = self.long_unexpected.take_if(|long| long.len() <= MIN_HASHED) {
+            self.unexpected = long.into_short();
+        }
+        found
     }
 
     /// No message waits for a receive.
     #[inline(always)]
     pub fn nothing_unexpected(&self) -> bool {
-        self.unexpected.is_empty()
+        self.unexpected.is_empty() && self.long_unexpected.is_none()
     }
 
     /// No receive is posted.
     #[inline(always)]
     pub fn nothing_posted(&self) -> bool {
-        self.posted.is_empty()
+        self.posted.is_empty() && self.long_posted.is_none()
     }
 
     /// Posts a receive. The caller has looked for an unexpected message first.
     #[inline]
     pub fn post(&mut self, pattern: Pattern, request: ReqId) {
         self.posted.push_back(Posted { pattern, request });
+        if self.posted.len() > MAX_SCANNED || self.long_posted.is_some() {
+            self.post_long();
+        }
     }
 
-    /// Takes a posted receive back; false when it is not posted (any more).
-    pub fn withdraw(&mut self, request: ReqId) -> bool {
+    /// Gives the receives that are in the short queue to the long one.
+    #[cold]
+    fn post_long(&mut self) {
+        let long = self.long_posted.get_or_insert_default();
+        self.posted.drain(..).for_each(|p| long.post(p.pattern, p.request));
+    }
+
+    /// Takes back a receive that was posted with `pattern`; false when it is not posted (any more).
+    pub fn withdraw(&mut self, pattern: Pattern, request: ReqId) -> bool {
+        if let Some(long) = &mut self.long_posted {
+            let found = long.withdraw(pattern, request);
+            self.shorten_posted();
+            return found;
+        }
         match self.posted.iter().position(|p| p.request == request) {
-            Some(place) => self.posted.remove(place).is_some(),
+            Some(index) => self.posted.remove(index).is_some(),
             None => false,
         }
     }
 
     /// Messages that wait for a receive, in the order in which they came.
     pub fn unexpected(&self) -> impl Iterator<Item = &Unexpected> {
-        self.unexpected.iter()
+        let long = self.long_unexpected.iter().flat_map(|long| long.iter());
+        self.unexpected.iter().chain(long)
     }
 
     /// Receives posted and messages unexpected.
     pub fn lengths(&self) -> (usize, usize) {
-        (self.posted.len(), self.unexpected.len())
+        let posted = self.long_posted.as_ref().map_or(self.posted.len(), |long| long.len());
+        let unexpected =
+            self.long_unexpected.as_ref().map_or(self.unexpected.len(), |long| long.len());
+        (posted, unexpected)
     }
 }
+
+#[cfg(test)]
+mod tests;

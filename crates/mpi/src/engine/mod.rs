@@ -1,8 +1,15 @@
-//! The engine: requests, matching, progress, and what waits for credits. It moves no message itself; the
-//! ways in which messages travel are in [`crate::pt2pt`].
+//! The engine: requests, matching, progress, and what waits for credits.
+//!
+//! It moves no message itself. The ways in which messages travel are in [`crate::pt2pt`]; they use what
+//! the engine offers ([`inbox`] for what comes, [`process`], [`control`] and [`backlog`] for what goes
+//! out), and of the engine's files only [`dispatch`] names them.
 
 pub(crate) mod backlog;
+pub mod buffer;
+pub(crate) mod contexts;
 pub(crate) mod control;
+pub(crate) mod dispatch;
+pub(crate) mod inbox;
 pub mod matching;
 pub mod process;
 pub(crate) mod progress;

@@ -1,4 +1,4 @@
-//! One turn of a process: what has come is taken from the network, and what that left to be done is done.
+//! A progress step: what has come is taken from the network, and what that left to be done is done.
 
 use crate::engine::process::Process;
 use hpvm_fm::{Broken, Transport};
@@ -6,11 +6,11 @@ use hpvm_fm::{Broken, Transport};
 /// Bytes taken from the network at a time before other work gets its chance, in a job on several hosts.
 pub(crate) const BUDGET: usize = 256 * 1024;
 /// The same on one host: a packet.
-pub(crate) const ONE: usize = 1;
-/// Packets taken in one turn before other work gets its chance, however many receives are posted.
-const MOST_PACKETS: usize = 256;
+pub(crate) const ONE_PACKET: usize = 1;
+/// Packets taken in one step before other work gets its chance, however many receives are posted.
+const MAX_PACKETS: usize = 256;
 /// The same where they are of Fast Messages.
-const MOST_FAST: usize = 16;
+const MAX_FAST_PACKETS: usize = 16;
 
 impl<T: Transport> Process<T> {
     /// Moves everything on that can move. True when something happened.
@@ -32,12 +32,12 @@ impl<T: Transport> Process<T> {
             let taken =
                 self.fm.extract(self.budget, |src, head, data| inbox.packet(src, head, data))?;
             packets += taken;
-            if taken == 0 || self.budget != ONE {
+            if taken == 0 || self.budget != ONE_PACKET {
                 break;
             }
             // Those of Fast Messages go to a queue, which its own calls ask for.
-            let goes_on = (inbox.posted != 0 && packets < MOST_PACKETS)
-                || (packets < MOST_FAST && inbox.fast.has_arrivals());
+            let goes_on = (inbox.posted != 0 && packets < MAX_PACKETS)
+                || (packets < MAX_FAST_PACKETS && inbox.fast.has_arrivals());
             if !goes_on {
                 break;
             }
@@ -52,16 +52,16 @@ impl<T: Transport> Process<T> {
     #[inline(always)]
     pub(crate) fn extracted(&mut self) -> Result<(), Broken> {
         if self.inbox.suspects {
-            self.look_at_words()?;
+            self.check_suspects()?;
         }
         self.take_ended();
         Ok(())
     }
 
     #[cold]
-    fn look_at_words(&mut self) -> Result<(), Broken> {
+    fn check_suspects(&mut self) -> Result<(), Broken> {
         self.inbox.suspects = false;
-        self.check_helped();
+        crate::pt2pt::split_copy::check(self);
         self.inbox.violation.take().map_or(Ok(()), |text| Err(Broken::Corrupt(text)))
     }
 
@@ -69,7 +69,7 @@ impl<T: Transport> Process<T> {
     #[inline(always)]
     pub(crate) fn take_ended(&mut self) {
         while let Some(ended) = self.fm.transport_mut().streamed() {
-            self.inbox.stream_ended(ended);
+            crate::pt2pt::stream::finish(&mut self.inbox, ended);
         }
     }
 
@@ -78,7 +78,7 @@ impl<T: Transport> Process<T> {
     pub(crate) fn deferred(&mut self) -> bool {
         let inbox = &self.inbox;
         if inbox.transfers.is_empty()
-            && inbox.steps.is_empty()
+            && inbox.deferred.is_empty()
             && inbox.ready.is_empty()
             && self.backlog.is_empty()
         {
@@ -88,15 +88,13 @@ impl<T: Transport> Process<T> {
     }
 
     fn run_deferred(&mut self) -> bool {
-        let mut moved = false;
-        while !self.inbox.duets.are_all_open()
-            && let Some(id) = self.inbox.transfers.pop_front()
-        {
-            self.start_transfer(id);
-            moved = true;
-        }
-        while let Some(step) = self.inbox.steps.pop_front() {
-            self.take_step(step);
+        self.step_left = self.thresholds.max_step;
+        let mut moved = self.advance_transfers();
+        self.step_left = self.thresholds.max_step;
+        // What these leave to be done is done in the next step.
+        for _ in 0..self.inbox.deferred.len() {
+            let Some(deferred) = self.inbox.deferred.pop_front() else { break };
+            self.act(deferred);
             moved = true;
         }
         moved |= self.drain_backlog();

@@ -6,10 +6,11 @@
 use crate::coll::Collective;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
+use crate::engine::buffer::packed_size;
 use crate::engine::matching::Pattern;
 use crate::engine::several::Several;
 use crate::error::{Class, Error};
-use crate::pt2pt::packed_size;
+use crate::pt2pt::select::ReceiveMethod;
 use crate::status::Status;
 use hpvm_fm::Rank;
 use std::sync::Arc;
@@ -111,7 +112,7 @@ impl RecvOp {
     }
 }
 
-/// A rendezvous under way at the receiver.
+/// An announced message under way at the receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
     pub src: Rank,
@@ -121,11 +122,14 @@ pub struct Transfer {
     pub len: u64,
     /// Packed bytes that have come.
     pub done: u64,
+    /// Where they lie in the sender's memory; 0 when they are not one run there.
     pub address: u64,
-    /// The bytes come in a stream that the sender has opened.
-    pub streams: bool,
-    /// The sender has been asked for the bytes in packets.
-    pub asked: bool,
+    /// The sender has opened a stream for them.
+    pub stream_opened: bool,
+    /// That memory cannot be read from here, as an attempt has shown.
+    pub unreadable: bool,
+    /// How they come, once that has been chosen.
+    pub method: Option<ReceiveMethod>,
 }
 
 /// One request.

@@ -4,8 +4,9 @@
 //! The parts are requests of their own, freed when they end; the last of them completes the whole.
 
 use crate::comm::{Channel, Comm};
+use crate::engine::inbox::Inbox;
 use crate::engine::matching::Pattern;
-use crate::engine::process::{Inbox, Process};
+use crate::engine::process::Process;
 use crate::engine::requests::{Operation, Outcome, ReqId};
 use crate::pt2pt::{Incoming, Mode, Outgoing, Started};
 use crate::status::Status;

@@ -8,14 +8,14 @@
 
 use crate::comm::{Channel, Comm};
 use crate::datatype::Datatype;
+use crate::engine::buffer::{Incoming, packed_size, unpack_all};
+use crate::engine::inbox::truncation;
 use crate::engine::matching::{Content, Pattern, Unexpected};
 use crate::engine::process::Process;
 use crate::engine::requests::{RecvOp, ReqId};
-use crate::error::{Class, Error};
+use crate::error::Error;
 use crate::pt2pt::protocol::{EAGER, open_envelope};
-use crate::pt2pt::{Incoming, packed_size, unpack_all};
 use crate::status::Status;
-use hpvm_copy as copy;
 use hpvm_fm::{Broken, Rank, Transport};
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub enum Received {
 
 /// The receive that waits, and what came for it.
 #[derive(Debug)]
-pub(crate) struct Direct {
+pub(crate) struct BlockingReceive {
     state: State,
     context: u32,
     pattern: Pattern,
@@ -70,13 +70,13 @@ enum State {
     /// A whole message came; of its `len` bytes as many as fit are in the buffer.
     Whole,
     Announced,
-    /// It has become a request, because its message comes in pieces.
+    /// It has become a request, because its message comes in fragments.
     Request,
 }
 
-impl Default for Direct {
-    fn default() -> Direct {
-        Direct {
+impl Default for BlockingReceive {
+    fn default() -> BlockingReceive {
+        BlockingReceive {
             state: State::Idle,
             context: 0,
             pattern: Pattern { src: 0, tag: 0 },
@@ -97,7 +97,7 @@ impl Default for Direct {
     }
 }
 
-impl Direct {
+impl BlockingReceive {
     /// Whether a message is for the receive that waits. The first one is; a second is not.
     #[inline(always)]
     pub fn accepts(&self, context: u32, src: Rank, tag: i32) -> bool {
@@ -114,7 +114,7 @@ impl Direct {
             return false;
         }
         // SAFETY: the waiting call holds the buffer of `capacity` bytes.
-        unsafe { copy::short(data.as_ptr(), self.run, data.len()) };
+        unsafe { hpvm_copy::short(data.as_ptr(), self.run, data.len()) };
         (self.src, self.tag, self.len) = (src, tag, data.len() as u64);
         self.state = State::Plain;
         true
@@ -182,7 +182,7 @@ impl<T: Transport> Process<T> {
             return None;
         }
         let first = table.nothing_posted();
-        let d = &mut self.inbox.direct;
+        let d = &mut self.inbox.arrivals.blocking;
         let run = m.ty.as_run(m.count);
         d.run = run.map_or(core::ptr::null_mut(), |(at, _)| m.buf.wrapping_offset(at as isize));
         d.capacity = packed_size(m.ty, m.count);
@@ -193,7 +193,7 @@ impl<T: Transport> Process<T> {
         d.state = State::Waiting;
         for _ in 0..polls {
             let packets = self.extract_direct();
-            let d = &mut self.inbox.direct;
+            let d = &mut self.inbox.arrivals.blocking;
             if d.state == State::Plain {
                 d.state = State::Idle;
                 let source = comm.rank_of(d.src);
@@ -225,7 +225,7 @@ impl<T: Transport> Process<T> {
         comm: &Arc<Comm>,
         pattern: Pattern,
     ) -> Result<Received, Broken> {
-        let d = &mut self.inbox.direct;
+        let d = &mut self.inbox.arrivals.blocking;
         let state = core::mem::replace(&mut d.state, State::Idle);
         // First of all: it may have come with the message, and is told once only.
         if let Some(broken) = d.broken.take() {
@@ -252,13 +252,13 @@ impl<T: Transport> Process<T> {
     }
 
     /// As `extract`, with an eye on the message that is waited for; little at a time, but all that
-    /// has come of a message in pieces. `FAILED` when the network is broken, which `recv_otherwise`
+    /// has come of a message in fragments. `FAILED` when the network is broken, which `recv_otherwise`
     /// tells.
     #[inline(always)]
     fn extract_direct(&mut self) -> usize {
         let inbox = &mut self.inbox;
         let packets = self.fm.extract(1, |src, head, data| {
-            if head.handler == EAGER && inbox.direct.takes(src, head.imm, data) {
+            if head.handler == EAGER && inbox.arrivals.blocking.takes(src, head.imm, data) {
                 inbox.completions += 1;
             } else {
                 inbox.packet(src, head, data);
@@ -276,7 +276,7 @@ impl<T: Transport> Process<T> {
 
     #[cold]
     fn failed(&mut self, broken: Broken) -> usize {
-        let d = &mut self.inbox.direct;
+        let d = &mut self.inbox.arrivals.blocking;
         d.broken = Some(broken);
         if d.state == State::Plain {
             // Not for `recv_plain` to end.
@@ -326,16 +326,4 @@ fn finish(comm: &Comm, src: Rank, tag: i32, len: u64, capacity: u64) -> Received
 #[cold]
 fn truncated(comm: &Comm, status: Status, len: u64, capacity: u64) -> Received {
     Received::Truncated(status, truncation(comm, &status, len, capacity))
-}
-
-/// The error of a message that is longer than its receive.
-pub(crate) fn truncation(comm: &Comm, status: &Status, len: u64, capacity: u64) -> Error {
-    let text = format!(
-        "a message of {len} bytes from rank {} with tag {} came for a receive of at most \
-         {capacity} bytes at rank {}",
-        status.source,
-        status.tag,
-        comm.rank()
-    );
-    Error::new(Class::Truncate, text)
 }

@@ -1,44 +1,45 @@
-//! Large messages out of memory that their sender lends (`MPI_Alloc_mem`): the receiver copies them
-//! straight from there.
+//! A long message out of memory that its sender has mapped for its host (`MPI_Alloc_mem`): the receiver
+//! copies it straight from there.
 //!
-//! The protocol is the ordinary one: an RTS tells the address, and FIN that the copy is made. What is
-//! not lent is read by the kernel's help, where that is faster than a second copy.
+//! - start, finish: the handshake's ([`super::rendezvous`]): the RTS tells the address, FIN that the copy is
+//!   made.
+//! - advance: [`advance`] copies as much as one progress step may.
 
+use crate::engine::buffer::unpack_part;
 use crate::engine::process::Process;
 use crate::engine::requests::{ReqId, Transfer};
-use crate::pt2pt::unpack_all;
-use hpvm_coll::select::Copies;
-use hpvm_fm::{Rank, Transport};
+use crate::pt2pt::rendezvous;
+use hpvm_fm::Transport;
 
-impl<T: Transport> Process<T> {
-    /// Copies the first `want` packed bytes of the message of receive `id`, if its sender lends
-    /// them. False: nothing has happened.
-    pub(crate) fn copy_lent(&mut self, id: ReqId, transfer: &Transfer, want: u64) -> bool {
-        if transfer.address == 0 {
-            return false;
-        }
-        let Some(from) = self.fm.transport_mut().lent(transfer.src, transfer.address, want) else {
-            return false;
-        };
-        let Some(op) = self.inbox.recv_op(id) else { return true };
-        // SAFETY: `lent` says that all of it can be read, and its sender promised MPI not to change
-        // it before the FIN. The buffer has room for `count` elements, of which `want` is at most
-        // the packed size.
-        unsafe {
-            let data = core::slice::from_raw_parts(from, want as usize);
-            unpack_all(op.buf, op.count, &op.ty, data);
-        }
-        true
+/// Copies more of the first `want` bytes of the message of receive `id`.
+pub(crate) fn advance<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Transfer, want: u64) {
+    let Some(from) = p.fm.transport_mut().lent(transfer.src, transfer.address, want) else {
+        // It was mapped a moment ago, and is not unmapped while this process lives.
+        return rendezvous::ended(
+            p,
+            id,
+            transfer,
+            want,
+            Err(hpvm_fm::PeerMemoryError::NotPermitted),
+        );
+    };
+    let bytes = (want - transfer.done).min(p.step_left);
+    p.step_left -= bytes;
+    let Some(op) = p.inbox.recv_op(id) else { return };
+    // SAFETY: `lent` says that all of it can be read, and its sender promised MPI not to change
+    // it before the FIN. The buffer has room for `count` elements, of which `want` is at most
+    // the packed size.
+    unsafe {
+        let data =
+            core::slice::from_raw_parts(from.wrapping_add(transfer.done as usize), bytes as usize);
+        unpack_part(op.buf, op.count, &op.ty, transfer.done, data);
     }
-
-    /// Whether a message of so many bytes is to be read out of the memory of `src`.
-    pub(crate) fn pulls(&self, src: Rank, bytes: u64) -> bool {
-        let transport = self.fm.transport();
-        let bytes = bytes.try_into().unwrap_or(i64::MAX);
-        match self.select.copies(transport.size(), bytes) {
-            Some(Copies::One) => transport.may_pull(src),
-            Some(Copies::Two) => false,
-            None => transport.can_pull(src),
-        }
+    let done = transfer.done + bytes;
+    if done == want {
+        return rendezvous::finish(p, id, transfer);
     }
+    if let Some(transfer) = p.inbox.transfer_mut(id) {
+        transfer.done = done;
+    }
+    p.inbox.transfers.push_front(id);
 }

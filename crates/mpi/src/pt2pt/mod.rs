@@ -2,27 +2,48 @@
 //!
 //! Every call here starts something and returns. Ranks and tags have been checked by the caller;
 //! `MPI_PROC_NULL` never gets here.
+//!
+//! [`select`] chooses how a message travels. Each way is a file with the same parts: start, on packet,
+//! finish, and advance where one progress step is not enough. [`rendezvous`] is the handshake that the ways
+//! of announced messages share. [`blocking`] is a receive that needs no request.
 
 pub mod blocking;
+pub(crate) mod direct_read;
+pub(crate) mod eager;
 pub(crate) mod fragments;
-mod mapped;
+pub(crate) mod inline;
+pub(crate) mod mapped;
+pub(crate) mod packets;
 pub mod protocol;
 pub(crate) mod rendezvous;
+pub mod select;
 pub(crate) mod split_copy;
-mod stream;
+pub(crate) mod stream;
 
 use crate::comm::{Channel, Comm};
 use crate::datatype::Datatype;
-use crate::engine::matching::{Content, Pattern, Unexpected};
+pub use crate::engine::buffer::{Incoming, Outgoing, packed_size};
+pub(crate) use crate::engine::buffer::{pack_all, pack_part, unpack_all};
+use crate::engine::dispatch::receive_arrived;
+use crate::engine::matching::{Pattern, Unexpected};
 use crate::engine::process::Process;
 use crate::engine::requests::{Operation, RecvOp, ReqId, SendOp};
-use crate::pt2pt::protocol::{EAGER, MOST_EAGER, MOST_EAGER_BESIDE_READS, RTS, Rts, WITH_DATA};
 use crate::status::Status;
-use hpvm_copy as copy;
-use hpvm_copy::non_temporal;
-use hpvm_fm::{Head, Rank, Stall, Transport};
+use hpvm_fm::{Rank, Stall, Transport};
 use hpvm_wire::counters::add;
+use select::{SendFacts, SendMethod, select_send};
 use std::sync::Arc;
+
+/// What is under way of messages that come.
+#[derive(Default)]
+pub(crate) struct Arrivals {
+    /// The receive that a thread waits for right now, if it has no request.
+    pub blocking: blocking::BlockingReceive,
+    /// Messages in fragments of which some are missing, or nobody has received them.
+    pub fragments: Vec<fragments::Incomplete>,
+    /// Messages that are copied together with their senders.
+    pub split: split_copy::SplitCopies,
+}
 
 /// The four send modes (MPI 5.0, section 3.4). Ready sends are standard sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,108 +54,12 @@ pub enum Mode {
     Buffered,
 }
 
-/// Messages up to this many bytes are nowhere worth a stream, nor up to that many pieces.
-const SHORT: u64 = 4096;
-const UNCUT: u64 = 8192;
-
-/// What to send.
-#[derive(Clone, Copy)]
-pub struct Outgoing<'a> {
-    pub buf: *const u8,
-    pub count: i64,
-    pub ty: &'a Arc<Datatype>,
-}
-
-/// Where to receive.
-#[derive(Clone, Copy)]
-pub struct Incoming<'a> {
-    pub buf: *mut u8,
-    pub count: i64,
-    pub ty: &'a Arc<Datatype>,
-}
-
-impl Outgoing<'_> {
-    #[inline(always)]
-    pub fn packed_size(&self) -> u64 {
-        packed_size(self.ty, self.count)
-    }
-}
-
-/// Packed bytes of `count` elements. Counts and overflow were checked by the caller of the start.
-#[inline(always)]
-pub fn packed_size(ty: &Datatype, count: i64) -> u64 {
-    (ty.size() as u64).wrapping_mul(count as u64)
-}
-
 /// A started operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Started {
     /// It is complete already and has no request.
     Done,
     Pending(ReqId),
-}
-
-/// Writes the packed form of `m` to `out`, which has exactly its size.
-///
-/// # Safety
-/// `m.buf` is valid for reads of `m.count` elements.
-#[inline(always)]
-pub(crate) unsafe fn pack_all(m: Outgoing<'_>, out: &mut [u8]) {
-    match m.ty.as_run(m.count) {
-        Some((first, _)) => {
-            let from = m.buf.wrapping_offset(first as isize);
-            // SAFETY: the elements form one run of `out.len()` bytes from `first` on.
-            unsafe { copy::wide(from, out.as_mut_ptr(), out.len()) };
-        }
-        None => {
-            // SAFETY: the caller's promise.
-            unsafe { m.ty.pack(m.buf, m.count, 0, out) };
-        }
-    }
-}
-
-/// Writes bytes `at..` of the packed form of `m` to `out`, which they fill: a part of a message
-/// that is streamed. `bypass`: with stores that bypass the cache.
-///
-/// # Safety
-/// `m.buf` is valid for reads of `m.count` elements, of which `at + out.len()` bytes exist.
-#[inline(always)]
-pub(crate) unsafe fn pack_part(m: Outgoing<'_>, at: u64, out: &mut [u8], bypass: bool) {
-    match m.ty.as_run(m.count) {
-        Some((first, _)) => {
-            let from = m.buf.wrapping_offset(first as isize).wrapping_add(at as usize);
-            // SAFETY: the elements form one run from `first` on.
-            unsafe {
-                match bypass {
-                    true => non_temporal::copy(from, out.as_mut_ptr(), out.len()),
-                    false => copy::wide(from, out.as_mut_ptr(), out.len()),
-                }
-            }
-        }
-        None => {
-            // SAFETY: the caller's promise.
-            unsafe { m.ty.pack(m.buf, m.count, at, out) };
-        }
-    }
-}
-
-/// Writes packed `data` into `count` elements at `buf`.
-///
-/// # Safety
-/// `buf` is valid for writes of `count` elements, and `data` is at most their packed size.
-#[inline(always)]
-pub(crate) unsafe fn unpack_all(buf: *mut u8, count: i64, ty: &Datatype, data: &[u8]) {
-    match ty.as_run(count) {
-        Some((first, _)) => {
-            let to = buf.wrapping_offset(first as isize);
-            // SAFETY: the elements form one run from `first` on, at least as long as `data`.
-            unsafe { copy::wide(data.as_ptr(), to, data.len()) };
-        }
-        None => {
-            // SAFETY: the caller's promise.
-            unsafe { ty.unpack(buf, count, 0, data) };
-        }
-    }
 }
 
 impl<T: Transport> Process<T> {
@@ -151,16 +76,8 @@ impl<T: Transport> Process<T> {
         context: u32,
         tag: i32,
     ) -> bool {
-        let bytes = m.packed_size();
-        if bytes > self.fm.limits().inline as u64 || self.backlog.blocks(dst) {
-            return false;
-        }
-        let Some((first, _)) = m.ty.as_run(m.count) else { return false };
-        let from = m.buf.wrapping_offset(first as isize);
-        let head = Head::single(EAGER, protocol::envelope(context, tag));
-        // SAFETY: the elements form one run of `out.len()` bytes from `first` on.
-        let fill = |out: &mut [u8]| unsafe { copy::short(from, out.as_mut_ptr(), out.len()) };
-        self.fm.send(dst, head, bytes as usize, fill).is_ok()
+        // SAFETY: the caller's promise.
+        unsafe { inline::start(self, m, dst, context, tag) }
     }
 
     /// Starts a send to process `dst`.
@@ -178,31 +95,68 @@ impl<T: Transport> Process<T> {
         parent: Option<ReqId>,
     ) -> Started {
         let envelope = protocol::envelope(context, tag);
+        // SAFETY: the caller's promises.
+        unsafe {
+            if !self.backlog.queues(dst) && self.send_now(m, dst, envelope, mode) {
+                return Started::Done;
+            }
+            self.send_later(m, dst, envelope, mode, parent)
+        }
+    }
+
+    /// Sends a message that need not be announced, if there is room and a credit for it.
+    ///
+    /// # Safety
+    /// `m.buf` is valid for reads of `m.count` elements.
+    #[inline(always)]
+    unsafe fn send_now(&mut self, m: Outgoing<'_>, dst: Rank, envelope: u64, mode: Mode) -> bool {
         let bytes = m.packed_size();
-        let eager = mode != Mode::Synchronous && !self.backlog.blocks(dst);
-        if eager && bytes > SHORT && bytes <= MOST_EAGER {
-            if self.fm.transport().can_open(dst, bytes) {
-                // SAFETY: the caller's promise.
-                return unsafe { self.send_later(m, dst, envelope, mode, parent) };
-            }
-            let cut = bytes > UNCUT
-                && bytes <= self.fm.transport().pieces(dst)
-                && !(bytes > MOST_EAGER_BESIDE_READS && self.is_read(m, dst));
-            // SAFETY: the caller's promise.
-            if cut && unsafe { self.send_pieces(m, dst, envelope) } {
-                return Started::Done;
-            }
-        }
-        if eager && bytes <= self.fm.limits().packet as u64 {
-            let head = Head::single(EAGER, envelope);
-            // SAFETY: the caller's promise; `out` has the packed size of the message.
-            let sent = self.fm.send(dst, head, bytes as usize, |out| unsafe { pack_all(m, out) });
-            if sent.is_ok() {
-                return Started::Done;
-            }
-        }
+        let facts = self.send_facts(m, dst, mode);
         // SAFETY: the caller's promise.
-        unsafe { self.send_later(m, dst, envelope, mode, parent) }
+        unsafe {
+            match select_send(bytes, &facts, &self.thresholds) {
+                SendMethod::Inline | SendMethod::Eager => {
+                    eager::start(&mut self.fm, m, dst, envelope).is_ok()
+                }
+                SendMethod::Fragments => {
+                    fragments::start(self, m, dst, envelope)
+                        || (bytes <= facts.packet
+                            && eager::start(&mut self.fm, m, dst, envelope).is_ok())
+                }
+                SendMethod::Stream | SendMethod::Announced { .. } => false,
+            }
+        }
+    }
+
+    /// What the choice of a way depends on. Of a short message nobody asks for all of it.
+    #[inline(always)]
+    fn send_facts(&self, m: Outgoing<'_>, dst: Rank, mode: Mode) -> SendFacts {
+        let limits = self.fm.limits();
+        let known = SendFacts {
+            mode,
+            xoff: self.backlog.is_off(dst),
+            one_run: true,
+            inline: limits.inline as u64,
+            packet: limits.packet as u64,
+            fragments: 0,
+            stream: false,
+            read: false,
+        };
+        let bytes = m.packed_size();
+        if bytes < self.thresholds.min_choice {
+            return known;
+        }
+        let transport = self.fm.transport();
+        let fragments = transport.pieces(dst);
+        // Only then does it matter.
+        let unasked = fragments != 0 && bytes <= self.thresholds.max_unasked;
+        SendFacts {
+            one_run: m.ty.as_run(m.count).is_some(),
+            fragments,
+            stream: transport.can_open(dst, bytes),
+            read: unasked && self.is_read(m, dst),
+            ..known
+        }
     }
 
     /// Whether the receiver of `m` reads it out of our memory when it is announced. A message to
@@ -210,7 +164,7 @@ impl<T: Transport> Process<T> {
     #[cold]
     fn is_read(&self, m: Outgoing<'_>, dst: Rank) -> bool {
         let own = dst == self.fm.transport().rank();
-        !own && m.ty.as_run(m.count).is_some() && self.pulls(dst, m.packed_size())
+        !own && m.ty.as_run(m.count).is_some() && self.reads(dst, m.packed_size())
     }
 
     /// Makes a request for a send that has to wait for something.
@@ -229,7 +183,7 @@ impl<T: Transport> Process<T> {
         // SAFETY: the caller's promise.
         let op = unsafe { self.send_op(m, dst, envelope, mode) };
         let id = self.inbox.requests.insert(Operation::Send(op), parent);
-        if self.backlog.queues(dst) || self.launch(id).is_err() {
+        if self.backlog.queues(dst) || launch(self, id).is_err() {
             self.backlog.add_send(dst, id);
         }
         match self.inbox.requests.get(id) {
@@ -277,47 +231,6 @@ impl<T: Transport> Process<T> {
             op.copy = Some(copy);
         }
         op
-    }
-
-    /// Sends the first packet of send `id`. Completes it if that is all.
-    pub(crate) fn launch(&mut self, id: ReqId) -> Result<(), Stall> {
-        let Some(Operation::Send(op)) = self.inbox.requests.get(id).map(|r| &r.op) else {
-            return Ok(());
-        };
-        let m = Outgoing { buf: op.buf, count: op.count, ty: &op.ty };
-        let bytes = op.packed_size();
-        if self.fm.transport().can_open(op.dst, bytes) {
-            self.stream_open(id);
-            return Ok(());
-        }
-        let most = self.fm.limits().packet as u64;
-        let unasked = bytes <= most && !self.backlog.announces(op.dst);
-        if unasked && !op.synchronous {
-            let head = Head::single(EAGER, op.envelope);
-            // SAFETY: the program keeps its buffer until the request completes.
-            self.fm.send(op.dst, head, bytes as usize, |out| unsafe { pack_all(m, out) })?;
-            self.inbox.complete(id);
-            return Ok(());
-        }
-        let address =
-            op.ty.as_run(op.count).map_or(0, |(first, _)| op.buf.addr() as u64 + first as u64);
-        let rts = Rts { address, len: bytes, request: id.number() };
-        let mut head = Head::single(RTS, op.envelope);
-        let fixed = Rts::BYTES;
-        let with_data = unasked && bytes + fixed as u64 <= most;
-        let len = if with_data { fixed + bytes as usize } else { fixed };
-        head.aux = u16::from(with_data) * WITH_DATA;
-        self.fm.send(op.dst, head, len, |out| {
-            rts.write(out);
-            if with_data {
-                // SAFETY: as above.
-                unsafe { pack_all(m, &mut out[fixed..]) };
-            }
-        })?;
-        if !with_data && address != 0 {
-            self.inbox.offer(id);
-        }
-        Ok(())
     }
 
     /// Starts a receive of a message on `comm` that `pattern` accepts.
@@ -381,32 +294,13 @@ impl<T: Transport> Process<T> {
             transfer: None,
         };
         let id = self.inbox.requests.insert(Operation::Recv(op), None);
-        self.receive_arrived(id, message);
+        receive_arrived(self, id, message);
         id
     }
 
     fn receive_unexpected(&mut self, id: ReqId, message: Unexpected) {
         self.release(&message);
-        self.receive_arrived(id, message);
-    }
-
-    fn receive_arrived(&mut self, id: ReqId, message: Unexpected) {
-        let Unexpected { src, tag, content } = message;
-        match content {
-            Content::Eager(data) => self.inbox.receive_eager(id, src, tag, &data),
-            Content::Pieces { len, number } => {
-                self.inbox.receive_pieces(id, src, tag, len, number);
-            }
-            Content::Announced(a) => {
-                let streams = a.streams;
-                self.inbox.receive_announced(id, src, tag, a);
-                if streams {
-                    // Its bytes may come in the next turn, and go straight to their place then.
-                    self.inbox.transfers.pop_back();
-                    self.start_transfer(id);
-                }
-            }
-        }
+        receive_arrived(self, id, message);
     }
 
     /// What `MPI_Iprobe` sees now; calls for `progress` first are the caller's.
@@ -438,4 +332,25 @@ impl<T: Transport> Process<T> {
             add(&c.unexpected, self.inbox.unexpected_total().wrapping_sub(known));
         }
     }
+}
+
+/// Sends the first packet of send `id`, or opens its stream; completes it if that is all.
+pub(crate) fn launch<T: Transport>(p: &mut Process<T>, id: ReqId) -> Result<(), Stall> {
+    let Some(Operation::Send(op)) = p.inbox.requests.get(id).map(|r| &r.op) else {
+        return Ok(());
+    };
+    let m = Outgoing { buf: op.buf, count: op.count, ty: &op.ty };
+    let mode = if op.synchronous { Mode::Synchronous } else { Mode::Standard };
+    // What had to wait goes in packets: it is late already, and its receiver has enough to do.
+    let facts = SendFacts { fragments: 0, ..p.send_facts(m, op.dst, mode) };
+    match select_send(m.packed_size(), &facts, &p.thresholds) {
+        SendMethod::Inline | SendMethod::Eager | SendMethod::Fragments => {
+            // SAFETY: the program keeps its buffer until the request completes.
+            unsafe { eager::start(&mut p.fm, m, op.dst, op.envelope)? };
+            p.inbox.complete(id);
+        }
+        SendMethod::Stream => stream::start(p, id),
+        SendMethod::Announced { with_data } => rendezvous::start(p, id, with_data)?,
+    }
+    Ok(())
 }

@@ -3,28 +3,21 @@
 //! | handler | `imm` | payload | meaning |
 //! |---|---|---|---|
 //! | `EAGER` | envelope | the message | a whole message |
-//! | `LONG` | envelope | [`Long`] | a whole message follows in pieces |
-//! | `PIECE` | number of a `LONG` | the next piece | |
+//! | `FRAGMENT_HEAD` | envelope | [`MessageHead`] | a whole message follows in fragments |
+//! | `FRAGMENT` | number of a `FRAGMENT_HEAD` | the next fragment | |
 //! | `RTS` | envelope | [`Rts`], then the message if `aux` is `WITH_DATA` | a message is ready |
-//! | `CTS` | sender's request | receiver's request | send it in `DATA` packets, or as a stream if `aux` is `STREAM` |
+//! | `CTS` | sender's request | receiver's request | send it in `DATA` packets, or as a stream if `aux` is `AS_STREAM` |
 //! | `DATA` | receiver's request | the next bytes | |
 //! | `FIN` | sender's request | | the receiver has it all |
-//! | `ANNOUNCE` | a number | | odd: too much is kept, announce every message; even: no more so |
-//! | `HELP` | sender's request | [`Help`] | the receiver reads the message; the sender may write from its end |
-//! | `HELPED` | receiver's request | first of the parts that it could not write, and the one behind the last, 4 bytes each; 0: none | the sender has written the last part that was missing, or could not write these |
-//! | `BULK` | envelope | [`Long`], whose number is the sender's request | a message is ready, and comes in a stream |
+//! | `XOFF`, `XON` | a number | | announce every message, too much is kept; no more so |
+//! | `SPLIT_REQUEST` | sender's request | [`SplitRequest`] | the receiver reads the message; the sender may write from its end |
+//! | `SPLIT_DONE` | receiver's request | first of the parts that it could not write, and the one behind the last, 4 bytes each; 0: none | the sender has written the last part that was missing, or could not write these |
+//! | `STREAM_HEAD` | envelope | [`MessageHead`], whose number is the sender's request | a message is ready, and comes in a stream |
 //!
-//! Eager messages go out at once and wait at the receiver; those of some KiB in pieces, where the
-//! transport is faster so. Larger ones are announced (RTS); on
-//! match the receiver reads them out of the sender's memory in one copy and says FIN, or, where
-//! that is not possible, asks for them with CTS. Synchronous sends are always announced, because
-//! FIN tells that the receive has begun; small ones carry their data along. All messages that no stream
-//! is opened for are announced, without data, to a receiver that keeps too many ([`crate::engine::quota`]).
-//!
-//! A transport that has streams takes large messages from there, under the number of the sender's
-//! request. It makes the `BULK` packet itself when the sender opens the stream; the receiver only says
-//! where the bytes belong. Where no stream can be opened yet an RTS announces the message, and the
-//! receiver asks for a stream (CTS with `STREAM`). The transport tells both sides the end.
+//! Which message goes how is in [`super::select`]. A transport that has streams makes the `STREAM_HEAD`
+//! packet itself when the sender opens the stream; the receiver only says where the bytes belong. Where no
+//! stream can be opened yet an RTS announces the message, and the receiver asks for a stream. The transport
+//! tells both sides the end.
 
 use hpvm_fm::handler_id;
 
@@ -34,23 +27,21 @@ pub const CTS: u8 = handler_id::MPI.start + 2;
 pub const DATA: u8 = handler_id::MPI.start + 3;
 pub const FIN: u8 = handler_id::MPI.start + 4;
 
-pub const LONG: u8 = handler_id::MPI.start + 5;
-pub const PIECE: u8 = handler_id::MPI.start + 6;
-pub const BULK: u8 = handler_id::MPI.start + 7;
-pub const ANNOUNCE: u8 = handler_id::MPI.start + 8;
-pub const HELP: u8 = handler_id::MPI.start + 9;
-pub const HELPED: u8 = handler_id::MPI.start + 10;
+pub const FRAGMENT_HEAD: u8 = handler_id::MPI.start + 5;
+pub const FRAGMENT: u8 = handler_id::MPI.start + 6;
+pub const STREAM_HEAD: u8 = handler_id::MPI.start + 7;
+pub const XOFF: u8 = handler_id::MPI.start + 8;
+pub const SPLIT_REQUEST: u8 = handler_id::MPI.start + 9;
+pub const SPLIT_DONE: u8 = handler_id::MPI.start + 10;
+pub const XON: u8 = handler_id::MPI.start + 11;
 
-/// Longest message that goes out in pieces without being asked for, bytes.
-pub const MOST_EAGER: u64 = 64 * 1024;
-/// The same where the receiver can read the sender's memory, and that pays: from here on one copy and
-/// three small packets take less time than two copies at once.
-pub const MOST_EAGER_BESIDE_READS: u64 = 16 * 1024;
+/// Longest message in fragments that a receiver takes, bytes: what comes before its receive is kept whole.
+pub const MAX_FRAGMENTED: u64 = 64 * 1024;
 
 /// `aux` of an RTS that carries the message itself.
 pub const WITH_DATA: u16 = 1;
 /// `aux` of a CTS that asks for a stream.
-pub const STREAM: u16 = 1;
+pub const AS_STREAM: u16 = 1;
 
 /// Context id and tag in one word.
 #[inline(always)]
@@ -93,50 +84,50 @@ impl Rts {
     }
 }
 
-/// A HELP: the receiver of a message, which reads it, asks its sender to write from the end.
+/// A SPLIT_REQUEST: the receiver of a message, which reads it, asks its sender to write from the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Help {
-    /// The receiver's duet, and what it is called for this message.
-    pub place: u32,
+pub struct SplitRequest {
+    /// Which of the receiver's control blocks, and what it is called for this message.
+    pub index: u32,
     pub name: u32,
     /// Bytes of the message that the receiver has room for.
     pub want: u64,
     /// Where in the receiver's memory they belong.
     pub to: u64,
-    /// The receiver's request, for HELPED.
+    /// The receiver's request, for SPLIT_DONE.
     pub receive: u64,
 }
 
-impl Help {
+impl SplitRequest {
     pub const BYTES: usize = 32;
 
     pub fn write(&self, out: &mut [u8]) {
-        out[0..4].copy_from_slice(&self.place.to_le_bytes());
+        out[0..4].copy_from_slice(&self.index.to_le_bytes());
         out[4..8].copy_from_slice(&self.name.to_le_bytes());
         out[8..16].copy_from_slice(&self.want.to_le_bytes());
         out[16..24].copy_from_slice(&self.to.to_le_bytes());
         out[24..32].copy_from_slice(&self.receive.to_le_bytes());
     }
 
-    /// `None` when a peer sent less than a HELP.
-    pub fn read(data: &[u8]) -> Option<Help> {
+    /// `None` when a peer sent less.
+    pub fn read(data: &[u8]) -> Option<SplitRequest> {
         let (words, _) = data.get(..Self::BYTES)?.as_chunks::<8>();
-        let [duet, want, to, receive] =
+        let [block, want, to, receive] =
             <[[u8; 8]; 4]>::try_from(words).ok()?.map(u64::from_le_bytes);
-        Some(Help { place: duet as u32, name: (duet >> 32) as u32, want, to, receive })
+        Some(SplitRequest { index: block as u32, name: (block >> 32) as u32, want, to, receive })
     }
 }
 
-/// The fixed part of a `LONG`, and a `BULK`.
+/// The payload of a `FRAGMENT_HEAD` and of a `STREAM_HEAD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Long {
+pub struct MessageHead {
     /// Bytes of the message.
     pub len: u64,
-    /// What the sender calls it in its pieces.
+    /// What the sender calls it in its fragments.
     pub number: u64,
 }
 
-impl Long {
+impl MessageHead {
     pub const BYTES: usize = 16;
 
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
@@ -147,10 +138,10 @@ impl Long {
     }
 
     /// `None` when a peer sent less.
-    pub fn read(data: &[u8]) -> Option<Long> {
+    pub fn read(data: &[u8]) -> Option<MessageHead> {
         let (words, _) = data.get(..Self::BYTES)?.as_chunks::<8>();
         let [len, number] = *words else { return None };
-        Some(Long { len: u64::from_le_bytes(len), number: u64::from_le_bytes(number) })
+        Some(MessageHead { len: u64::from_le_bytes(len), number: u64::from_le_bytes(number) })
     }
 }
 
@@ -170,14 +161,15 @@ mod tests {
         rts.write(&mut bytes);
         assert_eq!(Rts::read(&bytes), Some(rts));
         assert_eq!(Rts::read(&bytes[1..]), None);
-        let long = Long { len: 5, number: u64::MAX - 1 };
-        assert_eq!(Long::read(&long.to_bytes()), Some(long));
-        assert_eq!(Long::read(&long.to_bytes()[1..]), None);
-        let help = Help { place: 3, name: u32::MAX, want: 1 << 33, to: 1 << 47, receive: 99 };
-        let mut bytes = [0; Help::BYTES];
-        help.write(&mut bytes);
-        assert_eq!(Help::read(&bytes), Some(help));
-        assert_eq!(Help::read(&bytes[1..]), None);
+        let head = MessageHead { len: 5, number: u64::MAX - 1 };
+        assert_eq!(MessageHead::read(&head.to_bytes()), Some(head));
+        assert_eq!(MessageHead::read(&head.to_bytes()[1..]), None);
+        let request =
+            SplitRequest { index: 3, name: u32::MAX, want: 1 << 33, to: 1 << 47, receive: 99 };
+        let mut bytes = [0; SplitRequest::BYTES];
+        request.write(&mut bytes);
+        assert_eq!(SplitRequest::read(&bytes), Some(request));
+        assert_eq!(SplitRequest::read(&bytes[1..]), None);
         assert_eq!(open_envelope(envelope(7, -5)), (7, -5));
     }
 }

@@ -1,131 +1,197 @@
-//! How the bytes of an announced message come: out of memory that its sender lends, by the kernel's help
-//! out of its own, or in packets and streams that it is asked for.
+//! The handshake of messages that are announced: RTS, CTS, FIN. How the bytes move in between is up to
+//! [`super::direct_read`], [`super::mapped`], [`super::split_copy`], [`super::packets`] and
+//! [`super::stream`]; each of them knows this file and none of the others.
+//!
+//! - start: [`start`] sends the RTS.
+//! - on packet: an RTS finds its receive ([`matched`]) or is kept; a CTS lets the sender send; a FIN completes
+//!   the send.
+//! - finish: [`finish`] sends the FIN and completes the receive; [`ended`] does what follows on an attempt to
+//!   read the sender's memory.
 
+use crate::engine::buffer::{Outgoing, pack_all, unpack_all};
+use crate::engine::dispatch::Deferred;
+use crate::engine::inbox::Inbox;
+use crate::engine::matching::{Announcement, Content, Unexpected};
 use crate::engine::process::Process;
-use crate::engine::requests::{ReqId, Transfer};
+use crate::engine::requests::{Operation, ReqId, Transfer};
 use crate::error::{Class, Error};
-use crate::pt2pt::Incoming;
-use crate::pt2pt::protocol::{self, CTS, FIN};
-use hpvm_fm::{Head, PeerMemoryError, Rank, Transport};
+use crate::pt2pt::protocol::{self, AS_STREAM, CTS, FIN, RTS, Rts, WITH_DATA};
+use hpvm_fm::{Head, PeerMemoryError, Rank, Stall, Transport};
 
-impl<T: Transport> Process<T> {
-    /// Starts to move an announced message whose receive has matched.
-    pub(crate) fn start_transfer(&mut self, id: ReqId) {
-        let Some((transfer, capacity)) = self.inbox.transfer(id) else { return };
-        let want = transfer.len.min(capacity);
-        if transfer.streams {
-            return self.stream_in(id, &transfer);
+/// Announces the message of send `id`; `with_data`: it comes along.
+pub(super) fn start<T: Transport>(
+    p: &mut Process<T>,
+    id: ReqId,
+    with_data: bool,
+) -> Result<(), Stall> {
+    let Some(Operation::Send(op)) = p.inbox.requests.get(id).map(|r| &r.op) else { return Ok(()) };
+    let m = Outgoing { buf: op.buf, count: op.count, ty: &op.ty };
+    let bytes = op.packed_size();
+    let address =
+        op.ty.as_run(op.count).map_or(0, |(first, _)| op.buf.addr() as u64 + first as u64);
+    let rts = Rts { address, len: bytes, request: id.number() };
+    let mut head = Head::single(RTS, op.envelope);
+    head.aux = u16::from(with_data) * WITH_DATA;
+    let len = Rts::BYTES + if with_data { bytes as usize } else { 0 };
+    p.fm.send(op.dst, head, len, |out| {
+        rts.write(out);
+        if with_data {
+            // SAFETY: the program keeps its buffer until the request completes.
+            unsafe { pack_all(m, &mut out[Rts::BYTES..]) };
         }
-        if want == 0 {
-            return self.finish_transfer(id, transfer);
-        }
-        if self.copy_lent(id, &transfer, want) {
-            return self.finish_transfer(id, transfer);
-        }
-        if transfer.address == 0 || !self.pulls(transfer.src, want) {
-            return self.ask_for(id, &transfer);
-        }
-        if !self.open_duet(id, &transfer, want) {
-            let outcome = self.pull(id, &transfer, want);
-            self.pulled(id, transfer, want, outcome);
-        }
+    })?;
+    if !with_data && address != 0 {
+        p.inbox.offer(id);
     }
+    Ok(())
+}
 
-    /// The sender is to send the message in packets or as a stream.
-    fn ask_for(&mut self, id: ReqId, transfer: &Transfer) {
-        let mut cts = Head::single(CTS, transfer.request);
-        if self.fm.transport().can_stream(transfer.src, transfer.len) {
-            self.stream_in(id, transfer);
-            cts.aux = protocol::STREAM;
-        } else if let Some(transfer) = self.inbox.recv_op(id).and_then(|op| op.transfer.as_mut()) {
-            transfer.asked = true;
-        }
-        self.send_control(transfer.src, cts, id.number());
-    }
-
-    /// What follows when `want` bytes have been read from the sender's memory, or have not.
-    pub(crate) fn pulled(
-        &mut self,
-        id: ReqId,
-        transfer: Transfer,
-        want: u64,
-        outcome: Result<(), PeerMemoryError>,
-    ) {
-        match outcome {
-            Ok(()) => self.finish_transfer(id, transfer),
-            Err(PeerMemoryError::NotPermitted) => self.ask_for(id, &transfer),
-            // The launcher says which process died, and ends the job. A word of ours would stand beside
-            // that, or instead of it.
-            Err(PeerMemoryError::Gone) => {}
-            Err(PeerMemoryError::Failed(errno)) => {
-                self.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
-                self.inbox.fail(id, unreadable(transfer.src, want, errno));
-            }
-        }
-    }
-
-    /// Copies `want` packed bytes from the sender's memory into the receive buffer.
-    fn pull(&mut self, id: ReqId, transfer: &Transfer, want: u64) -> Result<(), PeerMemoryError> {
-        let Some(op) = self.inbox.recv_op(id) else { return Ok(()) };
-        let to = Incoming { buf: op.buf, count: op.count, ty: &op.ty };
-        let (transport, bounce) = (self.fm.transport_mut(), &mut self.bounce);
-        // SAFETY: the program gave a buffer of `count` elements, whose size is at least `want`.
-        unsafe { elements(transport, bounce, transfer.src, transfer.address, to, want) }
-    }
-
-    /// Copies `want` packed bytes at `address` in the memory of `src` to the elements `to`.
-    ///
-    /// # Safety
-    /// The buffer is valid for writes of its elements, whose packed size is at least `want`.
-    pub(crate) unsafe fn pull_elements(
-        &mut self,
-        src: Rank,
-        address: u64,
-        to: Incoming<'_>,
-        want: u64,
-    ) -> Result<(), PeerMemoryError> {
-        // SAFETY: the caller's promise.
-        unsafe { elements(self.fm.transport_mut(), &mut self.bounce, src, address, to, want) }
-    }
-
-    fn finish_transfer(&mut self, id: ReqId, transfer: Transfer) {
-        self.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
-        self.inbox.finish_receive(id, transfer.len);
+pub(crate) fn on_packet(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
+    match head.handler {
+        RTS => on_rts(inbox, src, head, data),
+        CTS => on_cts(inbox, src, head, data),
+        _ => on_fin(inbox, src, head.imm),
     }
 }
 
-/// [`Process::pull_elements`], with `bounce` for what has to be unpacked.
-///
-/// # Safety
-/// As for that.
-unsafe fn elements<T: Transport>(
-    transport: &mut T,
-    bounce: &mut Vec<u8>,
+fn on_rts(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
+    let Some((context, tag)) = inbox.checked_context(src, head.imm) else { return };
+    let Some(rts) = Rts::read(data) else {
+        return inbox.violate(src, format!("an RTS of {} bytes", data.len()));
+    };
+    let rest = &data[Rts::BYTES..];
+    let with_data = head.aux == WITH_DATA;
+    if with_data && rest.len() as u64 != rts.len {
+        let found = rest.len();
+        return inbox.violate(src, format!("{found} bytes with an RTS of {}", rts.len));
+    }
+    let announcement = Announcement {
+        len: rts.len,
+        address: rts.address,
+        request: rts.request,
+        data: with_data.then(|| rest.into()),
+        stream_opened: false,
+    };
+    announced(inbox, context, src, tag, announcement);
+}
+
+/// A message has been announced.
+pub(super) fn announced(
+    inbox: &mut Inbox,
+    context: u32,
     src: Rank,
-    address: u64,
-    to: Incoming<'_>,
-    want: u64,
-) -> Result<(), PeerMemoryError> {
-    if let Some((first, _)) = to.ty.as_run(to.count) {
-        let local = to.buf.wrapping_offset(first as isize);
-        // SAFETY: the elements form one run of bytes from `first` on; `want` is at most their size.
-        return unsafe { transport.pull(src, address, local, want as usize) };
-    }
-    const CHUNK: u64 = 64 * 1024;
-    bounce.resize(CHUNK as usize, 0);
-    let mut position = 0;
-    while position < want {
-        let n = CHUNK.min(want - position) as usize;
-        let from = address.wrapping_add(position);
-        // SAFETY: `bounce` holds `CHUNK` bytes; the buffer holds `count` elements and
-        // `position + n` is at most their packed size.
-        unsafe {
-            transport.pull(src, from, bounce.as_mut_ptr(), n)?;
-            to.ty.unpack(to.buf, to.count, position, &bounce[..n]);
+    tag: i32,
+    announcement: Announcement,
+) {
+    match inbox.arrive(context, src, tag) {
+        Some(id) => matched(inbox, id, src, tag, announcement),
+        None => {
+            let message = Unexpected { src, tag, content: Content::Announced(announcement) };
+            match inbox.arrivals.blocking.accepts(context, src, tag) {
+                true => inbox.arrivals.blocking.announce(message),
+                false => inbox.keep(context, message),
+            }
         }
-        position += n as u64;
     }
-    Ok(())
+}
+
+/// An announced message for the receive `id`: its transfer is put on the list.
+pub(crate) fn matched(inbox: &mut Inbox, id: ReqId, src: Rank, tag: i32, a: Announcement) {
+    inbox.matched(id, src, tag);
+    let Some(op) = inbox.recv_op(id) else { return };
+    let mut transfer = Transfer {
+        src,
+        request: a.request,
+        len: a.len,
+        done: 0,
+        address: a.address,
+        stream_opened: a.stream_opened,
+        unreadable: false,
+        method: None,
+    };
+    if let Some(data) = a.data {
+        let fits = (data.len() as u64).min(op.packed_size()) as usize;
+        // SAFETY: the program gave a buffer of `count` elements; `fits` is at most their size.
+        unsafe { unpack_all(op.buf, op.count, &op.ty, &data[..fits]) };
+        // Nothing is left to be moved.
+        transfer.done = a.len;
+    }
+    op.transfer = Some(Box::new(transfer));
+    inbox.transfers.push_back(id);
+}
+
+/// The receiver wants our message, in packets or as a stream.
+fn on_cts(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
+    let id = ReqId::from_number(head.imm);
+    let theirs = protocol::read_word(data);
+    match (inbox.requests.get_mut(id).map(|r| &mut r.op), theirs) {
+        (Some(Operation::Send(s)), Some(theirs)) if s.dst == src && !s.streaming && !s.asked => {
+            s.asked = true;
+            inbox.offered -= u32::from(core::mem::take(&mut s.offered));
+            s.streaming = head.aux == AS_STREAM;
+            let what = match s.streaming {
+                true => Deferred::SendStream(id),
+                false => Deferred::SendPackets(id, theirs),
+            };
+            inbox.deferred.push_back(what);
+        }
+        _ => {
+            let text = format!("a CTS for request {:#x}, which is not its own", head.imm);
+            inbox.violate(src, text);
+        }
+    }
+}
+
+/// The receiver has our message.
+fn on_fin(inbox: &mut Inbox, src: Rank, ours: u64) {
+    let id = ReqId::from_number(ours);
+    match inbox.requests.get_mut(id).map(|r| &mut r.op) {
+        Some(Operation::Send(s)) if s.dst == src && !s.streaming => {
+            inbox.offered -= u32::from(core::mem::take(&mut s.offered));
+            inbox.complete(id);
+        }
+        _ => inbox.violate(src, format!("a FIN for request {ours:#x}, which is not its own")),
+    }
+}
+
+/// Asks the sender of the message of receive `id` to send it.
+pub(crate) fn ask<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Transfer, aux: u16) {
+    let mut cts = Head::single(CTS, transfer.request);
+    cts.aux = aux;
+    p.send_control(transfer.src, cts, id.number());
+}
+
+/// The bytes of receive `id` are in its buffer, as many as fit.
+pub(crate) fn finish<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Transfer) {
+    p.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
+    p.inbox.finish_receive(id, transfer.len);
+}
+
+/// `want` bytes have been read from the sender's memory, or have not.
+pub(super) fn ended<T: Transport>(
+    p: &mut Process<T>,
+    id: ReqId,
+    transfer: &Transfer,
+    want: u64,
+    outcome: Result<(), PeerMemoryError>,
+) {
+    match outcome {
+        Ok(()) => finish(p, id, transfer),
+        Err(PeerMemoryError::NotPermitted) => {
+            // Another way is chosen for it, from the beginning.
+            if let Some(transfer) = p.inbox.transfer_mut(id) {
+                (transfer.done, transfer.method, transfer.unreadable) = (0, None, true);
+            }
+            p.inbox.transfers.push_front(id);
+        }
+        // The launcher says which process died, and ends the job. A word of ours would stand beside
+        // that, or instead of it.
+        Err(PeerMemoryError::Gone) => {}
+        Err(PeerMemoryError::Failed(errno)) => {
+            p.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
+            p.inbox.fail(id, unreadable(transfer.src, want, errno));
+        }
+    }
 }
 
 /// The error of one who could not read `bytes` bytes in the memory of `process`.

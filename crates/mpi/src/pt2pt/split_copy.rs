@@ -1,47 +1,59 @@
-//! Large messages that the receiver and the sender copy at the same time, from both ends.
+//! A long message that receiver and sender copy at the same time, from both ends.
 //!
-//! The receiver opens one of its duets ([`hpvm_wire::duet`]) and asks the sender to HELP. Then both
-//! copy parts until none is left: a sender that is busy elsewhere comes too late, and the receiver
-//! has copied everything. When a part of the sender's is the last, it says HELPED; the receiver ends
+//! The receiver opens one of its control blocks ([`hpvm_wire::duet`]) and asks the sender to write. Then
+//! both copy parts until none is left: a sender that is busy elsewhere comes too late, and the receiver has
+//! copied everything. When a part of the sender's is the last, it says so (SPLIT_DONE); the receiver ends
 //! every transfer by the FIN that it would send anyway.
+//!
+//! - start: [`start`], at the receiver, opens a block, asks the sender, and begins to read.
+//! - on packet: a SPLIT_REQUEST lets the sender [`write`]; a SPLIT_DONE is checked ([`check`]) before the
+//!   receiver believes it ([`on_done`]).
+//! - advance: [`read`] and [`write`] copy as much as one progress step may, and leave a note for the next.
+//! - finish: when the last part has been copied, the receiver closes the block and says FIN
+//!   ([`super::rendezvous`]).
 
-use crate::engine::control::Step;
-use crate::engine::process::{Inbox, Process};
+use crate::engine::dispatch::Deferred;
+use crate::engine::inbox::Inbox;
+use crate::engine::process::Process;
 use crate::engine::requests::{Operation, ReqId, Transfer};
-use crate::pt2pt::protocol::{self, HELP, HELPED, Help};
+use crate::pt2pt::protocol::{self, SPLIT_DONE, SPLIT_REQUEST, SplitRequest};
+use crate::pt2pt::rendezvous;
 use core::ops::Range;
 use hpvm_fm::{Head, PeerMemoryError, Rank, Transport};
 use hpvm_wire::duet::{self, DUETS, End};
 
 /// Messages of ours that are copied together with their senders.
 #[derive(Debug, Default)]
-pub(crate) struct Duets {
+pub(crate) struct SplitCopies {
     open: [Option<Open>; DUETS],
     /// Somebody was not permitted to write to our memory: nobody is asked again.
     refused: bool,
     /// What senders have said and nobody has checked yet.
-    words: Vec<Word>,
+    unchecked: Vec<(Rank, Done)>,
 }
 
-/// A HELPED: of the message of duet `place`, `undone` could not be copied; nothing: all is there.
-#[derive(Debug)]
-struct Word {
-    src: Rank,
-    place: usize,
+/// A SPLIT_DONE: of the message of block `index`, `undone` could not be copied; nothing: all is there.
+#[derive(Clone, Debug)]
+pub(crate) struct Done {
+    index: usize,
     undone: Range<u32>,
 }
 
-impl Duets {
+impl SplitCopies {
     /// Senders are about to finish all that may be open: better to wait than to copy alone.
     #[inline]
     pub fn are_all_open(&self) -> bool {
         self.open.iter().all(Option::is_some)
     }
+
+    fn free(&self) -> Option<usize> {
+        self.open.iter().position(Option::is_none).filter(|_| !self.refused)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// The receive, and how the sender knows the duet.
+    /// The receive, and how the sender knows the block.
     id: ReqId,
     name: u32,
     want: u64,
@@ -54,180 +66,223 @@ struct Open {
 
 /// What a receiver asks its sender.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
+pub(crate) struct Request {
     src: Rank,
     send: ReqId,
-    help: Help,
+    request: SplitRequest,
 }
 
-impl<T: Transport> Process<T> {
-    /// Copies the first `want` bytes of receive `id` together with their sender. False: nothing has
-    /// happened. The transfer is over when this returns, or when the sender says so.
-    pub(crate) fn open_duet(&mut self, id: ReqId, transfer: &Transfer, want: u64) -> bool {
-        // In an exchange both have a copy of their own to do.
-        if self.inbox.offered != 0 {
-            return false;
-        }
-        let duets = &self.inbox.duets;
-        let free = duets.open.iter().position(Option::is_none).filter(|_| !duets.refused);
-        let least = self.fm.transport().least_duet();
-        let Some(place) = free.filter(|_| want >= least) else { return false };
-        let Some(op) = self.inbox.recv_op(id) else { return false };
-        let Some((first, _)) = op.ty.as_run(op.count) else { return false };
-        let to = op.buf.wrapping_offset(first as isize);
-        let duet = self.fm.transport().duet(self.fm.rank(), place);
-        let Some(name) = duet.and_then(|duet| duet.open(duet::units(want))) else { return false };
-        self.inbox.duets.open[place] =
-            Some(Open { id, name, want, to, failed: None, heard: false });
-        let help =
-            Help { name, place: place as u32, want, to: to.addr() as u64, receive: id.number() };
-        let head = Head::single(HELP, transfer.request);
-        let asked = self.fm.send(transfer.src, head, Help::BYTES, |out| help.write(out)).is_ok();
-        // Without a credit nobody comes to help.
-        let parts = if asked { self.fm.transport_mut().duet_parts() } else { u32::MAX };
-        self.play(place, parts, None);
-        true
-    }
+/// Whether the message of receive `id`, which can be read, may also be written by its sender.
+pub(crate) fn is_possible<T: Transport>(p: &mut Process<T>, id: ReqId) -> bool {
+    // In an exchange both have a copy of their own to do.
+    let Some(index) = p.inbox.arrivals.split.free().filter(|_| p.inbox.offered == 0) else {
+        return false;
+    };
+    let one_run = p.inbox.recv_op(id).is_some_and(|op| op.ty.as_run(op.count).is_some());
+    one_run && p.fm.transport().duet(p.fm.rank(), index).is_some()
+}
 
-    /// Copies parts of an open duet, at most `parts` and first of all `undone`, and ends the transfer if
-    /// none is missing then.
-    fn play(&mut self, place: usize, parts: u32, undone: Option<Range<u32>>) {
-        let Some(mut open) = self.inbox.duets.open[place] else { return };
-        let Some((transfer, _)) = self.inbox.transfer(open.id) else { return };
-        let (me, mut copied, mut taken) = (self.fm.rank(), 0, 0);
-        let mut next = undone;
-        while let Some(part) = next.take().or_else(|| {
-            let duet = self.fm.transport().duet(me, place).filter(|_| taken < parts)?;
-            duet.claim(open.name, End::Front, open.want)
-        }) {
-            taken += 1;
-            copied += part.end - part.start;
-            let bytes = duet::bytes(open.want, &part);
-            // After a failure the rest is claimed all the same, so that nobody copies it.
-            if open.failed.is_none() {
-                let from = transfer.address.wrapping_add(bytes.start);
-                let to = open.to.wrapping_add(bytes.start as usize);
-                let n = (bytes.end - bytes.start) as usize;
-                // SAFETY: the program gave a buffer for at least `want` bytes from `to` on, of which
-                // this part has been claimed by us alone.
-                let outcome = unsafe { self.fm.transport_mut().pull(transfer.src, from, to, n) };
-                open.failed = outcome.err();
-            }
-        }
-        self.inbox.duets.open[place] = Some(open);
-        let duet = self.fm.transport().duet(me, place);
-        if duet.is_some_and(|duet| duet.finish(copied, duet::units(open.want))) {
-            self.close_duet(place);
-        }
-    }
+/// Copies the first `want` bytes of receive `id` together with their sender. False: nothing has
+/// happened.
+pub(crate) fn start<T: Transport>(
+    p: &mut Process<T>,
+    id: ReqId,
+    transfer: &Transfer,
+    want: u64,
+) -> bool {
+    let Some(index) = p.inbox.arrivals.split.free() else { return false };
+    let Some(op) = p.inbox.recv_op(id) else { return false };
+    let Some((first, _)) = op.ty.as_run(op.count) else { return false };
+    let to = op.buf.wrapping_offset(first as isize);
+    let block = p.fm.transport().duet(p.fm.rank(), index);
+    let Some(name) = block.and_then(|block| block.open(duet::units(want))) else { return false };
+    p.inbox.arrivals.split.open[index] =
+        Some(Open { id, name, want, to, failed: None, heard: false });
+    let request = SplitRequest {
+        name,
+        index: index as u32,
+        want,
+        to: to.addr() as u64,
+        receive: id.number(),
+    };
+    let head = Head::single(SPLIT_REQUEST, transfer.request);
+    let write = |out: &mut [u8]| request.write(out);
+    let asked = p.fm.send(transfer.src, head, SplitRequest::BYTES, write).is_ok();
+    // Without a credit nobody comes to write.
+    let parts = if asked { p.fm.transport_mut().duet_parts() } else { u32::MAX };
+    read(p, index, parts, None);
+    true
+}
 
-    /// All parts have been copied or given up.
-    fn close_duet(&mut self, place: usize) {
-        let Some(open) = self.inbox.duets.open[place].take() else { return };
-        let Some((transfer, _)) = self.inbox.transfer(open.id) else { return };
-        self.pulled(open.id, transfer, open.want, open.failed.map_or(Ok(()), Err));
-    }
-
-    /// Helps the receiver of a message of ours.
-    pub(crate) fn help(&mut self, call: Call) {
-        let Call { src, send, help } = call;
-        // It may have copied everything meanwhile.
-        let Some(Operation::Send(op)) = self.inbox.requests.get(send).map(|r| &r.op) else {
-            return;
+/// Reads parts of the message of block `index`, at most `parts` and first of all `undone`, as many as one
+/// progress step may copy, and ends the transfer if none is missing then.
+pub(crate) fn read<T: Transport>(
+    p: &mut Process<T>,
+    index: usize,
+    parts: u32,
+    undone: Option<Range<u32>>,
+) {
+    let Some(mut open) = p.inbox.arrivals.split.open[index] else { return };
+    let Some((transfer, _)) = p.inbox.transfer(open.id) else { return };
+    let (me, mut copied, mut taken) = (p.fm.rank(), 0, 0);
+    let mut next = undone;
+    loop {
+        if taken == parts && next.is_none() {
+            break;
+        }
+        if p.step_left == 0 && taken != 0 {
+            p.inbox.deferred.push_back(Deferred::ReadSplit(index));
+            break;
+        }
+        let Some(part) = next
+            .take()
+            .or_else(|| p.fm.transport().duet(me, index)?.claim(open.name, End::Front, open.want))
+        else {
+            break;
         };
-        let Some((first, _)) = op.ty.as_run(op.count) else { return };
-        let from = op.buf.wrapping_offset(first as isize);
-        let (place, mut copied) = (help.place as usize, 0);
-        let mut undone = 0..0;
-        while let Some(part) = (self.fm.transport().duet(src, place))
-            .and_then(|duet| duet.claim(help.name, End::Back, help.want))
-        {
-            let bytes = duet::bytes(help.want, &part);
-            let (to, from) =
-                (help.to.wrapping_add(bytes.start), from.wrapping_add(bytes.start as usize));
-            let n = (bytes.end - bytes.start) as usize;
-            // SAFETY: the program keeps its buffer, which holds at least `want` bytes (`on_help`), until the
-            // receiver has all parts, and this one it cannot have without us.
-            if unsafe { self.fm.transport_mut().push(src, to, from, n) }.is_err() {
-                undone = part;
-                break;
-            }
-            copied += part.end - part.start;
-        }
-        let duet = self.fm.transport().duet(src, place);
-        let last = duet.is_some_and(|duet| duet.finish(copied, duet::units(help.want)));
-        if last || !undone.is_empty() {
-            let word = u64::from(undone.end) << 32 | u64::from(undone.start);
-            self.send_control(src, Head::single(HELPED, help.receive), word);
+        taken += 1;
+        copied += part.end - part.start;
+        let bytes = duet::bytes(open.want, &part);
+        // After a failure the rest is claimed all the same, so that nobody copies it.
+        if open.failed.is_none() {
+            let from = transfer.address.wrapping_add(bytes.start);
+            let to = open.to.wrapping_add(bytes.start as usize);
+            let n = bytes.end - bytes.start;
+            p.step_left = p.step_left.saturating_sub(n);
+            // SAFETY: the program gave a buffer for at least `want` bytes from `to` on, of which
+            // this part has been claimed by us alone.
+            let outcome = unsafe { p.fm.transport_mut().pull(transfer.src, from, to, n as usize) };
+            open.failed = outcome.err();
         }
     }
-
-    /// Looks whether what senders say of duets is so.
-    pub(crate) fn check_helped(&mut self) {
-        for Word { src, place, undone } in core::mem::take(&mut self.inbox.duets.words) {
-            let duet = self.fm.transport().duet(self.fm.rank(), place);
-            let open = self.inbox.duets.open[place].as_mut().filter(|open| !open.heard);
-            let is_so = duet.zip(open).is_some_and(|(duet, open)| {
-                open.heard = true;
-                let all = duet::units(open.want);
-                match undone {
-                    Range { start: 0, end: 0 } => duet.is_finished(all),
-                    _ => duet.is_given_back(&undone, all),
-                }
-            });
-            match is_so {
-                true => {
-                    self.inbox.steps.push_back(Step::Helped(place, undone.start, undone.end));
-                }
-                false => {
-                    self.inbox.violate(src, format!("a HELPED with {undone:?}, which is not so"))
-                }
-            }
-        }
-    }
-
-    /// The sender of the message of duet `place` has finished the last part, or could not write `undone`.
-    pub(crate) fn helped(&mut self, place: usize, undone: Range<u32>) {
-        if undone.is_empty() {
-            return self.close_duet(place);
-        }
-        self.inbox.duets.refused = true;
-        self.play(place, u32::MAX, Some(undone));
+    p.inbox.arrivals.split.open[index] = Some(open);
+    let block = p.fm.transport().duet(me, index);
+    if block.is_some_and(|block| block.finish(copied, duet::units(open.want))) {
+        close(p, index);
     }
 }
 
-impl Inbox {
-    /// The receiver of a message of ours asks us to copy from its end.
-    pub fn on_help(&mut self, src: Rank, ours: u64, data: &[u8]) {
-        let send = ReqId::from_number(ours);
-        match (self.requests.get(send).map(|r| &r.op), Help::read(data)) {
-            (Some(Operation::Send(op)), Some(help))
-                if op.dst == src
-                    && !(op.streaming || op.asked)
-                    && (1..=op.packed_size()).contains(&help.want)
-                    && (help.place as usize) < DUETS =>
-            {
-                self.steps.push_back(Step::Help(Call { src, send, help }));
+/// All parts have been copied or given up.
+fn close<T: Transport>(p: &mut Process<T>, index: usize) {
+    let Some(open) = p.inbox.arrivals.split.open[index].take() else { return };
+    let Some((transfer, _)) = p.inbox.transfer(open.id) else { return };
+    let outcome = open.failed.map_or(Ok(()), Err);
+    rendezvous::ended(p, open.id, &transfer, open.want, outcome);
+}
+
+/// Writes parts of a message of ours to its receiver, as many as one progress step may copy.
+pub(crate) fn write<T: Transport>(p: &mut Process<T>, called: Request) {
+    let Request { src, send, request } = called;
+    // It may have copied everything meanwhile.
+    let Some(Operation::Send(op)) = p.inbox.requests.get(send).map(|r| &r.op) else { return };
+    let Some((first, _)) = op.ty.as_run(op.count) else { return };
+    let from = op.buf.wrapping_offset(first as isize);
+    let (index, mut copied) = (request.index as usize, 0);
+    let mut undone = 0..0;
+    loop {
+        if p.step_left == 0 {
+            p.inbox.deferred.push_back(Deferred::WriteSplit(called));
+            break;
+        }
+        let Some(part) = (p.fm.transport().duet(src, index))
+            .and_then(|block| block.claim(request.name, End::Back, request.want))
+        else {
+            break;
+        };
+        let bytes = duet::bytes(request.want, &part);
+        let (to, from) =
+            (request.to.wrapping_add(bytes.start), from.wrapping_add(bytes.start as usize));
+        let n = bytes.end - bytes.start;
+        p.step_left = p.step_left.saturating_sub(n);
+        // SAFETY: the program keeps its buffer, which holds at least `want` bytes (`on_request`), until the
+        // receiver has all parts, and this one it cannot have without us.
+        if unsafe { p.fm.transport_mut().push(src, to, from, n as usize) }.is_err() {
+            undone = part;
+            break;
+        }
+        copied += part.end - part.start;
+    }
+    let block = p.fm.transport().duet(src, index);
+    let last = block.is_some_and(|block| block.finish(copied, duet::units(request.want)));
+    if last || !undone.is_empty() {
+        let word = u64::from(undone.end) << 32 | u64::from(undone.start);
+        p.send_control(src, Head::single(SPLIT_DONE, request.receive), word);
+    }
+}
+
+/// Looks whether what senders say of split copies is so.
+pub(crate) fn check<T: Transport>(p: &mut Process<T>) {
+    for (src, done) in core::mem::take(&mut p.inbox.arrivals.split.unchecked) {
+        let Done { index, undone } = done.clone();
+        let block = p.fm.transport().duet(p.fm.rank(), index);
+        let open = p.inbox.arrivals.split.open[index].as_mut().filter(|open| !open.heard);
+        let is_so = block.zip(open).is_some_and(|(block, open)| {
+            open.heard = true;
+            let all = duet::units(open.want);
+            match undone {
+                Range { start: 0, end: 0 } => block.is_finished(all),
+                _ => block.is_given_back(&undone, all),
             }
-            _ => {
-                self.violate(src, format!("a HELP for request {ours:#x}, which is not its own"));
+        });
+        match is_so {
+            true => p.inbox.deferred.push_back(Deferred::SplitDone(done)),
+            false => {
+                p.inbox.violate(src, format!("a SPLIT_DONE with {undone:?}, which is not so"));
             }
         }
     }
+}
 
-    /// The sender of a message has copied the last part of it, or could not.
-    pub fn on_helped(&mut self, src: Rank, ours: u64, data: &[u8]) {
-        let id = ReqId::from_number(ours);
-        let place = self.duets.open.iter().position(|o| o.as_ref().is_some_and(|o| o.id == id));
-        let theirs = self.transfer(id).is_some_and(|(transfer, _)| transfer.src == src);
-        match (place.filter(|_| theirs), protocol::read_word(data)) {
-            (Some(place), Some(word)) => {
-                let undone = word as u32..(word >> 32) as u32;
-                self.duets.words.push(Word { src, place, undone });
-                self.suspects = true;
-            }
-            _ => self
-                .violate(src, format!("a HELPED for receive {ours:#x}, which it has not helped")),
+/// The sender of a message has finished the last part, or could not write some.
+pub(crate) fn on_done<T: Transport>(p: &mut Process<T>, Done { index, undone }: Done) {
+    if undone.is_empty() {
+        return close(p, index);
+    }
+    p.inbox.arrivals.split.refused = true;
+    read(p, index, u32::MAX, Some(undone));
+}
+
+pub(crate) fn on_packet(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
+    match head.handler {
+        SPLIT_REQUEST => on_request(inbox, src, head.imm, data),
+        _ => on_said_done(inbox, src, head.imm, data),
+    }
+}
+
+/// The receiver of a message of ours asks us to copy from its end.
+fn on_request(inbox: &mut Inbox, src: Rank, ours: u64, data: &[u8]) {
+    let send = ReqId::from_number(ours);
+    match (inbox.requests.get(send).map(|r| &r.op), SplitRequest::read(data)) {
+        (Some(Operation::Send(op)), Some(request))
+            if op.dst == src
+                && !(op.streaming || op.asked)
+                && (1..=op.packed_size()).contains(&request.want)
+                && (request.index as usize) < DUETS =>
+        {
+            inbox.deferred.push_back(Deferred::WriteSplit(Request { src, send, request }));
+        }
+        _ => {
+            let text = format!("a SPLIT_REQUEST for request {ours:#x}, which is not its own");
+            inbox.violate(src, text);
+        }
+    }
+}
+
+/// The sender of a message has copied the last part of it, or could not.
+fn on_said_done(inbox: &mut Inbox, src: Rank, ours: u64, data: &[u8]) {
+    let id = ReqId::from_number(ours);
+    let open = &inbox.arrivals.split.open;
+    let index = open.iter().position(|o| o.as_ref().is_some_and(|o| o.id == id));
+    let theirs = inbox.transfer(id).is_some_and(|(transfer, _)| transfer.src == src);
+    match (index.filter(|_| theirs), protocol::read_word(data)) {
+        (Some(index), Some(word)) => {
+            let undone = word as u32..(word >> 32) as u32;
+            inbox.arrivals.split.unchecked.push((src, Done { index, undone }));
+            inbox.suspects = true;
+        }
+        _ => {
+            let text = format!("a SPLIT_DONE for receive {ours:#x}, which it has not helped with");
+            inbox.violate(src, text);
         }
     }
 }

@@ -114,7 +114,7 @@ pub struct Call {
 pub fn script(seed: u64, size: u32, spaces: u64, calls: u32) -> Vec<Call> {
     let call = |i: u32| {
         let h = |what: u64| hash(&[seed, i.into(), what, 5]);
-        // Long ones choose other algorithms; among many processes they would take too long.
+        // MessageHead ones choose other algorithms; among many processes they would take too long.
         let counts = [0, 1, 2, 3, 7, 20, 64];
         let long = (size < 10 && h(7) % 12 == 0).then_some(500 + h(8) as usize % 6000);
         Call {

@@ -4,7 +4,7 @@ use hpvm_fm::{Broken, Head, Packets};
 use hpvm_mpi::comm::CONTEXTS;
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::engine::matching::Pattern;
-use hpvm_mpi::pt2pt::protocol::{EAGER, LONG, Long, PIECE, envelope};
+use hpvm_mpi::pt2pt::protocol::{EAGER, FRAGMENT, FRAGMENT_HEAD, MessageHead, envelope};
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_mpi::{Channel, Comm, Group, Process, Received, ReqId};
 use hpvm_sim::{Config, Network, SimTransport};
@@ -63,12 +63,12 @@ fn a_synchronous_message_takes_nothing_from_what_is_kept() {
 
 /// What a receive at rank 1 comes to when `first` and `bytes` bytes in pieces came from rank 0, all at
 /// once.
-fn received(first: u8, prefix: Long, bytes: usize) -> Result<Received, Broken> {
+fn received(first: u8, prefix: MessageHead, bytes: usize) -> Result<Received, Broken> {
     let network = Network::new(Config { piece: Some(3000), ..Config::calm(2) });
     let (mut a, mut b) = (network.endpoint(0), Process::new(network.endpoint(1)));
     let comm = b.world().clone();
     let head = Head::single(first, envelope(comm.context(Channel::User), 5));
-    let rest = Head::single(PIECE, prefix.number);
+    let rest = Head::single(FRAGMENT, prefix.number);
     assert!(a.grant(1) > 0);
     let prefix = prefix.to_bytes();
     a.send_pieces(1, Some((head, &prefix)), rest, bytes, |_, out, _| out.fill(1)).unwrap();
@@ -78,10 +78,10 @@ fn received(first: u8, prefix: Long, bytes: usize) -> Result<Received, Broken> {
 
 #[test]
 fn a_violation_that_comes_with_the_message_is_told() {
-    let long = Long { len: 9000, number: 1 };
-    assert!(matches!(received(LONG, long, 9000), Ok(Received::Pending(_))));
-    let short = Long { len: 8200, ..long };
-    let pending = received(LONG, short, 9000);
+    let long = MessageHead { len: 9000, number: 1 };
+    assert!(matches!(received(FRAGMENT_HEAD, long, 9000), Ok(Received::Pending(_))));
+    let short = MessageHead { len: 8200, ..long };
+    let pending = received(FRAGMENT_HEAD, short, 9000);
     assert!(matches!(pending, Err(Broken::Corrupt(_))), "{pending:?}");
     // The message is whole, what follows belongs to none.
     let done = received(EAGER, long, 9000);
@@ -93,7 +93,7 @@ fn a_violation_that_comes_with_the_message_is_told() {
 fn nobody_needs_a_word_to_somebody_who_has_ended() {
     let network = Network::new(Config { credits: 2, ..Config::calm(2) });
     let (mut a, mut b) = (Process::new(network.endpoint(0)), Process::new(network.endpoint(1)));
-    b.set_share(100);
+    b.set_quota(100);
     let comm = b.world().clone();
     while b.fm_mut().send(0, Head::single(EAGER, 0), 0, |_| ()).is_ok() {}
     assert!(send(&mut a, &comm, &[7; 3000], Mode::Standard).is_none());

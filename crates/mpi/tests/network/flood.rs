@@ -97,7 +97,7 @@ impl Flooding {
     }
 
     fn receive(&mut self, p: &mut P) -> Turn {
-        p.set_share(self.flood.share);
+        p.set_quota(self.flood.share);
         self.turns += 1;
         for src in 1..self.shared.size {
             let kept = p.kept_of(src);

@@ -1,5 +1,6 @@
 //! Processes as state machines: each has parts, which start operations and look after them.
 
+use hpvm_mpi::pt2pt::select::{DEFAULT, Thresholds};
 use hpvm_mpi::{Outcome, Process, ReqId};
 use hpvm_sim::{
     BulkCounters, Config, Network, SimTransport, Statistics, StreamConfig, Streaming, Streams, Turn,
@@ -111,6 +112,16 @@ impl Machine {
     }
 }
 
+/// Thresholds under which messages of these tests travel in all ways, some in many steps.
+pub fn thresholds(seed: u64) -> Thresholds {
+    let max_step = match hash(&[seed, 82]) % 3 {
+        0 => 256,
+        1 => 1 + hash(&[seed, 83]) % 8192,
+        _ => DEFAULT.max_step,
+    };
+    Thresholds { min_split_copy: 1, max_step, ..DEFAULT }
+}
+
 /// Runs a job in which every process has the parts that `parts` makes.
 /// Returns what the network has counted.
 pub fn run(config: Config, parts: impl Fn(&Shared) -> Vec<Box<dyn Part>>) -> Statistics {
@@ -136,9 +147,10 @@ pub fn run_with_streams(
         let endpoint = streams.endpoint(network.endpoint(rank));
         let mut process = Process::new(endpoint);
         process.set_nodes(&nodes);
+        process.set_thresholds(thresholds(seed));
         match hash(&[seed, 80]) % 3 {
-            0 => process.set_share(0),
-            1 => process.set_share(hash(&[seed, 81]) % 8192),
+            0 => process.set_quota(0),
+            1 => process.set_quota(hash(&[seed, 81]) % 8192),
             _ => {}
         }
         let unfinished = Rc::clone(&unfinished);

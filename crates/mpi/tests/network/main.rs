@@ -8,16 +8,16 @@ mod coll_slots;
 mod collectives;
 mod data;
 mod direct;
-mod duets;
 mod exchange;
 mod flood;
 mod harness;
 mod mistakes;
 mod reductions;
 mod spaces;
+mod split_copies;
+mod steps;
 mod streams;
 mod traffic;
-mod turns;
 
 use coll_slots::CollSlots;
 use collectives::Collectives;

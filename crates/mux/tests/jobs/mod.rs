@@ -30,7 +30,8 @@ pub fn open_with(
     timeout: u64,
     change: &mut dyn FnMut(u32, Vec<Card>) -> Vec<Card>,
 ) -> Vec<Mux> {
-    let opened: Vec<Opened> = (0..size).map(|rank| sockets(rank, size, timeout)).collect();
+    let opened: Vec<Opened> =
+        (0..size).map(|rank| sockets(rank, size, per_host, timeout)).collect();
     let cards: Vec<Card> = opened.iter().map(Opened::card).collect();
     let mut shms = segments(size, per_host).into_iter();
     let mut ends = Vec::new();
@@ -47,12 +48,13 @@ pub fn open_with(
     ends
 }
 
-fn sockets(rank: u32, size: u32, timeout: u64) -> Opened {
+fn sockets(rank: u32, size: u32, per_host: u32, timeout: u64) -> Opened {
     let all = interfaces::all().expect("interfaces");
     let loopback = interfaces::Choice::parse("127.0.0.0/8").expect("a network");
     let interfaces = interfaces::choose(&all, &loopback).expect("a loopback interface");
     let host = "here".to_owned();
-    Opened::new(Settings { rank, size, interfaces, host, timeout }).expect("sockets")
+    let nodes = (0..size).map(|rank| rank / per_host).collect();
+    Opened::new(Settings { rank, size, nodes, interfaces, host, timeout }).expect("sockets")
 }
 
 fn segments(size: u32, per_host: u32) -> Vec<Shm> {

@@ -5,7 +5,7 @@ mod stream;
 mod tests;
 
 use crate::address::Address;
-use hpvm_bulk::{Action, Bulk, ConnId, Counters, Done, Input, Lost};
+use hpvm_bulk::{Action, Bulk, ConnId, Counters, Done, Input, Nonsense};
 use hpvm_transport::{Head, Landing, Memory, Rank, Streamed};
 use std::net::TcpListener;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -60,7 +60,7 @@ pub struct Streams {
     next_callers: u64,
     next_watch: u64,
     next_word: u64,
-    failed: Option<Lost>,
+    failed: Option<Nonsense>,
 }
 
 impl Streams {
@@ -306,7 +306,7 @@ impl Streams {
     ///
     /// # Errors
     /// A peer is out of reach or talks nonsense.
-    pub fn turn(&mut self, now: u64, ways: Ways<'_>) -> Result<bool, Lost> {
+    pub fn turn(&mut self, now: u64, ways: Ways<'_>) -> Result<bool, Nonsense> {
         let mut moved = false;
         if now >= self.next_tick {
             moved |= self.timers(now);
@@ -342,7 +342,7 @@ impl Streams {
     ///
     /// # Errors
     /// As for `turn`.
-    pub fn last_turn(&mut self, now: u64, ways: Ways<'_>) -> Result<bool, Lost> {
+    pub fn last_turn(&mut self, now: u64, ways: Ways<'_>) -> Result<bool, Nonsense> {
         self.turns = SELDOM - 1;
         self.warmth = self.warmth.min(1);
         self.machine.tell(true, now);
@@ -350,7 +350,7 @@ impl Streams {
     }
 
     /// The next turn reports `lost`.
-    pub fn fail(&mut self, lost: Lost) {
+    pub fn fail(&mut self, lost: Nonsense) {
         self.failed = Some(lost);
     }
 

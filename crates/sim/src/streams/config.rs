@@ -77,7 +77,6 @@ impl StreamConfig {
                 pause: 10,
                 longest_pause: 200,
                 patience: 500,
-                timeout: 1_000_000,
                 greeting: 20_000,
                 strangers: 8,
             },

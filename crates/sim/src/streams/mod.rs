@@ -10,7 +10,7 @@ use crate::network::Network;
 use core::cell::RefCell;
 use core::ptr::NonNull;
 pub use hpvm_bulk::Counters as BulkCounters;
-use hpvm_bulk::{Action, Bulk, ConnId, Done, FENCE, Input, Lost};
+use hpvm_bulk::{Action, Bulk, ConnId, Done, FENCE, Input, Nonsense};
 use hpvm_transport::{
     Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, Packets, PeerMemory, PeerMemoryError,
     Rank, Refused, Segment, Streamed, Transport,
@@ -320,13 +320,8 @@ fn kept_copy(books: &RefCell<Books>, from: &Memory, len: u64) -> Memory {
     Memory::kept(bytes)
 }
 
-fn as_broken(lost: Lost) -> Broken {
-    match lost {
-        Lost::Unreachable { peer, nanoseconds } => {
-            Broken::PeerLost { rank: peer, why: format!("out of reach for {nanoseconds} ticks") }
-        }
-        Lost::Nonsense { peer, what } => Broken::Corrupt(format!("process {peer}: {what}")),
-    }
+fn as_broken(lost: Nonsense) -> Broken {
+    Broken::Corrupt(format!("process {}: {}", lost.peer, lost.what))
 }
 
 impl<T: Transport> Packets for Streaming<T> {

@@ -1,7 +1,8 @@
 //! Completing requests: wait, test, free, cancel (sections 3.7.3 to 3.7.6, 3.8.4).
 
+use super::handles::Handles;
 use super::status::store;
-use crate::body::check::{out, wrong};
+use crate::body::check::out;
 use crate::generated::constants::*;
 use crate::object::comm::CommObject;
 use crate::object::request::{Active, Generalised, Named, RequestObject, SENT, bad_request};
@@ -254,22 +255,6 @@ pub(super) fn nth(statuses: *mut MPI_Status, i: usize) -> *mut MPI_Status {
     if statuses.is_null() { statuses } else { statuses.wrapping_add(i) }
 }
 
-/// The request array of a call.
-pub(super) unsafe fn array<'a>(
-    count: c_int,
-    requests: *const MPI_Request,
-) -> Result<&'a [MPI_Request]> {
-    match usize::try_from(count) {
-        Ok(0) => Ok(&[]),
-        Ok(n) if !requests.is_null() => {
-            // SAFETY: the caller's promise; not null.
-            Ok(unsafe { core::slice::from_raw_parts(requests, n) })
-        }
-        Ok(_) => Err(wrong(Class::Arg, "the array of requests is null")),
-        Err(_) => Err(wrong(Class::Count, format!("count is {count}; expected 0 or more"))),
-    }
-}
-
 pub unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int {
     on_requests("MPI_Wait", |w| {
         out("request", request)?;
@@ -399,11 +384,11 @@ pub unsafe fn waitall(
 ) -> c_int {
     on_requests("MPI_Waitall", |w| {
         // SAFETY: the caller's promises.
-        let all = unsafe { array(count, requests)? };
+        let all = unsafe { Handles::new(count, requests)? };
         // A handle that is no request counts as done here and is the error of `conclude_all`.
         let mut first = 0;
         w.wait_until(|w| {
-            while first < all.len() && look(w, all[first]) != Ok(Look::Pending) {
+            while first < all.len() && look(w, all.get(first)) != Ok(Look::Pending) {
                 first += 1;
             }
             first == all.len()
@@ -422,11 +407,11 @@ pub unsafe fn testall(
     on_requests("MPI_Testall", |w| {
         out("flag", flag)?;
         // SAFETY: the caller's promises.
-        let all = unsafe { array(count, requests)? };
+        let all = unsafe { Handles::new(count, requests)? };
         w.glance()?;
         let mut done = true;
-        for r in all {
-            done &= look(w, *r)? != Look::Pending;
+        for r in all.iter() {
+            done &= look(w, r)? != Look::Pending;
         }
         // SAFETY: checked above.
         unsafe { *flag = c_int::from(done) };
@@ -446,10 +431,10 @@ pub(super) enum Found {
     At(usize),
 }
 
-pub(super) fn find(w: &World, all: &[MPI_Request]) -> Result<Found> {
+pub(super) fn find(w: &World, all: Handles) -> Result<Found> {
     let mut found = Found::Nothing;
     for (i, r) in all.iter().enumerate() {
-        match look(w, *r)? {
+        match look(w, r)? {
             Look::Done => return Ok(Found::At(i)),
             Look::Pending => found = Found::Pending,
             Look::Idle => {}
@@ -493,7 +478,7 @@ pub unsafe fn waitany(
     on_requests("MPI_Waitany", |w| {
         out("index", indx)?;
         // SAFETY: the caller's promises.
-        let all = unsafe { array(count, requests)? };
+        let all = unsafe { Handles::new(count, requests)? };
         let mut found = find(w, all)?;
         if matches!(found, Found::Pending) {
             let mut result = Ok(());
@@ -525,7 +510,7 @@ pub unsafe fn testany(
         out("index", indx)?;
         out("flag", flag)?;
         // SAFETY: the caller's promises.
-        let all = unsafe { array(count, requests)? };
+        let all = unsafe { Handles::new(count, requests)? };
         w.glance()?;
         let found = find(w, all)?;
         // SAFETY: checked above.
@@ -543,7 +528,7 @@ pub unsafe fn testany(
 /// Ends all requests of an array that are done, and stores their indices.
 unsafe fn give_some(
     w: &mut Entered,
-    all: &[MPI_Request],
+    all: Handles,
     requests: *mut MPI_Request,
     outcount: *mut c_int,
     indices: *mut c_int,
@@ -592,7 +577,7 @@ pub unsafe fn waitsome(
     on_requests("MPI_Waitsome", |w| {
         out("outcount", outcount)?;
         // SAFETY: the caller's promises.
-        let all = unsafe { array(incount, requests)? };
+        let all = unsafe { Handles::new(incount, requests)? };
         if matches!(find(w, all)?, Found::Pending) {
             w.wait_until(|w| !matches!(find(w, all), Ok(Found::Pending)))?;
         }
@@ -611,7 +596,7 @@ pub unsafe fn testsome(
     on_requests("MPI_Testsome", |w| {
         out("outcount", outcount)?;
         // SAFETY: the caller's promises.
-        let all = unsafe { array(incount, requests)? };
+        let all = unsafe { Handles::new(incount, requests)? };
         w.glance()?;
         // SAFETY: as above.
         unsafe { give_some(w, all, requests, outcount, indices, statuses) }

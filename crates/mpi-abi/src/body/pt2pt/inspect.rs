@@ -1,6 +1,7 @@
 //! Looking at requests without completing them (section 3.7.6).
 
-use super::complete::{EMPTY, End, Found, Look, array, find, give, look, nth, on_requests, query};
+use super::complete::{EMPTY, End, Found, Look, find, give, look, nth, on_requests, query};
+use super::handles::Handles;
 use crate::body::check::out;
 use crate::generated::constants::*;
 use crate::object::request::{Active, Named, RequestObject};
@@ -73,17 +74,17 @@ pub unsafe fn request_get_status_all(
     on_requests("MPI_Request_get_status_all", |w| {
         out("flag", flag)?;
         // SAFETY: the caller's promises.
-        let all = unsafe { array(count, requests)? };
+        let all = unsafe { Handles::new(count, requests)? };
         w.glance()?;
         let mut done = true;
-        for r in all {
-            done &= look(w, *r)? != Look::Pending;
+        for r in all.iter() {
+            done &= look(w, r)? != Look::Pending;
         }
         // SAFETY: as above.
         unsafe {
             *flag = c_int::from(done);
             for (i, r) in all.iter().enumerate().filter(|_| done) {
-                give(nth(statuses, i), &peek(w, *r)?);
+                give(nth(statuses, i), &peek(w, r)?);
             }
         }
         Ok(())
@@ -101,7 +102,7 @@ pub unsafe fn request_get_status_any(
         out("index", indx)?;
         out("flag", flag)?;
         // SAFETY: the caller's promises.
-        let all = unsafe { array(count, requests)? };
+        let all = unsafe { Handles::new(count, requests)? };
         w.glance()?;
         let found = find(w, all)?;
         // SAFETY: as above.
@@ -111,7 +112,7 @@ pub unsafe fn request_get_status_any(
             match found {
                 Found::At(i) => {
                     *indx = i as c_int;
-                    give(status, &peek(w, all[i])?);
+                    give(status, &peek(w, all.get(i))?);
                 }
                 Found::Nothing => give(status, &End::idle()),
                 Found::Pending => {}
@@ -131,18 +132,18 @@ pub unsafe fn request_get_status_some(
     on_requests("MPI_Request_get_status_some", |w| {
         out("outcount", outcount)?;
         // SAFETY: the caller's promises.
-        let all = unsafe { array(incount, requests)? };
+        let all = unsafe { Handles::new(incount, requests)? };
         w.glance()?;
         let (mut active, mut n) = (false, 0);
         for (i, r) in all.iter().enumerate() {
-            match look(w, *r)? {
+            match look(w, r)? {
                 Look::Idle => {}
                 Look::Pending => active = true,
                 // SAFETY: as above.
                 Look::Done => unsafe {
                     active = true;
                     *indices.add(n) = i as c_int;
-                    give(nth(statuses, n), &peek(w, *r)?);
+                    give(nth(statuses, n), &peek(w, r)?);
                     n += 1;
                 },
             }

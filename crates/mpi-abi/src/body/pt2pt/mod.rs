@@ -4,6 +4,7 @@ mod buffered;
 mod combined;
 mod complete;
 mod grequest;
+mod handles;
 mod inspect;
 mod partitioned;
 mod persistent;

@@ -25,7 +25,7 @@ pub unsafe fn cart_create(
         let n = natural("ndims", ndims, Class::Dims)?;
         // SAFETY: the caller's promise: both arrays have `ndims` elements.
         let (dims, periods) = unsafe { (array("dims", dims, n)?, array("periods", periods, n)?) };
-        let members = members(&old.comm, dims)?;
+        let members = members(&old.comm, dims, 1)?;
         let periodic = periods.iter().map(|p| *p != 0).collect();
         let topology = Topology::Cartesian { dims: dims.into(), periodic };
         // SAFETY: checked above; the caller vouches for the place.
@@ -33,22 +33,22 @@ pub unsafe fn cart_create(
     })
 }
 
-/// Processes of a grid, at most those of the communicator.
-fn members(comm: &Comm, dims: &[c_int]) -> Result<u32> {
-    let mut product = 1u32;
+/// Processes of a grid, at most those of the communicator; every size is at least `least`.
+fn members(comm: &Comm, dims: &[c_int], least: u32) -> Result<u32> {
+    let refusal = || {
+        let text = format!(
+            "a grid of {dims:?} processes; expected numbers from {least} whose product is at most \
+             the {} processes of the communicator",
+            comm.size()
+        );
+        wrong(Class::Dims, text)
+    };
+    let mut product = 1u64;
     for dim in dims {
-        let size = u32::try_from(*dim).ok().filter(|size| *size > 0);
-        let all = size.and_then(|size| product.checked_mul(size));
-        product = all.filter(|all| *all <= comm.size()).ok_or_else(|| {
-            let text = format!(
-                "a grid of {dims:?} processes; expected positive numbers whose product is at most \
-                 the {} processes of the communicator",
-                comm.size()
-            );
-            wrong(Class::Dims, text)
-        })?;
+        let size = u64::try_from(*dim).ok().filter(|size| *size >= u64::from(least));
+        product = product.saturating_mul(size.ok_or_else(refusal)?);
     }
-    Ok(product)
+    u32::try_from(product).ok().filter(|all| *all <= comm.size()).ok_or_else(refusal)
 }
 
 pub unsafe fn cart_map(
@@ -62,8 +62,9 @@ pub unsafe fn cart_map(
         let old = parent(w, comm)?;
         out("newrank", newrank)?;
         let n = natural("ndims", ndims, Class::Dims)?;
+        // The standard does not forbid a grid of no processes; no rank has a place in it then.
         // SAFETY: the caller's promise.
-        let members = members(&old.comm, unsafe { array("dims", dims, n)? })?;
+        let members = members(&old.comm, unsafe { array("dims", dims, n)? }, 0)?;
         let rank = old.comm.rank();
         // SAFETY: checked above.
         unsafe { *newrank = if rank < members { rank as c_int } else { MPI_UNDEFINED } };

@@ -236,7 +236,7 @@ impl DirectRead<'_> {
             let process = self.members.process(member)?;
             let (from, to) = (address.wrapping_add(skip), self.sides.block(member));
             // SAFETY: the buffer has a block of `bytes` for every member.
-            let pulled = unsafe { p.pull_elements(process, from, to, bytes) };
+            let pulled = unsafe { p.read_elements(process, from, to, bytes) };
             pulled.map_err(|refused| match refused {
                 PeerMemoryError::NotPermitted => Trouble::Refused,
                 PeerMemoryError::Gone => Trouble::Gone,

@@ -33,7 +33,7 @@ use crate::comm::Comm;
 use crate::comm::group::Group;
 use crate::engine::process::Process;
 use crate::error::Result;
-use crate::pt2pt::protocol::MOST_EAGER;
+use crate::pt2pt::protocol::MAX_FRAGMENTED;
 use hpvm_coll::hosts::Hosts;
 use hpvm_coll::select::Carrier;
 use hpvm_fm::{Rank, Transport};
@@ -212,7 +212,7 @@ impl<T: Transport> Process<T> {
         let last = self.coll_slots.get(index).map_or(0, |history| history.last);
         let mut here = neighbours(comm);
         let willing = here.all(|m| self.slots_of(m, index).is_some()) && self.quit(index);
-        let reads = self.pulls(self.fm().rank(), MOST_EAGER);
+        let reads = self.reads(self.fm().rank(), MAX_FRAGMENTED);
         [last, u64::from(!willing), u64::from(oversubscribed), u64::from(!reads)]
     }
 

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use hpvm_launch::environment::JOB_ID;
+use hpvm_launch::text::printable;
 use hpvm_shm::observe::{LINK, View};
 
 /// A job of this user on this machine.
@@ -47,6 +48,13 @@ pub fn jobs() -> Vec<Job> {
     jobs.into_values().collect()
 }
 
+/// The jobs that were started inside of the job called `outer`, and that job itself.
+pub fn jobs_of(outer: &str) -> Vec<Job> {
+    let inside =
+        |job: &Job| job.id.strip_prefix(outer).is_some_and(|r| r.is_empty() || r.starts_with('/'));
+    jobs().into_iter().filter(inside).collect()
+}
+
 fn pids() -> Vec<i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids: Vec<i32> =
@@ -58,7 +66,8 @@ fn pids() -> Vec<i32> {
 fn member(pid: i32) -> Option<Member> {
     // Not ours, or gone meanwhile.
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let job = variable(&environment, JOB_ID)?;
+    // What others put into names must not steer the terminal.
+    let job = printable(&variable(&environment, JOB_ID)?);
     let size = variable(&environment, "PMI_SIZE").and_then(|size| size.parse().ok());
     Some(Member { pid, job, size })
 }
@@ -90,13 +99,15 @@ fn program(pid: i32) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
-    // What a program puts into its arguments must not steer the terminal.
-    words.join(" ").chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    printable(&words.join(" "))
 }
 
 /// The job that a word on the command line means: its name, the start of it, or the process
 /// number of its launcher or of one of its processes.
 pub fn choose(jobs: &[Job], word: &str) -> Result<Job, String> {
+    if word.is_empty() {
+        return Err("jobs: the job's name is empty; see hpvm jobs".to_owned());
+    }
     if let Some(job) = jobs.iter().find(|job| job.id == word) {
         return Ok(job.clone());
     }
@@ -173,6 +184,7 @@ mod tests {
         assert_eq!(choose(&jobs, "host-1-ab").unwrap(), jobs[1]);
         assert_eq!(choose(&jobs, "10").unwrap(), jobs[1]);
         assert!(choose(&jobs, "host-1").unwrap_err().contains("2 jobs"));
+        assert!(choose(&jobs[..1], "").unwrap_err().contains("name is empty"));
         assert!(choose(&jobs, "other").unwrap_err().contains("'other'"));
         assert!(choose(&jobs, "2000000000").unwrap_err().contains("no process"));
         let own = std::process::id().to_string();

@@ -1,6 +1,7 @@
 //! What can be said about a job that does not go on. Nothing is guessed: a finding is stated only
 //! where the operations that the ranks show leave no other way.
 
+use hpvm_launch::text::printable;
 use hpvm_wire::pending::{ANY, COMPARE_TAG, Kind, Record};
 
 /// What a rank does, as far as others can see.
@@ -51,11 +52,6 @@ pub fn place(record: &Record) -> String {
         "" => format!("a communicator without a name (context {})", record.context),
         name => printable(name),
     }
-}
-
-/// Names come from programs; they must not steer the terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// The operation in words.

@@ -1,21 +1,15 @@
 //! `hpvm jobs`: the jobs of this user on this machine, and what the ranks of one wait for. It reads
 //! what they show in their shared memory, and disturbs nobody.
 
-mod diagnose;
-mod find;
-
 use std::fmt::Write;
-use std::path::Path;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use diagnose::State;
-use find::Job;
-use hpvm_shm::observe::{Seen, View};
-use hpvm_wire::pending::{ANY, Kind, Record, Stage};
+use hpvm_monitor::jobs::diagnose::{self, State};
+use hpvm_monitor::jobs::find::{self, Job};
+use hpvm_monitor::jobs::{Look, look};
+use hpvm_shm::observe::Seen;
+use hpvm_wire::pending::{ANY, Kind, Record};
 use serde_json::{Value, json};
-
-/// Times the ranks are looked at until none of them has changed meanwhile.
-const LOOKS: u32 = 5;
 
 /// The subcommand.
 pub fn definition() -> Command {
@@ -46,7 +40,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
         Some(word) => {
             let job = find::choose(&jobs, word)?;
             let look = look(&find::open(&job)?, &job).map_err(|error| format!("jobs: {error}"))?;
-            if json { look.json(&job).to_string() + "\n" } else { look.text(&job) }
+            if json { json_of(&look, &job).to_string() + "\n" } else { text(&look, &job) }
         }
     };
     crate::info::print(text.as_bytes())?;
@@ -117,129 +111,52 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// The ranks of a job at one moment.
-struct Look {
-    ranks: Vec<Seen>,
-    states: Vec<State>,
-    /// No rank fell asleep or woke up while we looked.
-    whole: bool,
-    /// Ranks of the job that run on other hosts, of which nothing can be said from here.
-    elsewhere: u32,
-}
-
-fn look(view: &View, job: &Job) -> Result<Look, hpvm_shm::SegmentError> {
-    let mut left = LOOKS;
-    loop {
-        let ranks = (0..view.ranks()).map(|rank| view.look(rank)).collect::<Result<Vec<_>, _>>()?;
-        let mut whole = true;
-        for (rank, seen) in (0..).zip(&ranks) {
-            whole &= view.generation(rank)? == seen.pending.generation;
-        }
-        left -= 1;
-        if whole || left == 0 {
-            let now = now();
-            let own = |seen: &Seen| job.processes.contains(&(seen.pid as i32));
-            // In a container the ranks have other numbers there than here.
-            let here = ranks.iter().any(own);
-            let states = ranks.iter().map(|seen| state(seen, now, here)).collect();
-            let elsewhere = job.size.unwrap_or(0).saturating_sub(ranks.len() as u32);
-            return Ok(Look { ranks, states, whole, elsewhere });
-        }
-    }
-}
-
-/// CLOCK_MONOTONIC in nanoseconds, the clock of the ranks.
-fn now() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid place for the result; this clock exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// The state of a rank whose number is one of this machine if `here`.
-fn state(seen: &Seen, now: u64, here: bool) -> State {
-    if seen.pid == 0 {
-        return State::Starting;
-    }
-    let gone = here && !Path::new(&format!("/proc/{}", seen.pid)).exists();
-    match (seen.pending.stage, &seen.pending.asleep) {
-        (Stage::Finalized, _) => State::Finalized,
-        _ if gone => State::Gone,
-        (_, None) => State::Running,
-        (_, Some(asleep)) => State::Sleeping {
-            seconds: now.saturating_sub(asleep.since) as f64 * 1e-9,
-            records: asleep.records.clone(),
-            more: asleep.total - asleep.records.len() as u32,
-            threads: asleep.threads,
-        },
-    }
-}
-
-impl Look {
-    /// What is to be said about the job; nothing while it moves.
-    fn findings(&self) -> Vec<String> {
-        match self.whole && self.elsewhere == 0 {
-            true => diagnose::findings(&self.states),
-            false => Vec::new(),
-        }
-    }
-
-    fn is_stuck(&self) -> bool {
-        self.whole && self.elsewhere == 0 && diagnose::is_stuck(&self.states)
-    }
-
-    /// The number in the job of the rank at `place` of this host.
-    fn rank(&self, place: usize) -> usize {
-        if self.elsewhere == 0 { place } else { self.ranks[place].rank as usize }
-    }
-
-    fn text(&self, job: &Job) -> String {
-        let launcher = job.launcher.map_or(String::new(), |pid| format!(", launcher {pid}"));
-        let others = match self.elsewhere {
-            0 => String::new(),
-            n => format!(" on this host, {n} elsewhere"),
-        };
-        let ranks = self.ranks.len();
-        let mut out = format!("job {}: {ranks} ranks{others}{launcher}\n", job.id);
-        let _ = writeln!(out, "program: {}", job.program);
-        for (place, (seen, state)) in self.ranks.iter().zip(&self.states).enumerate() {
-            let rank = self.rank(place);
-            let _ = writeln!(out, "rank {rank}, process {}: {}", seen.pid, state_text(state));
-            if let State::Sleeping { records, more, .. } = state {
-                for record in records {
-                    let nested = record.part && record.kind != Kind::Unexpected;
-                    let indent = if nested { 8 } else { 4 };
-                    let _ = writeln!(out, "{:indent$}{}", "", diagnose::describe(record));
-                }
-                if records.is_empty() {
-                    let _ = writeln!(out, "    no operation of MPI");
-                }
-                if *more > 0 {
-                    let _ = writeln!(out, "    and {more} more");
-                }
+fn text(look: &Look, job: &Job) -> String {
+    let launcher = job.launcher.map_or(String::new(), |pid| format!(", launcher {pid}"));
+    let others = match look.elsewhere {
+        0 => String::new(),
+        n => format!(" on this host, {n} elsewhere"),
+    };
+    let ranks = look.ranks.len();
+    let mut out = format!("job {}: {ranks} ranks{others}{launcher}\n", job.id);
+    let _ = writeln!(out, "program: {}", job.program);
+    for (place, (seen, state)) in look.ranks.iter().zip(&look.states).enumerate() {
+        let rank = look.rank(place);
+        let _ = writeln!(out, "rank {rank}, process {}: {}", seen.pid, state_text(state));
+        if let State::Sleeping { records, more, .. } = state {
+            for record in records {
+                let nested = record.part && record.kind != Kind::Unexpected;
+                let indent = if nested { 8 } else { 4 };
+                let _ = writeln!(out, "{:indent$}{}", "", diagnose::describe(record));
             }
-            let counters = counters(seen);
-            if !counters.is_empty() {
-                let _ = writeln!(out, "    counters: {counters}");
+            if records.is_empty() {
+                let _ = writeln!(out, "    no operation of MPI");
+            }
+            if *more > 0 {
+                let _ = writeln!(out, "    and {more} more");
             }
         }
-        for finding in self.findings() {
-            let _ = writeln!(out, "=> {finding}");
+        let counters = counters(seen);
+        if !counters.is_empty() {
+            let _ = writeln!(out, "    counters: {counters}");
         }
-        out
     }
+    for finding in look.findings() {
+        let _ = writeln!(out, "=> {finding}");
+    }
+    out
+}
 
-    fn json(&self, job: &Job) -> Value {
-        let ranks = self.ranks.iter().zip(&self.states).enumerate();
-        let ranks: Vec<_> =
-            ranks.map(|(place, (seen, state))| rank_json(self.rank(place), seen, state)).collect();
-        let mut value = listed(job);
-        value["ranks"] = Value::Array(ranks);
-        value["elsewhere"] = json!(self.elsewhere);
-        value["findings"] = json!(self.findings());
-        value["stuck"] = json!(self.is_stuck());
-        value
-    }
+fn json_of(look: &Look, job: &Job) -> Value {
+    let ranks = look.ranks.iter().zip(&look.states).enumerate();
+    let ranks: Vec<_> =
+        ranks.map(|(place, (seen, state))| rank_json(look.rank(place), seen, state)).collect();
+    let mut value = listed(job);
+    value["ranks"] = Value::Array(ranks);
+    value["elsewhere"] = json!(look.elsewhere);
+    value["findings"] = json!(look.findings());
+    value["stuck"] = json!(look.is_stuck());
+    value
 }
 
 fn state_text(state: &State) -> String {

@@ -5,8 +5,10 @@ use hpvm_fm::{Broken, Head, Packets, PeerMemory, Rank, Segment};
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::engine::matching::Pattern;
 use hpvm_mpi::pt2pt::protocol::{
-    BULK, CTS, DATA, FIN, HELP, HELPED, Help, Long, RTS, Rts, STREAM, envelope,
+    AS_STREAM, CTS, DATA, FIN, MessageHead, RTS, Rts, SPLIT_DONE, SPLIT_REQUEST, STREAM_HEAD,
+    SplitRequest, envelope,
 };
+use hpvm_mpi::pt2pt::select::{DEFAULT, Thresholds};
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_mpi::{Channel, Process, ReqId};
 use hpvm_sim::{Config, Network, SimTransport};
@@ -25,13 +27,14 @@ struct Scene {
     sent: Box<[u8]>,
     buffer: Box<[u8]>,
     id: ReqId,
-    help: Help,
+    help: SplitRequest,
 }
 
 impl Scene {
     fn new() -> Scene {
         let network = Network::new(Config::calm(2));
         let (mut sender, mut receiver) = (network.endpoint(0), Process::new(network.endpoint(1)));
+        receiver.set_thresholds(Thresholds { min_split_copy: 1, ..DEFAULT });
         let sent: Box<[u8]> = (0..LEN).map(|i| (i / 7) as u8).collect();
         let mut buffer = vec![0; LEN].into_boxed_slice();
         let (buf, ty) = (buffer.as_mut_ptr(), Datatype::byte());
@@ -49,8 +52,8 @@ impl Scene {
         network.settle();
         let mut help = None;
         let polled = sender.poll(usize::MAX, |src, head, data| {
-            assert_eq!((src, head.handler, head.imm), (1, HELP, 77));
-            help = Help::read(data);
+            assert_eq!((src, head.handler, head.imm), (1, SPLIT_REQUEST, 77));
+            help = SplitRequest::read(data);
         });
         assert_eq!(polled, Ok(1));
         let help = help.expect("a request for help");
@@ -58,7 +61,7 @@ impl Scene {
     }
 
     fn duet(&self) -> &Duet {
-        self.sender.duet(1, self.help.place as usize).expect("the receiver's duet")
+        self.sender.duet(1, self.help.index as usize).expect("the receiver's duet")
     }
 
     fn claim(&self) -> Option<Range<u32>> {
@@ -85,7 +88,9 @@ impl Scene {
 
     fn say_helped(&mut self, word: u64) {
         let receive = self.help.receive;
-        say(&mut self.sender, HELPED, receive, 8, |out| out.copy_from_slice(&word.to_le_bytes()));
+        say(&mut self.sender, SPLIT_DONE, receive, 8, |out| {
+            out.copy_from_slice(&word.to_le_bytes())
+        });
     }
 
     fn listen(&mut self) -> Result<bool, Broken> {
@@ -116,7 +121,7 @@ fn word(undone: Range<u32>) -> u64 {
 }
 
 fn is_refused(outcome: Result<bool, Broken>) -> bool {
-    matches!(outcome, Err(Broken::Corrupt(text)) if text.contains("process 0 sent a HELPED"))
+    matches!(outcome, Err(Broken::Corrupt(text)) if text.contains("process 0 sent a SPLIT_DONE"))
 }
 
 #[test]
@@ -215,7 +220,7 @@ fn asked(words: &[u16]) -> Result<bool, Broken> {
 #[test]
 fn a_message_is_asked_for_once() {
     asked(&[0]).unwrap();
-    for words in [[0, 0], [0, STREAM]] {
+    for words in [[0, 0], [0, AS_STREAM]] {
         let outcome = asked(&words);
         assert!(matches!(outcome, Err(Broken::Corrupt(_))), "{words:?}: {outcome:?}");
     }
@@ -242,10 +247,10 @@ fn nobody_waits_for_streams_of_a_transport_without() {
         assert!(end.grant(1) > 0);
         end.send(1, head, data.len(), |out| out.copy_from_slice(data)).unwrap();
     };
-    let cts = Head { aux: STREAM, ..Head::single(CTS, ids[0].number()) };
+    let cts = Head { aux: AS_STREAM, ..Head::single(CTS, ids[0].number()) };
     say(&mut sender, cts, &[0; 8]);
-    let bulk = Long { len: LEN as u64, number: 3 };
-    say(&mut sender, Head::single(BULK, envelope(context, 5)), &bulk.to_bytes());
+    let bulk = MessageHead { len: LEN as u64, number: 3 };
+    say(&mut sender, Head::single(STREAM_HEAD, envelope(context, 5)), &bulk.to_bytes());
     network.settle();
     p.progress().unwrap();
     for id in ids {

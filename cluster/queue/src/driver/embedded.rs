@@ -1,0 +1,282 @@
+//! Jobs on this machine, each under a supervisor of its own ([`crate::stepd`]).
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::watch::{self, Watch};
+use super::{Driver, Standing};
+use crate::describe;
+use crate::job::{Job, JobId, Outcome, OutcomeKind};
+use crate::stepd::family;
+use crate::stepd::order::{Order, replace};
+use crate::stepd::record::{self, Claim, End, Folder, Lock, Record};
+use crate::time::Stamp;
+use hpvm_launch::environment::JOB_ID;
+
+/// How often a supervisor is started that ends without claiming its job, before the job is given up.
+const TRIES: u32 = 5;
+
+/// Where jobs run and what they get.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The data folder.
+    pub data: PathBuf,
+    /// The `hpvm` program.
+    pub program: PathBuf,
+    /// Name of this machine.
+    pub host: String,
+    /// Variables of the server that jobs get.
+    pub env: BTreeMap<String, String>,
+    pub home: PathBuf,
+}
+
+impl Place {
+    /// The folder of a job.
+    pub fn folder(&self, id: JobId) -> Folder {
+        Folder(self.data.join("jobs").join(id.to_string()))
+    }
+
+    /// By what the processes of a job are known; another data folder has other marks.
+    pub fn mark(&self, id: JobId) -> String {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        self.data.hash(&mut hasher);
+        format!("queue-{:08x}-{id}", hasher.finish() as u32)
+    }
+
+    fn workdir(&self, job: &Job) -> PathBuf {
+        job.spec.workdir.as_ref().map_or_else(|| self.home.clone(), PathBuf::from)
+    }
+
+    /// The files that a job writes to, standard output first.
+    pub fn outputs(&self, job: &Job) -> (PathBuf, PathBuf) {
+        let folder = self.folder(job.id());
+        let workdir = self.workdir(job);
+        let named = |pattern: &String| workdir.join(describe::file_name(pattern, job, &self.host));
+        let stdout = job.spec.stdout.as_ref().map(named);
+        let stderr = job.spec.stderr.as_ref().map(named).or_else(|| stdout.clone());
+        (stdout.unwrap_or_else(|| folder.stdout()), stderr.unwrap_or_else(|| folder.stderr()))
+    }
+
+    fn order(&self, job: &Job) -> Order {
+        let spec = &job.spec;
+        let mut argv = vec![self.program.display().to_string(), "run".into()];
+        // Several jobs share the processors: nobody may take the first ones for itself.
+        argv.extend(["--bind-to".into(), "none".into(), "-n".into()]);
+        if spec.script.is_some() {
+            let script = self.folder(job.id()).script().display().to_string();
+            argv.extend(["1".into(), "--".into(), script]);
+            argv.extend(spec.args.iter().cloned());
+        } else {
+            argv.extend([spec.ranks.to_string(), "--".into()]);
+            argv.extend(spec.command.iter().cloned());
+        }
+        let (stdout, stderr) = self.outputs(job);
+        Order {
+            argv,
+            env: self.environment(job),
+            workdir: self.workdir(job),
+            stdout,
+            stderr,
+            time_limit_seconds: spec.time_limit_seconds,
+            memory_bytes: spec.memory_bytes,
+            mark: self.mark(job.id()),
+        }
+    }
+
+    fn environment(&self, job: &Job) -> BTreeMap<String, String> {
+        let mut env = self.env.clone();
+        env.extend(job.spec.env.clone());
+        let mut set = |name: &str, value: String| env.insert(name.to_string(), value);
+        set(JOB_ID, self.mark(job.id()));
+        set("HPVM_QUEUE_JOB_ID", job.id().to_string());
+        set("HPVM_QUEUE_JOB_NAME", job.summary.name.clone());
+        set("HPVM_NTASKS", job.spec.ranks.to_string());
+        set("HPVM_CPUS_PER_TASK", job.spec.cpus_per_rank.unwrap_or(1).to_string());
+        set("HPVM_SUBMIT_DIR", self.workdir(job).display().to_string());
+        if let Some(array) = &job.summary.array {
+            set("HPVM_ARRAY_JOB_ID", array.id.to_string());
+            set("HPVM_ARRAY_TASK_ID", array.task.to_string());
+        }
+        env
+    }
+
+    /// Writes what a supervisor needs.
+    fn prepare(&self, job: &Job) -> io::Result<()> {
+        let folder = self.folder(job.id());
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder.0)?;
+        if let Some(script) = &job.spec.script {
+            replace(&folder.script(), script.as_bytes(), 0o700)?;
+        }
+        self.order(job).write(&folder)
+    }
+}
+
+/// The driver.
+#[derive(Debug)]
+pub struct Embedded {
+    place: Place,
+    watch: Watch,
+    /// The supervisors that are watched.
+    watched: BTreeMap<JobId, i32>,
+    tries: BTreeMap<JobId, u32>,
+}
+
+impl Embedded {
+    /// `gone` is told of each supervisor that has ended.
+    pub fn new(place: Place, gone: impl Fn(JobId) + Send + 'static) -> io::Result<Embedded> {
+        let watch = Watch::start(gone)?;
+        Ok(Embedded { place, watch, watched: BTreeMap::new(), tries: BTreeMap::new() })
+    }
+
+    fn stand(&mut self, job: &Job) -> io::Result<Standing> {
+        let id = job.id();
+        let folder = self.place.folder(id);
+        // Each round ends or finds that something has changed meanwhile.
+        for _ in 0..2 * TRIES {
+            if let Some(pid) = record::holder(&folder)? {
+                if self.watch_holder(id, pid, &folder)? {
+                    return Ok(Standing::Runs);
+                }
+                continue;
+            }
+            let Some(seen) = record::read(&folder)? else {
+                if let Some(standing) = self.start(job, &folder)? {
+                    return Ok(standing);
+                }
+                continue;
+            };
+            if let Some(End { outcome, at, .. }) = seen.end {
+                return Ok(Standing::Ended(outcome, at));
+            }
+            if record::holder(&folder)?.is_none() {
+                return Ok(self.lost(job, seen.claim.as_ref()));
+            }
+        }
+        Ok(Standing::Later("its supervisor comes and goes".into()))
+    }
+
+    /// Watches the process that holds the lock; false when it no longer does.
+    fn watch_holder(&mut self, id: JobId, pid: i32, folder: &Folder) -> io::Result<bool> {
+        if self.watched.get(&id) == Some(&pid) {
+            return Ok(true);
+        }
+        let Ok(process) = watch::process(pid) else { return Ok(false) };
+        // It held the lock after we had its descriptor: so the descriptor is of this process.
+        if record::holder(folder)? != Some(pid) {
+            return Ok(false);
+        }
+        self.put(id, pid, process);
+        Ok(true)
+    }
+
+    fn put(&mut self, id: JobId, pid: i32, process: OwnedFd) {
+        self.watched.insert(id, pid);
+        self.watch.add(id, process);
+    }
+
+    /// Starts a supervisor for a job that nobody has claimed.
+    fn start(&mut self, job: &Job, folder: &Folder) -> io::Result<Option<Standing>> {
+        let id = job.id();
+        if self.tries.get(&id).is_some_and(|tries| *tries >= TRIES) {
+            // If this fails as well, the disk is full: begin anew.
+            self.tries.remove(&id);
+            return give_up(folder).map(Some);
+        }
+        self.place.prepare(job)?;
+        let pid = spawn(&self.place.program, folder)?;
+        *self.tries.entry(id).or_default() += 1;
+        match watch::process(pid) {
+            Ok(process) => {
+                self.put(id, pid, process);
+                Ok(Some(Standing::Runs))
+            }
+            // It has ended already.
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Its supervisor was killed: its launcher died with it, and whatever else is left dies now.
+    fn lost(&self, job: &Job, claim: Option<&Claim>) -> Standing {
+        let rebooted = claim.is_some_and(|claim| claim.boot != record::boot());
+        let text = match (rebooted, family::kill_marked(&self.place.mark(job.id()))) {
+            (true, _) => "the machine was restarted while the job ran",
+            (false, true) => "the job's supervisor was killed, and the job with it",
+            (false, false) => "the job's supervisor was killed; a process of the job cannot be",
+        };
+        Standing::Ended(Outcome::of(OutcomeKind::NodeLost).with(text), Stamp::now())
+    }
+}
+
+/// Claims a job that no supervisor would claim, so that none can do so later.
+fn give_up(folder: &Folder) -> io::Result<Standing> {
+    let log = std::fs::read_to_string(folder.log()).unwrap_or_default();
+    let said = log.lines().last().unwrap_or("it said nothing").to_string();
+    let Some(_lock) = Lock::take(folder)? else { return Ok(Standing::Runs) };
+    let pid = std::process::id() as i32;
+    let record = Record::claim(folder, &Claim { pid, boot: record::boot(), at: Stamp::now() })?;
+    let text = format!("its supervisor could not be started ({TRIES} tries): {said}");
+    let outcome = Outcome::of(OutcomeKind::FailedToStart).with(text);
+    let end = End { outcome, at: Stamp::now(), peak_memory: None };
+    record.ended(&end)?;
+    Ok(Standing::Ended(end.outcome, end.at))
+}
+
+/// Starts a supervisor and gives the number of its process. Blocks until it has been forked.
+fn spawn(program: &Path, folder: &Folder) -> io::Result<i32> {
+    let mut command = Command::new(program);
+    command.arg("stepd").arg(&folder.0).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::null()).spawn()?;
+    let mut text = String::new();
+    if let Some(out) = &mut child.stdout {
+        // The supervisor itself closes its copy at once.
+        out.read_to_string(&mut text)?;
+    }
+    child.wait()?;
+    text.trim().parse().map_err(|_| io::Error::other("hpvm stepd could not be started"))
+}
+
+impl Driver for Embedded {
+    fn attend(&mut self, job: &Job) -> Standing {
+        let standing = self.stand(job).unwrap_or_else(|error| {
+            Standing::Later(format!("job {} cannot be started now: {error}", job.id()))
+        });
+        if matches!(standing, Standing::Ended(..)) {
+            self.gone(job.id());
+            self.tries.remove(&job.id());
+        }
+        standing
+    }
+
+    fn gone(&mut self, id: JobId) {
+        self.watched.remove(&id);
+    }
+
+    fn cancel(&mut self, job: &Job, by: &str) {
+        let folder = self.place.folder(job.id());
+        if !folder.cancel().exists() {
+            // Without it the job ends all the same, only nobody's name is told.
+            let _ = replace(&folder.cancel(), by.as_bytes(), 0o600);
+        }
+        // Nobody holds the lock: who takes it finds the file. The manager asks again.
+        let Ok(Some(pid)) = record::holder(&folder) else { return };
+        let Ok(process) = watch::process(pid) else { return };
+        if record::holder(&folder).is_ok_and(|holder| holder == Some(pid)) {
+            let _ = watch::signal(&process, libc::SIGTERM);
+        }
+    }
+
+    fn remove(&mut self, id: JobId) -> Result<(), String> {
+        let folder = self.place.folder(id).0;
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(format!("{}: {error}", folder.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What runs jobs. Everything a driver does can be asked for again: the manager that starts anew
+//! asks for all of it.
+
+mod embedded;
+mod watch;
+
+pub use embedded::{Embedded, Place};
+
+use crate::job::{Job, JobId, Outcome};
+use crate::time::Stamp;
+
+/// How a job stands that shall run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Somebody looks after it.
+    Runs,
+    /// It is over.
+    Ended(Outcome, Stamp),
+    /// It could not be started now; ask again. The sentence says why.
+    Later(String),
+}
+
+/// What runs jobs.
+pub trait Driver: Send {
+    /// Sees to it that a job in the state `running` runs, once.
+    fn attend(&mut self, job: &Job) -> Standing;
+
+    /// The one who looked after the job is gone.
+    fn gone(&mut self, id: JobId);
+
+    /// Sees to it that it ends.
+    fn cancel(&mut self, job: &Job, by: &str);
+
+    /// Removes what is kept of a job beside its record.
+    fn remove(&mut self, id: JobId) -> Result<(), String>;
+}

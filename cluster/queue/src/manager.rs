@@ -1,0 +1,446 @@
+//! The one who changes anything: a thread that holds the writing connection, the jobs that have not
+//! ended, and the driver. Others send it closures ([`Queue::call`]).
+//!
+//! A change is made in three steps. The pure [`apply`](crate::apply) says what the job becomes; the
+//! store records it, with the event for streams, in one transaction; then the driver acts. A manager
+//! that is killed in between and started again finds the record and acts again, and every act can be
+//! repeated: so nothing is lost and nothing happens twice. What the store cannot record now (its
+//! disk is full) is kept and tried again; what ran goes on meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::apply::Event;
+use crate::driver::{Driver, Embedded, Place, Standing};
+use crate::job::{Job, JobId, State};
+use crate::policy::{self, Other, Resources};
+use crate::store::jobs::New;
+use crate::store::outbox::Happened;
+use crate::store::{Store, StoreError};
+use crate::time::Stamp;
+
+/// Jobs that have not ended, at most: they are in memory, some kilobytes each.
+pub const ACTIVE_MAX: usize = 50_000;
+/// Commands performed before the policy looks again.
+const BATCH: usize = 64;
+/// Times the policy is asked in a row: what starts may end at once and make room.
+const ROUNDS: u32 = 100;
+/// How often everything is looked at without a cause, as ageing and lost signals need it.
+const TICK: Duration = Duration::from_secs(10);
+/// The same while something has to be tried again.
+const TICK_TROUBLED: Duration = Duration::from_millis(500);
+/// Events that subscribers get at once, at most; who misses some reads them from the store.
+const PUBLISH: usize = 1000;
+
+/// What is asked of the manager.
+type Command = Box<dyn FnOnce(&mut Manager) + Send>;
+
+/// Settings of a queue.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub place: Place,
+    pub capacity: Resources,
+}
+
+/// The way to the manager. Clones speak with the same one.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    commands: Sender<Command>,
+}
+
+impl Queue {
+    /// Opens the data folder, finds the jobs that run and starts the thread. `publish` is called
+    /// with what has happened, in order.
+    pub fn start(
+        config: Config,
+        publish: impl Fn(Vec<Happened>) + Send + 'static,
+    ) -> Result<(Queue, JoinHandle<()>), String> {
+        let lock = lock_data(&config.place.data)?;
+        let path = store_path(&config.place.data);
+        let store = Store::open(&path).map_err(|error| error.to_string())?;
+        let (commands, inbox) = channel::<Command>();
+        let queue = Queue { commands: commands.clone() };
+        // The driver's thread must not keep the manager alive, but may outlive it: a message that
+        // nobody takes is dropped.
+        let gone = move |id| {
+            let _ = commands.send(Box::new(move |manager: &mut Manager| manager.gone(id)));
+        };
+        let driver = Embedded::new(config.place.clone(), gone)
+            .map_err(|error| format!("cannot watch processes: {error}"))?;
+        let mut manager = Manager {
+            cursor: store.cursor().map_err(|error| error.to_string())?,
+            store,
+            driver: Box::new(driver),
+            config,
+            active: BTreeMap::new(),
+            damaged: Vec::new(),
+            unrecorded: BTreeMap::new(),
+            troubles: BTreeMap::new(),
+            stuck: None,
+            dirty: true,
+            stop: false,
+            publish: Box::new(publish),
+        };
+        manager.recover().map_err(|error| error.to_string())?;
+        let body = move || {
+            manager.run(&inbox);
+            drop(lock);
+        };
+        let thread = std::thread::Builder::new().name("queue".into()).spawn(body);
+        Ok((queue, thread.map_err(|error| format!("cannot start a thread: {error}"))?))
+    }
+
+    /// Lets the manager do something and waits for the answer. Blocks, for a few milliseconds as a
+    /// rule and for seconds when the store is locked.
+    pub fn call<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&mut Manager) -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let gone = || StoreError::Failed("the queue has stopped".into());
+        let (answer, answered) = channel();
+        let command = move |manager: &mut Manager| {
+            // Who asked may have gone away.
+            let _ = answer.send(ask(manager));
+        };
+        self.commands.send(Box::new(command)).map_err(|_| gone())?;
+        answered.recv().map_err(|_| gone())
+    }
+}
+
+/// The store in a data folder.
+pub fn store_path(data: &Path) -> PathBuf {
+    data.join("store.sqlite")
+}
+
+/// Makes the data folder, closed to others, and takes it for this process.
+fn lock_data(data: &Path) -> Result<File, String> {
+    let told = |error: std::io::Error| format!("data folder {}: {error}", data.display());
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(told)?;
+    let mut options = File::options();
+    let file = options.write(true).create(true).truncate(false).mode(0o600);
+    let file = file.open(data.join("lock")).map_err(told)?;
+    file.try_lock().map_err(|_| {
+        format!(
+            "another hpvm serve uses the data folder {}; use that one, or another folder (--data)",
+            data.display()
+        )
+    })?;
+    Ok(file)
+}
+
+/// See the module.
+pub struct Manager {
+    store: Store,
+    driver: Box<dyn Driver>,
+    config: Config,
+    active: BTreeMap<JobId, Job>,
+    /// Records that cannot be read.
+    damaged: Vec<String>,
+    /// Ends of jobs that the store has not taken yet.
+    unrecorded: BTreeMap<JobId, Event>,
+    /// Jobs that should run and cannot be started now, with why.
+    troubles: BTreeMap<JobId, String>,
+    /// Why the store takes nothing now.
+    stuck: Option<String>,
+    /// The policy has to look again.
+    dirty: bool,
+    stop: bool,
+    /// The last event that was published.
+    cursor: i64,
+    publish: Box<dyn Fn(Vec<Happened>) + Send>,
+}
+
+impl Manager {
+    fn run(&mut self, inbox: &Receiver<Command>) {
+        self.settle();
+        while !self.stop {
+            let troubled = !self.unrecorded.is_empty()
+                || !self.troubles.is_empty()
+                || self.stuck.is_some()
+                || self.active.values().any(|job| job.summary.cancelling);
+            let tick = if troubled { TICK_TROUBLED } else { TICK };
+            match inbox.recv_timeout(tick) {
+                Ok(command) => {
+                    command(self);
+                    inbox.try_iter().take(BATCH).for_each(|command| command(self));
+                }
+                Err(RecvTimeoutError::Timeout) => self.look_after_all(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.settle();
+        }
+    }
+
+    /// Takes up what the store says: the jobs that should run are looked for, or started if nobody
+    /// has, and cancels that were asked for are asked for again.
+    fn recover(&mut self) -> Result<(), StoreError> {
+        let (jobs, damaged) = self.store.active()?;
+        self.active = jobs.into_iter().map(|job| (job.id(), job)).collect();
+        self.damaged = damaged;
+        self.look_after_all();
+        Ok(())
+    }
+
+    /// Looks at every job that runs.
+    fn look_after_all(&mut self) {
+        let running: Vec<JobId> = self.running().map(Job::id).collect();
+        running.into_iter().for_each(|id| self.look_after(id));
+        self.dirty = true;
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Job> {
+        self.active.values().filter(|job| job.state() == State::Running)
+    }
+
+    /// Sees to a job that shall run.
+    fn look_after(&mut self, id: JobId) {
+        let Some(job) = self.active.get(&id).filter(|job| job.state() == State::Running) else {
+            return;
+        };
+        if job.summary.cancelling {
+            // In the words of the transition, whose author is not kept elsewhere.
+            let by = job.summary.reason.as_deref().unwrap_or_default();
+            let by = by.strip_prefix("being cancelled by ").unwrap_or(by).to_string();
+            self.driver.cancel(job, &by);
+        }
+        match self.driver.attend(job) {
+            Standing::Runs => {
+                self.troubles.remove(&id);
+            }
+            Standing::Later(text) => {
+                self.troubles.insert(id, text);
+            }
+            Standing::Ended(outcome, at) => {
+                self.troubles.remove(&id);
+                self.unrecorded.insert(id, Event::Ended { outcome, at });
+            }
+        }
+    }
+
+    /// A supervisor is gone.
+    fn gone(&mut self, id: JobId) {
+        self.driver.gone(id);
+        self.look_after(id);
+    }
+
+    /// Records what has happened, starts what can start, tells those who listen.
+    fn settle(&mut self) {
+        self.record_ends();
+        let mut rounds = 0;
+        while self.dirty && self.stuck.is_none() && rounds < ROUNDS {
+            rounds += 1;
+            self.dirty = false;
+            let done = self.schedule();
+            self.note(done);
+        }
+        if let Err(error) = self.tell() {
+            self.note(Err(error));
+        }
+    }
+
+    /// Remembers whether the store takes what it is given.
+    fn note(&mut self, done: Result<(), StoreError>) {
+        self.stuck = done.err().map(|error| error.to_string());
+        self.dirty |= self.stuck.is_some();
+    }
+
+    fn record_ends(&mut self) {
+        self.stuck = None;
+        for (id, event) in std::mem::take(&mut self.unrecorded) {
+            match self.happen(id, event.clone()) {
+                Ok(_) | Err(StoreError::Refused(_) | StoreError::Missing(_)) => {}
+                Err(error) => {
+                    self.unrecorded.insert(id, event);
+                    self.note(Err(error));
+                }
+            }
+        }
+    }
+
+    /// Lets an event happen to a job that has not ended.
+    fn happen(&mut self, id: JobId, event: Event) -> Result<Job, StoreError> {
+        let Some(job) = self.active.get(&id) else {
+            // Ended, or never there: the store knows which, and apply says why it cannot be.
+            let job = self.store.job(id)?;
+            let refused = crate::apply::apply(&job, &event);
+            let text = refused.err().map_or_else(|| format!("job {id} is set aside"), |r| r.0);
+            return Err(StoreError::Refused(text));
+        };
+        let after = self.store.transition(&[(job, event)])?;
+        self.keep(after.clone());
+        self.dirty = true;
+        after.into_iter().next().ok_or_else(|| StoreError::Missing(format!("there is no job {id}")))
+    }
+
+    fn keep(&mut self, jobs: Vec<Job>) {
+        for job in jobs {
+            match job.state() {
+                State::Ended => self.active.remove(&job.id()),
+                _ => self.active.insert(job.id(), job),
+            };
+        }
+    }
+
+    /// Asks the policy and does as it says.
+    fn schedule(&mut self) -> Result<(), StoreError> {
+        let now = Stamp::now();
+        let plan = policy::plan(now, self.config.capacity, self.active.values(), |id| {
+            if self.active.contains_key(&id) {
+                return Other::Active;
+            }
+            match self.store.ended(id) {
+                Ok(Some((_, Some(outcome)))) => Other::Ended(outcome),
+                Ok(Some(_)) | Err(_) => Other::Active,
+                Ok(None) => Other::Unknown,
+            }
+        });
+        let mut events: Vec<(&Job, Event)> = Vec::new();
+        for id in &plan.start {
+            let hosts = vec![self.config.place.host.clone()];
+            events.extend(self.active.get(id).map(|job| (job, Event::Started { hosts, at: now })));
+        }
+        for waiting in plan.wait {
+            let Some(job) = self.active.get(&waiting.id) else { continue };
+            let (reason, estimated_start) = (Some(waiting.reason), waiting.estimated_start);
+            let same = job.state() == State::Pending
+                && job.summary.reason == reason
+                && job.summary.estimated_start == estimated_start;
+            if !same {
+                events.push((job, Event::Considered { reason, estimated_start }));
+            }
+        }
+        if events.is_empty() {
+            return Ok(());
+        }
+        let after = self.store.transition(&events)?;
+        self.keep(after);
+        for id in plan.start {
+            self.look_after(id);
+        }
+        self.record_ends();
+        Ok(())
+    }
+
+    /// Publishes events that are new.
+    fn tell(&mut self) -> Result<(), StoreError> {
+        let newest = self.store.cursor()?;
+        if newest == self.cursor {
+            return Ok(());
+        }
+        let rows = self.store.happened(self.cursor, PUBLISH)?.unwrap_or_default();
+        if let Some(last) = rows.last() {
+            // Now and then, so that the table keeps its size.
+            if last.id / 1000 != self.cursor / 1000 {
+                self.store.trim()?;
+            }
+            self.cursor = last.id;
+        }
+        (self.publish)(rows);
+        Ok(())
+    }
+}
+
+/// What others ask for, through [`Queue::call`].
+impl Manager {
+    /// Records a job; `false` when its key has done so before.
+    pub fn submit(&mut self, new: &New) -> Result<(Job, bool), StoreError> {
+        let count = new.tasks.len().max(1);
+        if self.active.len() + count > ACTIVE_MAX {
+            return Err(StoreError::Refused(format!(
+                "there are {} jobs that have not ended, and the limit is {ACTIVE_MAX}",
+                self.active.len()
+            )));
+        }
+        let ids: BTreeSet<JobId> = new.spec.depends_on.iter().map(|d| d.job).collect();
+        for id in ids {
+            if self.store.ended(id)?.is_none() {
+                return Err(StoreError::Missing(format!("there is no job {id} to depend on")));
+            }
+        }
+        let (jobs, fresh) = self.store.submit(new, Stamp::now())?;
+        let first = jobs.first().cloned();
+        if fresh {
+            self.keep(jobs);
+            self.dirty = true;
+            // So the answer already says whether it runs.
+            self.settle();
+        }
+        let id = first.map(|job| job.id()).unwrap_or_default();
+        Ok((self.store.job(id)?, fresh))
+    }
+
+    /// Asks a job to end.
+    pub fn cancel(&mut self, id: JobId, by: &str) -> Result<Job, StoreError> {
+        let event = Event::CancelAsked { by: by.to_string(), at: Stamp::now() };
+        let job = self.happen(id, event)?;
+        self.look_after(id);
+        Ok(job)
+    }
+
+    pub fn hold(&mut self, id: JobId, by: &str) -> Result<Job, StoreError> {
+        self.happen(id, Event::Held { by: by.to_string() })
+    }
+
+    pub fn release(&mut self, id: JobId) -> Result<Job, StoreError> {
+        self.happen(id, Event::Released)
+    }
+
+    /// Removes the record of a job that has ended, and its output as far as we keep it.
+    pub fn remove(&mut self, id: JobId) -> Result<(), StoreError> {
+        let waits = |job: &&Job| job.spec.depends_on.iter().any(|other| other.job == id);
+        if let Some(job) = self.active.values().find(waits) {
+            return Err(StoreError::Refused(format!("job {} depends on job {id}", job.id())));
+        }
+        self.store.remove(id)?;
+        self.driver.remove(id).map_err(StoreError::Failed)
+    }
+
+    /// When a job would start at the latest, and what it would wait for.
+    pub fn estimate(&self, mut job: Job) -> (Option<Stamp>, Option<String>) {
+        // Behind all that are there.
+        job.summary.id = JobId::MAX;
+        let (now, id) = (Stamp::now(), job.id());
+        let jobs = self.active.values().chain([&job]);
+        let plan = policy::plan(now, self.config.capacity, jobs, |_| Other::Active);
+        if plan.start.contains(&id) {
+            return (Some(now), None);
+        }
+        let waiting = plan.wait.into_iter().find(|waiting| waiting.id == id);
+        waiting.map_or((None, None), |waiting| (waiting.estimated_start, Some(waiting.reason)))
+    }
+
+    /// What cannot be done now, as sentences.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = self.damaged.clone();
+        problems.extend(self.stuck.clone());
+        if !self.unrecorded.is_empty() {
+            let ids: Vec<String> = self.unrecorded.keys().map(JobId::to_string).collect();
+            problems
+                .push(format!("the ends of these jobs are not recorded yet: {}", ids.join(", ")));
+        }
+        problems.extend(self.troubles.values().cloned());
+        problems
+    }
+
+    /// Processors that running jobs have reserved.
+    pub fn reserved(&self) -> u32 {
+        let capacity = self.config.capacity;
+        let cpus: u32 = self.running().map(|job| policy::needs(job, capacity).cpus).sum();
+        cpus.min(capacity.cpus)
+    }
+
+    /// The store, for what is not a matter of jobs.
+    pub fn store(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    /// Ends the manager; jobs go on.
+    pub fn stop(&mut self) {
+        self.stop = true;
+    }
+}

@@ -1,0 +1,168 @@
+//! The stream of events: a snapshot, a sentinel, then what happens. A stream that names the last
+//! event it has seen goes on behind it without a snapshot.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use axum::response::sse::{Event, Sse};
+use futures_util::stream;
+use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::extract::Params;
+use super::output::{heartbeat, no_buffering};
+use super::types::{CaughtUp, Host, Snapshot};
+use crate::app::App;
+use crate::auth::Who;
+use crate::problem::Problem;
+use hpvm_queue::job::State as JobState;
+use hpvm_queue::store::list::Filter;
+use hpvm_queue::store::outbox::{Happened, KEPT};
+
+/// Jobs of a snapshot: of those that have not ended, and of those that have.
+const SNAPSHOT_ACTIVE: u32 = 1000;
+const SNAPSHOT_ENDED: u32 = 100;
+
+/// Where a stream goes on.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EventParams {
+    after: Option<i64>,
+}
+
+/// One stream.
+struct Listener {
+    app: App,
+    who: Who,
+    live: broadcast::Receiver<Arc<Happened>>,
+    hosts: tokio::sync::watch::Receiver<Vec<Host>>,
+    /// What is to be sent before anything live.
+    waiting: VecDeque<Event>,
+    /// The last event that was sent, or is in the snapshot.
+    cursor: i64,
+}
+
+pub async fn events(
+    State(app): State<App>,
+    who: Who,
+    headers: HeaderMap,
+    Params(params): Params<EventParams>,
+) -> Result<Response, Problem> {
+    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
+    // First, so that nothing falls between the backlog and what comes.
+    let (live, hosts) = (app.events.subscribe(), app.hosts.subscribe());
+    let mut listener = Listener { app, who, live, hosts, waiting: VecDeque::new(), cursor: 0 };
+    match last.or(params.after) {
+        Some(cursor) => {
+            listener.cursor = cursor;
+            if !listener.read_backlog().await? {
+                listener.snapshot().await?;
+            }
+        }
+        None => listener.snapshot().await?,
+    }
+    let caught_up = CaughtUp { cursor: listener.cursor };
+    listener.waiting.push_back(control("caught-up", &caught_up));
+    let stream = stream::unfold(listener, |mut listener| async move {
+        let event = listener.next().await?;
+        Some((Ok::<_, Infallible>(event), listener))
+    });
+    Ok(no_buffering(Sse::new(stream).keep_alive(heartbeat())))
+}
+
+/// An event without an id: it must not move the cursor of who resumes.
+fn control(name: &str, data: &impl Serialize) -> Event {
+    let text = serde_json::to_string(data).unwrap_or_default();
+    Event::default().event(name).data(text)
+}
+
+impl Listener {
+    /// Sends everything there is; the cursor is read first, so that what changes meanwhile is sent
+    /// again rather than not at all.
+    async fn snapshot(&mut self) -> Result<(), Problem> {
+        let user = (!self.who.is_admin()).then(|| self.who.name.clone());
+        let (cursor, mut jobs, truncated) = self
+            .app
+            .read(move |store| {
+                let cursor = store.cursor()?;
+                let page = |states: &[JobState], limit| {
+                    let (states, user) = (states.to_vec(), user.clone());
+                    store.list(&Filter { states, user, limit, ..Filter::default() })
+                };
+                let (mut jobs, more) = page(&JobState::ALL[..4], SNAPSHOT_ACTIVE)?;
+                let (ended, more_ended) = page(&[JobState::Ended], SNAPSHOT_ENDED)?;
+                jobs.extend(ended);
+                Ok((cursor, jobs, more || more_ended))
+            })
+            .await?;
+        jobs.sort_by_key(|job| -job.id);
+        self.cursor = cursor;
+        let hosts = self.hosts.borrow_and_update().clone();
+        let snapshot = Snapshot { jobs, truncated, hosts, cursor };
+        self.waiting.push_back(control("snapshot", &snapshot));
+        Ok(())
+    }
+
+    /// Queues what has happened since the cursor; false when that is not known any more.
+    async fn read_backlog(&mut self) -> Result<bool, Problem> {
+        let cursor = self.cursor;
+        let most = usize::try_from(KEPT).unwrap_or(usize::MAX);
+        let Some(rows) = self.app.read(move |store| store.happened(cursor, most)).await? else {
+            return Ok(false);
+        };
+        for row in rows {
+            self.cursor = row.id;
+            self.queue(&row);
+        }
+        Ok(true)
+    }
+
+    fn queue(&mut self, row: &Happened) {
+        if self.who.may_see(&row.user) {
+            let event = Event::default().event(&row.kind).id(row.id.to_string()).data(&row.data);
+            self.waiting.push_back(event);
+        }
+    }
+
+    /// The next event; nothing when the stream ends.
+    async fn next(&mut self) -> Option<Event> {
+        let mut ending = self.app.ending.clone();
+        loop {
+            if *ending.borrow() {
+                return None;
+            }
+            if let Some(event) = self.waiting.pop_front() {
+                return Some(event);
+            }
+            tokio::select! {
+                got = self.live.recv() => match got {
+                    Ok(row) if row.id > self.cursor => {
+                        self.cursor = row.id;
+                        self.queue(&row);
+                    }
+                    Ok(_) => {}
+                    // Too slow for the channel: the store knows the rest. If not even that, the
+                    // stream ends, and who opens it again gets a snapshot.
+                    Err(RecvError::Lagged(_)) => {
+                        if !self.read_backlog().await.unwrap_or(false) {
+                            return None;
+                        }
+                    }
+                    Err(RecvError::Closed) => return None,
+                },
+                changed = self.hosts.changed() => {
+                    changed.ok()?;
+                    let hosts = self.hosts.borrow_and_update().clone();
+                    self.waiting.extend(hosts.iter().map(|host| control("host", host)));
+                },
+                _ = ending.changed() => {}
+            }
+        }
+    }
+}
+

@@ -1,0 +1,308 @@
+//! Jobs: list, submit, look at, act on.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use super::extract::{Body, Id, Params};
+use super::types::{Action, Actions, JobList, OutputSizes, Validated};
+use crate::app::App;
+use crate::auth::Who;
+use crate::problem::Problem;
+use hpvm_queue::apply::{self, Action as Act};
+use hpvm_queue::job::{Job, JobSpec, JobSummary, State as JobState};
+use hpvm_queue::store::jobs::New;
+use hpvm_queue::store::list::{Filter, PAGE_MAX, read_token, token};
+use hpvm_queue::time::Stamp;
+use hpvm_queue::{check, describe};
+
+/// Jobs on a page when nobody says how many.
+const PAGE: u32 = 100;
+/// Longest idempotency key.
+const KEY_MAX: usize = 200;
+
+/// Parameters of the list.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ListParams {
+    state: Option<String>,
+    user: Option<String>,
+    name: Option<String>,
+    host: Option<String>,
+    array: Option<i64>,
+    limit: Option<u32>,
+    sort: Option<String>,
+    page_token: Option<String>,
+}
+
+impl ListParams {
+    fn filter(self, who: &Who) -> Result<Filter, Problem> {
+        let mut ascending = match self.sort.as_deref() {
+            None | Some("-id") => false,
+            Some("id") => true,
+            Some(other) => return Err(Problem::bad(format!("sort is '{other}'; expected id or -id"))),
+        };
+        let mut after = None;
+        if let Some(text) = &self.page_token {
+            let bad = || Problem::bad("page_token is not one that this list gave");
+            let (order, last) = read_token(text).ok_or_else(bad)?;
+            if self.sort.is_some() && order != ascending {
+                return Err(bad());
+            }
+            (ascending, after) = (order, Some(last));
+        }
+        let user = match who.is_admin() {
+            true => self.user,
+            // Of others' jobs there are none.
+            false => Some(self.user.filter(|user| *user != who.name).map_or(who.name.clone(), |_| String::new())),
+        };
+        let states = self.state.as_deref().map_or(Ok(Vec::new()), states)?;
+        let limit = self.limit.unwrap_or(PAGE);
+        if !(1..=PAGE_MAX).contains(&limit) {
+            return Err(Problem::bad(format!("limit is {limit}; expected 1 to {PAGE_MAX}")));
+        }
+        let (name, host, array) = (self.name, self.host, self.array);
+        Ok(Filter { states, user, name, host, array, ascending, after, limit })
+    }
+}
+
+fn states(text: &str) -> Result<Vec<JobState>, Problem> {
+    let mut states = Vec::new();
+    for word in text.split(',').filter(|word| !word.is_empty()) {
+        match JobState::parse(word) {
+            Some(state) => states.push(state),
+            None if word == "active" => states.extend(&JobState::ALL[..4]),
+            None => {
+                let names = JobState::ALL.map(JobState::name).join(", ");
+                let text = format!("state is '{word}'; expected active, {names}");
+                return Err(Problem::bad(text));
+            }
+        }
+    }
+    Ok(states)
+}
+
+pub async fn list(
+    State(app): State<App>,
+    who: Who,
+    Params(params): Params<ListParams>,
+) -> Result<Json<JobList>, Problem> {
+    let filter = params.filter(&who)?;
+    let ascending = filter.ascending;
+    let (jobs, more) = app.read(move |store| store.list(&filter)).await?;
+    let last = jobs.last().filter(|_| more);
+    let next_page_token = last.map(|job| token(ascending, job.id));
+    Ok(Json(JobList { jobs, next_page_token }))
+}
+
+/// Parameters of submitting.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SubmitParams {
+    validate: Option<u8>,
+}
+
+pub async fn submit(
+    State(app): State<App>,
+    who: Who,
+    headers: HeaderMap,
+    Params(params): Params<SubmitParams>,
+    Body(spec): Body<JobSpec>,
+) -> Result<Response, Problem> {
+    let key = headers.get("idempotency-key").map(|value| value.to_str().unwrap_or_default());
+    let good = |key: &str| !key.is_empty() && key.len() <= KEY_MAX;
+    if key.is_some_and(|key| !good(key)) {
+        let text = format!("Idempotency-Key: expected 1 to {KEY_MAX} characters of ASCII");
+        return Err(Problem::bad(text));
+    }
+    let new = checked(spec, &who, key.map(str::to_owned))?;
+    if params.validate == Some(1) {
+        return Ok(Json(validate(&app, new).await?).into_response());
+    }
+    let (job, _) = app.ask(move |manager| manager.submit(&new)).await?;
+    let place = format!("/api/v1/jobs/{}", job.id());
+    let body = Json(full(&app, job).await?);
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], body).into_response())
+}
+
+/// A job that can be recorded, or what is wrong with it.
+pub fn checked(spec: JobSpec, who: &Who, key: Option<String>) -> Result<New, Problem> {
+    let faults = check::faults(&spec);
+    if !faults.is_empty() {
+        return Err(Problem::fields(faults));
+    }
+    let array = spec.array.as_deref().map(check::array).transpose();
+    let (tasks, at_once) =
+        array.map_err(|text| Problem::fields(vec![("array", text)]))?.unwrap_or_default();
+    Ok(New {
+        user: who.name.clone(),
+        name: spec.name.clone().unwrap_or_else(|| describe::usual_name(&spec)),
+        queue: spec.queue.clone().unwrap_or_else(|| check::QUEUE.into()),
+        spec,
+        tasks,
+        at_once,
+        key,
+    })
+}
+
+async fn validate(app: &App, new: New) -> Result<Validated, Problem> {
+    let command_line = describe::command_line(&new.spec);
+    let summary = JobSummary {
+        id: 0,
+        name: new.name,
+        user: new.user,
+        state: JobState::Submitted,
+        outcome: None,
+        reason: None,
+        estimated_start: None,
+        ranks: new.spec.ranks,
+        hosts: Vec::new(),
+        submitted: Stamp::now(),
+        started: None,
+        ended: None,
+        time_limit_seconds: new.spec.time_limit_seconds,
+        queue: new.queue,
+        priority: new.spec.priority,
+        array: None,
+        cancelling: false,
+    };
+    let job = Job { summary, spec: new.spec };
+    let (estimated_start, _) = app.ask(move |manager| Ok(manager.estimate(job))).await?;
+    Ok(Validated { command_line, estimated_start })
+}
+
+pub async fn job(
+    State(app): State<App>,
+    who: Who,
+    Id(id): Id,
+) -> Result<Json<super::types::Job>, Problem> {
+    let job = find(&app, &who, id).await?;
+    Ok(Json(full(&app, job).await?))
+}
+
+/// A job that the user may see.
+pub async fn find(app: &App, who: &Who, id: i64) -> Result<Job, Problem> {
+    who.sees(app.read(move |store| store.job(id)).await?)
+}
+
+/// A job with everything that the API says of it.
+async fn full(app: &App, job: Job) -> Result<super::types::Job, Problem> {
+    let place = app.place.clone();
+    crate::app::blocking(move || {
+        let action = |action| {
+            let why_not = apply::why_not(&job, action);
+            Action { allowed: why_not.is_none(), why_not }
+        };
+        let (stdout, stderr) = place.outputs(&job);
+        let size = |path| std::fs::metadata(path).map_or(0, |meta| meta.len());
+        let started = job.summary.started.is_some();
+        let sizes = OutputSizes { stdout: size(stdout), stderr: size(stderr) };
+        Ok(super::types::Job {
+            actions: Actions {
+                cancel: action(Act::Cancel),
+                hold: action(Act::Hold),
+                release: action(Act::Release),
+                delete: action(Act::Delete),
+            },
+            exit_code: job.summary.outcome.as_ref().map(|outcome| outcome.exit_code()),
+            output: if started { sizes } else { OutputSizes::default() },
+            command_line: describe::command_line(&job.spec),
+            summary: job.summary,
+            spec: job.spec,
+        })
+    })
+    .await
+}
+
+/// Parameters of cancelling.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CancelParams {
+    array: Option<bool>,
+}
+
+pub async fn cancel(
+    State(app): State<App>,
+    who: Who,
+    Id(id): Id,
+    Params(params): Params<CancelParams>,
+) -> Result<Json<super::types::Job>, Problem> {
+    let job = find(&app, &who, id).await?;
+    let by = who.name.clone();
+    let array = job.summary.array.as_ref().filter(|_| params.array == Some(true)).map(|a| a.id);
+    match array {
+        None => app.ask(move |manager| manager.cancel(id, &by)).await?,
+        Some(array) => {
+            let states = JobState::ALL[..4].to_vec();
+            // More jobs than an array may have.
+            let filter = Filter { states, array: Some(array), limit: PAGE_MAX, ascending: true, ..Filter::default() };
+            app.ask(move |manager| cancel_all(manager, filter, &by)).await?;
+            job
+        }
+    };
+    let job = find(&app, &who, id).await?;
+    Ok(Json(full(&app, job).await?))
+}
+
+/// Cancels what a filter finds, last first, so that none of them starts in between.
+fn cancel_all(
+    manager: &mut hpvm_queue::manager::Manager,
+    mut filter: Filter,
+    by: &str,
+) -> Result<(), hpvm_queue::store::StoreError> {
+    let mut ids = Vec::new();
+    loop {
+        let (jobs, more) = manager.store().list(&filter)?;
+        ids.extend(jobs.iter().map(|job| job.id));
+        filter.after = jobs.last().map(|job| job.id);
+        if !more {
+            break;
+        }
+    }
+    for id in ids.into_iter().rev() {
+        match manager.cancel(id, by) {
+            // Being cancelled, or ended, already.
+            Ok(_) | Err(hpvm_queue::store::StoreError::Refused(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+pub async fn hold(
+    State(app): State<App>,
+    who: Who,
+    Id(id): Id,
+) -> Result<Json<super::types::Job>, Problem> {
+    find(&app, &who, id).await?;
+    let by = who.name.clone();
+    app.ask(move |manager| manager.hold(id, &by)).await?;
+    let job = find(&app, &who, id).await?;
+    Ok(Json(full(&app, job).await?))
+}
+
+pub async fn release(
+    State(app): State<App>,
+    who: Who,
+    Id(id): Id,
+) -> Result<Json<super::types::Job>, Problem> {
+    find(&app, &who, id).await?;
+    app.ask(move |manager| manager.release(id)).await?;
+    let job = find(&app, &who, id).await?;
+    Ok(Json(full(&app, job).await?))
+}
+
+pub async fn delete(State(app): State<App>, who: Who, Id(id): Id) -> Result<StatusCode, Problem> {
+    find(&app, &who, id).await?;
+    app.ask(move |manager| manager.remove(id)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn script(State(app): State<App>, who: Who, Id(id): Id) -> Result<Response, Problem> {
+    let job = find(&app, &who, id).await?;
+    let none = || Problem::missing(format!("job {id} has no script"));
+    let text = job.spec.script.ok_or_else(none)?;
+    Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
+}

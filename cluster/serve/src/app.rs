@@ -1,0 +1,118 @@
+//! What all requests share: the queue, readers of the store, the channel of events.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::http::StatusCode;
+use tokio::sync::{broadcast, watch};
+
+use hpvm_queue::driver::Place;
+use hpvm_queue::manager::{Manager, Queue, store_path};
+use hpvm_queue::policy::Resources;
+use hpvm_queue::store::outbox::Happened;
+use hpvm_queue::store::{Store, StoreError};
+
+use crate::limit::Limits;
+use crate::problem::Problem;
+
+/// Events kept for a stream that is slow; one that is slower reads the store.
+pub const CHANNEL: usize = 4096;
+/// Connections for reading that are kept open.
+const READERS: usize = 4;
+
+/// The state of the server; clones share it.
+#[derive(Clone)]
+pub struct App(Arc<Inner>);
+
+/// See [`App`].
+pub struct Inner {
+    pub queue: Queue,
+    pub place: Place,
+    pub capacity: Resources,
+    /// Who started the server: what comes over its socket is theirs, and all jobs run as them.
+    pub owner: String,
+    pub uid: u32,
+    pub events: broadcast::Sender<Arc<Happened>>,
+    /// Becomes true when the server ends: streams end first.
+    pub ending: watch::Receiver<bool>,
+    pub limits: Limits,
+    /// A hash that a password of an unknown user is compared with, so that it takes as long.
+    pub decoy: String,
+    readers: Mutex<Vec<Store>>,
+    data: PathBuf,
+}
+
+impl std::ops::Deref for App {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+/// What [`App::new`] needs.
+pub struct Parts {
+    pub queue: Queue,
+    pub place: Place,
+    pub capacity: Resources,
+    pub owner: String,
+    pub uid: u32,
+    pub events: broadcast::Sender<Arc<Happened>>,
+    pub ending: watch::Receiver<bool>,
+}
+
+impl App {
+    pub fn new(parts: Parts) -> Result<App, String> {
+        let data = parts.place.data.clone();
+        Ok(App(Arc::new(Inner {
+            queue: parts.queue,
+            place: parts.place,
+            capacity: parts.capacity,
+            owner: parts.owner,
+            uid: parts.uid,
+            events: parts.events,
+            ending: parts.ending,
+            limits: Limits::default(),
+            decoy: crate::secret::hash_password("a password that nobody has")?,
+            readers: Mutex::default(),
+            data,
+        })))
+    }
+
+    /// Reads the store, on a thread where that may block.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let app = self.clone();
+        blocking(move || {
+            let kept = app.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let store = kept.map_or_else(|| Store::reader(&store_path(&app.data)), Ok)?;
+            let answer = ask(&store)?;
+            let mut readers = app.readers.lock().unwrap_or_else(PoisonError::into_inner);
+            if readers.len() < READERS {
+                readers.push(store);
+            }
+            Ok(answer)
+        })
+        .await
+    }
+
+    /// Lets the manager do something.
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&mut Manager) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let queue = self.queue.clone();
+        blocking(move || Ok(queue.call(ask)??)).await
+    }
+}
+
+/// Runs what may block on a thread for that.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(_) => Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "a part of the server failed")),
+    }
+}

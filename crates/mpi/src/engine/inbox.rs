@@ -1,0 +1,258 @@
+//! What the arrival of a packet may touch, and what ends there: matching, completion, errors.
+//!
+//! Apart from [`hpvm_fm::Fm`], so that both can be borrowed while packets are extracted. Nothing here
+//! sends. What has to be answered is put on lists that a progress step works off afterwards; each entry
+//! belongs to a live request, ours or a sender's, or says XOFF or XON, of which one `extract` brings
+//! few: so the lists are bounded.
+
+use crate::comm::{CONTEXTS, Comm};
+use crate::engine::dispatch::Deferred;
+use crate::engine::matching::{Pattern, Table, Unexpected};
+use crate::engine::process::MAX_COMMS;
+use crate::engine::quota::Quota;
+use crate::engine::requests::{Operation, Outcome, RecvOp, ReqId, Requests, Transfer};
+use crate::error::{Class, Error};
+use crate::pt2pt::{Arrivals, protocol};
+use crate::status::Status;
+use hpvm_fm::{Fast, Rank};
+use std::collections::VecDeque;
+
+/// See the module's text.
+pub(crate) struct Inbox {
+    pub requests: Requests,
+    pub(super) tables: Vec<Table>,
+    /// Receives in the tables.
+    pub posted: usize,
+    /// Receives that matched an announcement: their transfers are to be moved on, the first one first.
+    pub transfers: VecDeque<ReqId>,
+    /// What is kept of whom.
+    pub quota: Quota,
+    /// What the ways in which messages come have under way.
+    pub arrivals: Arrivals,
+    /// Sends of ours that others may be reading.
+    pub offered: u32,
+    /// What packets that came ask this process to send or to do.
+    pub deferred: VecDeque<Deferred>,
+    /// Collectives all of whose messages of a round are complete.
+    pub ready: VecDeque<ReqId>,
+    /// What came has to be looked at before anything is done about it: it violates the protocol, or says
+    /// of a split copy what only the transport knows.
+    pub suspects: bool,
+    /// The first violation of the protocol by a peer.
+    pub violation: Option<String>,
+    unexpected: u64,
+    /// Some operation of this process has gone wrong: before that, none is asked whether it was it.
+    pub failures: bool,
+    /// Requests completed so far; a waiter sees that something has happened.
+    pub completions: u64,
+    /// Fast Messages of the same process: the packets that are not MPI's.
+    pub fast: Fast,
+    /// What was wrong with packets of Fast Messages; the engine goes on.
+    pub faults: Vec<String>,
+}
+
+impl Inbox {
+    pub fn new(processes: u32, packet: usize) -> Inbox {
+        Inbox {
+            requests: Requests::default(),
+            tables: Vec::new(),
+            posted: 0,
+            transfers: VecDeque::new(),
+            quota: Quota::new(processes),
+            arrivals: Arrivals::default(),
+            offered: 0,
+            deferred: VecDeque::new(),
+            ready: VecDeque::new(),
+            suspects: false,
+            violation: None,
+            unexpected: 0,
+            failures: false,
+            completions: 0,
+            fast: Fast::new(processes, packet),
+            faults: Vec::new(),
+        }
+    }
+
+    /// The matching table of `context`. It comes into being with the first message or receive,
+    /// because a peer may be ahead of us in making a communicator.
+    #[inline]
+    pub fn table(&mut self, context: u32) -> &mut Table {
+        let index = context as usize;
+        if index >= self.tables.len() {
+            self.tables.resize_with(index + 1, Table::default);
+        }
+        &mut self.tables[index]
+    }
+
+    /// The posted receive that takes a message, if any; it is posted no more.
+    #[inline]
+    pub(crate) fn arrive(&mut self, context: u32, src: Rank, tag: i32) -> Option<ReqId> {
+        let found = self.table(context).arrive(src, tag);
+        self.posted -= usize::from(found.is_some());
+        found
+    }
+
+    /// Posts a receive. The caller has looked for an unexpected message first.
+    #[inline]
+    pub(crate) fn post(&mut self, context: u32, pattern: Pattern, id: ReqId) {
+        self.table(context).post(pattern, id);
+        self.posted += 1;
+    }
+
+    #[cold]
+    pub(crate) fn violate(&mut self, src: Rank, what: String) {
+        self.suspects = true;
+        self.violation.get_or_insert(format!("process {src} sent {what}"));
+    }
+
+    #[inline(always)]
+    pub(crate) fn checked_context(&mut self, src: Rank, imm: u64) -> Option<(u32, i32)> {
+        let (context, tag) = protocol::open_envelope(imm);
+        if context < MAX_COMMS * CONTEXTS {
+            return Some((context, tag));
+        }
+        self.violate(src, format!("context id {context}; expected below {}", MAX_COMMS * CONTEXTS));
+        None
+    }
+    pub(crate) fn keep(&mut self, context: u32, message: Unexpected) {
+        self.unexpected += 1;
+        if let Some(word) = self.quota.keep(&message) {
+            self.deferred.push_back(Deferred::TellQuota(message.src, word));
+        }
+        self.table(context).keep(message);
+    }
+
+    /// Messages that came before their receive, so far.
+    pub fn unexpected_total(&self) -> u64 {
+        self.unexpected
+    }
+
+    /// Says in the status of receive `id` whose message it gets.
+    #[inline(always)]
+    pub(crate) fn matched(&mut self, id: ReqId, src: Rank, tag: i32) {
+        let Some(r) = self.requests.get_mut(id) else { return };
+        let Operation::Recv(op) = &r.op else { return };
+        r.status.source = op.comm.rank_of(src);
+        r.status.tag = tag;
+    }
+
+    /// Send `id` has been announced, and its receiver may read it.
+    pub(crate) fn offer(&mut self, id: ReqId) {
+        if let Some(Operation::Send(s)) = self.requests.get_mut(id).map(|r| &mut r.op) {
+            s.offered = true;
+            self.offered += 1;
+        }
+    }
+
+    /// The transfer of receive `id` and the bytes that still may be asked for.
+    pub(crate) fn transfer(&self, id: ReqId) -> Option<(Transfer, u64)> {
+        match self.requests.get(id).map(|r| &r.op) {
+            Some(Operation::Recv(op)) => {
+                let t = **op.transfer.as_ref()?;
+                let capacity = op.packed_size();
+                Some((t, if t.done == t.len { 0 } else { capacity }))
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn transfer_mut(&mut self, id: ReqId) -> Option<&mut Transfer> {
+        self.recv_op(id)?.transfer.as_deref_mut()
+    }
+
+    pub(crate) fn recv_op(&mut self, id: ReqId) -> Option<&mut RecvOp> {
+        match self.requests.get_mut(id).map(|r| &mut r.op) {
+            Some(Operation::Recv(op)) => Some(op),
+            _ => None,
+        }
+    }
+
+    /// All bytes that fit are in the buffer; the message had `len`.
+    pub fn finish_receive(&mut self, id: ReqId, len: u64) {
+        let Some(r) = self.requests.get_mut(id) else { return };
+        let Operation::Recv(op) = &r.op else { return };
+        let capacity = op.packed_size();
+        r.status.bytes = len.min(capacity);
+        if len > capacity {
+            let error = truncation(&op.comm, &r.status, len, capacity);
+            r.error = Some(Box::new(error));
+            self.failures = true;
+        }
+        self.complete(id);
+    }
+
+    pub fn fail(&mut self, id: ReqId, error: Error) {
+        self.failures = true;
+        if let Some(r) = self.requests.get_mut(id) {
+            r.error.get_or_insert(Box::new(error));
+        }
+        self.complete(id);
+    }
+
+    /// Marks `id` done and tells whoever waits for it.
+    #[inline]
+    pub fn complete(&mut self, id: ReqId) {
+        self.completions += 1;
+        let Some(r) = self.requests.end(id) else { return };
+        if let Some(parent) = r.parent {
+            let outcome = self.requests.remove(id);
+            self.child_done(parent, outcome);
+        } else if r.detached {
+            self.requests.remove(id);
+        }
+    }
+
+    /// A request has ended that `parent` waits for.
+    pub(crate) fn child_done(&mut self, parent: ReqId, outcome: Option<Outcome>) {
+        let Some(r) = self.requests.get_mut(parent) else { return };
+        let outcome = outcome.unwrap_or(Outcome::EMPTY);
+        match &mut r.op {
+            Operation::Collective(Some(c)) => {
+                c.outstanding -= 1;
+                if c.outstanding == 0 {
+                    self.ready.push_back(parent);
+                }
+            }
+            Operation::Several(s) => {
+                r.status = s.status_of(&outcome).unwrap_or(r.status);
+                if s.ended() {
+                    r.error = r.error.take().or(outcome.error);
+                    return self.complete(parent);
+                }
+            }
+            _ => {}
+        }
+        if let Some(error) = outcome.error {
+            r.error.get_or_insert(error);
+        }
+    }
+
+    /// Takes a posted receive back (`MPI_Cancel`). False: it has matched already.
+    pub fn withdraw(&mut self, id: ReqId) -> bool {
+        let (context, pattern) = match self.requests.get(id).map(|r| &r.op) {
+            Some(Operation::Recv(op)) => (op.context, op.pattern),
+            _ => return false,
+        };
+        if !self.table(context).withdraw(pattern, id) {
+            return false;
+        }
+        self.posted -= 1;
+        if let Some(r) = self.requests.get_mut(id) {
+            r.status = Status { cancelled: true, ..Status::EMPTY };
+        }
+        self.complete(id);
+        true
+    }
+}
+
+/// The error of a message that is longer than its receive.
+pub(crate) fn truncation(comm: &Comm, status: &Status, len: u64, capacity: u64) -> Error {
+    let text = format!(
+        "a message of {len} bytes from rank {} with tag {} came for a receive of at most \
+         {capacity} bytes at rank {}",
+        status.source,
+        status.tag,
+        comm.rank()
+    );
+    Error::new(Class::Truncate, text)
+}

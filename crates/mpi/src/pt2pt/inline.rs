@@ -1,0 +1,36 @@
+//! A short message in a slot: what most messages are, and so little code that it becomes part of
+//! `MPI_Send`.
+//!
+//! - start: [`start`] copies the message into the receiver's slot. Nothing is left to be done.
+//! - on packet, finish: as of any whole message ([`super::eager`]); or the receive that waits takes it,
+//!   before anybody else is asked ([`super::blocking`]).
+
+use crate::engine::buffer::Outgoing;
+use crate::engine::process::Process;
+use crate::pt2pt::protocol::{self, EAGER};
+use hpvm_fm::{Head, Rank, Transport};
+
+/// Sends `m` if it fits in a slot, lies in one run of memory, and nothing that was sent before waits. False:
+/// nothing has happened.
+///
+/// # Safety
+/// `m.buf` is valid for reads of `m.count` elements.
+#[inline(always)]
+pub(super) unsafe fn start<T: Transport>(
+    p: &mut Process<T>,
+    m: Outgoing<'_>,
+    dst: Rank,
+    context: u32,
+    tag: i32,
+) -> bool {
+    let bytes = m.packed_size();
+    if bytes > p.fm.limits().inline as u64 || p.backlog.blocks(dst) {
+        return false;
+    }
+    let Some((first, _)) = m.ty.as_run(m.count) else { return false };
+    let from = m.buf.wrapping_offset(first as isize);
+    let head = Head::single(EAGER, protocol::envelope(context, tag));
+    // SAFETY: the elements form one run of `out.len()` bytes from `first` on.
+    let fill = |out: &mut [u8]| unsafe { hpvm_copy::short(from, out.as_mut_ptr(), out.len()) };
+    p.fm.send(dst, head, bytes as usize, fill).is_ok()
+}

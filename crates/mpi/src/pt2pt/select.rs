@@ -1,0 +1,186 @@
+//! Which way a message travels: two pure functions over one table of thresholds.
+//!
+//! The sender chooses by [`select_send`] when a send starts. What it announces the receiver fetches, by
+//! [`select_receive`], when the receive has matched. Both look at the message's length, at facts about the
+//! peer, the host and the layout of the elements, and at [`Thresholds`], which `hpvm tune`'s tables
+//! override and `hpvm info` prints. Each way is a file beside this one.
+
+use super::Mode;
+
+const KIB: u64 = 1024;
+
+/// Declares the thresholds: each one's name in the tables and in the output of `hpvm info`, its built-in
+/// value, the largest one that makes sense, and what it limits.
+macro_rules! thresholds {
+    ($($(#[doc = $text:literal])+ $field:ident, $name:literal, $value:expr, $max:expr;)+) => {
+        /// Lengths, in bytes, at which another way is chosen. The same on all ranks of a job.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Thresholds {
+            $($(#[doc = $text])+ pub $field: u64,)+
+        }
+
+        /// The built-in thresholds.
+        pub const DEFAULT: Thresholds = Thresholds { $($field: $value,)+ };
+
+        impl Thresholds {
+            /// Name, value and meaning of each, for people.
+            pub fn list(&self) -> Vec<(&'static str, u64, &'static str)> {
+                vec![$(($name, self.$field, concat!($($text),+).trim_ascii()),)+]
+            }
+
+            /// Sets the one that is called `name`.
+            ///
+            /// # Errors
+            /// A text: there is none of that name, or `bytes` is too large.
+            pub fn set(&mut self, name: &str, bytes: u64) -> Result<(), String> {
+                match name {
+                    $($name if bytes <= $max => self.$field = bytes,
+                    $name => return Err(format!(
+                        "threshold {name} is {bytes} bytes; expected at most {}", $max
+                    )),)+
+                    _ => {
+                        let known = [$($name),+].join(", ");
+                        return Err(format!("no threshold is called {name:?}; expected one of {known}"));
+                    }
+                }
+                Ok(())
+            }
+        }
+    };
+}
+
+thresholds! {
+    /// Shortest message whose way depends on more than its length: shorter ones are nowhere worth a stream
+    /// or fragments, so nobody asks for what that would depend on.
+    min_choice, "min-choice", 4 * KIB + 1, 16 * KIB;
+    /// Shortest message in fragments. A shorter one is copied faster in one packet: the second copy cannot
+    /// overlap enough of the first to pay for the second frame.
+    min_fragments, "min-fragments", 8 * KIB + 1, u64::MAX;
+    /// Longest message that goes out in fragments without being asked for. From there on the handshake
+    /// costs little beside the copies.
+    max_unasked, "max-unasked", 64 * KIB, super::protocol::MAX_FRAGMENTED;
+    /// The same where the receiver reads the sender's memory: from here on one copy and three small
+    /// packets take less time than two copies that overlap.
+    max_unasked_beside_read, "max-unasked-beside-read", 16 * KIB, super::protocol::MAX_FRAGMENTED;
+    /// Shortest message that sender and receiver copy together, from both ends: the sender has to be asked,
+    /// and to answer, and what it has copied lies in its own cache.
+    min_split_copy, "min-split-copy", 512 * KIB, u64::MAX;
+    /// Most bytes of long messages that are copied in one progress step: so long nobody else gets the
+    /// engine. A MiB takes about 100 µs, beside which a step costs nothing.
+    max_step, "max-step", 1024 * KIB, u64::MAX;
+    /// Bytes that all senders together may leave at a process before their receives are called.
+    quota, "quota", 64 * 1024 * KIB, u64::MAX;
+    /// Least share of that for one sender.
+    min_quota, "min-quota", 256 * KIB, u64::MAX;
+}
+
+/// What the choice of the sender depends on, beside the length.
+#[derive(Clone, Copy, Debug)]
+pub struct SendFacts {
+    pub mode: Mode,
+    /// The receiver has too many messages that nobody asks for (XOFF).
+    pub xoff: bool,
+    /// The elements lie in one run of memory.
+    pub one_run: bool,
+    /// Longest message in a slot, and in a packet.
+    pub inline: u64,
+    pub packet: u64,
+    /// Longest message that the transport takes in fragments to this peer; 0: none. Not where ranks
+    /// share processors: nobody copies while the sender writes.
+    pub fragments: u64,
+    /// A stream to this peer can be opened: it is on another host, and the message is long enough.
+    pub stream: bool,
+    /// The receiver would read the message out of our memory.
+    pub read: bool,
+}
+
+/// How a message is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendMethod {
+    /// In a slot ([`super::inline`]).
+    Inline,
+    /// In one packet ([`super::eager`]).
+    Eager,
+    /// In fragments that follow each other unasked ([`super::fragments`]).
+    Fragments,
+    /// As a stream of the transport ([`super::stream`]).
+    Stream,
+    /// Announced ([`super::rendezvous`]); with the message itself if that fits.
+    Announced { with_data: bool },
+}
+
+/// How a message of `len` bytes is sent.
+#[inline(always)]
+pub fn select_send(len: u64, facts: &SendFacts, t: &Thresholds) -> SendMethod {
+    let asks = facts.mode == Mode::Synchronous || facts.xoff;
+    if len >= t.min_choice {
+        if facts.stream {
+            return SendMethod::Stream;
+        }
+        let max = if facts.read { t.max_unasked_beside_read } else { t.max_unasked };
+        if !asks && len >= t.min_fragments && len <= max.min(facts.fragments) {
+            return SendMethod::Fragments;
+        }
+    }
+    if !asks && len <= facts.packet {
+        let inline = len <= facts.inline && facts.one_run;
+        return if inline { SendMethod::Inline } else { SendMethod::Eager };
+    }
+    let with_data = !facts.xoff && len + super::protocol::Rts::BYTES as u64 <= facts.packet;
+    SendMethod::Announced { with_data }
+}
+
+/// What the choice of the receiver depends on, beside the length.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiveFacts {
+    /// The sender has opened a stream.
+    pub stream_opened: bool,
+    /// The message lies in one run of the sender's memory.
+    pub one_run_there: bool,
+    /// That memory is mapped here, and copying from there is worth while.
+    pub mapped: bool,
+    /// Reading the sender's memory is permitted, and faster than two copies.
+    pub read: bool,
+    /// The sender may write here meanwhile: the receive buffer is one run of memory, ranks do not share
+    /// processors, and neither side has another such message to copy.
+    pub split: bool,
+    /// The transport has streams for such a message from this peer.
+    pub stream: bool,
+}
+
+/// How an announced message is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveMethod {
+    /// Nothing is to be moved: the message is empty or has come with its announcement.
+    Nothing,
+    /// Copied out of mapped memory ([`super::mapped`]).
+    Mapped,
+    /// Read out of the sender's memory ([`super::direct_read`]).
+    DirectRead,
+    /// The same, while the sender writes the other end ([`super::split_copy`]).
+    SplitCopy,
+    /// In packets that the sender is asked for ([`super::packets`]).
+    Packets,
+    /// As a stream of the transport, asked for if it has not been opened ([`super::stream`]).
+    Stream,
+}
+
+/// How an announced message is fetched, of which the receiver has room for `want` bytes.
+pub fn select_receive(want: u64, facts: &ReceiveFacts, t: &Thresholds) -> ReceiveMethod {
+    if facts.stream_opened {
+        ReceiveMethod::Stream
+    } else if want == 0 {
+        ReceiveMethod::Nothing
+    } else if facts.mapped {
+        ReceiveMethod::Mapped
+    } else if !(facts.one_run_there && facts.read) {
+        if facts.stream { ReceiveMethod::Stream } else { ReceiveMethod::Packets }
+    } else if want >= t.min_split_copy && facts.split {
+        ReceiveMethod::SplitCopy
+    } else {
+        ReceiveMethod::DirectRead
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1366 @@
+// Generated from cluster/serve/openapi.json by `npm run types`. Do not edit.
+
+export interface paths {
+    "/api/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Events: `snapshot` (Snapshot), `job` (JobSummary), `job-removed` (JobRemoved), `host` (Host),
+         *     `caught-up` (CaughtUp). Only `job` and `job-removed` carry an id; with it (header or `after`)
+         *     a stream goes on without a snapshot. Comments are signs of life.
+         */
+        get: operations["events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hosts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The hosts. */
+        get: operations["hosts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hosts/{name}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Samples of a host. */
+        get: operations["history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/info": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** About the server. */
+        get: operations["info"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List jobs. */
+        get: operations["list_jobs"];
+        put?: never;
+        /** Submit a job. */
+        post: operations["submit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A job. */
+        get: operations["job"];
+        put?: never;
+        post?: never;
+        /** Remove the record and the kept output of a job that has ended. */
+        delete: operations["delete_job"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End a job. Its record and output stay. */
+        post: operations["cancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/hold": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Keep a job from starting. */
+        post: operations["hold"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/matrix": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who sent how much to whom. */
+        get: operations["matrix"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/output": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A part of a job's output, at most 1 MiB. */
+        get: operations["output"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/output/follow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A job's output as events `output` (data: JSON text; id: offset behind it), until `end`. */
+        get: operations["follow"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/ranks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the ranks of a running job do. */
+        get: operations["ranks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let a job start that was held. */
+        post: operations["release"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/script": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The script of a job that has one. */
+        get: operations["script"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The queues. */
+        get: operations["queues"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who is signed in. */
+        get: operations["session"];
+        put?: never;
+        /** Sign in. */
+        post: operations["sign_in"];
+        /** Sign out. */
+        delete: operations["sign_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Set the password of the user who is signed in. */
+        put: operations["password"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        /** @description Whether an action is possible now. */
+        Action: {
+            allowed: boolean;
+            /** @description A sentence, when it is not. */
+            why_not?: string | null;
+        };
+        /** @description What may be done with a job now. */
+        Actions: {
+            cancel: components["schemas"]["Action"];
+            delete: components["schemas"]["Action"];
+            hold: components["schemas"]["Action"];
+            release: components["schemas"]["Action"];
+        };
+        /** @description The place of a job in an array. */
+        ArrayTask: {
+            /**
+             * Format: int32
+             * @description How many of the array may run at once.
+             */
+            at_once?: number | null;
+            /**
+             * Format: int64
+             * @description Number of the array: that of its first job.
+             */
+            id: number;
+            /**
+             * Format: int32
+             * @description Which number of the list this job is for.
+             */
+            task: number;
+        };
+        /** @description From here on events are live. */
+        CaughtUp: {
+            /** Format: int64 */
+            cursor: number;
+        };
+        /**
+         * @description On what kind of end of another job one depends.
+         * @enum {string}
+         */
+        DependKind: "afterok" | "afterany" | "afternotok";
+        /** @description A job that has to end first. */
+        Dependency: {
+            /** Format: int64 */
+            job: number;
+            kind: components["schemas"]["DependKind"];
+        };
+        /** @description What went wrong with one field of a request. */
+        FieldError: {
+            detail: string;
+            /** @description The field, as it is named in the request. */
+            field: string;
+        };
+        /** @description A host. */
+        Host: {
+            /**
+             * Format: int32
+             * @description Processors that jobs may reserve.
+             */
+            cpus: number;
+            /**
+             * Format: int32
+             * @description Processors reserved now.
+             */
+            cpus_reserved: number;
+            /** Format: date-time */
+            last_seen: string;
+            /**
+             * Format: int64
+             * @description Bytes.
+             */
+            memory: number;
+            name: string;
+            /** @description The last sample; missing where none was taken. */
+            sample?: Record<string, never> | null;
+            state: components["schemas"]["HostState"];
+        };
+        /**
+         * @description Whether a host takes part.
+         * @enum {string}
+         */
+        HostState: "up" | "drained" | "lost";
+        /** @description The hosts. */
+        Hosts: {
+            hosts: components["schemas"]["Host"][];
+        };
+        /** @description About the server. */
+        Info: {
+            limits: components["schemas"]["Limits"];
+            /** @description `embedded`, `slurm`. */
+            mode: string;
+            /** @description What the server cannot do now, as sentences: a full disk, a damaged record. */
+            problems: string[];
+            /** Format: date-time */
+            time: string;
+            version: string;
+        };
+        /** @description A job with all there is to know. */
+        Job: components["schemas"]["JobSummary"] & {
+            actions: components["schemas"]["Actions"];
+            /** @description The command line that would submit the same. */
+            command_line: string;
+            /**
+             * Format: int32
+             * @description The job's own, 128 + signal, 124 for a time limit; only of a job that has ended.
+             */
+            exit_code?: number | null;
+            output: components["schemas"]["OutputSizes"];
+            spec: components["schemas"]["JobSpec"];
+        };
+        /** @description A page of a list. */
+        JobList: {
+            jobs: components["schemas"]["JobSummary"][];
+            /** @description Ask with it for what follows; missing on the last page. */
+            next_page_token?: string | null;
+        };
+        /** @description A job's record was removed. */
+        JobRemoved: {
+            /** Format: int64 */
+            id: number;
+        };
+        /** @description A job as it is asked for. */
+        JobSpec: {
+            /**
+             * @description Arguments of the script.
+             * @default []
+             */
+            args?: string[];
+            /**
+             * @description One job for each number of a list like `0-9`, `1,3,5-20:5`; `%2` at the end lets two run at once.
+             * @default null
+             */
+            array?: string | null;
+            /**
+             * @description Program and arguments, started as `hpvm run -n RANKS`. Either this or `script`.
+             * @default []
+             */
+            command?: string[];
+            /**
+             * Format: int32
+             * @description Processors reserved for each rank; without it 1.
+             * @default null
+             */
+            cpus_per_rank?: number | null;
+            /**
+             * @description Jobs that have to end first.
+             * @default []
+             */
+            depends_on?: components["schemas"]["Dependency"][];
+            /**
+             * @description Variables set for the job, beside those that the server passes on.
+             * @default {}
+             */
+            env?: {
+                [key: string]: string;
+            };
+            /**
+             * @description Do not start it before it is released.
+             * @default false
+             */
+            hold?: boolean;
+            /**
+             * Format: int64
+             * @description Memory of all its processes on a host; a job that uses more is ended.
+             * @default null
+             */
+            memory_bytes?: number | null;
+            /**
+             * @description Shown in lists; without one the program's name.
+             * @default null
+             */
+            name?: string | null;
+            /**
+             * Format: int32
+             * @description Number of hosts.
+             * @default null
+             */
+            nodes?: number | null;
+            /**
+             * Format: int32
+             * @description From -1000 to 1000; more starts earlier. A minute of waiting counts as much as 1.
+             * @default 0
+             */
+            priority?: number;
+            /**
+             * @description Queue; without it the first one.
+             * @default null
+             */
+            queue?: string | null;
+            /**
+             * Format: int32
+             * @description Number of ranks.
+             * @default 1
+             */
+            ranks?: number;
+            /**
+             * @description Text of a script, which runs once and calls `mpirun` itself.
+             * @default null
+             */
+            script?: string | null;
+            /**
+             * @description The same for standard error. When only `stdout` is given, both go there.
+             * @default null
+             */
+            stderr?: string | null;
+            /**
+             * @description File for standard output, with sbatch's patterns (`%j %x %u %a %A %N`), from `workdir`.
+             *     Without it, the server keeps the output.
+             * @default null
+             */
+            stdout?: string | null;
+            /**
+             * Format: int64
+             * @description After so many seconds the job is ended; without it, never.
+             * @default null
+             */
+            time_limit_seconds?: number | null;
+            /**
+             * @description Absolute path of the folder to run in; without it the home folder.
+             * @default null
+             */
+            workdir?: string | null;
+        };
+        /** @description A job in a list. */
+        JobSummary: {
+            array?: components["schemas"]["ArrayTask"] | null;
+            /** @description It is being ended: a cancel was asked for and has not yet had its effect. */
+            cancelling?: boolean;
+            /** Format: date-time */
+            ended?: string | null;
+            /**
+             * Format: date-time
+             * @description When it starts at the latest, if all that run now keep to their time limits.
+             */
+            estimated_start?: string | null;
+            /** @description The hosts it runs on. */
+            hosts: string[];
+            /** Format: int64 */
+            id: number;
+            name: string;
+            outcome?: components["schemas"]["Outcome"] | null;
+            /** Format: int32 */
+            priority: number;
+            queue: string;
+            /** Format: int32 */
+            ranks: number;
+            /** @description Why it is not running yet, as a sentence. */
+            reason?: string | null;
+            /** Format: date-time */
+            started?: string | null;
+            state: components["schemas"]["State"];
+            /** Format: date-time */
+            submitted: string;
+            /** Format: int64 */
+            time_limit_seconds?: number | null;
+            user: string;
+        };
+        /** @description Where the bounds are. */
+        Limits: {
+            /** Format: int64 */
+            active_jobs: number;
+            /** Format: int32 */
+            array_tasks: number;
+            /** Format: int64 */
+            output_chunk_bytes: number;
+            /** Format: int32 */
+            page: number;
+            /** Format: int64 */
+            script_bytes: number;
+        };
+        /** @description Who sent how much to whom. */
+        Matrix: {
+            /** @description Sender, receiver, value; pairs that did not talk are missing. */
+            entries: number[][];
+            /** Format: int32 */
+            size: number;
+        };
+        /** @description A new password of the user who is signed in; it ends all other sessions. */
+        NewPassword: {
+            /** @description At least 8 characters. */
+            new: string;
+            /** @description The present one, unless none was set yet. */
+            old?: string | null;
+        };
+        /** @description How a job ended. */
+        Outcome: {
+            /**
+             * Format: int32
+             * @description Exit code, for `exit`.
+             */
+            code?: number | null;
+            /** @description A sentence, when there is more to say. */
+            detail?: string | null;
+            kind: components["schemas"]["OutcomeKind"];
+            /**
+             * Format: int32
+             * @description Number of the signal, for `signal`.
+             */
+            signal?: number | null;
+        };
+        /**
+         * @description In which manner a job ended.
+         * @enum {string}
+         */
+        OutcomeKind: "exit" | "signal" | "time_limit" | "memory_limit" | "cancelled" | "node_lost" | "failed_to_start";
+        /** @description Bytes written so far. */
+        OutputSizes: {
+            /**
+             * Format: int64
+             * @description The same as `stdout` when both go to one file.
+             */
+            stderr: number;
+            /** Format: int64 */
+            stdout: number;
+        };
+        /** @description An error (RFC 9457). */
+        Problem: {
+            /** @description This error: cause, offending value, what to do. */
+            detail: string;
+            errors?: components["schemas"]["FieldError"][];
+            /** Format: int32 */
+            status: number;
+            /** @description What kind of error, in a few words that do not change. */
+            title: string;
+        };
+        /** @description A queue. */
+        QueueInfo: {
+            hosts: string[];
+            name: string;
+            /** Format: int64 */
+            pending: number;
+            /** Format: int64 */
+            running: number;
+        };
+        /** @description The queues. */
+        Queues: {
+            queues: components["schemas"]["QueueInfo"][];
+        };
+        /** @description A rank of a running job. */
+        Rank: {
+            counters: {
+                [key: string]: number;
+            };
+            host: string;
+            /** @description What it waits for, as sentences. */
+            operations?: string[];
+            /** Format: int32 */
+            pid: number;
+            /** Format: int32 */
+            rank: number;
+            /**
+             * Format: double
+             * @description How long it has slept.
+             */
+            since_seconds?: number | null;
+            state: components["schemas"]["RankState"];
+            /** @description The ranks it waits for, when it sleeps and that is known. */
+            waits_for?: number[];
+        };
+        /**
+         * @description What a rank does.
+         * @enum {string}
+         */
+        RankState: "computing" | "mpi" | "sleeping" | "starting" | "finished";
+        /** @description The ranks of a running job. */
+        Ranks: {
+            /** @description What can be said about a job that does not go on. */
+            findings?: string[];
+            ranks: components["schemas"]["Rank"][];
+        };
+        /** @description Who is signed in. */
+        Session: {
+            /** @description `admin`, `user`. */
+            roles: string[];
+            user: string;
+        };
+        /** @description Signing in: either user and password, or the token of a one-time link. */
+        SignIn: {
+            /** @default null */
+            link?: string | null;
+            /** @default null */
+            password?: string | null;
+            /** @default null */
+            user?: string | null;
+        };
+        /** @description The first event of a stream that does not resume. */
+        Snapshot: {
+            /**
+             * Format: int64
+             * @description Events from here on follow.
+             */
+            cursor: number;
+            hosts: components["schemas"]["Host"][];
+            /** @description Jobs that have not ended, and the last that have; newest first. */
+            jobs: components["schemas"]["JobSummary"][];
+            /** @description There are more jobs than these. */
+            truncated: boolean;
+        };
+        /**
+         * @description Where a job stands.
+         * @enum {string}
+         */
+        State: "submitted" | "held" | "pending" | "running" | "ended";
+        /** @description What a job would be, without submitting it. */
+        Validated: {
+            /** @description The command line that would submit it. */
+            command_line: string;
+            /**
+             * Format: date-time
+             * @description When it would start at the latest.
+             */
+            estimated_start?: string | null;
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    events: {
+        parameters: {
+            query?: {
+                after?: number;
+            };
+            header?: {
+                "Last-Event-ID"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+        };
+    };
+    hosts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Hosts"];
+                };
+            };
+        };
+    };
+    history: {
+        parameters: {
+            query?: {
+                /** @description `hour` or `day` */
+                range?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description No samples are taken */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    info: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Info"];
+                };
+            };
+        };
+    };
+    list_jobs: {
+        parameters: {
+            query?: {
+                /** @description One state or several, separated by commas; `active` means all but `ended` */
+                state?: string;
+                /** @description Jobs of this user */
+                user?: string;
+                /** @description Jobs whose name contains this */
+                name?: string;
+                /** @description Jobs that run or ran on this host */
+                host?: string;
+                /** @description Jobs of this array */
+                array?: number;
+                /** @description At most so many, up to 1000; 100 without it */
+                limit?: number;
+                /** @description `-id` (newest first, the default) or `id` */
+                sort?: string;
+                /** @description `next_page_token` of the page before */
+                page_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    submit: {
+        parameters: {
+            query?: {
+                /** @description 1: check only; answers 200 with Validated */
+                validate?: number;
+            };
+            header?: {
+                /** @description The same key and job again give the job that the first request made */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobSpec"];
+            };
+        };
+        responses: {
+            /** @description With `validate=1` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Validated"];
+                };
+            };
+            /** @description Submitted; of an array, its first job */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The key was used for another job */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store's disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel: {
+        parameters: {
+            query?: {
+                /** @description All jobs of the array that the job belongs to */
+                array?: boolean;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    hold: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    matrix: {
+        parameters: {
+            query?: {
+                /** @description `bytes` or `messages` */
+                unit?: string;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Matrix"];
+                };
+            };
+            /** @description Ranks do not count per peer yet */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    output: {
+        parameters: {
+            query?: {
+                /** @description `stdout` or `stderr` */
+                stream?: string;
+                /** @description First byte; from the end if negative */
+                offset?: number;
+                /** @description At most so many bytes */
+                limit?: number;
+                /** @description 1: all of it, as a file */
+                download?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description Of the first byte */
+                    "X-Offset"?: number;
+                    /** @description Where to go on */
+                    "X-Offset-Next"?: number;
+                    /** @description Bytes there are now */
+                    "X-Size"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    follow: {
+        parameters: {
+            query?: {
+                stream?: string;
+                offset?: number;
+            };
+            header?: {
+                "Last-Event-ID"?: string | null;
+            };
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+        };
+    };
+    ranks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ranks"];
+                };
+            };
+        };
+    };
+    release: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    script: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    queues: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queues"];
+                };
+            };
+        };
+    };
+    session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sign_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignIn"];
+            };
+        };
+        responses: {
+            /** @description Signed in; the cookie hpvm_session is set */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Unknown user or wrong password, which look the same, or a used link */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many attempts; Retry-After says when to try again */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sign_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Signed out */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPassword"];
+            };
+        };
+        responses: {
+            /** @description Set; all other sessions of the user have ended */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+}

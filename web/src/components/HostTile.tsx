@@ -1,0 +1,123 @@
+// One host: a bar for each of its processors, what runs on it above them, levels beside them.
+
+import { useCallback } from "preact/hooks";
+import type { Host, JobSummary } from "../api/types";
+import { bytes, percent, rate } from "../model/units";
+import { now } from "../state/clock";
+import { isOld } from "../state/hosts";
+import { hostPath, jobPath } from "../state/route";
+import { token } from "../state/theme";
+import { Canvas, type Area } from "./Canvas";
+import { When } from "./small";
+
+export function HostTile({ host, jobs }: { host: Host; jobs: readonly JobSummary[] }) {
+  const old = isOld(host, now.value);
+  const sample = host.sample;
+  return (
+    <article class={`tile${old ? " lost" : ""}`} aria-label={`Host ${host.name}`}>
+      <header>
+        <h2>
+          <a href={hostPath(host.name)}>{host.name}</a>
+        </h2>
+        <HostState host={host} />
+      </header>
+      <ul class="runs" aria-label={`Jobs on ${host.name}`}>
+        {jobs.slice(0, 4).map((job) => (
+          <li>
+            <a href={jobPath(job.id)}>
+              {job.id} {job.name}
+            </a>
+          </li>
+        ))}
+        {jobs.length > 4 && <li>and {jobs.length - 4} more</li>}
+      </ul>
+      <CoreBars host={host} />
+      {sample && (
+        <dl class="levels">
+          <Level name="cpu" fraction={busy(host)} text={sample.cpu ? percent(busy(host)) : "–"} />
+          <Level name="mem" fraction={memory(host)} text={`${percent(memory(host))} of ${bytes(sample.memory.total)}`} />
+          <Pair name="net" down={sample.network?.received} up={sample.network?.sent} />
+          <Pair name="disk" down={sample.disk.read} up={sample.disk.written} />
+        </dl>
+      )}
+    </article>
+  );
+}
+
+/// Up, drained, or lost with its last sign of life.
+export function HostState({ host }: { host: Host }) {
+  if (!isOld(host, now.value)) return <span class={`hoststate ${host.state}`}>{host.state}</span>;
+  return (
+    <span class="hoststate lost">
+      {host.state === "lost" ? "lost" : "silent"}, last seen <When at={host.last_seen} />
+    </span>
+  );
+}
+
+export function busy(host: Host): number {
+  const cpu = host.sample?.cpu?.total;
+  return cpu ? cpu.user + cpu.system : 0;
+}
+
+export function memory(host: Host): number {
+  const level = host.sample?.memory;
+  return level && level.total > 0 ? 1 - level.available / level.total : 0;
+}
+
+function Level({ name, fraction, text }: { name: string; fraction: number; text: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <span class={`meter ${name}`} aria-hidden="true">
+          <span style={{ transform: `scaleX(${Math.min(1, fraction)})` }} />
+        </span>
+        <span class="figure">{text}</span>
+      </dd>
+    </div>
+  );
+}
+
+function Pair({ name, down, up }: { name: string; down: number | null | undefined; up: number | null | undefined }) {
+  const words = name === "net" ? ["in", "out"] : ["read", "write"];
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd class="pair">
+        <span>
+          <span class="dim">{words[0]}</span> {down == null ? "–" : rate(down)}
+        </span>
+        <span>
+          <span class="dim">{words[1]}</span> {up == null ? "–" : rate(up)}
+        </span>
+      </dd>
+    </div>
+  );
+}
+
+/// A bar per processor: programs at the bottom, kernel above them, waiting for disks on top.
+export function CoreBars({ host }: { host: Host }) {
+  const cores = host.sample?.cpu?.cores ?? [];
+  const draw = useCallback(
+    ({ context, width, height }: Area) => {
+      const gap = cores.length > width / 4 ? 0 : cores.length > 16 ? 1 : 3;
+      const each = (width - gap * (cores.length - 1)) / Math.max(1, cores.length);
+      cores.forEach((core, i) => {
+        const x = i * (each + gap);
+        context.fillStyle = token("trough");
+        context.fillRect(x, 0, each, height);
+        let bottom = height;
+        for (const [part, color] of [[core.user, "bar"], [core.system, "bar-2"], [core.iowait, "bar-3"]] as const) {
+          const tall = Math.min(bottom, part * height);
+          context.fillStyle = token(color);
+          context.fillRect(x, bottom - tall, each, tall);
+          bottom -= tall;
+        }
+      });
+    },
+    [cores],
+  );
+  const loaded = cores.filter((core) => core.user + core.system > 0.5).length;
+  const label = `${cores.length} processors of ${host.name}, ${loaded} more than half busy, ${percent(busy(host))} in all`;
+  return <Canvas class="cores" label={label} draw={draw} />;
+}

@@ -1,0 +1,137 @@
+// What can be done with a job. The server says what is possible and why not; what cannot be undone
+// is asked for again, in its place and not in a window over the page.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { post, request } from "../../api/client";
+import type { Job } from "../../api/types";
+import { Trouble } from "../../components/small";
+import { useKeys } from "../../keys/keys";
+import * as jobs from "../../state/jobs";
+import { go } from "../../state/route";
+
+type Name = keyof Job["actions"];
+
+interface Meaning {
+  label: string;
+  /// Asked before it is done.
+  question?: (job: Job) => string;
+  yes?: string;
+  key?: string;
+}
+
+const ACTIONS: Record<Name, Meaning> = {
+  cancel: {
+    label: "Cancel",
+    question: (job) => `Cancel job ${job.id}? Its processes end. Its record and its output stay.`,
+    yes: "Cancel the job",
+    key: "c",
+  },
+  hold: { label: "Hold", key: "h" },
+  release: { label: "Release", key: "r" },
+  delete: {
+    label: "Remove",
+    question: (job) => `Remove the record of job ${job.id} and the output that the server keeps? Nobody can undo it.`,
+    yes: "Remove the record",
+  },
+};
+
+const ORDER: readonly Name[] = ["cancel", "hold", "release", "delete"];
+
+export function Actions({ job, changed }: { job: Job; changed: () => void }) {
+  const [asked, setAsked] = useState<Name>();
+  const [waits, setWaits] = useState<Name>();
+  const [error, setError] = useState<unknown>();
+  const act = async (name: Name) => {
+    setAsked(undefined);
+    setWaits(name);
+    setError(undefined);
+    try {
+      await perform(job, name);
+      if (name !== "delete") changed();
+    } catch (refused) {
+      setError(refused);
+    } finally {
+      setWaits(undefined);
+    }
+  };
+  const press = (name: Name) => {
+    if (!job.actions[name].allowed || waits) return;
+    if (ACTIONS[name].question) setAsked(name);
+    else void act(name);
+  };
+  useKeys("This job", [
+    ...ORDER.flatMap((name) => {
+      const { key, label } = ACTIONS[name];
+      return key ? [{ keys: key, does: label.toLowerCase(), run: () => press(name) }] : [];
+    }),
+    { keys: "R", does: "submit again", run: () => go(`/submit?from=${job.id}`) },
+  ]);
+  return (
+    <div class="actions">
+      {ORDER.filter((name) => name !== "delete" || job.actions.delete.allowed).map((name) => (
+        <Button name={name} job={job} waits={waits === name} press={() => press(name)} />
+      ))}
+      <a class="button" href={`/submit?from=${job.id}`}>
+        Submit again
+      </a>
+      {asked && <Confirm job={job} name={asked} yes={() => void act(asked)} no={() => setAsked(undefined)} />}
+      <Trouble error={error} />
+    </div>
+  );
+}
+
+async function perform(job: Job, name: Name): Promise<void> {
+  if (name === "delete") {
+    await request(`/jobs/${job.id}`, { method: "DELETE" });
+    jobs.remove(job.id);
+    go("/jobs");
+  } else {
+    jobs.put(await post<Job>(`/jobs/${job.id}/${name}`));
+  }
+}
+
+/// A button that is not possible stays where it is and says why.
+function Button({ name, job, waits, press }: { name: Name; job: Job; waits: boolean; press: () => void }) {
+  const action = job.actions[name];
+  const why = action.why_not ?? undefined;
+  const id = `why-${name}`;
+  return (
+    <>
+      <button
+        type="button"
+        aria-disabled={!action.allowed}
+        aria-describedby={why ? id : undefined}
+        title={why}
+        onClick={press}
+      >
+        {waits ? `${ACTIONS[name].label} …` : ACTIONS[name].label}
+      </button>
+      {why && (
+        <span id={id} class="hidden">
+          {why}
+        </span>
+      )}
+    </>
+  );
+}
+
+function Confirm({ job, name, yes, no }: { job: Job; name: Name; yes: () => void; no: () => void }) {
+  const button = useRef<HTMLButtonElement>(null);
+  const before = useRef(document.activeElement);
+  useEffect(() => {
+    button.current?.focus();
+    return () => (before.current as HTMLElement | null)?.focus?.();
+  }, []);
+  useKeys("Question", [{ keys: "Escape", does: "leave it as it is", run: no }]);
+  return (
+    <div class="confirm" role="alertdialog" aria-label={ACTIONS[name].label} aria-describedby="question">
+      <span id="question">{ACTIONS[name].question?.(job)}</span>
+      <button type="button" class="danger" ref={button} onClick={yes}>
+        {ACTIONS[name].yes}
+      </button>
+      <button type="button" onClick={no}>
+        Leave it
+      </button>
+    </div>
+  );
+}

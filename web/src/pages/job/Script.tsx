@@ -1,0 +1,50 @@
+// What was submitted: script or command, and everything asked for.
+
+import type { Job } from "../../api/types";
+import { Command } from "../../components/small";
+import { joinWords } from "../../model/words";
+import { bytes, duration } from "../../model/units";
+
+export function ScriptTab({ job }: { job: Job }) {
+  const spec = job.spec;
+  const env = Object.entries(spec.env ?? {});
+  return (
+    <>
+      <h2>As a command</h2>
+      <Command text={job.command_line} />
+      <dl class="facts">
+        {facts(job).map(([name, value]) => (
+          <>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </>
+        ))}
+      </dl>
+      {env.length > 0 && (
+        <>
+          <h2>Environment</h2>
+          <pre tabIndex={0}>{env.map(([name, value]) => `${name}=${value}`).join("\n")}</pre>
+        </>
+      )}
+      <h2>{spec.script != null ? "Script" : "Program"}</h2>
+      <pre tabIndex={0}>{spec.script ?? joinWords(spec.command ?? [])}</pre>
+    </>
+  );
+}
+
+function facts(job: Job): [string, string][] {
+  const { spec } = job;
+  const list: [string, string | number | null | undefined][] = [
+    ["Ranks", job.ranks],
+    ["Processors per rank", spec.cpus_per_rank],
+    ["Hosts", spec.nodes],
+    ["Time limit", spec.time_limit_seconds == null ? null : duration(spec.time_limit_seconds)],
+    ["Memory", spec.memory_bytes == null ? null : bytes(spec.memory_bytes)],
+    ["Queue", job.queue],
+    ["Priority", job.priority],
+    ["Array", spec.array],
+    ["After", spec.depends_on?.map((each) => `${each.kind}:${each.job}`).join(", ")],
+    ["Folder", spec.workdir],
+  ];
+  return list.flatMap(([name, value]) => (value == null || value === "" ? [] : [[name, String(value)]]));
+}

@@ -1,0 +1,78 @@
+// The address is the state of the page: every list, job and host has one of its own.
+
+import { computed, signal } from "@preact/signals";
+
+export const JOB_TABS = ["output", "ranks", "counters", "timeline", "files", "script"] as const;
+export type JobTab = (typeof JOB_TABS)[number];
+
+export type Route =
+  | { page: "overview" }
+  | { page: "jobs" }
+  | { page: "job"; id: number; tab: JobTab }
+  | { page: "submit" }
+  | { page: "hosts" }
+  | { page: "host"; name: string }
+  | { page: "nothing"; path: string };
+
+export const address = signal(new URL(location.href));
+export const route = computed(() => parse(address.value.pathname));
+
+export function parse(path: string): Route {
+  const [first = "", second, third] = path.split("/").filter(Boolean);
+  const tab = (JOB_TABS as readonly string[]).includes(third ?? "output");
+  if (first === "") return { page: "overview" };
+  if (first === "jobs" && second === undefined) return { page: "jobs" };
+  if (first === "jobs" && /^\d+$/.test(second ?? "") && tab) {
+    return { page: "job", id: Number(second), tab: (third ?? "output") as JobTab };
+  }
+  if (first === "submit" && second === undefined) return { page: "submit" };
+  if (first === "hosts" && second === undefined) return { page: "hosts" };
+  if (first === "hosts" && third === undefined) return { page: "host", name: decode(second ?? "") };
+  return { page: "nothing", path };
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+export const jobPath = (id: number, tab?: JobTab): string => `/jobs/${id}${tab ? `/${tab}` : ""}`;
+export const hostPath = (name: string): string => `/hosts/${encodeURIComponent(name)}`;
+
+/// Goes to another address. With `replace` the present one is not kept for "back".
+export function go(to: string, replace = false): void {
+  const url = new URL(to, location.href);
+  if (url.href === location.href) return;
+  const samePage = url.pathname === location.pathname;
+  if (replace) history.replaceState(null, "", url);
+  else history.pushState(null, "", url);
+  address.value = url;
+  if (!samePage) scrollTo(0, 0);
+}
+
+/// Changes one parameter of the address without a new entry for "back".
+export function setParameter(name: string, value: string | undefined): void {
+  const url = new URL(location.href);
+  if (value) url.searchParams.set(name, value);
+  else url.searchParams.delete(name);
+  go(url.href, true);
+}
+
+/// Follows links to this origin without loading the page again.
+export function watchLinks(): void {
+  addEventListener("popstate", () => {
+    address.value = new URL(location.href);
+  });
+  document.addEventListener("click", (event) => {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const link = (event.target as Element).closest?.("a");
+    if (!link || link.target || link.hasAttribute("download")) return;
+    if (link.origin !== location.origin || link.pathname.startsWith("/api/")) return;
+    event.preventDefault();
+    go(link.href);
+  });
+}

@@ -1,0 +1,165 @@
+// One job: what can be done with it, its output, its ranks, its counters.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import type { Rank } from "../../src/api/types";
+import { browserTest, idle } from "./harness";
+import { ended, host, job, pending, sample } from "../mock/data";
+import { Numbered } from "../mock/output";
+
+browserTest("cancel asks first, ends the job, keeps its record and output", { prepare: (mock) => mock.add(job(9)) }, async ({ page, mock, open }) => {
+  mock.written(9).write("kept\n");
+  await open("/jobs/9");
+  await page.getByRole("button", { name: "Cancel" }).click();
+  const question = page.getByRole("alertdialog", { name: "Cancel" });
+  await question.getByText("Its record and its output stay.").waitFor();
+  await page.keyboard.press("Escape");
+  await question.waitFor({ state: "detached" });
+  assert.ok(!mock.requests.includes("POST /jobs/9/cancel"), "asked is not done");
+  await page.keyboard.press("c");
+  await question.waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByText("cancelled").waitFor();
+  await page.getByText("kept").waitFor();
+  assert.equal(mock.requests.filter((each) => each === "POST /jobs/9/cancel").length, 1);
+  assert.ok(!mock.requests.some((each) => each.startsWith("DELETE")), "cancelling is not deleting");
+});
+
+browserTest("hold and release, and why something cannot be done", { prepare: (mock) => mock.add(pending(9)) }, async ({ page, open }) => {
+  await open("/jobs/9");
+  const release = page.getByRole("button", { name: "Release" });
+  assert.equal(await release.getAttribute("title"), "It is not held.");
+  await page.getByRole("button", { name: "Hold" }).click();
+  await page.getByText("It is held.").waitFor();
+  await release.click();
+  await page.getByText("Waits.").waitFor();
+});
+
+browserTest("a record that is removed leads back to the list", { prepare: (mock) => mock.add(ended(9), ended(8)) }, async ({ page, mock, open }) => {
+  await open("/jobs/9");
+  await page.getByRole("button", { name: "Remove" }).click();
+  await page.getByRole("button", { name: "Remove the record" }).click();
+  await page.getByRole("grid", { name: "Jobs" }).waitFor();
+  assert.deepEqual([...mock.jobs.keys()], [8]);
+});
+
+browserTest("output is followed, paused, searched, and saved", { prepare: (mock) => mock.add(job(3)) }, async ({ page, mock, open }) => {
+  const output = mock.written(3);
+  for (let i = 0; i < 300; i += 1) output.write(`[${i % 4}] step ${i}\n`);
+  await open("/jobs/3");
+  await page.getByText("[3] step 299").waitFor();
+  output.write("[0] it lives\n");
+  await page.getByText("[0] it lives").waitFor();
+  await page.getByRole("button", { name: "Following" }).click();
+  output.write("[0] not seen yet\n");
+  await page.getByLabel("Search in the output").fill("step 17");
+  await page.getByText("11 hits here").waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByText("[1] step 17", { exact: true }).waitFor();
+  assert.equal(await page.getByText("not seen yet").count(), 0, "paused");
+  await page.getByLabel("Rank", { exact: true }).selectOption("2");
+  await page.getByText("[2] step 18", { exact: true }).waitFor();
+  assert.equal(await page.getByText("[1] step 17", { exact: true }).count(), 0);
+  await page.getByLabel("Rank", { exact: true }).selectOption("all");
+  await page.getByLabel("Search in the output").fill("");
+  await page.getByRole("button", { name: "Follow" }).click();
+  await page.getByText("not seen yet").waitFor();
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: /^Download/ }).click()]);
+  assert.equal(readFileSync(await file.path(), "utf8").split("\n").length, 303);
+});
+
+browserTest("colours show, markup does not run", { prepare: (mock) => mock.add(job(3)) }, async ({ page, mock, open }) => {
+  mock.written(3).write("\u001b[31mred\u001b[0m <script>alert(1)</script> \u001b[38;2;1;2;3mdeep\u001b[0m\n10%\r\u001b[2K99%\r\n");
+  await open("/jobs/3");
+  await page.getByText("<script>alert(1)</script>").waitFor();
+  assert.equal(await page.getByText("red", { exact: true }).getAttribute("class"), "f1");
+  assert.equal(await page.getByText("deep").evaluate((element) => getComputedStyle(element).color), "rgb(1, 2, 3)");
+  await page.getByText("99%", { exact: true }).waitFor();
+});
+
+browserTest(
+  "of a gigabyte of output a window is kept, and all of it can be searched",
+  { prepare: (mock) => (mock.add(ended(4)), mock.output.set(4, new Numbered(2 ** 30))) },
+  async ({ page, open }) => {
+    await open("/jobs/4");
+    const last = 2 ** 30 / 64 - 1;
+    await page.getByText(`line ${last} `).waitFor();
+    const box = page.getByRole("region", { name: /Output/ });
+    // Up through more than the window holds: what is kept stays bounded.
+    for (let i = 0; i < 40; i += 1) {
+      await box.evaluate((element) => element.scrollTo(0, 0));
+      await idle(page);
+    }
+    const kept = Number((await box.getAttribute("aria-label"))?.match(/(\d+) lines/)?.[1]);
+    assert.ok(kept * 64 <= 5 << 20, `${kept} lines kept`);
+    assert.ok((await box.locator(".line").count()) <= 100);
+    await page.keyboard.press("g");
+    await page.keyboard.press("g");
+    await page.getByText("line 0 ").waitFor();
+    await page.getByLabel("Search in the output").fill("line 100000 ");
+    await page.keyboard.press("Enter");
+    await page.getByText("line 100000 ").waitFor();
+    await page.getByLabel("Search in the output").fill("nowhere");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("stopped").waitFor();
+  },
+);
+
+const rank = (i: number, change: Partial<Rank> = {}): Rank => ({
+  rank: i, host: "n1", pid: 100 + i, state: "computing", counters: { messages_sent: 10 * i }, ...change,
+});
+
+browserTest("ranks: who waits, for whom, since when; the map and its table; live", { prepare: (mock) => mock.add(job(6)) }, async ({ page, mock, open }) => {
+  mock.ranks.set(6, [rank(0), rank(1, { state: "sleeping", waits_for: [2], since_seconds: 42 }), rank(2), rank(3)]);
+  const ring = [0, 1, 2, 3].flatMap((i) => [[i, (i + 1) % 4, 1000 + i], [(i + 1) % 4, i, 500]]);
+  mock.matrices.set(6, { size: 4, entries: ring });
+  await open("/jobs/6/ranks");
+  const table = page.getByRole("region", { name: "Table of ranks" });
+  const cells = await table.getByRole("row", { name: /^1 / }).getByRole("cell").allInnerTexts();
+  assert.deepEqual(cells.slice(2, 5), ["waiting", "2", "42 s"]);
+  await page.getByText("1 waiting").waitFor();
+  await page.getByText("As a table: the 8 largest of 8 pairs").click();
+  const pairs = page.getByRole("table", { name: "Pairs of ranks" });
+  assert.deepEqual(await pairs.getByRole("row").nth(1).getByRole("cell").allInnerTexts(), ["3", "0", "1003 B"]);
+  await page.getByRole("button", { name: "messages" }).click();
+  await page.getByRole("button", { name: "messages", pressed: true }).waitFor();
+  assert.equal(new URL(page.url()).searchParams.get("unit"), "messages");
+  mock.ranks.set(6, [rank(0), rank(1), rank(2), rank(3)]);
+  mock.events.sample(host("n1", { sample: sample(Date.now() + 5000, 0.9) }));
+  await page.getByText("4 computing").waitFor();
+});
+
+browserTest("without a map the server says why", { prepare: (mock) => mock.add(job(6)) }, async ({ page, open, errors }) => {
+  await open("/jobs/6/ranks");
+  await page.getByText("This job does not count who talks to whom.").waitFor();
+  assert.deepEqual(errors.filter((text) => !text.includes("501")), []);
+  errors.length = 0;
+});
+
+browserTest("counters: per rank, in all, and as a file", { prepare: (mock) => mock.add(job(6)) }, async ({ page, mock, open }) => {
+  mock.ranks.set(6, [rank(0, { counters: { sends: 1234, "a,b": 1 } }), rank(1, { counters: { sends: 766 } })]);
+  await open("/jobs/6/counters");
+  const cells = await page.getByRole("row", { name: /sends/ }).getByRole("cell").allInnerTexts();
+  assert.deepEqual(cells, ["1.23 K", "766", "2.00 K"]);
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save as CSV" }).click()]);
+  assert.equal(readFileSync(await file.path(), "utf8"), 'rank,host,sends,"a,b"\r\n0,n1,1234,1\r\n1,n1,766,\r\n');
+});
+
+browserTest("timeline, files and script of a job", { prepare: (mock) => mock.add(ended(6)) }, async ({ page, mock, open }) => {
+  mock.specs.set(6, { script: "#!/bin/sh\nmpirun ./a <&0\n", stdout: "out.txt" });
+  await open("/jobs/6/timeline");
+  await page.getByRole("img", { name: /Mean use/ }).waitFor();
+  await page.getByText("submitted", { exact: true }).waitFor();
+  await page.getByRole("tab", { name: "Timeline" }).focus();
+  await page.keyboard.press("ArrowRight");
+  await page.getByRole("row", { name: /Standard output out.txt/ }).waitFor();
+  await page.keyboard.press("ArrowRight");
+  await page.getByText("mpirun ./a <&0").waitFor();
+});
+
+browserTest("a job that is not there, or not mine", {}, async ({ page, open, errors }) => {
+  await open("/jobs/77");
+  await page.getByText("There is no job 77, or it is not yours.").waitFor();
+  errors.length = 0;
+});

@@ -1,0 +1,148 @@
+// The parts of the page that compute, without a page.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { EventParser, type ServerEvent } from "../../src/api/sse";
+import type { JobSpec } from "../../src/api/types";
+import { overwritten, plain, spans } from "../../src/model/ansi";
+import { csv } from "../../src/model/csv";
+import { EMPTY, fromSpec, toSpec } from "../../src/model/draft";
+import { matches, parseFilter, query } from "../../src/model/filter";
+import { rankOf, Window } from "../../src/model/lines";
+import { largestPairs, shade, tiles, zoom } from "../../src/model/matrix";
+import { word } from "../../src/model/outcome";
+import { bytes, count, duration, parseBytes, parseLimit, relative } from "../../src/model/units";
+import { joinWords, splitWords } from "../../src/model/words";
+import { ended, job, pending } from "../mock/data";
+
+const encode = (text: string) => new TextEncoder().encode(text);
+
+test("a filter knows its words and says which it does not", () => {
+  const passes = (text: string, each = job(7, { name: "Poisson", user: "ada" })) => matches(parseFilter(text), each, "ada");
+  assert.ok(passes("state:running user:me poiss host:n1"));
+  assert.ok(passes("7") && !passes("8"));
+  assert.ok(passes("state:held,running") && !passes("state:held"));
+  assert.ok(!passes("user:bob") && !passes("host:n11"));
+  assert.ok(passes("state:failed", ended(7, 2)) && !passes("state:failed", ended(7, 0)));
+  assert.match(parseFilter("stat:running").problem ?? "", /"stat" is not known/);
+  assert.match(parseFilter("state:runing").problem ?? "", /"runing" is not a state/);
+  assert.equal(parseFilter("state:").problem, undefined, "still being typed");
+  assert.equal(query(parseFilter("user:me state:failed x"), "ada").toString(), "user=ada&state=ended&name=x");
+  assert.equal(query(parseFilter("state:active"), "").get("state"), "submitted,held,pending,running");
+});
+
+test("colours become classes, other escapes nothing, markup stays text", () => {
+  assert.deepEqual(spans("a\u001b[1;31mb\u001b[0mc"), [
+    { text: "a", classes: "" },
+    { text: "b", classes: "b f1" },
+    { text: "c", classes: "" },
+  ]);
+  assert.equal(spans("\u001b[38;5;196mx")[0]?.color, "#ff0000");
+  assert.equal(spans("\u001b[48;2;1;2;300mx")[0]?.background, "#01022c");
+  assert.equal(spans("\u001b[92mx")[0]?.classes, "f10");
+  assert.equal(plain("\u001b]0;title\u0007a\u001b[2Kb\u001b(Bc\u0007"), "abc␇");
+  assert.equal(spans("<img src=x onerror=alert(1)>")[0]?.text, "<img src=x onerror=alert(1)>");
+  assert.equal(overwritten("10%\r20%\r30%\r"), "30%");
+  assert.deepEqual(spans("a\u001b["), [{ text: "a", classes: "" }], "a torn escape is none");
+});
+
+test("a window takes what it can hold, whole lines, from either side", () => {
+  const window = new Window(0, 40);
+  window.append(encode("one\ntwo\nthr"));
+  window.append(encode("ee\n"));
+  assert.deepEqual(window.all().map((line) => line.text), ["one", "two", "three"]);
+  assert.equal(window.append(encode("x".repeat(34) + "\n")), 3, "the oldest go");
+  assert.deepEqual([window.start, window.end, window.count], [14, 49, 1]);
+  const middle = new Window(20, 1000);
+  middle.append(encode("d\ne\n"));
+  assert.equal(middle.prepend(encode("orn\nb\nc\n")), 2, "the torn line at the border stays out");
+  assert.deepEqual(middle.all().map((line) => [line.text, line.offset]), [["b", 16], ["c", 18], ["d", 20], ["e", 22]]);
+});
+
+test("a letter of several bytes may be torn, a line without an end is cut", () => {
+  const window = new Window();
+  const [a, b] = [encode("ä\n").subarray(0, 1), encode("ä\n").subarray(1)];
+  window.append(a);
+  window.append(b);
+  assert.equal(window.at(0)?.text, "ä");
+  const endless = new Window(0, 1 << 20);
+  for (let i = 0; i < 64; i += 1) endless.append(encode("x".repeat(1 << 16)));
+  assert.ok(endless.end - endless.start <= (1 << 20) + (1 << 17), `${endless.end - endless.start}`);
+});
+
+test("ranks in front of lines", () => {
+  assert.deepEqual([rankOf("[12] x"), rankOf("[x] 1"), rankOf(" [1] x")], [12, undefined, undefined]);
+});
+
+test("numbers for people, and back", () => {
+  assert.deepEqual([bytes(0), bytes(1536), bytes(64 * 2 ** 30)], ["0 B", "1.50 KiB", "64.0 GiB"]);
+  assert.equal(count(1234567), "1.23 M");
+  assert.deepEqual([duration(5), duration(3751), duration(2 * 86400 + 3600)], ["00:05", "1:02:31", "2-01:00:00"]);
+  assert.deepEqual([relative(0, 5000), relative(65_000, 0), relative(0, 500)], ["5 s ago", "in 65 s", "now"]);
+  assert.deepEqual(["90", "10:00", "1:00:00", "1-6", "x", "1:2:3:4"].map(parseLimit), [5400, 600, 3600, 108000, undefined, undefined]);
+  assert.deepEqual(["512M", "4G", "4 GiB", "1024", "x"].map(parseBytes), [2 ** 29, 2 ** 32, 2 ** 32, 2 ** 30, undefined]);
+});
+
+test("words as a shell splits them", () => {
+  const split = (text: string) => splitWords(text);
+  assert.deepEqual(split(`./a 'b c' "d\\"e" f\\ g ''`), { words: ["./a", "b c", 'd"e', "f g", ""] });
+  assert.match(JSON.stringify(split("'x")), /not closed/);
+  const words = ["a b", "it's", "", "$HOME", "plain"];
+  assert.deepEqual(split(joinWords(words)), { words });
+});
+
+test("a job in the form is the job that comes out", () => {
+  const spec: JobSpec = {
+    name: "x", command: ["./a b", "1"], args: [], ranks: 4, nodes: 2, cpus_per_rank: 3, time_limit_seconds: 5430, memory_bytes: 3 * 2 ** 29,
+    queue: "main", priority: 5, depends_on: [{ kind: "afterok", job: 3 }, { kind: "afterany", job: 4 }], array: "0-3%2",
+    workdir: "/tmp", stdout: "o.%j", stderr: null, env: { A: "b=c", B: "" }, hold: true,
+  };
+  const { spec: back, problems } = toSpec(fromSpec(spec));
+  assert.deepEqual(problems, {});
+  const { args: _, ...plainSpec } = spec;
+  assert.deepEqual(back, plainSpec);
+  const script = toSpec(fromSpec({ script: "#!/bin/sh\n", args: ["a"] })).spec;
+  assert.deepEqual([script.script, script.args, script.command], ["#!/bin/sh\n", ["a"], undefined]);
+});
+
+test("each wrong field says what is expected and what was found", () => {
+  const typed = { ...EMPTY, command: "a 'b", ranks: "4x", time_limit_seconds: "soon", memory_bytes: "big", depends_on: "3", env: "A" };
+  const { problems } = toSpec(typed);
+  assert.deepEqual(Object.keys(problems).sort(), ["command", "depends_on", "env", "memory_bytes", "ranks", "time_limit_seconds"]);
+  assert.match(problems.time_limit_seconds ?? "", /Expected minutes.*found "soon"/);
+});
+
+test("the map sums up in tiles, zooms inside its borders, and lists its pairs", () => {
+  const entries: [number, number, number][] = Array.from({ length: 2048 }, (_, i) => [i, (i + 1) % 2048, 10]);
+  const made = tiles({ size: 2048, entries }, { first: 0, size: 2048 });
+  assert.deepEqual([made.side, made.ranks, made.sums[0], made.sums[1]], [1024, 2, 10, 10]);
+  assert.equal(made.sums.reduce((a, b) => a + b), 20480, "nothing is lost");
+  assert.deepEqual(zoom({ first: 0, size: 8 }, 7, 0.5, 8), { first: 4, size: 4 });
+  assert.deepEqual(zoom({ first: 4, size: 4 }, 5, 100, 8), { first: 0, size: 8 });
+  assert.ok(shade(1, 1e9) > 0 && shade(1e9, 1e9) === 1 && shade(0, 5) === 0);
+  assert.deepEqual(largestPairs({ size: 3, entries: [[0, 1, 5], [1, 2, 9]] }, 1), [[1, 2, 9]]);
+});
+
+test("events, however they are cut", () => {
+  const text = ": beat\n\nid: 7\nevent: job\ndata: {\ndata: }\n\nevent: host\r\ndata:1\r\n\r\ndata: torn";
+  for (const size of [1, 3, 1000]) {
+    const got: ServerEvent[] = [];
+    const parser = new EventParser((event) => got.push(event));
+    for (let i = 0; i < text.length; i += size) parser.push(text.slice(i, i + size));
+    assert.deepEqual(got, [
+      { name: "job", id: "7", data: "{\n}" },
+      { name: "host", id: undefined, data: "1" },
+    ]);
+  }
+});
+
+test("words for how jobs stand", () => {
+  assert.deepEqual(
+    [job(1), pending(2), ended(3), ended(4, 3), ended(5, 0, { outcome: { kind: "signal", signal: 11 } })].map(word),
+    ["running", "pending", "done", "exit 3", "SIGSEGV"],
+  );
+});
+
+test("cells that a spreadsheet would compute do not", () => {
+  assert.equal(csv([["a,b", '"', 1, -2, "=1+1"]]), '"a,b","""",1,-2,\'=1+1\r\n');
+});
