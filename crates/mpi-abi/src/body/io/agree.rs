@@ -75,17 +75,24 @@ pub fn exchange_bytes(
     // SAFETY: the arrays have one entry for each rank, and all parts lie inside their buffers.
     done(unsafe {
         coll::alltoallv(
-            send.as_ptr().cast(),
+            address(send.as_ptr(), send.len()).cast(),
             Counts::wide(send_counts.as_ptr()),
             Displs::wide(send_displs.as_ptr()),
             MPI_BYTE,
-            recv.as_mut_ptr().cast(),
+            address(recv.as_mut_ptr(), recv.len()).cast_mut().cast(),
             Counts::wide(recv_counts.as_ptr()),
             Displs::wide(recv_displs.as_ptr()),
             MPI_BYTE,
             comm,
         )
     })
+}
+
+/// The address of a buffer. That of an empty vector is a small number, of which some mean something else in
+/// MPI (`MPI_IN_PLACE`): another one stands for it, which is never used.
+fn address(start: *const u8, len: usize) -> *const u8 {
+    static NOTHING: [u8; 1] = [0];
+    if len == 0 { NOTHING.as_ptr() } else { start }
 }
 
 /// The bytes of rank 0, which may be of any length there.
@@ -105,7 +112,13 @@ fn bytes_of(words: &mut [u64; 1]) -> &mut [u8] {
 fn broadcast(comm: MPI_Comm, bytes: &mut [u8]) -> Result<()> {
     // SAFETY: the buffer has as many bytes.
     done(unsafe {
-        coll::bcast(bytes.as_mut_ptr().cast(), bytes.len() as MPI_Count, MPI_BYTE, 0, comm)
+        coll::bcast(
+            address(bytes.as_mut_ptr(), bytes.len()).cast_mut().cast(),
+            bytes.len() as MPI_Count,
+            MPI_BYTE,
+            0,
+            comm,
+        )
     })
 }
 
