@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use hpvm_launch::flags::Effect;
 
 /// The whole command. Help, man pages and completions are made from it.
 pub fn definition() -> Command {
@@ -25,7 +26,19 @@ pub fn definition() -> Command {
                     Arg::new("shell")
                         .required(true)
                         .value_parser(value_parser!(clap_complete::Shell)),
+                )
+                .arg(
+                    Arg::new("command")
+                        .value_parser(["hpvm", "mpirun", "mpiexec"])
+                        .default_value("hpvm")
+                        .help("The command that is completed"),
                 ),
+        )
+        .subcommand(
+            Command::new("docs")
+                .about("Write the pages that are made from the launcher's tables into a folder")
+                .hide(true)
+                .arg(Arg::new("DIR").required(true).value_parser(value_parser!(PathBuf))),
         )
         .subcommand(
             Command::new("man").about("Write the man pages into a folder").hide(true).arg(
@@ -41,9 +54,13 @@ pub fn definition() -> Command {
 fn run_definition() -> Command {
     Command::new("run")
         .about("Start a parallel program (the same as mpirun and mpiexec)")
-        .override_help(hpvm_launch::help::text("hpvm run"))
+        .override_help(hpvm_launch::help::about("hpvm run", None))
         .disable_help_flag(true)
-        .args(hpvm_launch::flags::FLAGS.iter().map(flag_argument))
+        .args(
+            hpvm_launch::flags::all()
+                .filter(|flag| matches!(flag.effect, Effect::Works(_)))
+                .map(flag_argument),
+        )
         .arg(
             Arg::new("program")
                 .num_args(1..)
@@ -107,6 +124,10 @@ fn perform(matches: &ArgMatches) -> Result<i32, String> {
         Some(("info", matches)) => crate::info::run(matches),
         Some(("jobs", matches)) => crate::jobs::run(matches),
         Some(("completions", matches)) => completions(matches),
+        Some(("docs", matches)) => match matches.get_one::<PathBuf>("DIR") {
+            Some(dir) => write_docs(dir).map(|()| 0),
+            None => Err("docs: DIR is missing".to_string()),
+        },
         Some(("man", matches)) => match matches.get_one::<PathBuf>("DIR") {
             Some(dir) => crate::man::write(dir, &definition()).map(|()| 0),
             None => Err("man: DIR is missing".to_string()),
@@ -121,9 +142,30 @@ fn completions(matches: &ArgMatches) -> Result<i32, String> {
         return Err("completions: the shell is missing".to_string());
     };
     let mut script = Vec::new();
-    clap_complete::generate(*shell, &mut definition(), "hpvm", &mut script);
+    let name = matches.get_one::<String>("command").map_or("hpvm", String::as_str);
+    let mut command = match name {
+        "hpvm" => definition(),
+        // clap wants a name that lives as long as the program.
+        "mpirun" => run_definition().name("mpirun"),
+        _ => run_definition().name("mpiexec"),
+    };
+    clap_complete::generate(*shell, &mut command, name, &mut script);
     crate::info::print(&script)?;
     Ok(0)
+}
+
+/// Writes the pages made from tables.
+fn write_docs(dir: &std::path::Path) -> Result<(), String> {
+    let pages = [
+        ("flags.md", hpvm_launch::help::flags_page()),
+        ("environment.md", hpvm_launch::help::environment_page()),
+    ];
+    for (name, text) in pages {
+        let file = dir.join(name);
+        std::fs::write(&file, text)
+            .map_err(|error| format!("docs: '{}': {error}", file.display()))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::io::Write;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Value, json};
 
+use hpvm_launch::place::topology::{Level, Topology};
+
 use crate::tuned::Tuned;
 
 /// The subcommand.
@@ -71,8 +73,8 @@ pub fn print(bytes: &[u8]) -> Result<(), String> {
 fn collect() -> Vec<(&'static str, &'static str, Value)> {
     let prefix = hpvm_launch::environment::prefix().ok();
     let library = hpvm_launch::environment::library_folder();
-    let cpus = hpvm_launch::bind::allowed().map(|cpus| cpus.len()).ok();
-    let cores = hpvm_launch::bind::places(hpvm_launch::args::Bind::Core);
+    let machine = Topology::here().ok();
+    let count = |level| machine.as_ref().map(|machine| machine.parts(level).len());
     let tuned = Tuned::here();
     let single_copy = std::env::var("HPVM_SINGLE_COPY").ok();
     let file = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_string());
@@ -81,8 +83,10 @@ fn collect() -> Vec<(&'static str, &'static str, Value)> {
         ("prefix", "installed in", json!(prefix.map(|path| path.display().to_string()))),
         ("library", "MPI library in", json!(library.map(|path| path.display().to_string()))),
         ("host", "host", json!(hpvm_launch::hosts::local_name())),
-        ("cpus", "usable cpus", json!(cpus)),
-        ("cores", "usable cores", json!(cores.map(|cores| cores.len()).ok())),
+        ("cpus", "usable cpus", json!(count(Level::HwThread))),
+        ("cores", "usable cores", json!(count(Level::Core))),
+        ("sockets", "sockets", json!(count(Level::Socket))),
+        ("numa", "NUMA nodes", json!(count(Level::Numa))),
         ("tables", "tables of collectives", json!(tuned.source)),
         ("small", "small collectives inside a host", json!(tuned.small())),
         ("copies", "large messages inside a host", json!(tuned.copies(single_copy.as_deref()))),

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use hpvm_monitor::jobs::activity::{self, Activity};
 use hpvm_monitor::jobs::diagnose::{self, State};
 use hpvm_monitor::jobs::find::{self, Job};
 use hpvm_monitor::jobs::{Look, look};
@@ -20,7 +21,8 @@ pub fn definition() -> Command {
              With JOB, every rank is shown with its state, its counters, and, when it has slept \
              for some hundredths of a second, the operations that it waits for. What can be said \
              about a job that does not go on comes last. The job is neither stopped nor disturbed. \
-             A rank that polls, computes, or waits for something else than MPI counts as running.",
+             A rank that polls, computes, or waits for something else than MPI counts as running; of \
+             such a one it is said whether its process computes or sleeps.",
         )
         .arg(
             Arg::new("job")
@@ -39,12 +41,61 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
         None => list(&jobs),
         Some(word) => {
             let job = find::choose(&jobs, word)?;
-            let look = look(&find::open(&job)?, &job).map_err(|error| format!("jobs: {error}"))?;
-            if json { json_of(&look, &job).to_string() + "\n" } else { text(&look, &job) }
+            match find::open(&job) {
+                Err(problem) => outside(&job, &problem, json)?,
+                Ok(view) => {
+                    let look = look(&view, &job).map_err(|error| format!("jobs: {error}"))?;
+                    let does = activities(&look, &job);
+                    if json {
+                        json_of(&look, &does, &job).to_string() + "\n"
+                    } else {
+                        text(&look, &does, &job)
+                    }
+                }
+            }
         }
     };
     crate::info::print(text.as_bytes())?;
     Ok(0)
+}
+
+/// What the processes of ranks do that do not sleep in MPI, where that can be seen.
+fn activities(look: &Look, job: &Job) -> Vec<Option<Activity>> {
+    // In a container the ranks have other numbers there than here.
+    let outside = |seen: &Seen, state: &State| {
+        matches!(state, State::Running | State::Finalized)
+            && job.processes.contains(&(seen.pid as i32))
+    };
+    let rows: Vec<bool> =
+        look.ranks.iter().zip(&look.states).map(|(seen, state)| outside(seen, state)).collect();
+    let wanted = look.ranks.iter().zip(&rows).filter(|(_, wanted)| **wanted);
+    let wanted: Vec<i32> = wanted.map(|(seen, _)| seen.pid as i32).collect();
+    let mut found = activity::of(&wanted).into_iter();
+    rows.into_iter().map(|wanted| wanted.then(|| found.next()).flatten().flatten()).collect()
+}
+
+/// A job of which no rank is in MPI: what its processes do.
+fn outside(job: &Job, problem: &str, json: bool) -> Result<String, String> {
+    let activities = activity::of(&job.processes);
+    if activities.iter().all(Option::is_none) {
+        return Err(problem.to_string());
+    }
+    let rows = job.processes.iter().zip(&activities);
+    if json {
+        let row = |(pid, does): (&i32, &Option<Activity>)| {
+            json!({ "pid": pid, "activity": does.as_ref().map(Activity::word) })
+        };
+        let mut value = listed(job);
+        value["processes"] = rows.map(row).collect();
+        value["problem"] = json!(problem);
+        return Ok(value.to_string() + "\n");
+    }
+    let mut out = format!("{problem}\nprogram: {}\n", job.program);
+    for (pid, does) in rows {
+        let text = does.as_ref().map_or("is gone".to_string(), Activity::text);
+        let _ = writeln!(out, "process {pid}: {text}");
+    }
+    Ok(out)
 }
 
 /// A job in the list for programs.
@@ -111,7 +162,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-fn text(look: &Look, job: &Job) -> String {
+fn text(look: &Look, does: &[Option<Activity>], job: &Job) -> String {
     let launcher = job.launcher.map_or(String::new(), |pid| format!(", launcher {pid}"));
     let others = match look.elsewhere {
         0 => String::new(),
@@ -122,7 +173,9 @@ fn text(look: &Look, job: &Job) -> String {
     let _ = writeln!(out, "program: {}", job.program);
     for (place, (seen, state)) in look.ranks.iter().zip(&look.states).enumerate() {
         let rank = look.rank(place);
-        let _ = writeln!(out, "rank {rank}, process {}: {}", seen.pid, state_text(state));
+        let does = does.get(place).and_then(Option::as_ref);
+        let does = does.map_or(String::new(), |does| format!("; it {}", does.text()));
+        let _ = writeln!(out, "rank {rank}, process {}: {}{does}", seen.pid, state_text(state));
         if let State::Sleeping { records, more, .. } = state {
             for record in records {
                 let nested = record.part && record.kind != Kind::Unexpected;
@@ -147,10 +200,17 @@ fn text(look: &Look, job: &Job) -> String {
     out
 }
 
-fn json_of(look: &Look, job: &Job) -> Value {
+fn json_of(look: &Look, does: &[Option<Activity>], job: &Job) -> Value {
     let ranks = look.ranks.iter().zip(&look.states).enumerate();
     let ranks: Vec<_> =
-        ranks.map(|(place, (seen, state))| rank_json(look.rank(place), seen, state)).collect();
+        ranks.map(|(place, (seen, state))| {
+            let mut value = rank_json(look.rank(place), seen, state);
+            if let Some(Some(does)) = does.get(place) {
+                value["activity"] = json!(does.word());
+            }
+            value
+        })
+        .collect();
     let mut value = listed(job);
     value["ranks"] = Value::Array(ranks);
     value["elsewhere"] = json!(look.elsewhere);

@@ -94,6 +94,10 @@ pub enum Event<'a> {
     },
     /// The launcher received a signal.
     Signal(i32),
+    /// A file that takes output cannot be written.
+    FileBroken {
+        text: String,
+    },
     /// A rank of this host, or of an agent's, uses another MPI's library.
     OtherMpi {
         text: String,
@@ -128,6 +132,8 @@ pub enum Action {
     SignalLeftovers(i32),
     /// Find out whether any process or output of the job is left.
     Survey,
+    /// Show the stacks of the ranks on this host.
+    StackTraces,
     /// Stop the launcher itself, as the terminal asked.
     StopSelf,
     /// Write an error, which is shown always, on standard error.
@@ -183,6 +189,10 @@ pub struct Dispatcher {
     reason: Option<String>,
     unfinished: usize,
     limit: Option<Duration>,
+    /// Whether stacks are shown when the time limit ends the job.
+    stack_traces: bool,
+    /// Whether ranks that fail do not end the job.
+    recovery: bool,
     abandoned: bool,
     told_other_mpi: bool,
     actions: VecDeque<Action>,
@@ -215,10 +225,22 @@ impl Dispatcher {
             reason: None,
             unfinished,
             limit,
+            stack_traces: false,
+            recovery: false,
             abandoned: false,
             told_other_mpi: false,
             actions: VecDeque::new(),
         }
+    }
+
+    /// Shows stacks when the time limit ends the job.
+    pub fn with_stack_traces(&mut self, wanted: bool) {
+        self.stack_traces = wanted;
+    }
+
+    /// Ranks that fail do not end the job.
+    pub fn with_recovery(&mut self, wanted: bool) {
+        self.recovery = wanted;
     }
 
     /// Tells the ranks the job's random key.
@@ -302,6 +324,9 @@ impl Dispatcher {
             Event::LinkLost { link, text, code } => self.lost(link, text, code, now),
             Event::Signal(number) => self.signal(number, now),
             Event::OtherMpi { text } => self.other_mpi(text),
+            Event::FileBroken { text } => {
+                self.fail(1, format!("{text}; ending the job"), GRACE_FAILURE, libc::SIGTERM, now);
+            }
             Event::OutputBroken { errno } => self.output_broken(errno, now),
             Event::Survey { processes, outputs, blocked } => {
                 self.surveyed(Found { processes, outputs, blocked }, now);
@@ -443,6 +468,11 @@ impl Dispatcher {
             }
             (Ended::Code(code), ClientState::Silent) => (code, format!("exited with code {code}")),
         };
+        if self.recovery {
+            self.code.get_or_insert(code);
+            self.actions.push_back(Action::Error(format!("{who} {what}")));
+            return;
+        }
         self.fail(code, format!("{who} {what}; ending the job"), GRACE_FAILURE, libc::SIGTERM, now);
     }
 
@@ -580,6 +610,9 @@ impl Dispatcher {
                         "the job ran longer than the {} s of --timeout; ending it",
                         limit.as_secs_f64()
                     );
+                    if self.stack_traces {
+                        self.actions.push_back(Action::StackTraces);
+                    }
                     self.fail(TIMED_OUT, text, GRACE_USER, libc::SIGTERM, now);
                 }
             }

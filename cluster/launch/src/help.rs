@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::flags::{FLAGS, Flag, Group, spelled};
+use crate::environment::ranks::RANK_VARIABLES;
+use crate::flags::{self, Effect, Flag, Group, spelled};
 use crate::run::TIMEOUT_VARIABLE;
 
 const ABOUT: &str = "Start a parallel program: N copies (ranks) of it, on this machine or others.";
@@ -41,6 +42,11 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "the hosts of a Slurm allocation, used where none are named; agents are then started by srun",
     ),
     (
+        "HPVM_LIBMPI",
+        "which ABI a program gets that opens libmpi.so by this name: mpich or openmpi. Default: that of \
+         the libmpi.so that this machine has besides, else mpich",
+    ),
+    (
         "HPVM_LAUNCH_AGENT, HPVM_SSH_ARGS",
         "as --launch-agent and --ssh-args, where those are not given",
     ),
@@ -74,10 +80,18 @@ const VARIABLES_READ: &[(&str, &str)] = &[
 
 const VARIABLES_SET: &[(&str, &str)] = &[
     ("PMI_RANK, PMI_SIZE, PMI_FD", "rank, number of ranks, connection to the launcher (PMI-1)"),
-    ("MPI_LOCALRANKID, MPI_LOCALNRANKS", "rank on this host, number of ranks on this host"),
+    (
+        "OMPI_COMM_WORLD_RANK, MV2_COMM_WORLD_RANK, MPI_LOCALRANKID, ...",
+        "the same numbers under the names of other MPIs: docs/environment.md has all of them",
+    ),
     ("HPVM_NODE", "number of the host, in jobs of several hosts"),
     ("HPVM_JOB_ID", "a name of the job, unique; OUTER/INNER for a job started in a job"),
     ("LD_LIBRARY_PATH", "hpvm's library folder is put in front, unless --no-library-path"),
+    (
+        "MPI4PY_LIBMPI, R_LD_LIBRARY_PATH",
+        "hpvm's library for mpi4py's wheel; hpvm's folder in front of those that R puts in front of \
+         LD_LIBRARY_PATH. Unless they are set already, or --no-library-path is given",
+    ),
 ];
 
 /// A flag as help shows it: `-n, --np N`.
@@ -91,13 +105,58 @@ fn usage_of(flag: &Flag) -> String {
     text
 }
 
-/// The text of `--help` for the command of this name.
+/// What `--help` shows, by the word behind it: the flags needed most, all of them, or one.
+pub fn about(label: &str, topic: Option<&str>) -> String {
+    match topic {
+        Some("all") => text(label),
+        Some(name) => match flags::find(name.trim_start_matches('-')) {
+            Some(flag) => one(flag),
+            None => short(label),
+        },
+        None => short(label),
+    }
+}
+
+/// One screen.
+fn short(label: &str) -> String {
+    let mut out = format!("{ABOUT}\n\nUsage: {}\n\n", synopsis(label));
+    for (name, meaning) in flags::FIRST {
+        let Some(flag) = flags::find(name) else { continue };
+        let usage = format!("{} {}", spelled(name), flag.values.join(" "));
+        let _ = writeln!(out, "  {usage:<28}{meaning}");
+    }
+    let _ = write!(
+        out,
+        "\nA program's own flags follow its name; ':' separates several programs of one job.\n\
+         {label} --help all shows every flag, {label} --help FLAG one of them; flags of Open MPI,\n\
+         MPICH and Intel MPI are understood. A job that hangs: hpvm jobs.\n"
+    );
+    out
+}
+
+fn one(flag: &Flag) -> String {
+    let mut out = format!("{}\n", usage_of(flag));
+    let state = match flag.effect {
+        Effect::Works(_) => "",
+        Effect::Remark => "Accepted, without effect here: ",
+        Effect::Refused => "Not there: ",
+    };
+    wrap(&mut out, &format!("{state}{}", flag.help), 4);
+    out
+}
+
+/// The flags of all groups, those that work first.
+fn groups() -> impl Iterator<Item = Group> {
+    Group::WORKING.into_iter().chain([Group::NoEffect, Group::Refused])
+}
+
+/// The text of `--help all` for the command of this name.
 pub fn text(label: &str) -> String {
     let mut out = format!("{ABOUT}\n\nUsage: {}\n", synopsis(label));
-    for group in Group::ALL {
+    for group in groups() {
         let _ = write!(out, "\n{}:\n", group.title());
-        for flag in FLAGS.iter().filter(|flag| flag.group == group) {
-            let _ = writeln!(out, "  {}", usage_of(flag));
+        for flag in flags::all().filter(|flag| flag.group == group) {
+            wrap(&mut out, &usage_of(flag), 2);
             wrap(&mut out, flag.help, 10);
         }
     }
@@ -158,9 +217,9 @@ pub fn man(label: &str) -> String {
     for rule in RULES {
         let _ = writeln!(out, ".PP\n{}", escape(rule));
     }
-    for group in Group::ALL {
+    for group in groups() {
         let _ = writeln!(out, ".SH {}", group.title().to_uppercase());
-        for flag in FLAGS.iter().filter(|flag| flag.group == group) {
+        for flag in flags::all().filter(|flag| flag.group == group) {
             let _ = writeln!(out, ".TP\n.B {}\n{}", escape(&usage_of(flag)), escape(flag.help));
         }
     }
@@ -180,6 +239,50 @@ pub fn man(label: &str) -> String {
     out
 }
 
+/// The page `docs/flags.md`.
+pub fn flags_page() -> String {
+    let mut out = String::from(
+        "# Flags of mpirun and mpiexec\n\n\
+         Generated from the launcher's table by `hpvm docs docs`; do not edit. Flags of Open MPI 4 and 5, \
+         MPICH and\nIntel MPI are in it under their names; every long flag takes one dash or two. \
+         [coming-from.md](coming-from.md) says more\nabout habits, and which of Open MPI's parameters \
+         (`--mca`) are obeyed.\n",
+    );
+    for group in groups() {
+        let _ = write!(out, "\n## {}\n\n| flag | |\n|---|---|\n", group.title());
+        for flag in flags::all().filter(|flag| flag.group == group) {
+            let usage = usage_of(flag).replace('|', "\\|");
+            let _ = writeln!(out, "| `{usage}` | {} |", flag.help.replace('|', "\\|"));
+        }
+    }
+    out
+}
+
+/// The page `docs/environment.md`.
+pub fn environment_page() -> String {
+    let mut out = String::from(
+        "# Environment variables\n\n\
+         Generated from the launcher's tables by `hpvm docs docs`; do not edit.\n\n\
+         ## What every rank finds\n\n\
+         Set by the launcher, on other hosts by its agents, before the program starts; so scripts and \
+         programs can read it\nbefore `MPI_Init`. Values of a job around this one are not handed on.\n\n\
+         | variable | whose name | what |\n|---|---|---|\n",
+    );
+    for variable in RANK_VARIABLES {
+        let _ =
+            writeln!(out, "| `{}` | {} | {} |", variable.name, variable.whose, variable.meaning);
+    }
+    for (name, meaning) in VARIABLES_SET.iter().filter(|(name, _)| !name.contains("_RANK")) {
+        let _ = writeln!(out, "| `{name}` | | {meaning} |");
+    }
+    out.push_str("| `PMI_FD` | PMI | connection to the launcher (PMI-1) |\n");
+    out.push_str("\n## What mpirun and the library read\n\n| variable | what |\n|---|---|\n");
+    for (name, meaning) in VARIABLES_READ {
+        let _ = writeln!(out, "| `{name}` | {meaning} |");
+    }
+    out
+}
+
 /// Text that roff takes literally.
 fn escape(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('-', "\\-");
@@ -193,11 +296,35 @@ mod tests {
     #[test]
     fn every_flag_is_in_both() {
         let (help, man) = (text("mpirun"), man("mpirun"));
-        for flag in FLAGS {
-            assert!(help.contains(&usage_of(flag)), "{flag:?}");
+        let joined = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        for flag in flags::all() {
+            assert!(joined.contains(&usage_of(flag)), "{flag:?}");
             assert!(man.contains(&escape(&usage_of(flag))), "{flag:?}");
         }
         assert!(help.lines().all(|line| line.len() <= 100), "{help}");
         assert!(!man.lines().any(|line| line.starts_with('\'')));
+    }
+
+    #[test]
+    fn the_first_screen_is_one() {
+        let text = about("mpirun", None);
+        assert!(text.lines().count() <= 24, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 90), "{text}");
+        for (name, _) in flags::FIRST {
+            assert!(text.contains(&spelled(name)), "{name}");
+        }
+        assert!(about("mpirun", Some("map-by")).starts_with("--map-by WAY\n"));
+        assert!(about("mpirun", Some("-xterm")).contains("Not there: start terminals"));
+        assert!(about("mpirun", Some("all")).contains("--nooversubscribe"));
+    }
+
+    /// Run `hpvm docs docs` when this fails.
+    #[test]
+    fn the_pages_are_what_the_tables_say() {
+        let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        for (name, text) in [("flags.md", flags_page()), ("environment.md", environment_page())] {
+            let page = std::fs::read_to_string(docs.join(name)).expect(name);
+            assert_eq!(page, text, "docs/{name} is stale; run: cargo run -p hpvm -- docs docs");
+        }
     }
 }

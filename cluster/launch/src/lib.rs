@@ -14,9 +14,9 @@
 //! killed; each rank, in a process group of its own.
 
 pub mod args;
-pub mod bind;
 pub mod clock;
 pub mod dispatcher;
+pub mod display;
 pub mod environment;
 pub mod error;
 pub mod executor;

@@ -37,6 +37,17 @@ pub fn find(name: &OsStr, wdir: &Path, path: Option<&OsStr>) -> Result<PathBuf, 
     })
 }
 
+/// A search path with the folders that the user names for one program in front.
+pub fn with_own_path(own: Option<&OsStr>, path: Option<OsString>) -> Option<OsString> {
+    let Some(own) = own else { return path };
+    let mut whole = own.to_os_string();
+    if let Some(path) = path {
+        whole.push(":");
+        whole.push(path);
+    }
+    Some(whole)
+}
+
 /// Checks that the ranks' working folder can be entered.
 pub fn check_folder(dir: &Path) -> Result<(), LaunchError> {
     let fault = match std::fs::metadata(dir) {

@@ -4,13 +4,16 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::args::{self, Options, Parsed, Program, Request};
-use crate::bind;
 use crate::dispatcher::{Dispatcher, Ended, Layout, RankInfo};
+use crate::display;
 use crate::environment::{self, JOB_ID, NODE};
 use crate::error::LaunchError;
 use crate::executor::spawn::Image;
+use crate::executor::stacks;
 use crate::executor::{Outcome, Plan, execute};
-use crate::output::mux::Prefix;
+use crate::output::files::Files;
+use crate::output::pattern::Context;
+use crate::place::binding;
 use crate::remote::order::Order;
 use crate::remote::start::Starter;
 use crate::spread::{self, Spread};
@@ -23,7 +26,7 @@ pub const TIMEOUT_VARIABLE: &str = "MPIEXEC_TIMEOUT";
 /// exit code. The process must have one thread.
 pub fn main(label: &str, args: &[OsString]) -> i32 {
     let result = match args::parse(label, args) {
-        Ok(Parsed::Help) => print(&help::text(label)),
+        Ok(Parsed::Help(topic)) => print(&help::about(label, topic.as_deref())),
         Ok(Parsed::Version) => print(&format!("{label} (hpvm) {}\n", env!("CARGO_PKG_VERSION"))),
         Ok(Parsed::Run(request)) => run(&request),
         Err(error) => Err(error),
@@ -34,7 +37,7 @@ pub fn main(label: &str, args: &[OsString]) -> i32 {
     })
 }
 
-fn print(text: &str) -> Result<i32, LaunchError> {
+pub(crate) fn print(text: &str) -> Result<i32, LaunchError> {
     let mut bytes = text.as_bytes();
     while !bytes.is_empty() {
         match sys::write(1, bytes) {
@@ -58,7 +61,17 @@ pub fn run(request: &Request) -> Result<i32, LaunchError> {
     if !options.quiet {
         options.warnings.iter().for_each(|text| complain(&options.label, text));
     }
-    let spread = Spread::of(request);
+    let spread = Spread::of(request)?;
+    if options.stack_traces && stacks::tool().is_none() {
+        return Err(LaunchError::usage(
+            "--get-stack-traces needs gdb, eu-stack or gstack, none of which is in PATH",
+        ));
+    }
+    print(&display::text(request, &spread)?)?;
+    if !options.launch {
+        return Ok(0);
+    }
+    report_pid(options)?;
     let Prepared { plan, infos, layout, key } = prepare(request, &spread)?;
     let limit = match (options.timeout, std::env::var_os(TIMEOUT_VARIABLE)) {
         (Some(limit), _) => Some(limit),
@@ -66,7 +79,7 @@ pub fn run(request: &Request) -> Result<i32, LaunchError> {
         (None, None) => None,
     };
     if options.report_bindings {
-        report_bindings(&plan);
+        report_bindings(&plan)?;
     }
     if options.verbose {
         let (label, job) = (&options.label, &plan.job);
@@ -80,11 +93,16 @@ pub fn run(request: &Request) -> Result<i32, LaunchError> {
         dispatcher = dispatcher.spread(layout);
     }
     dispatcher.set_key(&key);
+    dispatcher.with_stack_traces(options.stack_traces);
+    dispatcher.with_recovery(options.recovery);
     let programs: Vec<PathBuf> = plan.images.iter().map(|image| image.file.clone()).collect();
     let outcome = execute(plan, &mut dispatcher, |dispatcher, outcome| {
         let mut lines = Vec::new();
         if !options.quiet {
             lines.extend(nobody_joined(options, dispatcher, &programs));
+        }
+        if options.exit_codes {
+            lines.extend(exit_codes(dispatcher));
         }
         if options.json {
             lines.push(report(&job, dispatcher, outcome));
@@ -134,7 +152,7 @@ struct Prepared {
 /// Everything that can fail before the first process is started.
 fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> {
     let options = &request.options;
-    check_descriptors(spread)?;
+    check_descriptors(spread, Files::count(&options.output, spread.ranks.len() as u32))?;
     let job = environment::new_job_id(std::env::var_os(JOB_ID).as_deref());
     let key = random_key()?;
     let remote = spread.is_remote().then(|| spread.orders(request, &job, &key)).transpose()?;
@@ -153,9 +171,17 @@ fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> 
         })
         .collect();
     let (images, ranks) = local_images(request, spread, &job)?;
-    let places = bind::places(options.bind)
-        .map_err(|error| LaunchError::system("cannot find out the usable cpus", &error))?;
-    let prefix = Prefix { rank: options.tag, time: options.timestamp };
+    let count = ranks.iter().flatten().count() as u32;
+    let node = spread.local_node();
+    let slots = node.map(|node| spread.slots_of(node)).unwrap_or_default();
+    let cpus = binding::bindings(&display::machine()?, &options.policy, count, &slots)?;
+    let contexts = contexts(spread);
+    let mut prefixes: Vec<_> =
+        contexts.iter().map(|context| options.output.prefix(context)).collect();
+    if prefixes.iter().all(Vec::is_empty) {
+        prefixes.clear();
+    }
+    let files = Files::create(&options.output, contexts.into_iter())?;
     let plan = Plan {
         label: options.label.clone(),
         job,
@@ -163,10 +189,13 @@ fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> 
         ranks,
         orders,
         starter,
-        node: if spread.is_remote() { spread.local_node() } else { None },
-        places,
+        node: if spread.is_remote() { node } else { None },
+        cpus,
         library: options.library_path.then(environment::library_folder).flatten(),
-        prefix,
+        routing: options.output.clone(),
+        prefixes,
+        files,
+        input: options.input.clone(),
         quiet: options.quiet,
     };
     Ok(Prepared { plan, infos, layout, key })
@@ -232,6 +261,7 @@ fn image(program: &Program, env: &environment::Environment) -> Result<Image, Lau
         program::check_folder(&wdir)?;
     }
     let path = env.get(OsStr::new("PATH")).cloned().or_else(|| std::env::var_os("PATH"));
+    let path = program::with_own_path(program.path.as_deref(), path);
     let file: PathBuf = program::find(&program.argv[0], &wdir, path.as_deref())?;
     Image::new(file, &program.argv, env, &wdir)
 }
@@ -247,14 +277,14 @@ pub(crate) fn folder(program: &Program) -> Result<PathBuf, LaunchError> {
 }
 
 /// Each rank on this machine costs the launcher four descriptors, each agent three.
-fn check_descriptors(spread: &Spread) -> Result<(), LaunchError> {
+fn check_descriptors(spread: &Spread, files: u64) -> Result<(), LaunchError> {
     const OWN: u64 = 32;
     let here = |rank: &&spread::Rank| spread.nodes[rank.node as usize].local;
     let ranks = spread.ranks.iter().filter(here).count() as u64;
     let limit = sys::descriptor_limit()
         .map_err(|error| LaunchError::system("the limit of open files", &error))?;
     let agents = if spread.is_remote() { u64::from(spread.width) } else { 0 };
-    let need = ranks * 4 + agents * 3 + OWN;
+    let need = ranks * 4 + agents * 3 + files + OWN;
     if need > limit.rlim_max {
         return Err(LaunchError::new(
             1,
@@ -268,11 +298,51 @@ fn check_descriptors(spread: &Spread) -> Result<(), LaunchError> {
     Ok(())
 }
 
-fn report_bindings(plan: &Plan) {
+fn report_bindings(plan: &Plan) -> Result<(), LaunchError> {
+    let machine = display::machine()?;
     let here = (0..).zip(&plan.ranks).filter(|(_, image)| image.is_some());
-    for (local, (rank, _)) in (0..).zip(here) {
-        complain(&plan.label, &bind::describe(&plan.places, rank, local));
+    for (cpus, (rank, _)) in plan.cpus.iter().zip(here) {
+        complain(&plan.label, &binding::describe(&machine, rank, cpus.as_ref()));
     }
+    Ok(())
+}
+
+/// Writes our process number where the user wants it.
+fn report_pid(options: &Options) -> Result<(), LaunchError> {
+    let Some(place) = &options.report_pid else { return Ok(()) };
+    let text = format!("{}\n", std::process::id());
+    match place.to_str() {
+        Some("-") => print(&text).map(drop),
+        // If standard error is closed, there is nobody to tell.
+        Some("+") => Ok(drop(sys::write(2, text.as_bytes()))),
+        _ => std::fs::write(place, text).map_err(|error| {
+            LaunchError::system(format!("--report-pid '{}'", place.to_string_lossy()), &error)
+        }),
+    }
+}
+
+/// What names of files and texts in front of lines are made of.
+fn contexts(spread: &Spread) -> Vec<Context<'_>> {
+    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let time = time.map_or(0, |time| time.as_secs());
+    let ranks = spread.ranks.len() as u32;
+    let context = |(rank, place): (u32, &spread::Rank)| {
+        let host = &spread.nodes[place.node as usize].host[..];
+        Context { rank, ranks, host, node: place.node, time }
+    };
+    (0..).zip(&spread.ranks).map(context).collect()
+}
+
+/// How all ranks ended, a line each.
+fn exit_codes(dispatcher: &Dispatcher) -> Vec<String> {
+    let line = |(rank, state): (usize, &crate::dispatcher::RankState)| {
+        let host = &dispatcher.hosts()[state.node as usize];
+        match state.ended {
+            Some(ended) => format!("rank {rank} on {host}: exit code {}", ended.code()),
+            None => format!("rank {rank} on {host}: not started, or its end is not known"),
+        }
+    };
+    dispatcher.ranks().iter().enumerate().map(line).collect()
 }
 
 /// The end of the job as one line of JSON.

@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use crate::args::{self, Launcher, NET_TIMEOUT, Options, Request};
+use crate::args::{self, Input, Launcher, NET_TIMEOUT, Options, Request};
 use crate::dispatcher::Layout;
 use crate::error::LaunchError;
 use crate::place;
+use crate::place::policy::Policy;
+use crate::place::topology::Topology;
 use crate::remote::order::{Node, Order, Program, Run, Shell};
 use crate::remote::{start, tree};
 use crate::{environment, hosts, slurm};
@@ -37,28 +39,30 @@ pub struct Host {
 pub struct Spread {
     pub nodes: Vec<Host>,
     pub ranks: Vec<Rank>,
+    /// What a rankfile says about the cores of each rank; empty without one.
+    pub slots: Vec<String>,
     /// Agents that one process starts.
     pub width: u32,
 }
 
 impl Spread {
     /// Places all ranks. May ask a name server which host is this machine.
-    pub fn of(request: &Request) -> Self {
+    pub fn of(request: &Request) -> Result<Self, LaunchError> {
         Self::with(request, hosts::is_local)
     }
 
-    fn with(request: &Request, is_local: impl Fn(&str) -> bool) -> Self {
+    fn with(request: &Request, is_local: impl Fn(&str) -> bool) -> Result<Self, LaunchError> {
+        let policy = &request.options.policy;
         let mut names: Vec<(String, u32)> = Vec::new();
-        let mut spread =
-            Self { nodes: Vec::new(), ranks: Vec::new(), width: request.options.launch_width };
+        let mut spread = Self {
+            nodes: Vec::new(),
+            ranks: Vec::new(),
+            slots: Vec::new(),
+            width: request.options.launch_width,
+        };
         for (index, program) in request.programs.iter().enumerate() {
-            let placed = match &program.room {
-                Some(room) => room.place(program.ranks, request.options.map_by),
-                None => vec![0; program.ranks as usize],
-            };
-            let here = "localhost".to_string();
-            for place in placed {
-                let name = program.room.as_ref().map_or(&here, |room| &room.hosts[place].0);
+            for (name, slot) in hosts_of(program, policy, &is_local)? {
+                let name = &name;
                 let known = names.iter().find(|(other, _)| other == name).map(|(_, node)| *node);
                 let node = known.unwrap_or_else(|| {
                     let node = spread.node_of(name, is_local(name));
@@ -66,9 +70,53 @@ impl Spread {
                     node
                 });
                 spread.ranks.push(Rank { node, program: index });
+                if program.seats.is_some() {
+                    spread.slots.push(slot);
+                }
             }
         }
-        spread
+        spread.check(request, is_local)?;
+        Ok(spread)
+    }
+
+    /// What the user does not want, and what cannot be.
+    fn check(&self, request: &Request, is_local: impl Fn(&str) -> bool) -> Result<(), LaunchError> {
+        let options = &request.options;
+        if self.is_remote() && matches!(options.input, Input::Several(_)) {
+            return Err(LaunchError::usage(
+                "--stdin for several ranks: all ranks have to run on this machine",
+            ));
+        }
+        if self.is_remote() && options.launcher == Some(Launcher::Fork) {
+            let other = self.nodes.iter().find(|node| !node.local);
+            return Err(LaunchError::usage(format!(
+                "--launcher fork reaches this machine only, not '{}'",
+                other.map_or("", |node| &node.host)
+            )));
+        }
+        if !options.policy.strict {
+            return Ok(());
+        }
+        for (number, node) in (0..).zip(&self.nodes) {
+            let ranks = self.ranks.iter().filter(|rank| rank.node == number).count() as u64;
+            let slots = slots_of(request, node, &is_local)?;
+            if ranks > slots {
+                return Err(LaunchError::new(
+                    1,
+                    format!(
+                        "--nooversubscribe: {ranks} ranks on '{}', which has {slots} slots",
+                        node.host
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a rankfile says about the ranks of a host, in ascending order; empty without one.
+    pub fn slots_of(&self, node: u32) -> Vec<String> {
+        let pairs = self.ranks.iter().zip(&self.slots);
+        pairs.filter(|(rank, _)| rank.node == node).map(|(_, slot)| slot.clone()).collect()
     }
 
     /// The number of a host; all names of this machine are one.
@@ -114,7 +162,9 @@ impl Spread {
             preload: options.preload,
             width: options.launch_width,
             patience,
+            prefix: options.prefix.clone().map(OsString::from),
         };
+        let input = if let Input::Rank(rank) = options.input { Some(rank) } else { None };
         let common = Order {
             job: job.to_string(),
             key: key.to_string(),
@@ -125,7 +175,8 @@ impl Spread {
                 .iter()
                 .map(|program| described(request, program))
                 .collect::<Result<_, _>>()?,
-            bind: options.bind,
+            policy: options.policy.clone(),
+            input,
             report_bindings: options.report_bindings,
             shell,
             nodes: Vec::new(),
@@ -148,7 +199,10 @@ impl Spread {
     fn described(&self) -> Vec<Node> {
         let mut nodes: Vec<Node> = (0..)
             .zip(&self.nodes)
-            .map(|(number, node)| Node { number, host: node.host.clone(), runs: Vec::new() })
+            .map(|(number, node)| {
+                let (host, slots) = (node.host.clone(), self.slots_of(number));
+                Node { number, host, runs: Vec::new(), slots }
+            })
             .collect();
         for (number, rank) in (0..).zip(&self.ranks) {
             let runs = &mut nodes[rank.node as usize].runs;
@@ -168,6 +222,7 @@ impl Spread {
 fn words(options: &Options) -> Vec<OsString> {
     match &options.launch_agent {
         Some(words) => words.clone(),
+        None if options.launcher == Some(Launcher::Rsh) => vec!["rsh".into()],
         None if by_srun(options) => slurm::SRUN.iter().map(OsString::from).collect(),
         None => {
             let ssh = start::SSH.iter().map(OsString::from);
@@ -180,6 +235,57 @@ fn words(options: &Options) -> Vec<OsString> {
 fn by_srun(options: &Options) -> bool {
     let usual = || if in_slurm() { Launcher::Slurm } else { Launcher::Ssh };
     options.launch_agent.is_none() && options.launcher.unwrap_or_else(usual) == Launcher::Slurm
+}
+
+/// For each rank of a program the name of its host, and what a rankfile says about its cores.
+fn hosts_of(
+    program: &args::Program,
+    policy: &Policy,
+    is_local: impl Fn(&str) -> bool,
+) -> Result<Vec<(String, String)>, LaunchError> {
+    if let Some(seats) = &program.seats {
+        let seats = seats.iter().take(program.ranks as usize);
+        return Ok(seats.map(|seat| (seat.host.clone(), seat.slot.clone())).collect());
+    }
+    let nowhere = || {
+        LaunchError::usage("--nolocal: no other host is given; name some with -host or --hostfile")
+    };
+    let Some(room) = &program.room else {
+        if policy.no_local {
+            return Err(nowhere());
+        }
+        return Ok(vec![("localhost".to_string(), String::new()); program.ranks as usize]);
+    };
+    let kept = policy.no_local.then(|| room.without(&is_local));
+    let room = kept.as_ref().unwrap_or(room);
+    if room.hosts.is_empty() {
+        return Err(nowhere());
+    }
+    let placed = room.place(program.ranks, &policy.map, policy.rank);
+    Ok(placed.into_iter().map(|host| (room.hosts[host].0.clone(), String::new())).collect())
+}
+
+/// The slots of a host: what lists of hosts say, else the number of its cores if it is this machine.
+fn slots_of(
+    request: &Request,
+    node: &Host,
+    is_local: impl Fn(&str) -> bool,
+) -> Result<u64, LaunchError> {
+    let rooms = request.programs.iter().filter_map(|program| program.room.as_ref());
+    let same = |name: &str| node.local && is_local(name) || name.eq_ignore_ascii_case(&node.host);
+    let given = rooms.filter(|room| room.is_given()).filter_map(|room| {
+        let slots = room.hosts.iter().filter(|(name, _)| same(name));
+        slots.map(|(_, slots)| u64::from(*slots)).max()
+    });
+    if let Some(slots) = given.max() {
+        return Ok(slots);
+    }
+    if !node.local {
+        return Ok(1);
+    }
+    let machine = Topology::here()
+        .map_err(|error| LaunchError::system("cannot find out the usable cpus", &error))?;
+    Ok(machine.parts(request.options.policy.unit()).len() as u64)
 }
 
 fn in_slurm() -> bool {
@@ -196,6 +302,7 @@ fn described(request: &Request, program: &args::Program) -> Result<Program, Laun
         inherit,
         set: set.into_iter().collect(),
         library_path: options.library_path,
+        path: program.path.clone().unwrap_or_default(),
     })
 }
 
@@ -216,6 +323,7 @@ mod tests {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         let Ok(Parsed::Run(request)) = parse("mpirun", &words) else { panic!("{line}") };
         Spread::with(&request, |name| ["localhost", "here", "10.0.0.1"].contains(&name))
+            .expect(line)
     }
 
     fn nodes(spread: &Spread) -> Vec<u32> {
@@ -251,6 +359,43 @@ mod tests {
         assert_eq!(command("--launcher ssh --ssh-args=-v a"), "ssh -T -o BatchMode=yes -v");
         assert!(command("--launcher slurm a").starts_with("srun "));
         assert_eq!(command("--launcher slurm --launch-agent rsh a"), "rsh");
+    }
+
+    #[test]
+    fn what_is_refused() {
+        for (line, part) in [
+            ("--nolocal -n 2 a", "no other host is given"),
+            ("--nolocal -H here,localhost a", "no other host is given"),
+            ("--nooversubscribe -H here:2,a:2 -n 5 a", "3 ranks on '"),
+            ("--nooversubscribe -H a,b -n 3 a", "2 ranks on 'a', which has 1 slots"),
+            ("--launcher fork -H a b", "this machine only, not 'a'"),
+            ("--stdin all -H a,b c", "have to run on this machine"),
+        ] {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            let Ok(Parsed::Run(request)) = parse("mpirun", &words) else { panic!("{line}") };
+            let error = Spread::with(&request, |name| ["localhost", "here"].contains(&name));
+            let error = error.expect_err(line);
+            assert!(error.message.contains(part), "{line}: {error}");
+        }
+        let others = spread("--nolocal -H here:4,a:2 -n 3 b");
+        assert_eq!(others.nodes.len(), 1);
+        assert!(!others.nodes[0].local);
+    }
+
+    #[test]
+    fn rankfiles_and_lists_say_where() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("ranks");
+        std::fs::write(&file, "rank 0=a slot=0\nrank 1=here slot=1:0\nrank 2=a slot=1-2\n")
+            .unwrap();
+        let shown = file.to_str().unwrap();
+        let placed = spread(&format!("--rankfile {shown} prog"));
+        assert_eq!(nodes(&placed), [0, 1, 0]);
+        assert_eq!(placed.described()[0].slots, ["0", "1-2"]);
+        assert_eq!(placed.slots_of(1), ["1:0"]);
+        std::fs::write(&file, "a\nb\na\n").unwrap();
+        assert_eq!(nodes(&spread(&format!("--map-by seq:file={shown} prog"))), [0, 1, 0]);
+        assert_eq!(nodes(&spread("--map-by seq -H a,b,b prog")), [0, 1, 1]);
     }
 
     #[test]

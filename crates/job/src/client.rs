@@ -7,7 +7,8 @@ use crate::abort::{AbortRequest, Version};
 use crate::pmi1::PmiError;
 use crate::{pmi1, pmi2};
 
-/// A connection to the process manager. Calls block for its answer. Clones share the connection.
+/// A connection to the process manager. Calls block for its answer, unless they say otherwise.
+/// Clones share the connection.
 #[derive(Clone, Debug)]
 pub enum Client {
     One(pmi1::Client),
@@ -89,6 +90,23 @@ impl Client {
         }
     }
 
+    /// Asks for the value published under `key`, without waiting.
+    pub fn begin_get(&mut self, key: &str) -> Result<(), PmiError> {
+        match self {
+            Client::One(client) => client.begin_get(key),
+            Client::Two(client) => client.begin_get(key),
+        }
+    }
+
+    /// The value that was asked for, once it has come; `Some(None)`: none was published. Does not
+    /// block.
+    pub fn poll_get(&mut self, key: &str) -> Result<Option<Option<String>>, PmiError> {
+        match self {
+            Client::One(client) => client.poll_get(key),
+            Client::Two(client) => client.poll_get(key),
+        }
+    }
+
     /// Waits for all ranks of the job.
     pub fn barrier(&mut self) -> Result<(), PmiError> {
         match self {
@@ -97,8 +115,7 @@ impl Client {
         }
     }
 
-    /// Enters a barrier without waiting. Nothing else may be asked until `end_barrier` has
-    /// returned.
+    /// Enters a barrier without waiting. Anything else may be asked meanwhile.
     pub fn begin_barrier(&mut self) -> Result<(), PmiError> {
         match self {
             Client::One(client) => client.begin_barrier(),
@@ -106,7 +123,7 @@ impl Client {
         }
     }
 
-    /// Whether the barrier that was entered may be left without waiting: its answer is there.
+    /// Whether `end_barrier` returns without waiting: the barrier is over, or the manager is gone.
     pub fn barrier_is_over(&self) -> bool {
         match self {
             Client::One(client) => client.barrier_is_over(),

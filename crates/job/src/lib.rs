@@ -6,6 +6,7 @@
 
 pub mod abort;
 pub mod client;
+mod conversation;
 pub mod machine;
 pub mod mapping;
 pub mod pmi1;

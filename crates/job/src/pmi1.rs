@@ -1,13 +1,15 @@
 //! The client side of the PMI-1 wire protocol: one text line `cmd=... key=value ...` each way.
 
 use std::fmt;
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Longest line that a manager may send us.
-const LINE_MAX: usize = 64 * 1024;
+use crate::conversation::{Conversation, Framing};
+
+/// The answers to questions that may be waited for later.
+const VALUE: &str = "get_result";
+const BARRIER: &str = "barrier_out";
 /// Managers may take no longer lines than some kilobytes.
 const REASON_MAX: usize = 2000;
 
@@ -40,53 +42,55 @@ impl From<std::io::Error> for PmiError {
     }
 }
 
-/// A connection to the process manager. Calls block for its answer. Clones share the connection.
+/// A connection to the process manager. Calls block for its answer, unless they say otherwise.
+/// Clones share the connection.
 #[derive(Clone, Debug)]
 pub struct Client {
-    stream: Arc<Mutex<BufReader<UnixStream>>>,
+    conversation: Arc<Mutex<Conversation>>,
     kvs: String,
 }
 
 impl Client {
     /// A connection that has not been greeted yet.
     pub(crate) fn new(stream: UnixStream) -> Client {
-        Client { stream: Arc::new(Mutex::new(BufReader::new(stream))), kvs: String::new() }
+        let conversation = Conversation::new(stream, Framing::Lines);
+        Client { conversation: Arc::new(Mutex::new(conversation)), kvs: String::new() }
     }
 
     /// The descriptor, to watch for the manager's end.
     pub fn fd(&self) -> RawFd {
-        self.stream().get_ref().as_raw_fd()
+        self.conversation().fd()
     }
 
     pub(crate) fn init(&mut self) -> Result<(), PmiError> {
-        let r = self.ask("cmd=init pmi_version=1 pmi_subversion=1\n", "response_to_init")?;
+        let r = self.ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init")?;
         match r.get("rc") {
             None | Some("0") => {}
             Some(rc) => {
                 return Err(PmiError::Protocol(format!("init refused, rc={rc}: {}", r.line)));
             }
         }
-        self.ask("cmd=get_maxes\n", "maxes")?;
-        let r = self.ask("cmd=get_my_kvsname\n", "my_kvsname")?;
+        self.ask("cmd=get_maxes", "maxes")?;
+        let r = self.ask("cmd=get_my_kvsname", "my_kvsname")?;
         self.kvs = r.need("kvsname")?.to_owned();
         Ok(())
     }
 
     pub(crate) fn appnum(&mut self) -> Result<u32, PmiError> {
-        let r = self.ask("cmd=get_appnum\n", "appnum")?;
+        let r = self.ask("cmd=get_appnum", "appnum")?;
         // Managers say -1 when they don't know.
         Ok(r.need("appnum")?.parse().unwrap_or(0))
     }
 
     pub(crate) fn universe_size(&mut self) -> Result<Option<u32>, PmiError> {
-        let r = self.ask("cmd=get_universe_size\n", "universe_size")?;
+        let r = self.ask("cmd=get_universe_size", "universe_size")?;
         Ok(r.need("size")?.parse().ok())
     }
 
     /// Publishes a value under `key`; others see it after a [`Client::barrier`]. Neither may hold
     /// a space or a line end.
     pub fn put(&mut self, key: &str, value: &str) -> Result<(), PmiError> {
-        let line = format!("cmd=put kvsname={} key={key} value={value}\n", self.kvs);
+        let line = format!("cmd=put kvsname={} key={key} value={value}", self.kvs);
         let r = self.ask(&line, "put_result")?;
         match r.get("rc") {
             None | Some("0") => Ok(()),
@@ -98,50 +102,61 @@ impl Client {
 
     /// The value published under `key`, if any.
     pub fn get(&mut self, key: &str) -> Result<Option<String>, PmiError> {
-        let line = format!("cmd=get kvsname={} key={key}\n", self.kvs);
-        let r = self.ask(&line, "get_result")?;
-        match r.get("rc") {
-            None | Some("0") => Ok(Some(r.need("value")?.to_owned())),
-            Some(_) => Ok(None),
+        self.begin_get(key)?;
+        loop {
+            if let Some(value) = self.poll_get(key)? {
+                return Ok(value);
+            }
+            self.conversation().sleep()?;
         }
     }
 
-    fn stream(&self) -> MutexGuard<'_, BufReader<UnixStream>> {
+    /// Asks for the value published under `key`, without waiting.
+    pub fn begin_get(&mut self, key: &str) -> Result<(), PmiError> {
+        let line = format!("cmd=get kvsname={} key={key}", self.kvs);
+        self.conversation().ask_value(key, &line, VALUE)
+    }
+
+    /// The value that was asked for, once it has come. Does not block.
+    pub fn poll_get(&mut self, key: &str) -> Result<Option<Option<String>>, PmiError> {
+        self.conversation().value(key, VALUE, |line| {
+            let answer = Answer { line: line.to_owned() };
+            match answer.get("rc") {
+                None | Some("0") => Ok(Some(answer.need("value")?.to_owned())),
+                Some(_) => Ok(None),
+            }
+        })
+    }
+
+    fn conversation(&self) -> MutexGuard<'_, Conversation> {
         // Nothing panics while it is held.
-        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
+        self.conversation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for all ranks of the job.
     pub fn barrier(&mut self) -> Result<(), PmiError> {
-        self.ask("cmd=barrier_in\n", "barrier_out").map(drop)
+        self.begin_barrier()?;
+        self.end_barrier()
     }
 
-    /// Enters a barrier without waiting. Nothing else may be asked until `end_barrier` has
-    /// returned.
+    /// Enters a barrier without waiting. Anything else may be asked meanwhile.
     pub fn begin_barrier(&mut self) -> Result<(), PmiError> {
-        Ok(self.stream().get_mut().write_all(b"cmd=barrier_in\n")?)
+        self.conversation().ask("cmd=barrier_in", BARRIER)
     }
 
-    /// Whether the barrier that was entered may be left without waiting: its answer is there.
+    /// Whether `end_barrier` returns without waiting: the barrier is over, or the manager is gone.
     pub fn barrier_is_over(&self) -> bool {
-        let stream = self.stream();
-        if !stream.buffer().is_empty() {
-            return true;
-        }
-        let mut poll =
-            libc::pollfd { fd: stream.get_ref().as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one valid pollfd; returns at once.
-        (unsafe { libc::poll(&mut poll, 1, 0) }) > 0
+        self.conversation().has_come(BARRIER).unwrap_or(true)
     }
 
     /// Leaves the barrier that was entered; waits for the others.
     pub fn end_barrier(&mut self) -> Result<(), PmiError> {
-        self.answer("barrier_out").map(drop)
+        self.conversation().wait(BARRIER).map(drop)
     }
 
     /// Tells the manager that this rank ends in order.
     pub fn finalize(&mut self) -> Result<(), PmiError> {
-        self.ask("cmd=finalize\n", "finalize_ack").map(drop)
+        self.ask("cmd=finalize", "finalize_ack").map(drop)
     }
 
     /// Asks the manager to end the job with `code`, with the reason for people, of which one line of
@@ -151,28 +166,15 @@ impl Client {
         while why.len() > REASON_MAX {
             why.pop();
         }
-        let line = format!("cmd=abort exitcode={code} message={why}\n");
-        self.stream().get_mut().write_all(line.as_bytes())?;
-        Ok(())
+        let line = format!("cmd=abort exitcode={code} message={why}");
+        self.conversation().tell(&line)
     }
 
-    fn ask(&mut self, line: &str, answer: &str) -> Result<Answer, PmiError> {
-        self.stream().get_mut().write_all(line.as_bytes())?;
-        self.answer(answer)
-    }
-
-    fn answer(&mut self, answer: &str) -> Result<Answer, PmiError> {
-        let mut reply = String::new();
-        let mut stream = self.stream();
-        let n = std::io::Read::take(&mut *stream, LINE_MAX as u64).read_line(&mut reply)?;
-        if n == 0 {
-            return Err(PmiError::Io(std::io::ErrorKind::UnexpectedEof.into()));
-        }
-        let reply = Answer { line: reply.trim_end().to_owned() };
-        match reply.get("cmd") {
-            Some(cmd) if cmd == answer => Ok(reply),
-            _ => Err(PmiError::Protocol(format!("expected cmd={answer}, found {:?}", reply.line))),
-        }
+    fn ask(&mut self, line: &str, answer: &'static str) -> Result<Answer, PmiError> {
+        let mut conversation = self.conversation();
+        conversation.ask(line, answer)?;
+        let line = conversation.wait(answer)?.trim_end().to_owned();
+        Ok(Answer { line })
     }
 }
 
@@ -200,6 +202,7 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader, Write};
 
     /// A manager that answers `script` line by line.
     fn scripted(script: &'static [(&'static str, &'static str)]) -> Client {

@@ -2,22 +2,25 @@
 //! of PMI-1's kind, each message is six digits of length and `key=value;` pairs.
 
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::conversation::{Conversation, Framing};
 use crate::pmi1::PmiError;
 
-/// Longest message that six digits can announce.
-const MESSAGE_MAX: usize = 999_999;
+/// The answers to questions that may be waited for later.
+const VALUE: &str = "kvs-get-response";
+const BARRIER: &str = "kvs-fence-response";
 
 /// Stands for a semicolon, which ends a value, in what we publish.
 const SEMICOLON: &str = "|";
 
-/// A connection to the process manager. Calls block for its answer. Clones share the connection.
+/// A connection to the process manager. Calls block for its answer, unless they say otherwise.
+/// Clones share the connection.
 #[derive(Clone, Debug)]
 pub struct Client {
-    stream: Arc<UnixStream>,
+    conversation: Arc<Mutex<Conversation>>,
     job: String,
     appnum: u32,
 }
@@ -39,7 +42,9 @@ impl Client {
         if !has("rc=0") || !has("pmi_version=2") {
             return Ok(Err(stream));
         }
-        let mut client = Client { stream: Arc::new(stream), job: job.to_owned(), appnum: 0 };
+        let conversation = Conversation::new(stream, Framing::Digits);
+        let conversation = Arc::new(Mutex::new(conversation));
+        let mut client = Client { conversation, job: job.to_owned(), appnum: 0 };
         let text = format!("cmd=fullinit;pmijobid={job};pmirank={rank};threaded=FALSE;");
         let answer = client.ask(&text, "fullinit-response")?;
         // Managers say -1 when they don't know.
@@ -49,7 +54,7 @@ impl Client {
 
     /// The descriptor, to watch for the manager's end.
     pub fn fd(&self) -> RawFd {
-        self.stream.as_raw_fd()
+        self.conversation().fd()
     }
 
     /// Number of our program.
@@ -75,32 +80,54 @@ impl Client {
 
     /// The value published under `key`, if any.
     pub fn get(&mut self, key: &str) -> Result<Option<String>, PmiError> {
+        self.begin_get(key)?;
+        loop {
+            if let Some(value) = self.poll_get(key)? {
+                return Ok(value);
+            }
+            self.conversation().sleep()?;
+        }
+    }
+
+    /// Asks for the value published under `key`, without waiting.
+    pub fn begin_get(&mut self, key: &str) -> Result<(), PmiError> {
         let text = format!("cmd=kvs-get;jobid={};srcid=-1;key={key};", self.job);
-        let value = self.ask(&text, "kvs-get-response")?.found();
-        Ok(value.map(|value| value.replace(SEMICOLON, ";")))
+        self.conversation().ask_value(key, &text, VALUE)
+    }
+
+    /// The value that was asked for, once it has come. Does not block.
+    pub fn poll_get(&mut self, key: &str) -> Result<Option<Option<String>>, PmiError> {
+        self.conversation().value(key, VALUE, |text| {
+            let value = Answer::check(text.to_owned())?.found();
+            Ok(value.map(|value| value.replace(SEMICOLON, ";")))
+        })
+    }
+
+    fn conversation(&self) -> MutexGuard<'_, Conversation> {
+        // Nothing panics while it is held.
+        self.conversation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for all ranks of the job.
     pub fn barrier(&mut self) -> Result<(), PmiError> {
-        self.ask("cmd=kvs-fence;", "kvs-fence-response").map(drop)
+        self.begin_barrier()?;
+        self.end_barrier()
     }
 
-    /// Enters a barrier without waiting. Nothing else may be asked until `end_barrier` has
-    /// returned.
+    /// Enters a barrier without waiting. Anything else may be asked meanwhile.
     pub fn begin_barrier(&mut self) -> Result<(), PmiError> {
-        self.send("cmd=kvs-fence;")
+        self.conversation().ask("cmd=kvs-fence;", BARRIER)
     }
 
-    /// Whether the barrier that was entered may be left without waiting: its answer is there.
+    /// Whether `end_barrier` returns without waiting: the barrier is over, or the manager is gone.
     pub fn barrier_is_over(&self) -> bool {
-        let mut poll = libc::pollfd { fd: self.fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one valid pollfd; returns at once.
-        (unsafe { libc::poll(&mut poll, 1, 0) }) > 0
+        self.conversation().has_come(BARRIER).unwrap_or(true)
     }
 
     /// Leaves the barrier that was entered; waits for the others.
     pub fn end_barrier(&mut self) -> Result<(), PmiError> {
-        self.answer("kvs-fence-response").map(drop)
+        let text = self.conversation().wait(BARRIER)?;
+        Answer::check(text).map(drop)
     }
 
     /// Tells the manager that this rank ends in order.
@@ -108,36 +135,10 @@ impl Client {
         self.ask("cmd=finalize;", "finalize-response").map(drop)
     }
 
-    fn send(&mut self, text: &str) -> Result<(), PmiError> {
-        if text.len() > MESSAGE_MAX {
-            return Err(PmiError::Protocol(format!("a message of {} bytes", text.len())));
-        }
-        (&*self.stream).write_all(format!("{:6}{text}", text.len()).as_bytes())?;
-        Ok(())
-    }
-
-    fn ask(&mut self, text: &str, answer: &str) -> Result<Answer, PmiError> {
-        self.send(text)?;
-        self.answer(answer)
-    }
-
-    fn answer(&mut self, answer: &str) -> Result<Answer, PmiError> {
-        let mut digits = [0; 6];
-        (&*self.stream).read_exact(&mut digits)?;
-        let shown = String::from_utf8_lossy(&digits).into_owned();
-        let length: usize =
-            shown.trim().parse().map_err(|_| unexpected("six digits of length", &shown))?;
-        let mut bytes = vec![0; length];
-        (&*self.stream).read_exact(&mut bytes)?;
-        let reply = Answer { text: String::from_utf8_lossy(&bytes).into_owned() };
-        if reply.get("cmd") != Some(answer) {
-            return Err(unexpected(&format!("cmd={answer}"), &reply.text));
-        }
-        match reply.get("rc") {
-            None | Some("0") => Ok(reply),
-            Some(_) if reply.get("found") == Some("FALSE") => Ok(reply),
-            Some(rc) => Err(PmiError::Protocol(format!("refused, rc={rc}: {}", reply.text))),
-        }
+    fn ask(&mut self, text: &str, answer: &'static str) -> Result<Answer, PmiError> {
+        let mut conversation = self.conversation();
+        conversation.ask(text, answer)?;
+        Answer::check(conversation.wait(answer)?)
     }
 }
 
@@ -164,6 +165,16 @@ struct Answer {
 }
 
 impl Answer {
+    /// An answer that does not refuse.
+    fn check(text: String) -> Result<Answer, PmiError> {
+        let reply = Answer { text };
+        match reply.get("rc") {
+            None | Some("0") => Ok(reply),
+            Some(_) if reply.get("found") == Some("FALSE") => Ok(reply),
+            Some(rc) => Err(PmiError::Protocol(format!("refused, rc={rc}: {}", reply.text))),
+        }
+    }
+
     fn get(&self, key: &str) -> Option<&str> {
         let mut pairs = self.text.split(';').filter_map(|pair| pair.split_once('='));
         pairs.find_map(|(name, value)| (name == key).then_some(value))

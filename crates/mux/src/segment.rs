@@ -4,11 +4,11 @@ use crate::mux::Mux;
 use hpvm_transport::{Rank, Segment};
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
-use hpvm_wire::duet::Duet;
+use hpvm_wire::split_copy::SplitCopy;
 
 impl Segment for Mux {
-    fn duet(&self, owner: Rank, index: usize) -> Option<&Duet> {
-        self.shm.duet(self.local(owner)?, index)
+    fn split_copy(&self, owner: Rank, index: usize) -> Option<&SplitCopy> {
+        self.shm.split_copy(self.local(owner)?, index)
     }
 
     fn counters(&self) -> Option<&Counters> {

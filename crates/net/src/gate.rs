@@ -20,7 +20,8 @@ const PARKED: usize = 16;
 const NAMED: u64 = 2_000_000_000;
 
 /// How to learn another process's business card.
-pub type Directory = Box<dyn FnMut(u32) -> Result<Card, String> + Send>;
+/// Never blocks: `None` as long as the answer has not come; then it is called again.
+pub type Directory = Box<dyn FnMut(u32) -> Result<Option<Card>, String> + Send>;
 
 /// What is known about a peer that we have talked to.
 struct Peer {
@@ -365,12 +366,13 @@ impl Gate {
     /// Begins to search the way to a peer among all that its card names.
     fn search(&mut self, now: u64, place: usize) {
         let candidates = self.candidates(place);
+        let complete = self.peers[place].card.is_some();
         let guess = self.guess(&candidates);
         let peer = &mut self.peers[place];
         peer.path = peer.path.or(guess);
         self.nonce = self.nonce.wrapping_add(1 << 16);
         self.favourite.leave(now, peer.rank);
-        let search = Search::new(candidates, true, self.nonce, now);
+        let search = Search::new(candidates, complete, self.nonce, now);
         if self.peers[place].search.replace(Box::new(search)).is_none() {
             self.searching += 1;
         }
@@ -392,7 +394,8 @@ impl Gate {
         let rank = self.peers[place].rank;
         if self.peers[place].card.is_none() {
             match (self.directory)(rank) {
-                Ok(card) => self.peers[place].card = Some(Box::new(card)),
+                Ok(Some(card)) => self.peers[place].card = Some(Box::new(card)),
+                Ok(None) => return Vec::new(),
                 Err(why) => {
                     self.trouble = Some((rank, why));
                     return Vec::new();
@@ -437,8 +440,18 @@ impl Gate {
     fn probe(&mut self, now: u64, place: usize) {
         if self.peers[place].search.as_ref().is_some_and(|s| s.wants_card()) {
             let candidates = self.candidates(place);
-            if let Some(search) = &mut self.peers[place].search {
-                search.add(candidates);
+            let known = self.peers[place].card.is_some();
+            if known && self.peers[place].path.is_none() {
+                // What has been parked meanwhile goes to the likeliest address.
+                self.peers[place].path = self.guess(&candidates);
+                let parked = self.peers[place].parked.clone();
+                self.repeat(place);
+                self.peers[place].parked = parked;
+            }
+            match &mut self.peers[place].search {
+                Some(search) if known => search.add(candidates),
+                Some(search) => search.wait_for_card(now),
+                None => {}
             }
         }
         let Some(search) = &mut self.peers[place].search else { return };

@@ -16,6 +16,7 @@ use hpvm_wire::envelope::{ENVELOPE, Envelope};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::RawFd;
+use std::time::Duration;
 
 const SECOND: u64 = 1_000_000_000;
 /// Bytes of IP and UDP headers in the smallest and the largest case.
@@ -25,6 +26,9 @@ const BELOW_V6: usize = 48;
 const ETHERNET: usize = 1500;
 /// Ports that are tried until one is free for datagrams and connections.
 const TRIES: u32 = 64;
+/// Longest time for which an address is waited for that cannot be used yet, and between two tries.
+const SETTLING: Duration = Duration::from_secs(4);
+const SETTLING_STEP: Duration = Duration::from_millis(50);
 
 /// What a process decides before it talks to other hosts.
 pub struct Settings {
@@ -97,7 +101,7 @@ impl Opened {
             result
         };
         let failed = |e| format!("opening a socket for other hosts: {e}");
-        let (socket, listener) = open().map_err(failed)?;
+        let (socket, listener) = settled(open).map_err(failed)?;
         let liveness_port = LivenessPort::reserve(six, only).map_err(failed)?;
         Ok(Opened { settings, socket, listener, liveness_port })
     }
@@ -146,6 +150,20 @@ impl Opened {
             turns: 0,
         })
     }
+}
+
+/// What `open` gives once the address that it binds to can be used: the kernel makes sure first
+/// that nobody else has a new IPv6 address, which takes a second or two.
+fn settled<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    for _ in 0..SETTLING.as_millis() / SETTLING_STEP.as_millis() {
+        match open() {
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
+                std::thread::sleep(SETTLING_STEP);
+            }
+            other => return other,
+        }
+    }
+    open()
 }
 
 impl Net {

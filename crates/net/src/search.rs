@@ -12,6 +12,9 @@ const LONGEST: u64 = 500_000_000;
 /// Rounds after which the addresses of the peer's card are tried besides the one it wrote from.
 const PATIENCE: u32 = 2;
 
+/// Time between two looks whether a peer's card has come.
+const CARD_POLL: u64 = 500_000;
+
 /// A search for the way to one peer.
 pub struct Search {
     candidates: Vec<Address>,
@@ -33,7 +36,15 @@ impl Search {
 
     /// The peer does not answer where it was heard: its card is needed.
     pub fn wants_card(&self) -> bool {
-        !self.complete && self.rounds >= PATIENCE
+        !self.complete && (self.rounds >= PATIENCE || self.candidates.is_empty())
+    }
+
+    /// The card has been asked for and has not come. Without another address to ask at, there is
+    /// nothing to do but to look for it again soon.
+    pub fn wait_for_card(&mut self, now: u64) {
+        if self.candidates.is_empty() {
+            self.next = now + CARD_POLL;
+        }
     }
 
     /// The addresses of the peer's card.
@@ -97,6 +108,18 @@ mod tests {
             assert_eq!(search.due(now).len(), 2);
         }
         assert_eq!(search.next() - now, LONGEST);
+    }
+
+    #[test]
+    fn without_any_address_only_the_card_is_waited_for() {
+        let mut search = Search::new(vec![], false, 7, 0);
+        assert!(search.wants_card());
+        search.wait_for_card(1000);
+        assert_eq!(search.next(), 1000 + CARD_POLL);
+        assert!(search.due(1001).is_empty() && search.wants_card());
+        search.add(vec![address(3)]);
+        assert!(!search.wants_card());
+        assert_eq!(search.due(1000 + CARD_POLL).len(), 1);
     }
 
     #[test]

@@ -13,7 +13,8 @@ use hpvm_sync::atomic::AtomicU32;
 use hpvm_transport::Doorbell;
 use hpvm_wire::segment::SLEEPS_ON_WORD;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
 use crate::segment::Mapping;
@@ -84,8 +85,45 @@ pub fn ring(word: &AtomicU32) -> u32 {
     state
 }
 
+/// Opens the pipe with descriptor `fd` of process `pid`, to write to it. For reading, too: so the
+/// pipe always has a reader, and a write after its owner's death raises no `SIGPIPE` here.
+///
+/// # Errors
+/// The process is gone, or this one has no descriptor left, which may pass.
+pub fn open(pid: u32, fd: u32) -> io::Result<File> {
+    let mut options = File::options();
+    // Never blocking: nobody empties the pipe of a process that is gone.
+    options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+    options.open(format!("/proc/{pid}/fd/{fd}"))
+}
+
 /// Ends a wait on the pipe that `file` is the writing end of.
 pub fn write(file: &File) {
     // A full pipe wakes as well, and a closed one belongs to a process that is gone.
     let _ = (&*file).write(&[1]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::{AsRawFd, FromRawFd};
+
+    #[test]
+    fn a_pipe_whose_reader_is_gone_raises_no_signal_and_does_not_block() {
+        let mut ends = [0; 2];
+        // SAFETY: a place for two descriptors.
+        assert_eq!(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
+        // SAFETY: both were just made and belong to nobody else.
+        let (reading, writing) =
+            unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) };
+        let bell = open(std::process::id(), writing.as_raw_fd() as u32).unwrap();
+        drop((reading, writing));
+        // EPIPE is what comes with the signal, which tests ignore.
+        assert_eq!((&bell).write(&[1]).unwrap(), 1);
+        for _ in 0..1 << 17 {
+            write(&bell);
+        }
+        let full = (&bell).write(&[1]).unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
+    }
 }

@@ -20,10 +20,10 @@ use hpvm_transport::{
 use hpvm_wire::cell::{BARE_TRAIN, FRAME, INLINE, LINE_PAYLOAD, RawHead};
 use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LargeSlot};
 use hpvm_wire::counters::{Counters, add};
-use hpvm_wire::duet::Duet;
 use hpvm_wire::segment::{
     FRAME_BYTES, READS_DO_NOT, READS_PAY, SLEEPS_ON_PIPE, SLEEPS_ON_WORD, SLOTS,
 };
+use hpvm_wire::split_copy::SplitCopy;
 use std::fs::File;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
@@ -60,7 +60,7 @@ pub struct Shm {
     /// What the doorbell says while this rank sleeps.
     asleep: u32,
     /// The pipes of ranks that were woken through one.
-    pipes: Box<[OnceCell<Option<File>>]>,
+    pipes: Box<[OnceCell<File>]>,
     /// What this rank lends, and what it has mapped of others.
     pub(crate) own: Own,
     pub(crate) theirs: Theirs,
@@ -183,14 +183,19 @@ impl Shm {
         match doorbell::ring(&control.doorbell) {
             0 => return,
             SLEEPS_ON_PIPE => {
-                let pipe = self.pipes[dst as usize].get_or_init(|| {
+                let known = &self.pipes[dst as usize];
+                if known.get().is_none() {
                     // Acquire pairs with the releases in `attach` and `sleep_on`.
                     let pid = control.pid.load(Ordering::Acquire);
                     let fd = control.pipe.load(Ordering::Acquire).wrapping_sub(1); // as above
-                    File::options().write(true).open(format!("/proc/{pid}/fd/{fd}")).ok()
-                });
-                // None: it can't be woken before its sleep ends by itself, some 0.5 s at most.
-                pipe.as_ref().inspect(|p| doorbell::write(p));
+                    if let Ok(pipe) = doorbell::open(pid, fd) {
+                        // It was empty just before.
+                        let _ = known.set(pipe);
+                    }
+                }
+                // None: it can't be woken before its sleep ends by itself, some 0.5 s at most; the
+                // next wake-up tries again.
+                known.get().inspect(|pipe| doorbell::write(pipe));
             }
             _ => {}
         }
@@ -552,9 +557,9 @@ impl PeerMemory for Shm {
 impl Streams for Shm {}
 
 impl Segment for Shm {
-    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
+    fn split_copy(&self, owner: Rank, place: usize) -> Option<&SplitCopy> {
         let there = !self.oversubscribed && owner < self.mapping.ranks();
-        if there { self.mapping.control(owner).duets.get(place) } else { None }
+        if there { self.mapping.control(owner).split_copies.get(place) } else { None }
     }
 
     fn counters(&self) -> Option<&Counters> {

@@ -4,7 +4,7 @@
 
 use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::{Head, Packets, PeerMemory, PeerMemoryError, Rank, Segment};
-use hpvm_wire::duet::{self, DUETS, End};
+use hpvm_wire::split_copy::{self, End, SPLIT_COPIES};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::process::{Child, Command, Stdio};
@@ -19,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const MESSAGES: usize = 300;
 const LONGEST: usize = 3 << 20;
 
-/// The sender's message, at this address; the receiver's room for it, and its duet's name. Then parts that
+/// The sender's message, at this address; the receiver's room for it, and its split copy's name. Then parts that
 /// one was not permitted to copy, and that all is there.
 const OFFER: u8 = 1;
 const OPEN: u8 = 2;
@@ -86,7 +86,7 @@ impl Player {
 
     /// Copies parts until all are there, whoever finishes the last.
     fn copy(&mut self, m: &Message) {
-        let all = duet::units(m.len);
+        let all = split_copy::units(m.len);
         let (mut undone, mut refused) = (None, false);
         loop {
             match self.heard.pop_front() {
@@ -97,8 +97,8 @@ impl Player {
             }
             let part = undone.take().or_else(|| {
                 let end = if self.end.rank() == SENDER { End::Back } else { End::Front };
-                let duet = self.end.duet(RECEIVER, m.place).filter(|_| !refused)?;
-                duet.claim(m.name, end, m.len)
+                let split = self.end.split_copy(RECEIVER, m.place).filter(|_| !refused)?;
+                split.claim(m.name, end, m.len)
             });
             let Some(part) = part else {
                 self.listen();
@@ -106,8 +106,8 @@ impl Player {
             };
             match self.copy_part(m, &part) {
                 Ok(()) => {
-                    let duet = self.end.duet(RECEIVER, m.place).expect("it was there");
-                    if duet.finish(part.end - part.start, all) {
+                    let split = self.end.split_copy(RECEIVER, m.place).expect("it was there");
+                    if split.finish(part.end - part.start, all) {
                         return self.say(DONE, 0);
                     }
                 }
@@ -121,7 +121,7 @@ impl Player {
     }
 
     fn copy_part(&mut self, m: &Message, part: &Range<u32>) -> Result<(), PeerMemoryError> {
-        let bytes = duet::bytes(m.len, part);
+        let bytes = split_copy::bytes(m.len, part);
         let (ours, theirs) = (m.ours.wrapping_add(bytes.start as usize), m.theirs + bytes.start);
         let (peer, n) = (self.peer(), (bytes.end - bytes.start) as usize);
         // SAFETY: the part lies in the buffer of `len` bytes, and was claimed by us alone.
@@ -141,18 +141,18 @@ impl Player {
             self.say(OFFER, ours.expose_provenance() as u64);
             let theirs = self.hear(OPEN);
             let name = self.hear(OPEN) as u32;
-            self.copy(&Message { place: n % DUETS, name, len: len(n) as u64, ours, theirs });
+            self.copy(&Message { place: n % SPLIT_COPIES, name, len: len(n) as u64, ours, theirs });
         }
     }
 
     fn receive_all(&mut self) {
         for n in 0..MESSAGES {
             let theirs = self.hear(OFFER);
-            let place = n % DUETS;
+            let place = n % SPLIT_COPIES;
             let mut room = vec![0; len(n)];
             let ours = room.as_mut_ptr();
-            let duet = self.end.duet(RECEIVER, place).expect("it was there");
-            let name = duet.open(duet::units(len(n) as u64)).expect("a name");
+            let split = self.end.split_copy(RECEIVER, place).expect("it was there");
+            let name = split.open(split_copy::units(len(n) as u64)).expect("a name");
             self.say(OPEN, ours.expose_provenance() as u64);
             self.say(OPEN, name.into());
             self.copy(&Message { place, name, len: len(n) as u64, ours, theirs });
@@ -174,7 +174,7 @@ fn worker() {
     }
     let (start, heard) = (Instant::now(), VecDeque::new());
     let mut player = Player { end, credits: 0, heard, start };
-    if player.end.duet(RECEIVER, 0).is_none() {
+    if player.end.split_copy(RECEIVER, 0).is_none() {
         return; // a single processor
     }
     match rank {

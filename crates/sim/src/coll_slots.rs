@@ -3,13 +3,13 @@
 use core::cell::OnceCell;
 use hpvm_transport::Rank;
 use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SLOTS, LargeSlot};
-use hpvm_wire::duet::{DUETS, Duet};
+use hpvm_wire::split_copy::{SPLIT_COPIES, SplitCopy};
 
 /// The slots of all processes; each comes into being when it is first looked at.
 pub(crate) struct AllCollSlots {
     all: Vec<OnceCell<Box<CollSlots>>>,
     large_slots: Vec<OnceCell<Box<LargeSlot>>>,
-    duets: Vec<[Duet; DUETS]>,
+    split_copies: Vec<[SplitCopy; SPLIT_COPIES]>,
 }
 
 impl AllCollSlots {
@@ -18,7 +18,7 @@ impl AllCollSlots {
         AllCollSlots {
             all: (0..coll_slots).map(|_| OnceCell::new()).collect(),
             large_slots: (0..coll_slots * LARGE_SLOTS).map(|_| OnceCell::new()).collect(),
-            duets: (0..size).map(|_| core::array::from_fn(|_| Duet::new())).collect(),
+            split_copies: (0..size).map(|_| core::array::from_fn(|_| SplitCopy::new())).collect(),
         }
     }
 
@@ -31,9 +31,9 @@ impl AllCollSlots {
         Some(place.get_or_init(CollSlots::new))
     }
 
-    /// Duet `place` of `owner`; `None` when there is no such rank or duet.
-    pub fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
-        self.duets.get(owner as usize)?.get(place)
+    /// SplitCopy `place` of `owner`; `None` when there is no such rank or split copy.
+    pub fn split_copy(&self, owner: Rank, place: usize) -> Option<&SplitCopy> {
+        self.split_copies.get(owner as usize)?.get(place)
     }
 
     /// The large slot for slot `number` of that slots.

@@ -13,7 +13,7 @@ use hpvm_transport::{
 };
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::{self, Counters};
-use hpvm_wire::duet::Duet;
+use hpvm_wire::split_copy::SplitCopy;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -254,16 +254,8 @@ impl PeerMemory for SimTransport {
 impl Streams for SimTransport {}
 
 impl Segment for SimTransport {
-    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
-        self.coll_slots.duet(owner, place)
-    }
-
-    fn least_duet(&self) -> u64 {
-        1
-    }
-
-    fn duet_parts(&mut self) -> u32 {
-        self.state.borrow_mut().up_to(4)
+    fn split_copy(&self, owner: Rank, place: usize) -> Option<&SplitCopy> {
+        self.coll_slots.split_copy(owner, place)
     }
 
     fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {

@@ -400,11 +400,6 @@ impl State {
         percent > 0 && self.random.u8(0..100) < percent
     }
 
-    /// Less than `n`, by chance.
-    pub fn up_to(&mut self, n: u32) -> u32 {
-        self.random.u32(0..n)
-    }
-
     /// Whether the memory of `peer`, one of `size` processes, may be read or written just now.
     pub fn may_copy(&mut self, peer: Rank, size: u32) -> Result<(), PeerMemoryError> {
         if peer >= size || !self.alive(peer) {

@@ -7,7 +7,7 @@ use hpvm_transport::{
     Broken, Doorbell, Head, Limits, Packets, PeerMemory, PeerMemoryError, Rank, Refused, Segment,
     Streams,
 };
-use hpvm_wire::duet::{DUETS, Duet};
+use hpvm_wire::split_copy::{SPLIT_COPIES, SplitCopy};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -54,12 +54,12 @@ enum Fault {
     LongPush,
     /// Pushes to bad addresses succeed.
     TrustsTargets,
-    /// All duets of a process are one.
-    OneDuet,
-    /// Everybody takes its own duet for that of others.
-    OwnDuet,
-    /// There are duets of processes that do not exist.
-    InventsDuets,
+    /// all split copies of a process are one.
+    OneSplitCopy,
+    /// Everybody takes its own control blocks for those of others.
+    OwnSplitCopy,
+    /// There are control blocks of processes that do not exist.
+    InventsSplitCopies,
 }
 
 struct Faulty {
@@ -219,12 +219,14 @@ impl PeerMemory for Faulty {
 impl Streams for Faulty {}
 
 impl Segment for Faulty {
-    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
+    fn split_copy(&self, owner: Rank, place: usize) -> Option<&SplitCopy> {
         match self.fault {
-            Fault::OneDuet => self.inner.duet(owner, place.min(DUETS) / DUETS * DUETS),
-            Fault::OwnDuet if owner < self.size() => self.inner.duet(self.rank(), place),
-            Fault::InventsDuets => self.inner.duet(owner % self.size(), place),
-            _ => self.inner.duet(owner, place),
+            Fault::OneSplitCopy => {
+                self.inner.split_copy(owner, place.min(SPLIT_COPIES) / SPLIT_COPIES * SPLIT_COPIES)
+            }
+            Fault::OwnSplitCopy if owner < self.size() => self.inner.split_copy(self.rank(), place),
+            Fault::InventsSplitCopies => self.inner.split_copy(owner % self.size(), place),
+            _ => self.inner.split_copy(owner, place),
         }
     }
 }
@@ -297,15 +299,15 @@ const FOUND_BY: &[(Fault, &[Check])] = &[
     ),
     (Fault::LongPush, &[conformance::push_copies_exactly]),
     (Fault::TrustsTargets, &[conformance::push_refuses_wild_addresses]),
-    (Fault::OneDuet, &[conformance::duets_are_seen_by_all_and_apart]),
+    (Fault::OneSplitCopy, &[conformance::split_copies_are_seen_by_all_and_apart]),
     (
-        Fault::OwnDuet,
+        Fault::OwnSplitCopy,
         &[
-            conformance::duets_are_seen_by_all_and_apart,
+            conformance::split_copies_are_seen_by_all_and_apart,
             conformance::a_message_is_copied_from_both_ends,
         ],
     ),
-    (Fault::InventsDuets, &[conformance::duets_are_seen_by_all_and_apart]),
+    (Fault::InventsSplitCopies, &[conformance::split_copies_are_seen_by_all_and_apart]),
 ];
 
 #[test]

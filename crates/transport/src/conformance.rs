@@ -15,18 +15,18 @@
 mod bell;
 mod cluster;
 mod credits;
-mod duets;
 mod packets;
 mod pieces;
 mod single_copy;
+mod split_copies;
 
 pub use bell::*;
 pub use cluster::{Attempt, Cluster, Dice};
 pub use credits::*;
-pub use duets::*;
 pub use packets::*;
 pub use pieces::*;
 pub use single_copy::*;
+pub use split_copies::*;
 
 use crate::Transport;
 
@@ -83,7 +83,7 @@ macro_rules! conformance_suite {
             pull_refuses_wild_addresses
             push_copies_exactly
             push_refuses_wild_addresses
-            duets_are_seen_by_all_and_apart
+            split_copies_are_seen_by_all_and_apart
             a_message_is_copied_from_both_ends
         }
     };

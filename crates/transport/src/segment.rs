@@ -3,11 +3,11 @@
 use crate::Rank;
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
-use hpvm_wire::duet::Duet;
+use hpvm_wire::split_copy::SplitCopy;
 
 /// What ranks of a host post in memory that they share. A transport without it takes the defaults.
 ///
-/// The conformance suite checks that both ends see the same duets.
+/// The conformance suite checks that both ends see the same split_copies.
 pub trait Segment {
     /// Slots `index` of `rank`, where `rank` shares memory with this process and has such slots.
     fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {
@@ -27,23 +27,11 @@ pub trait Segment {
         let _ = dst;
     }
 
-    /// Duet `place` of `owner`, where a receiver and its sender can copy a message at the same time with
-    /// `pull` and `push`; `None` where they can not, or not at the same time.
-    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
-        let _ = (owner, place);
+    /// Control block `index` of `owner`, by which a receiver and its sender copy a message at the same time
+    /// with `pull` and `push`; `None` where they can not, or not at the same time.
+    fn split_copy(&self, owner: Rank, index: usize) -> Option<&SplitCopy> {
+        let _ = (owner, index);
         None
-    }
-
-    /// Shortest message that is worth a duet, bytes: the sender has to be told, and to answer, and what
-    /// it has copied lies in its cache and not in the receiver's.
-    fn least_duet(&self) -> u64 {
-        512 * 1024
-    }
-
-    /// Parts of a duet that the receiver copies before it waits for the sender to copy the rest. All,
-    /// but where nothing happens at the same time: on the virtual network.
-    fn duet_parts(&mut self) -> u32 {
-        u32::MAX
     }
 
     /// The counters of this process, when the transport keeps them.

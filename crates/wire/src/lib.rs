@@ -9,11 +9,11 @@ pub mod cell;
 pub mod coll_slots;
 pub mod counters;
 pub mod datagram;
-pub mod duet;
 pub mod envelope;
 pub mod lent;
 pub mod packet;
 pub mod pending;
 pub mod segment;
+pub mod split_copy;
 
 pub use packet::Head;

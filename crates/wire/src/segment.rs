@@ -13,9 +13,9 @@
 use crate::cell::Cell;
 use crate::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SLOT_BYTES, LARGE_SLOTS};
 use crate::counters::Counters;
-use crate::duet::{DUETS, Duet};
 use crate::lent::Lent;
 use crate::pending::PENDING;
+use crate::split_copy::{SPLIT_COPIES, SplitCopy};
 use hpvm_sync::Padded;
 use hpvm_sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
@@ -101,7 +101,7 @@ pub struct Control {
     /// Memory that the rank lends.
     pub lent: Lent,
     /// Messages that the rank and their senders copy together.
-    pub duets: [Duet; DUETS],
+    pub split_copies: [SplitCopy; SPLIT_COPIES],
 }
 
 impl Control {
@@ -118,7 +118,7 @@ impl Control {
             processor: Padded(AtomicU32::new(0)),
             counters: Counters::default(),
             lent: Lent::default(),
-            duets: core::array::from_fn(|_| Duet::new()),
+            split_copies: core::array::from_fn(|_| SplitCopy::new()),
         }
     }
 }

@@ -61,6 +61,7 @@ pub fn build(
             Pass::Usual | Pass::All => !is_foreign(name),
             Pass::Only(names) => names.contains(name),
         })
+        .filter(|(name, _)| !options.unset.contains(name))
         .collect();
     for (name, value) in options.genv.iter().chain(&program.env) {
         environment.insert(name.clone(), value.clone());
@@ -87,6 +88,7 @@ pub fn for_others(
             Pass::All => true,
             Pass::Only(names) => names.contains(name),
         })
+        .filter(|(name, _)| !options.unset.contains(name))
         .collect();
     for (name, value) in options.genv.iter().chain(&program.env) {
         environment.insert(name.clone(), value.clone());
@@ -145,7 +147,16 @@ mod tests {
 
     fn program(env: &[(&str, &str)], pass: Option<Pass>) -> Program {
         let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Program { ranks: 1, room: None, argv: vec!["x".into()], env, pass, wdir: None }
+        Program {
+            ranks: 1,
+            room: None,
+            seats: None,
+            argv: vec!["x".into()],
+            env,
+            pass,
+            wdir: None,
+            path: None,
+        }
     }
 
     fn present() -> impl Iterator<Item = (OsString, OsString)> {

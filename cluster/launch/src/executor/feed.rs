@@ -1,4 +1,4 @@
-//! Standard input of rank 0 when it runs on another host: read here, sent there, with a window.
+//! Standard input for a rank on another host, or for several: read here, handed on with a window.
 
 use std::io;
 use std::time::Duration;

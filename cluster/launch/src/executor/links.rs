@@ -2,6 +2,7 @@
 
 use super::feed::Feed;
 use super::{Executor, Source};
+use crate::args::Input;
 use crate::dispatcher::Event;
 use crate::output::sink::Sink;
 use crate::remote::frame::Frame;
@@ -12,7 +13,9 @@ impl Executor<'_> {
         for lost in self.here.start_links(&self.plan.orders) {
             self.handle(lost);
         }
-        if self.plan.ranks.first().is_some_and(Option::is_none) {
+        if let Input::Rank(rank) = self.plan.input
+            && self.plan.ranks.get(rank as usize).is_some_and(Option::is_none)
+        {
             self.feed = Some(Feed::of_stdin());
         }
     }
@@ -22,7 +25,7 @@ impl Executor<'_> {
         if self.here.links.is_empty() {
             return;
         }
-        let full = self.sinks.iter().any(Sink::full);
+        let full = self.outputs.sinks.iter().any(Sink::full);
         if full != self.paused {
             self.paused = full;
             self.here.send_down(None, &Frame::Pause(full));
@@ -37,7 +40,8 @@ impl Executor<'_> {
     pub(super) fn read_feed(&mut self) {
         let now = self.here.now();
         let Some(bytes) = self.feed.as_mut().and_then(|feed| feed.read(now)) else { return };
-        let Some(link) = self.link_of(0) else { return };
+        let Input::Rank(rank) = self.plan.input else { return };
+        let Some(link) = self.link_of(rank) else { return };
         self.here.links[link].queue(&Frame::Stdin(bytes));
     }
 
@@ -71,12 +75,10 @@ impl Executor<'_> {
         let now = self.here.now();
         match frame {
             Frame::Output { rank, side, bytes } if self.runs_behind(rank, link) => {
-                let side = usize::from(side);
-                self.muxes[side].data(rank, &bytes, now, self.sinks[side].buffer());
+                self.outputs.data(rank, usize::from(side), &bytes, now);
             }
             Frame::OutputEnd { rank, side } if self.runs_behind(rank, link) => {
-                let side = usize::from(side);
-                self.muxes[side].close(rank, self.sinks[side].buffer());
+                self.outputs.close(rank, usize::from(side));
             }
             Frame::StdinTaken(count) => {
                 self.feed.iter_mut().for_each(|feed| feed.taken(count as usize));

@@ -7,23 +7,27 @@ pub mod leftovers;
 pub mod link;
 pub mod local;
 pub mod rank;
+pub mod shared;
 pub mod signals;
 pub mod spawn;
 pub mod stdin;
 
 mod links;
+pub mod stacks;
 
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::bind::Cpus;
+use crate::args::Input;
 use crate::dispatcher::{Action, Dispatcher, Event};
 use crate::environment::ranks::Numbers;
 use crate::error::LaunchError;
-use crate::output::mux::{Mux, Prefix};
+use crate::output::files::Files;
 use crate::output::sink::Sink;
+use crate::output::{Outputs, Routing};
+use crate::place::affinity::{self, Cpus};
 use crate::remote::order::Order;
 use crate::remote::start::Starter;
 use crate::sys::{self, Epoll};
@@ -32,6 +36,7 @@ use feed::Feed;
 use guardian::Guardian;
 use local::Local;
 use rank::RankIo;
+use shared::Shared;
 use spawn::Image;
 use stdin::Typing;
 
@@ -50,11 +55,15 @@ pub struct Plan {
     pub starter: Option<Starter>,
     /// Number of this host in a job of several.
     pub node: Option<u32>,
-    /// Places to bind ranks to, in turn; empty for none.
-    pub places: Vec<Cpus>,
+    /// What each rank of this host is bound to.
+    pub cpus: Vec<Option<Cpus>>,
     /// The folder of our libraries, if ranks are led to it.
     pub library: Option<PathBuf>,
-    pub prefix: Prefix,
+    pub routing: Routing,
+    /// What stands in front of the lines of each rank; empty for nothing.
+    pub prefixes: Vec<Vec<u8>>,
+    pub files: Files,
+    pub input: Input,
     pub quiet: bool,
 }
 
@@ -81,6 +90,7 @@ pub(crate) enum Source {
     LinkRoom = 10,
     LinkError = 11,
     Feed = 12,
+    SharedPipe = 13,
 }
 
 impl Source {
@@ -102,6 +112,7 @@ impl Source {
             9 => Source::LinkIn,
             10 => Source::LinkRoom,
             11 => Source::LinkError,
+            13 => Source::SharedPipe,
             _ => Source::Feed,
         };
         (source, token as u32)
@@ -125,7 +136,7 @@ pub fn execute(
             let outcome = job.run();
             let texts = outcome.as_ref().map(|outcome| report(job.dispatcher, outcome));
             for text in texts.unwrap_or_default() {
-                job.muxes[1].message(&text, job.sinks[1].buffer());
+                job.outputs.message(&text);
             }
             if !job.dispatcher.abandoned() {
                 job.drain();
@@ -145,15 +156,14 @@ struct Executor<'a> {
     guardian: &'a Guardian,
     /// The ranks that run here are at their number.
     here: Local,
-    /// Standard output and standard error: how lines are joined, and where they go.
-    muxes: [Mux; 2],
-    sinks: [Sink; 2],
+    outputs: Outputs,
     sink_watched: [bool; 2],
     typing: Option<Typing>,
     typing_watched: [bool; 2],
     /// Whether agents were told to read no outputs.
     paused: bool,
     feed: Option<Feed>,
+    shared: Option<Shared>,
     output_broken: bool,
     census: Census,
 }
@@ -165,16 +175,18 @@ impl<'a> Executor<'a> {
         guardian: &'a Guardian,
     ) -> io::Result<Self> {
         let count = plan.ranks.len();
-        let mux = || Mux::new(count, plan.prefix, crate::clock::stamp);
+        let (prefixes, files) =
+            (std::mem::take(&mut plan.prefixes), std::mem::take(&mut plan.files));
+        let outputs = Outputs::new(count as u32, &plan.routing, prefixes, files)?;
         Ok(Self {
             here: Local::new(plan.starter.take())?,
-            muxes: [mux(), mux()],
-            sinks: [Sink::new(1)?, Sink::new(2)?],
+            outputs,
             sink_watched: [false; 2],
             typing: None,
             typing_watched: [false; 2],
             paused: false,
             feed: None,
+            shared: None,
             output_broken: false,
             census: Census::new(count as u32, plan.library.take()),
             plan,
@@ -198,6 +210,9 @@ impl<'a> Executor<'a> {
             }
             self.write_outputs();
             self.watch();
+            self.shared
+                .iter_mut()
+                .for_each(|shared| shared.tend(self.here.now(), &self.here.epoll));
             self.tend_links();
             let due = self.next_timeout();
             self.here
@@ -214,23 +229,21 @@ impl<'a> Executor<'a> {
     /// Writes the launcher's last words and what is left of the output. Waits for a slow reader,
     /// but not against a signal.
     fn drain(&mut self) {
-        for side in 0..2 {
-            self.muxes[side].flush(self.sinks[side].buffer());
-        }
+        self.outputs.flush();
+        let sinks = &mut self.outputs.sinks;
         // An instance of its own: what else is readable does not matter any more.
         let Ok(epoll) = Epoll::new() else { return };
         let _ = epoll.add(self.here.signals.fd.as_raw_fd(), libc::EPOLLIN, 0);
-        for fd in self.sinks.iter().filter_map(Sink::pollable) {
+        for fd in sinks.iter().filter_map(Sink::pollable) {
             let _ = epoll.add(fd, libc::EPOLLOUT, 1);
         }
         let mut tokens = Vec::new();
         loop {
-            self.sinks.iter_mut().for_each(Sink::write);
-            for sink in self.sinks.iter().filter(|sink| sink.pending() == 0) {
+            sinks.iter_mut().for_each(Sink::write);
+            for sink in sinks.iter().filter(|sink| sink.pending() == 0) {
                 sink.pollable().into_iter().for_each(|fd| epoll.remove(fd));
             }
-            if self.sinks.iter().all(|sink| sink.pending() == 0)
-                || epoll.wait(-1, &mut tokens).is_err()
+            if sinks.iter().all(|sink| sink.pending() == 0) || epoll.wait(-1, &mut tokens).is_err()
             {
                 return;
             }
@@ -261,7 +274,7 @@ impl<'a> Executor<'a> {
                     for absent in rank..count {
                         self.here.ranks.push(RankIo::absent());
                         for side in 0..2 {
-                            self.muxes[side].close(absent, self.sinks[side].buffer());
+                            self.outputs.close(absent, side);
                         }
                     }
                     return;
@@ -271,17 +284,21 @@ impl<'a> Executor<'a> {
     }
 
     fn start_rank(&mut self, rank: u32, local: u32) -> io::Result<libc::pid_t> {
+        let own = self.plan.input == Input::Rank(rank);
         let mut typed = None;
-        if rank == 0
-            && let Some((typing, pipe)) = Typing::new()?
-        {
+        if own && let Some((typing, pipe)) = Typing::new()? {
             self.typing = Some(typing);
             typed = Some(pipe);
         }
-        let stdin = match (&typed, rank) {
+        if let Input::Several(ranks) = &self.plan.input
+            && ranks.as_ref().is_none_or(|ranks| ranks.contains(&rank))
+        {
+            typed = Some(self.shared.get_or_insert_with(Shared::of_stdin).open(rank)?);
+        }
+        let stdin = match (&typed, own) {
             (Some(pipe), _) => pipe.as_raw_fd(),
-            (None, 0) => 0,
-            (None, _) => self.here.nursery.null(),
+            (None, true) => 0,
+            (None, false) => self.here.nursery.null(),
         };
         let image = self.plan.ranks[rank as usize].ok_or(io::ErrorKind::NotFound)?;
         let image = &self.plan.images[image];
@@ -292,7 +309,8 @@ impl<'a> Executor<'a> {
             local_size: self.plan.ranks.iter().flatten().count() as u32,
             node: self.plan.node.unwrap_or(0),
         };
-        let cpus = crate::bind::place_of(&self.plan.places, local).map(crate::bind::kernel_set);
+        let cpus = self.plan.cpus.get(local as usize).and_then(Option::as_ref);
+        let cpus = cpus.map(affinity::kernel_set);
         let io = RankIo::start(numbers, image, &self.here.nursery, &self.here.epoll, stdin, cpus)?;
         let pid = io.pid;
         self.guardian.add(pid);
@@ -312,6 +330,7 @@ impl<'a> Executor<'a> {
                 Action::Signal(number) => self.here.signal_ranks(number),
                 Action::SignalLeftovers(number) => self.here.leftovers.signal(number),
                 Action::Survey => self.survey(),
+                Action::StackTraces => self.stack_traces(),
                 Action::StopSelf => sys::kill(std::process::id() as i32, libc::SIGSTOP),
                 Action::Error(text) => self.message(&text),
                 Action::Note(text) => self.note(&text),
@@ -330,12 +349,12 @@ impl<'a> Executor<'a> {
     fn message(&mut self, text: &str) {
         // Agents, ssh and ranks have their words in it.
         let line = format!("{}: {}", self.plan.label, crate::text::message(text));
-        self.muxes[1].message(&line, self.sinks[1].buffer());
+        self.outputs.message(&line);
     }
 
     fn survey(&mut self) {
         let (processes, outputs) = self.here.survey();
-        let blocked = outputs && self.sinks.iter().any(Sink::full);
+        let blocked = outputs && self.outputs.sinks.iter().any(Sink::full);
         self.handle(Event::Survey { processes, outputs, blocked });
     }
 
@@ -358,10 +377,16 @@ impl<'a> Executor<'a> {
                 self.typing.iter_mut().for_each(|typing| typing.terminal_ready(now));
             }
             Source::TypingPipe => self.typing.iter_mut().for_each(Typing::pipe_ready),
+            Source::SharedPipe => {
+                self.shared.iter_mut().for_each(|shared| shared.room(rank, &self.here.epoll));
+            }
             Source::LinkIn => self.read_link(rank as usize),
             Source::LinkRoom => self.here.flush_link(rank),
             Source::LinkError => self.here.read_link_errors(rank),
-            Source::Feed => self.read_feed(),
+            Source::Feed => match &mut self.shared {
+                Some(shared) => shared.read(self.here.now(), &self.here.epoll),
+                None => self.read_feed(),
+            },
         }
     }
 
@@ -373,7 +398,7 @@ impl<'a> Executor<'a> {
             return;
         };
         for side in 0..2 {
-            while self.read_output(rank, side) && !self.sinks[side].full() {}
+            while self.read_output(rank, side) && !self.outputs.full(rank, side) {}
         }
         if let Some(text) = self.census.ended(rank, self.dispatcher.has_joined(rank)) {
             self.handle(Event::OtherMpi { text });
@@ -391,20 +416,19 @@ impl<'a> Executor<'a> {
 
     /// One read of a rank's output; true when it brought something.
     fn read_output(&mut self, rank: u32, side: usize) -> bool {
-        if !self.muxes[side].wants(rank) {
+        if !self.outputs.wants(rank, side) {
             return false;
         }
         let now = self.here.now();
-        let out = self.sinks[side].buffer();
         let Local { ranks, epoll, buffer, .. } = &mut self.here;
         match ranks[rank as usize].read_output(side, epoll, buffer) {
             rank::Read::Nothing => false,
             rank::Read::Bytes(count) => {
-                self.muxes[side].data(rank, &buffer[..count], now, out);
+                self.outputs.data(rank, side, &buffer[..count], now);
                 true
             }
             rank::Read::End => {
-                self.muxes[side].close(rank, out);
+                self.outputs.close(rank, side);
                 false
             }
         }
@@ -433,11 +457,13 @@ impl<'a> Executor<'a> {
 
     fn tick(&mut self) {
         let now = self.here.now();
-        for side in 0..2 {
-            self.muxes[side].tick(now, self.sinks[side].buffer());
+        self.outputs.tick(now);
+        if let Some(text) = self.outputs.file_fault() {
+            self.handle(Event::FileBroken { text });
         }
         self.typing.iter_mut().for_each(|typing| typing.tick(now));
         self.feed.iter_mut().for_each(|feed| feed.tick(now));
+        self.shared.iter_mut().for_each(|shared| shared.tick(now, &self.here.epoll));
         self.here.tick();
         self.look_for_others(now);
         self.handle(Event::Tick);
@@ -459,8 +485,8 @@ impl<'a> Executor<'a> {
     }
 
     fn write_outputs(&mut self) {
-        self.sinks.iter_mut().for_each(Sink::write);
-        if let Some(errno) = self.sinks[0].broken()
+        self.outputs.sinks.iter_mut().for_each(Sink::write);
+        if let Some(errno) = self.outputs.sinks[0].broken()
             && !std::mem::replace(&mut self.output_broken, true)
         {
             self.handle(Event::OutputBroken { errno });
@@ -471,7 +497,9 @@ impl<'a> Executor<'a> {
     fn watch(&mut self) {
         for (rank, io) in self.here.ranks.iter_mut().enumerate() {
             for side in 0..2 {
-                let wanted = self.muxes[side].wants(rank as u32) && !self.sinks[side].full();
+                let number = rank as u32;
+                let outputs = &self.outputs;
+                let wanted = outputs.wants(number, side) && !outputs.full(number, side);
                 io.watch_output(side, wanted, rank as u32, &self.here.epoll);
             }
         }
@@ -498,8 +526,8 @@ impl<'a> Executor<'a> {
 
     fn watch_sinks(&mut self) {
         for side in 0..2 {
-            let wanted = self.sinks[side].pending() > 0;
-            let Some(fd) = self.sinks[side].pollable() else { continue };
+            let wanted = self.outputs.sinks[side].pending() > 0;
+            let Some(fd) = self.outputs.sinks[side].pollable() else { continue };
             if wanted && !self.sink_watched[side] {
                 let token = Source::Sink.token(side as u32);
                 self.sink_watched[side] = self.here.epoll.add(fd, libc::EPOLLOUT, token).is_ok();
@@ -515,11 +543,10 @@ impl<'a> Executor<'a> {
         let due = [
             self.dispatcher.poll_timeout(),
             self.census.due(),
-            // Held lines are useless while their sink takes nothing.
-            self.muxes[0].next_timeout().filter(|_| !self.sinks[0].full()),
-            self.muxes[1].next_timeout().filter(|_| !self.sinks[1].full()),
+            self.outputs.next_timeout(),
             self.typing.as_ref().and_then(Typing::next_timeout),
             self.feed.as_ref().and_then(Feed::next_timeout),
+            self.shared.as_ref().and_then(Shared::next_timeout),
         ];
         due.into_iter().flatten().min()
     }

@@ -16,15 +16,24 @@ pub const QUIET: Duration = Duration::from_millis(100);
 pub const HOLD: Duration = Duration::from_secs(1);
 
 /// What is put in front of every line.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Prefix {
-    pub rank: bool,
     pub time: bool,
+    /// A text for each rank; none at all: nothing.
+    pub texts: Vec<Vec<u8>>,
 }
 
 impl Prefix {
-    fn any(self) -> bool {
-        self.rank || self.time
+    fn any(&self) -> bool {
+        self.time || !self.texts.is_empty()
+    }
+
+    /// The text of a stream; a rank may have several.
+    fn text(&self, stream: usize) -> &[u8] {
+        match self.texts.len() {
+            0 => &[],
+            count => &self.texts[stream % count],
+        }
     }
 }
 
@@ -215,9 +224,7 @@ impl Mux {
             for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
                 if index > 0 || !continued {
                     out.extend_from_slice(time.as_bytes());
-                    if self.prefix.rank {
-                        out.extend_from_slice(format!("[{rank}] ").as_bytes());
-                    }
+                    out.extend_from_slice(self.prefix.text(rank));
                 }
                 out.extend_from_slice(line);
             }
@@ -238,7 +245,8 @@ mod tests {
     const T0: Duration = Duration::ZERO;
 
     fn mux(ranks: usize, rank: bool) -> Mux {
-        Mux::new(ranks, Prefix { rank, time: false }, String::new)
+        let texts = (0..ranks).filter(|_| rank).map(|rank| format!("[{rank}] ").into_bytes());
+        Mux::new(ranks, Prefix { time: false, texts: texts.collect() }, String::new)
     }
 
     fn text(out: &mut Vec<u8>) -> String {

@@ -12,7 +12,6 @@ use super::frame::{Frame, FrameBuffer, HELLO};
 use super::order::{Order, Program};
 use super::start::Starter;
 use super::typed::Typed;
-use crate::bind::{self, Cpus};
 use crate::dispatcher::Event;
 use crate::environment::ranks::Numbers;
 use crate::environment::{self, Environment, JOB_ID, NODE};
@@ -24,6 +23,9 @@ use crate::executor::link::LinkIo;
 use crate::executor::local::{self, Local};
 use crate::executor::rank::{RankIo, Read};
 use crate::executor::spawn::{self, Image};
+use crate::place::affinity::{self, Cpus};
+use crate::place::binding;
+use crate::place::topology::Topology;
 use crate::program;
 use crate::sys;
 
@@ -121,7 +123,9 @@ struct Agent<'a> {
     /// Ranks of this host in ascending order, with their images.
     numbers: Vec<(u32, u32)>,
     images: Vec<Option<Image>>,
-    places: Vec<Cpus>,
+    /// What each rank is bound to, and the machine for saying so.
+    cpus: Vec<Option<Cpus>>,
+    machine: Topology,
     typed: Typed,
     paused: bool,
     census: Census,
@@ -151,13 +155,14 @@ impl<'a> Agent<'a> {
         Ok(Self {
             brain: Brain::new(&order),
             numbers: order.nodes[0].ranks().collect(),
-            places: bind::places(order.bind)?,
+            cpus: Vec::new(),
+            machine: Topology::here()?,
             order,
             guardian,
             here,
             up,
             images: Vec::new(),
-            typed: Typed::default(),
+            typed: Typed::new(Source::TypingPipe.token(0)),
             paused: false,
             census,
             end: None,
@@ -207,7 +212,12 @@ impl<'a> Agent<'a> {
     }
 
     fn start_ranks(&mut self) {
-        let here = self.order.nodes[0].host.clone();
+        let count = self.numbers.len() as u32;
+        let slots = &self.order.nodes[0].slots;
+        match binding::bindings(&self.machine, &self.order.policy, count, slots) {
+            Ok(cpus) => self.cpus = cpus,
+            Err(error) => return self.none_started(0, error),
+        }
         for index in 0..self.numbers.len() {
             let (rank, program) = self.numbers[index];
             let result = self.image(program).and_then(|()| self.start_rank(index));
@@ -217,18 +227,25 @@ impl<'a> Agent<'a> {
                     self.report_binding(index);
                 }
                 Err(error) => {
-                    let text = format!("host '{here}': {}", error.message);
-                    self.here.ranks.extend((index..self.numbers.len()).map(|_| RankIo::absent()));
-                    return self.handle(Event::NotStarted { rank, text, code: error.code });
+                    return self.none_started(index, error);
                 }
             }
         }
     }
 
+    /// This rank of the host and those after it cannot be started.
+    fn none_started(&mut self, index: usize, error: LaunchError) {
+        let text = format!("host '{}': {}", self.order.nodes[0].host, error.message);
+        self.here.ranks.extend((index..self.numbers.len()).map(|_| RankIo::absent()));
+        let Some((rank, _)) = self.numbers.get(index).copied() else { return };
+        self.handle(Event::NotStarted { rank, text, code: error.code });
+    }
+
     fn report_binding(&mut self, index: usize) {
         if self.order.report_bindings {
             let rank = self.numbers[index].0;
-            let what = bind::describe(&self.places, rank, index as u32);
+            let cpus = self.cpus.get(index).and_then(Option::as_ref);
+            let what = binding::describe(&self.machine, rank, cpus);
             let text = format!("{what} of host '{}'", self.order.nodes[0].host);
             self.up.queue(&Frame::Note(text));
         }
@@ -256,7 +273,7 @@ impl<'a> Agent<'a> {
             LaunchError::new(1, spawn::not_started(rank, self.order.size, &error))
         };
         let mut typed = None;
-        if rank == 0 {
+        if self.order.input == Some(rank) {
             typed = Some(self.typed.open().map_err(failed)?);
         }
         let stdin = typed.as_ref().map_or(self.here.nursery.null(), AsRawFd::as_raw_fd);
@@ -267,7 +284,7 @@ impl<'a> Agent<'a> {
             local_size: self.numbers.len() as u32,
             node: self.order.nodes[0].number,
         };
-        let cpus = bind::place_of(&self.places, numbers.local).map(bind::kernel_set);
+        let cpus = self.cpus.get(index).and_then(Option::as_ref).map(affinity::kernel_set);
         let io = RankIo::start(numbers, image, &self.here.nursery, &self.here.epoll, stdin, cpus)
             .map_err(failed)?;
         let pid = io.pid;
@@ -392,7 +409,7 @@ impl<'a> Agent<'a> {
                     _ => drop(self.read_output(index, 1)),
                 }
             }
-            Source::Sink | Source::Terminal | Source::Feed => {}
+            Source::Sink | Source::Terminal | Source::Feed | Source::SharedPipe => {}
         }
     }
 
@@ -523,6 +540,8 @@ fn image(program: &Program, order: &Order) -> Result<Image, LaunchError> {
         LaunchError::new(error.code, format!("{text}; name another with --wdir"))
     })?;
     let path = env.get(OsStr::new("PATH")).cloned();
+    let own = Some(program.path.as_os_str()).filter(|path| !path.is_empty());
+    let path = program::with_own_path(own, path);
     let file = program::find(&program.argv[0], &wdir, path.as_deref())?;
     Image::new(file, &program.argv, &env, &wdir)
 }

@@ -36,7 +36,7 @@ pub enum Action {
     Survey,
     /// Close the connection to an agent below.
     Cut(usize),
-    /// Bytes for the standard input of rank 0, which runs here; none: its end.
+    /// Bytes for the standard input of the rank that gets it, which runs here; none: its end.
     Stdin(Vec<u8>),
     /// Whether outputs are not to be read.
     Pause(bool),
@@ -51,7 +51,9 @@ pub enum Action {
 pub struct Brain {
     /// Ranks of this host that have not ended.
     running: Vec<u32>,
-    has_rank_0: bool,
+    /// The rank that gets standard input, and whether it runs here.
+    input: Option<u32>,
+    has_input: bool,
     pmi: Server,
     links: Links,
     /// For each connection all hosts behind it.
@@ -78,7 +80,8 @@ impl Brain {
         pmi.take_place(&running, groups.len() as u32, true, &order.mapping);
         pmi.store(JOB_KEY, &order.key);
         Self {
-            has_rank_0: running.contains(&0),
+            input: order.input,
+            has_input: order.input.is_some_and(|rank| running.contains(&rank)),
             running,
             pmi,
             links,
@@ -156,7 +159,7 @@ impl Brain {
             }
             Event::Tick => self.tick(now),
             Event::OtherMpi { text } => self.up(Frame::OtherMpi(text)),
-            Event::OutputBroken { .. } => {}
+            Event::OutputBroken { .. } | Event::FileBroken { .. } => {}
         }
     }
 
@@ -184,9 +187,9 @@ impl Brain {
                 Some(link) => self.down(Some(link), Frame::Reply { rank, text }),
                 None => self.actions.push_back(Action::Reply { rank, text }),
             },
-            Frame::Stdin(bytes) => match self.toward(0) {
+            Frame::Stdin(bytes) => match self.input.and_then(|rank| self.toward(rank)) {
                 Some(link) => self.down(Some(link), Frame::Stdin(bytes)),
-                None if self.has_rank_0 => self.actions.push_back(Action::Stdin(bytes)),
+                None if self.has_input => self.actions.push_back(Action::Stdin(bytes)),
                 None => {}
             },
             Frame::Pause(paused) => {

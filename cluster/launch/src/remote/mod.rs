@@ -6,6 +6,7 @@ pub mod codec;
 pub mod frame;
 pub mod links;
 pub mod order;
+pub mod policy;
 pub mod preload;
 pub mod start;
 pub mod tree;

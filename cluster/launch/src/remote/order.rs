@@ -5,7 +5,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
 use super::codec::{Fault, Reader, Writer};
-use crate::args::{Bind, MAX_RANKS};
+use super::policy;
+use crate::args::MAX_RANKS;
+use crate::place::policy::Policy;
 
 /// One program of the job, as it is started on hosts other than the launcher's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub struct Program {
     pub set: Vec<(OsString, OsString)>,
     /// Whether the folder of hpvm's library is put in front of the library path.
     pub library_path: bool,
+    /// Folders that are searched for the program before `PATH`; empty: none.
+    pub path: OsString,
 }
 
 /// Ranks `first .. first + count` of one host, all of one program.
@@ -36,6 +40,8 @@ pub struct Node {
     /// As the user wrote it, and as `ssh` is given it.
     pub host: String,
     pub runs: Vec<Run>,
+    /// What a rankfile says about the cores of each rank; empty without one.
+    pub slots: Vec<String>,
 }
 
 impl Node {
@@ -60,6 +66,8 @@ pub struct Shell {
     pub width: u32,
     /// A host from which nothing was heard for so long is given up.
     pub patience: Duration,
+    /// Where hpvm is installed on other hosts, if not where it is here.
+    pub prefix: Option<OsString>,
 }
 
 /// Everything an agent has to know.
@@ -73,7 +81,9 @@ pub struct Order {
     /// The hosts of all ranks, as ranks are told.
     pub mapping: String,
     pub programs: Vec<Program>,
-    pub bind: Bind,
+    pub policy: Policy,
+    /// The rank that gets the launcher's standard input.
+    pub input: Option<u32>,
     pub report_bindings: bool,
     pub shell: Shell,
     /// The agent's own host, then those it has to start.
@@ -87,11 +97,15 @@ impl Order {
         for text in [&self.job, &self.key, &self.mapping] {
             w.bytes(text.as_bytes());
         }
-        w.u32(self.size).u8(self.bind as u8).u8(u8::from(self.report_bindings));
+        w.u32(self.size).u8(u8::from(self.report_bindings));
+        w.u32(self.input.unwrap_or(u32::MAX));
+        policy::write(&mut w, &self.policy);
         w.list(&self.programs, program);
         w.list(&self.shell.words, word);
         w.u8(u8::from(self.shell.raw)).u8(u8::from(self.shell.preload));
         w.u32(self.shell.width).u32(self.shell.patience.as_millis() as u32);
+        let prefix = self.shell.prefix.as_ref().map_or(&b""[..], |prefix| prefix.as_bytes());
+        w.bytes(prefix);
         w.list(&self.nodes, node);
         w.0
     }
@@ -100,17 +114,29 @@ impl Order {
     pub fn decode(bytes: &[u8]) -> Result<Order, Fault> {
         let mut r = Reader::new(bytes);
         let (job, key, mapping) = (r.text()?, r.text()?, r.text()?);
-        let (size, bind) = (r.u32()?, bind(r.u8()?)?);
-        let report_bindings = r.flag()?;
+        let (size, report_bindings) = (r.u32()?, r.flag()?);
+        let input = Some(r.u32()?).filter(|rank| *rank != u32::MAX);
+        let policy = policy::read(&mut r)?;
         let programs = r.list(read_program)?;
         let words = r.list(read_word)?;
         let (raw, preload) = (r.flag()?, r.flag()?);
         let (width, patience) = (r.u32()?, Duration::from_millis(u64::from(r.u32()?)));
-        let shell = Shell { words, raw, preload, width, patience };
+        let prefix = Some(read_word(&mut r)?).filter(|prefix| !prefix.is_empty());
+        let shell = Shell { words, raw, preload, width, patience, prefix };
         let nodes = r.list(read_node)?;
         r.end()?;
-        let order =
-            Order { job, key, size, mapping, programs, bind, report_bindings, shell, nodes };
+        let order = Order {
+            job,
+            key,
+            size,
+            mapping,
+            programs,
+            policy,
+            input,
+            report_bindings,
+            shell,
+            nodes,
+        };
         order.check()?;
         Ok(order)
     }
@@ -121,6 +147,12 @@ impl Order {
         }
         if self.size > MAX_RANKS {
             return Err(format!("a job of {} ranks", self.size));
+        }
+        for node in self.nodes.iter().filter(|node| !node.slots.is_empty()) {
+            let ranks: u64 = node.runs.iter().map(|run| u64::from(run.count)).sum();
+            if ranks != node.slots.len() as u64 {
+                return Err(format!("{} slots for {ranks} ranks", node.slots.len()));
+            }
         }
         for run in self.nodes.iter().flat_map(|node| &node.runs) {
             let end = run.first.checked_add(run.count);
@@ -144,6 +176,7 @@ fn read_word(r: &mut Reader) -> Result<OsString, Fault> {
 fn program(w: &mut Writer, program: &Program) {
     w.list(&program.argv, word).bytes(program.wdir.as_bytes());
     w.u8(u8::from(program.inherit)).u8(u8::from(program.library_path));
+    w.bytes(program.path.as_bytes());
     w.list(&program.set, |w, (name, value)| {
         w.bytes(name.as_bytes()).bytes(value.as_bytes());
     });
@@ -152,8 +185,9 @@ fn program(w: &mut Writer, program: &Program) {
 fn read_program(r: &mut Reader) -> Result<Program, Fault> {
     let (argv, wdir) = (r.list(read_word)?, read_word(r)?);
     let (inherit, library_path) = (r.flag()?, r.flag()?);
+    let path = read_word(r)?;
     let set = r.list(|r| Ok((read_word(r)?, read_word(r)?)))?;
-    Ok(Program { argv, wdir, inherit, set, library_path })
+    Ok(Program { argv, wdir, inherit, set, library_path, path })
 }
 
 fn node(w: &mut Writer, node: &Node) {
@@ -161,19 +195,16 @@ fn node(w: &mut Writer, node: &Node) {
     w.list(&node.runs, |w, run| {
         w.u32(run.first).u32(run.count).u32(run.program);
     });
+    w.list(&node.slots, |w, slot| {
+        w.bytes(slot.as_bytes());
+    });
 }
 
 fn read_node(r: &mut Reader) -> Result<Node, Fault> {
     let (number, host) = (r.u32()?, r.text()?);
     let runs = r.list(|r| Ok(Run { first: r.u32()?, count: r.u32()?, program: r.u32()? }))?;
-    Ok(Node { number, host, runs })
-}
-
-fn bind(byte: u8) -> Result<Bind, Fault> {
-    [Bind::None, Bind::Core, Bind::HwThread]
-        .into_iter()
-        .find(|bind| *bind as u8 == byte)
-        .ok_or_else(|| format!("{byte} is no way of binding"))
+    let slots = r.list(|r| r.text())?;
+    Ok(Node { number, host, runs, slots })
 }
 
 #[cfg(test)]
@@ -187,16 +218,22 @@ pub(crate) mod tests {
             inherit: true,
             set: vec![("A".into(), "1".into())],
             library_path: true,
+            path: "/opt/bin".into(),
         };
         let run = |first| Run { first, count: 2, program: 0 };
-        let node =
-            |number: u32| Node { number, host: format!("n{number}"), runs: vec![run(2 * number)] };
+        let node = |number: u32| Node {
+            number,
+            host: format!("n{number}"),
+            runs: vec![run(2 * number)],
+            slots: vec![format!("{number}:0"), String::new()],
+        };
         let shell = Shell {
             words: vec!["ssh".into(), "-x".into()],
             raw: false,
             preload: false,
             width: 2,
             patience: Duration::from_secs(60),
+            prefix: Some("/opt/hpvm".into()),
         };
         Order {
             job: "job".to_string(),
@@ -204,7 +241,8 @@ pub(crate) mod tests {
             size: 8,
             mapping: "(vector,(0,4,2))".to_string(),
             programs: vec![program],
-            bind: Bind::Core,
+            policy: Policy { width: 3, ..Policy::default() },
+            input: Some(0),
             report_bindings: true,
             shell,
             nodes: (0..4).map(node).collect(),

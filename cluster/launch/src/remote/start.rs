@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 use std::rc::Rc;
 
 use super::frame::Frame;
@@ -36,7 +37,10 @@ impl Starter {
             let command = vec!["sh".into(), "-c".into(), word(OsStr::new(&script))];
             return Ok(Self { command, archive: Some(Rc::new(archive)), place: OsString::new() });
         }
-        let own = std::env::current_exe()?.into_os_string();
+        let own = match &shell.prefix {
+            Some(prefix) => Path::new(prefix).join("bin/hpvm").into_os_string(),
+            None => std::env::current_exe()?.into_os_string(),
+        };
         Ok(Self { command: vec![word(&own), SUBCOMMAND.into()], archive: None, place: own })
     }
 

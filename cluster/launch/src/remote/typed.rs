@@ -1,16 +1,16 @@
-//! Standard input of rank 0 where an agent runs it: bytes from the launcher, written as the rank
-//! takes them.
+//! Standard input of a rank that does not inherit it: bytes written to a pipe as the rank takes them.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::frame::Frame;
-use crate::executor::Source;
 use crate::sys::{self, Epoll};
 
 /// The pipe to the rank and what waits for it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Typed {
+    /// The number of its events.
+    token: u64,
     pipe: Option<OwnedFd>,
     bytes: Vec<u8>,
     ended: bool,
@@ -18,6 +18,11 @@ pub struct Typed {
 }
 
 impl Typed {
+    /// Without a pipe so far.
+    pub fn new(token: u64) -> Self {
+        Self { token, pipe: None, bytes: Vec::new(), ended: false, watched: false }
+    }
+
     /// Makes the pipe; gives the end for the rank.
     pub fn open(&mut self) -> io::Result<OwnedFd> {
         let (read, write) = sys::pipe()?;
@@ -53,8 +58,7 @@ impl Typed {
         close |= self.ended && self.bytes.is_empty();
         let wanted = !close && !self.bytes.is_empty();
         if wanted && !self.watched {
-            let token = Source::TypingPipe.token(0);
-            self.watched = epoll.add(pipe, libc::EPOLLOUT, token).is_ok();
+            self.watched = epoll.add(pipe, libc::EPOLLOUT, self.token).is_ok();
         } else if !wanted && self.watched {
             epoll.remove(pipe);
             self.watched = false;
@@ -74,7 +78,7 @@ mod tests {
     #[test]
     fn bytes_pass_and_the_end_closes() {
         let epoll = Epoll::new().unwrap();
-        let mut typed = Typed::default();
+        let mut typed = Typed::new(0);
         let read = typed.open().unwrap();
         assert_eq!(typed.write(&epoll), None);
         typed.push(b"ab");
@@ -100,7 +104,7 @@ mod tests {
     #[test]
     fn a_closed_reader_is_told_once() {
         let epoll = Epoll::new().unwrap();
-        let mut typed = Typed::default();
+        let mut typed = Typed::new(0);
         drop(typed.open().unwrap());
         typed.push(b"x");
         assert_eq!(typed.write(&epoll), Some(Frame::StdinClosed));

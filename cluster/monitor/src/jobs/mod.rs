@@ -1,6 +1,7 @@
 //! The jobs of this user on this machine, and what their ranks do. It reads what they show in their
 //! shared memory, and disturbs nobody.
 
+pub mod activity;
 pub mod diagnose;
 pub mod find;
 

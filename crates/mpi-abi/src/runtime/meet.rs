@@ -9,6 +9,7 @@ use hpvm_mux::Mux;
 use hpvm_net::interfaces::{self, Choice};
 use hpvm_net::{Card, JobKey, Opened};
 use hpvm_shm::{Mapping, SegmentError, Shm};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,7 +58,8 @@ pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<Mux> {
         Some(key) => key,
         None => secret_of(&mut m)?.ok_or_else(|| network(format!("no {SECRET_KEY} is known")))?,
     };
-    let directory = move |rank| card_of(&mut m, rank);
+    let mut asked = BTreeSet::new();
+    let directory = move |rank| card_of(&mut m, &mut asked, rank);
     let net = opened.join(key, Box::new(directory)).map_err(network)?;
     let mux = Mux::several_hosts(shm, ranks, job.size, net);
     mux.map_err(|e| network(format!("descriptors for the network: {e}")))
@@ -175,12 +177,22 @@ fn secret_of(m: &mut Client) -> Result<Option<JobKey>> {
     JobKey::parse(&text).map(Some).ok_or_else(bad)
 }
 
-fn card_of(m: &mut Client, rank: u32) -> std::result::Result<Card, String> {
+/// Where `rank` can be reached, once the process manager has answered; the first call asks it.
+/// `asked`: of whom it has been asked. Does not block.
+fn card_of(
+    m: &mut Client,
+    asked: &mut BTreeSet<u32>,
+    rank: u32,
+) -> std::result::Result<Option<Card>, String> {
     let name = format!("{CARD_KEY}{rank}");
-    match m.get(&name) {
-        Ok(Some(text)) => Card::parse(&text),
-        Ok(None) => Err(format!("it has published no {name}")),
-        Err(cause) => Err(format!("asking where it is: {cause}")),
+    let failed = |cause| format!("asking where it is: {cause}");
+    if asked.insert(rank) {
+        m.begin_get(&name).map_err(failed)?;
+    }
+    match m.poll_get(&name).map_err(failed)? {
+        None => Ok(None),
+        Some(Some(text)) => Card::parse(&text).map(Some),
+        Some(None) => Err(format!("it has published no {name}")),
     }
 }
 

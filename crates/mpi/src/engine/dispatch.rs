@@ -70,7 +70,7 @@ impl<T: Transport> Process<T> {
             Deferred::TellQuota(src, word) => self.tell_quota(src, word),
             Deferred::Quota(dst, word) => self.backlog.told(dst, word),
             Deferred::WriteSplit(request) => split_copy::write(self, request),
-            Deferred::ReadSplit(index) => split_copy::read(self, index, u32::MAX, None),
+            Deferred::ReadSplit(index) => split_copy::read(self, index, None),
             Deferred::SplitDone(done) => split_copy::on_done(self, done),
         }
     }

@@ -123,6 +123,7 @@ impl Inbox {
     }
 
     /// Messages that came before their receive, so far.
+    #[inline(always)]
     pub fn unexpected_total(&self) -> u64 {
         self.unexpected
     }

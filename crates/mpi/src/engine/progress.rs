@@ -8,7 +8,7 @@ pub(crate) const BUDGET: usize = 256 * 1024;
 /// The same on one host: a packet.
 pub(crate) const ONE_PACKET: usize = 1;
 /// Packets taken in one step before other work gets its chance, however many receives are posted.
-const MAX_PACKETS: usize = 256;
+pub(crate) const MAX_PACKETS: usize = 256;
 /// The same where they are of Fast Messages.
 const MAX_FAST_PACKETS: usize = 16;
 

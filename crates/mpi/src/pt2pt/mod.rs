@@ -27,9 +27,10 @@ pub(crate) use crate::engine::buffer::{pack_all, pack_part, unpack_all};
 use crate::engine::dispatch::receive_arrived;
 use crate::engine::matching::{Pattern, Unexpected};
 use crate::engine::process::Process;
+use crate::engine::progress::MAX_PACKETS;
 use crate::engine::requests::{Operation, RecvOp, ReqId, SendOp};
 use crate::status::Status;
-use hpvm_fm::{Rank, Stall, Transport};
+use hpvm_fm::{Broken, Rank, Stall, Transport};
 use hpvm_wire::counters::add;
 use select::{SendFacts, SendMethod, select_send};
 use std::sync::Arc;
@@ -312,6 +313,33 @@ impl<T: Transport> Process<T> {
             bytes: message.bytes(),
             cancelled: false,
         })
+    }
+
+    /// Messages that came before their receive, so far: a probe that finds nothing sees whether another one
+    /// may find something.
+    #[inline(always)]
+    pub fn arrived_unexpected(&self) -> u64 {
+        self.inbox.unexpected_total()
+    }
+
+    /// Takes packets until a message has come that `pattern` accepts, or nothing more comes, or as many
+    /// packets as one progress step takes have come. To be called when others have just come: a program
+    /// that probes for one message would else see a packet a call.
+    #[cold]
+    pub fn probe_further(
+        &mut self,
+        comm: &Comm,
+        pattern: Pattern,
+    ) -> Result<Option<Status>, Broken> {
+        for _ in 0..MAX_PACKETS {
+            let packets = self.extract()?;
+            self.deferred();
+            let found = self.probe(comm, pattern);
+            if found.is_some() || packets == 0 {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 
     /// What `MPI_Improbe` takes now.

@@ -1,6 +1,6 @@
 //! A long message that receiver and sender copy at the same time, from both ends.
 //!
-//! The receiver opens one of its control blocks ([`hpvm_wire::duet`]) and asks the sender to write. Then
+//! The receiver opens one of its control blocks ([`hpvm_wire::split_copy`]) and asks the sender to write. Then
 //! both copy parts until none is left: a sender that is busy elsewhere comes too late, and the receiver has
 //! copied everything. When a part of the sender's is the last, it says so (SPLIT_DONE); the receiver ends
 //! every transfer by the FIN that it would send anyway.
@@ -20,12 +20,12 @@ use crate::pt2pt::protocol::{self, SPLIT_DONE, SPLIT_REQUEST, SplitRequest};
 use crate::pt2pt::rendezvous;
 use core::ops::Range;
 use hpvm_fm::{Head, PeerMemoryError, Rank, Transport};
-use hpvm_wire::duet::{self, DUETS, End};
+use hpvm_wire::split_copy::{self, End, SPLIT_COPIES};
 
 /// Messages of ours that are copied together with their senders.
 #[derive(Debug, Default)]
 pub(crate) struct SplitCopies {
-    open: [Option<Open>; DUETS],
+    open: [Option<Open>; SPLIT_COPIES],
     /// Somebody was not permitted to write to our memory: nobody is asked again.
     refused: bool,
     /// What senders have said and nobody has checked yet.
@@ -79,7 +79,7 @@ pub(crate) fn is_possible<T: Transport>(p: &mut Process<T>, id: ReqId) -> bool {
         return false;
     };
     let one_run = p.inbox.recv_op(id).is_some_and(|op| op.ty.as_run(op.count).is_some());
-    one_run && p.fm.transport().duet(p.fm.rank(), index).is_some()
+    one_run && p.fm.transport().split_copy(p.fm.rank(), index).is_some()
 }
 
 /// Copies the first `want` bytes of receive `id` together with their sender. False: nothing has
@@ -94,8 +94,10 @@ pub(crate) fn start<T: Transport>(
     let Some(op) = p.inbox.recv_op(id) else { return false };
     let Some((first, _)) = op.ty.as_run(op.count) else { return false };
     let to = op.buf.wrapping_offset(first as isize);
-    let block = p.fm.transport().duet(p.fm.rank(), index);
-    let Some(name) = block.and_then(|block| block.open(duet::units(want))) else { return false };
+    let block = p.fm.transport().split_copy(p.fm.rank(), index);
+    let Some(name) = block.and_then(|block| block.open(split_copy::units(want))) else {
+        return false;
+    };
     p.inbox.arrivals.split.open[index] =
         Some(Open { id, name, want, to, failed: None, heard: false });
     let request = SplitRequest {
@@ -107,42 +109,31 @@ pub(crate) fn start<T: Transport>(
     };
     let head = Head::single(SPLIT_REQUEST, transfer.request);
     let write = |out: &mut [u8]| request.write(out);
-    let asked = p.fm.send(transfer.src, head, SplitRequest::BYTES, write).is_ok();
-    // Without a credit nobody comes to write.
-    let parts = if asked { p.fm.transport_mut().duet_parts() } else { u32::MAX };
-    read(p, index, parts, None);
+    // Without a credit nobody comes to write, and we read all of it.
+    let _ = p.fm.send(transfer.src, head, SplitRequest::BYTES, write);
+    read(p, index, None);
     true
 }
 
-/// Reads parts of the message of block `index`, at most `parts` and first of all `undone`, as many as one
-/// progress step may copy, and ends the transfer if none is missing then.
-pub(crate) fn read<T: Transport>(
-    p: &mut Process<T>,
-    index: usize,
-    parts: u32,
-    undone: Option<Range<u32>>,
-) {
+/// Reads parts of the message of block `index`, first of all `undone`, as many as one progress step may copy
+/// and at least one, and ends the transfer if none is missing then.
+pub(crate) fn read<T: Transport>(p: &mut Process<T>, index: usize, undone: Option<Range<u32>>) {
     let Some(mut open) = p.inbox.arrivals.split.open[index] else { return };
     let Some((transfer, _)) = p.inbox.transfer(open.id) else { return };
-    let (me, mut copied, mut taken) = (p.fm.rank(), 0, 0);
+    let (me, mut copied) = (p.fm.rank(), 0);
     let mut next = undone;
     loop {
-        if taken == parts && next.is_none() {
-            break;
-        }
-        if p.step_left == 0 && taken != 0 {
+        if p.step_left == 0 && copied != 0 {
             p.inbox.deferred.push_back(Deferred::ReadSplit(index));
             break;
         }
-        let Some(part) = next
-            .take()
-            .or_else(|| p.fm.transport().duet(me, index)?.claim(open.name, End::Front, open.want))
-        else {
+        let Some(part) = next.take().or_else(|| {
+            p.fm.transport().split_copy(me, index)?.claim(open.name, End::Front, open.want)
+        }) else {
             break;
         };
-        taken += 1;
         copied += part.end - part.start;
-        let bytes = duet::bytes(open.want, &part);
+        let bytes = split_copy::bytes(open.want, &part);
         // After a failure the rest is claimed all the same, so that nobody copies it.
         if open.failed.is_none() {
             let from = transfer.address.wrapping_add(bytes.start);
@@ -156,8 +147,8 @@ pub(crate) fn read<T: Transport>(
         }
     }
     p.inbox.arrivals.split.open[index] = Some(open);
-    let block = p.fm.transport().duet(me, index);
-    if block.is_some_and(|block| block.finish(copied, duet::units(open.want))) {
+    let block = p.fm.transport().split_copy(me, index);
+    if block.is_some_and(|block| block.finish(copied, split_copy::units(open.want))) {
         close(p, index);
     }
 }
@@ -184,12 +175,12 @@ pub(crate) fn write<T: Transport>(p: &mut Process<T>, called: Request) {
             p.inbox.deferred.push_back(Deferred::WriteSplit(called));
             break;
         }
-        let Some(part) = (p.fm.transport().duet(src, index))
+        let Some(part) = (p.fm.transport().split_copy(src, index))
             .and_then(|block| block.claim(request.name, End::Back, request.want))
         else {
             break;
         };
-        let bytes = duet::bytes(request.want, &part);
+        let bytes = split_copy::bytes(request.want, &part);
         let (to, from) =
             (request.to.wrapping_add(bytes.start), from.wrapping_add(bytes.start as usize));
         let n = bytes.end - bytes.start;
@@ -202,8 +193,8 @@ pub(crate) fn write<T: Transport>(p: &mut Process<T>, called: Request) {
         }
         copied += part.end - part.start;
     }
-    let block = p.fm.transport().duet(src, index);
-    let last = block.is_some_and(|block| block.finish(copied, duet::units(request.want)));
+    let block = p.fm.transport().split_copy(src, index);
+    let last = block.is_some_and(|block| block.finish(copied, split_copy::units(request.want)));
     if last || !undone.is_empty() {
         let word = u64::from(undone.end) << 32 | u64::from(undone.start);
         p.send_control(src, Head::single(SPLIT_DONE, request.receive), word);
@@ -214,11 +205,11 @@ pub(crate) fn write<T: Transport>(p: &mut Process<T>, called: Request) {
 pub(crate) fn check<T: Transport>(p: &mut Process<T>) {
     for (src, done) in core::mem::take(&mut p.inbox.arrivals.split.unchecked) {
         let Done { index, undone } = done.clone();
-        let block = p.fm.transport().duet(p.fm.rank(), index);
+        let block = p.fm.transport().split_copy(p.fm.rank(), index);
         let open = p.inbox.arrivals.split.open[index].as_mut().filter(|open| !open.heard);
         let is_so = block.zip(open).is_some_and(|(block, open)| {
             open.heard = true;
-            let all = duet::units(open.want);
+            let all = split_copy::units(open.want);
             match undone {
                 Range { start: 0, end: 0 } => block.is_finished(all),
                 _ => block.is_given_back(&undone, all),
@@ -239,7 +230,7 @@ pub(crate) fn on_done<T: Transport>(p: &mut Process<T>, Done { index, undone }: 
         return close(p, index);
     }
     p.inbox.arrivals.split.refused = true;
-    read(p, index, u32::MAX, Some(undone));
+    read(p, index, Some(undone));
 }
 
 pub(crate) fn on_packet(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
@@ -257,7 +248,7 @@ fn on_request(inbox: &mut Inbox, src: Rank, ours: u64, data: &[u8]) {
             if op.dst == src
                 && !(op.streaming || op.asked)
                 && (1..=op.packed_size()).contains(&request.want)
-                && (request.index as usize) < DUETS =>
+                && (request.index as usize) < SPLIT_COPIES =>
         {
             inbox.deferred.push_back(Deferred::WriteSplit(Request { src, send, request }));
         }

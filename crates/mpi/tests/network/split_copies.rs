@@ -12,7 +12,7 @@ use hpvm_mpi::pt2pt::select::{DEFAULT, Thresholds};
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_mpi::{Channel, Process, ReqId};
 use hpvm_sim::{Config, Network, SimTransport};
-use hpvm_wire::duet::{self, Duet, End};
+use hpvm_wire::split_copy::{self, End, SplitCopy};
 use std::ops::Range;
 
 /// Pages enough that the receiver, which copies up to three parts at once, leaves some.
@@ -34,7 +34,7 @@ impl Scene {
     fn new() -> Scene {
         let network = Network::new(Config::calm(2));
         let (mut sender, mut receiver) = (network.endpoint(0), Process::new(network.endpoint(1)));
-        receiver.set_thresholds(Thresholds { min_split_copy: 1, ..DEFAULT });
+        receiver.set_thresholds(Thresholds { min_split_copy: 1, max_step: 1, ..DEFAULT });
         let sent: Box<[u8]> = (0..LEN).map(|i| (i / 7) as u8).collect();
         let mut buffer = vec![0; LEN].into_boxed_slice();
         let (buf, ty) = (buffer.as_mut_ptr(), Datatype::byte());
@@ -60,23 +60,23 @@ impl Scene {
         Scene { network, sender, receiver, sent, buffer, id, help }
     }
 
-    fn duet(&self) -> &Duet {
-        self.sender.duet(1, self.help.index as usize).expect("the receiver's duet")
+    fn split_copy(&self) -> &SplitCopy {
+        self.sender.split_copy(1, self.help.index as usize).expect("the receiver's split")
     }
 
     fn claim(&self) -> Option<Range<u32>> {
-        self.duet().claim(self.help.name, End::Back, self.help.want)
+        self.split_copy().claim(self.help.name, End::Back, self.help.want)
     }
 
     /// Copies `part`, as an honest sender does.
     fn copy(&mut self, part: &Range<u32>) {
-        let bytes = duet::bytes(self.help.want, part);
+        let bytes = split_copy::bytes(self.help.want, part);
         let from = self.sent[bytes.start as usize..].as_ptr();
         let n = (bytes.end - bytes.start) as usize;
         // SAFETY: the part lies in what is sent.
         let outcome = unsafe { self.sender.push(1, self.help.to + bytes.start, from, n) };
         assert_eq!(outcome, Ok(()));
-        self.duet().finish(part.end - part.start, duet::units(self.help.want));
+        self.split_copy().finish(part.end - part.start, split_copy::units(self.help.want));
     }
 
     /// The sender says that it has finished, or could not copy these parts; what the receiver makes
@@ -138,7 +138,7 @@ fn a_sender_that_is_not_through_can_not_say_it_is() {
 
 #[test]
 fn a_sender_can_give_back_what_it_has_claimed_and_nothing_else() {
-    let all = duet::units(LEN as u64);
+    let all = split_copy::units(LEN as u64);
     assert!(is_refused(Scene::new().helped(word(0..all))), "it has claimed nothing");
     let wrong: [fn(Range<u32>) -> Range<u32>; 4] = [
         |part| part.start - 1..part.end,

@@ -17,7 +17,7 @@ use hpvm_transport::{
 };
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
-use hpvm_wire::duet::Duet;
+use hpvm_wire::split_copy::SplitCopy;
 use pipes::{Io, Pipes, Socket};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -530,16 +530,8 @@ impl<T: Transport> hpvm_transport::Streams for Streaming<T> {
 }
 
 impl<T: Transport> Segment for Streaming<T> {
-    fn duet(&self, owner: Rank, place: usize) -> Option<&Duet> {
-        self.inner.duet(owner, place)
-    }
-
-    fn least_duet(&self) -> u64 {
-        self.inner.least_duet()
-    }
-
-    fn duet_parts(&mut self) -> u32 {
-        self.inner.duet_parts()
+    fn split_copy(&self, owner: Rank, place: usize) -> Option<&SplitCopy> {
+        self.inner.split_copy(owner, place)
     }
 
     fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {

@@ -57,7 +57,7 @@ pub fn pull_refuses_wild_addresses<F: Fixture>(fixture: &mut F) {
     }
 }
 
-/// A push writes our bytes to the peer and nothing else, at every size and alignment. Where a duet is to
+/// A push writes our bytes to the peer and nothing else, at every size and alignment. Where a split copy is to
 /// be had and pulls are permitted, pushes are.
 pub fn push_copies_exactly<F: Fixture>(fixture: &mut F) {
     let mut c = Cluster::new(fixture, 2);
@@ -68,9 +68,9 @@ pub fn push_copies_exactly<F: Fixture>(fixture: &mut F) {
             let sent = &source[skip..skip + len];
             let mut room = vec![UNTOUCHED; len + 2 * MARGIN];
             let end = &mut c.ends[writer];
-            let possible = end.can_pull(dst) && end.duet(dst, 0).is_some();
+            let possible = end.can_pull(dst) && end.split_copy(dst, 0).is_some();
             let pushed = push_patiently(end, dst, sent, &mut room[MARGIN..]);
-            assert!(pushed || !possible, "a duet is there, but {len} bytes never went");
+            assert!(pushed || !possible, "a split is there, but {len} bytes never went");
             if pushed {
                 assert!(&room[MARGIN..MARGIN + len] == sent, "{len} bytes went changed");
             }

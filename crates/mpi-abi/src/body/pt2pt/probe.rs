@@ -50,6 +50,19 @@ pub unsafe fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_
     })
 }
 
+/// Looks for a message, and makes progress first: on, as long as other messages come.
+#[inline]
+fn look(w: &mut Entered, comm: &Comm, pattern: Pattern) -> Result<Option<Status>> {
+    let before = w.process.arrived_unexpected();
+    w.glance()?;
+    let found = w.process.probe(comm, pattern);
+    if found.is_some() || w.process.arrived_unexpected() == before {
+        return Ok(found);
+    }
+    let found = w.process.probe_further(comm, pattern);
+    found.map_err(|broken| crate::raise::broken(&mut w.job, &broken))
+}
+
 pub unsafe fn iprobe(
     source: c_int,
     tag: c_int,
@@ -62,10 +75,7 @@ pub unsafe fn iprobe(
         let (object, pattern) = arguments(w, comm, source, tag)?;
         let found = match pattern {
             None => Some(Status::FROM_NULL),
-            Some(pattern) => {
-                w.glance()?;
-                w.process.probe(&object.comm, pattern)
-            }
+            Some(pattern) => look(w, &object.comm, pattern)?,
         };
         // SAFETY: checked above; the caller vouches for the status.
         unsafe {

@@ -1,21 +1,21 @@
-//! Which rank runs on which host.
+//! Which rank runs on which host, and on which part of it: pure functions of the hosts, their
+//! [`topology`] and what the user said ([`policy`]).
 
-use crate::error::LaunchError;
+pub mod affinity;
+pub mod binding;
+pub mod policy;
+pub mod rankfile;
+pub mod topology;
+
 use crate::hosts::Host;
-
-/// In which order hosts get ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MapBy {
-    /// A host gets as many as it has slots before the next one gets any.
-    Slot,
-    /// One each in turn.
-    Node,
-}
+use policy::{MapBy, RankBy};
 
 /// Hosts of one program, each once, with room for so many ranks each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Room {
     pub hosts: Vec<(String, u32)>,
+    /// The hosts as they were listed, by their index.
+    pub sequence: Vec<usize>,
     /// Whether the user said how many ranks a host is to have.
     given: bool,
 }
@@ -26,18 +26,35 @@ impl Room {
     pub fn new(hosts: &[Host], per_host: Option<u32>) -> Self {
         let mut given = per_host.is_some();
         let mut room: Vec<(String, u32)> = Vec::new();
+        let mut sequence = Vec::new();
         for host in hosts {
             given |= host.slots.is_some();
             let slots = host.slots.unwrap_or(1);
-            match room.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case(&host.name)) {
-                Some((_, sum)) => *sum = sum.saturating_add(slots),
-                None => room.push((host.name.clone(), slots)),
+            match room.iter().position(|(name, _)| name.eq_ignore_ascii_case(&host.name)) {
+                Some(index) => {
+                    room[index].1 = room[index].1.saturating_add(slots);
+                    sequence.push(index);
+                }
+                None => {
+                    sequence.push(room.len());
+                    room.push((host.name.clone(), slots));
+                }
             }
         }
         if let Some(per_host) = per_host {
             room.iter_mut().for_each(|(_, slots)| *slots = per_host);
         }
-        Self { hosts: room, given }
+        Self { hosts: room, sequence, given }
+    }
+
+    /// The same without some hosts.
+    pub fn without(&self, left_out: impl Fn(&str) -> bool) -> Self {
+        let kept: Vec<usize> =
+            (0..self.hosts.len()).filter(|host| !left_out(&self.hosts[*host].0)).collect();
+        let hosts = kept.iter().map(|host| self.hosts[*host].clone()).collect();
+        let place = |host: &usize| kept.iter().position(|other| other == host);
+        let sequence = self.sequence.iter().filter_map(place).collect();
+        Self { hosts, sequence, given: self.given }
     }
 
     /// All slots.
@@ -50,20 +67,40 @@ impl Room {
         if self.given || self.hosts.len() > 1 { self.total().max(1) } else { 1 }
     }
 
-    /// For each rank the index of its host. With more ranks than slots, hosts are filled again and
-    /// again; without any numbers, each gets an equal share of neighbouring ranks.
-    pub fn place(&self, ranks: u32, by: MapBy) -> Vec<usize> {
-        if !self.given && by == MapBy::Slot {
+    /// Whether the user said how many ranks a host is to have.
+    pub fn is_given(&self) -> bool {
+        self.given
+    }
+
+    /// For each rank the index of its host.
+    pub fn place(&self, ranks: u32, map: &MapBy, rank: RankBy) -> Vec<usize> {
+        let mapped = self.map(ranks, map);
+        match rank {
+            RankBy::Node => self.in_turn(&mapped),
+            RankBy::Fill => {
+                let mut sorted = mapped;
+                sorted.sort_unstable();
+                sorted
+            }
+            RankBy::Mapped | RankBy::Parts => mapped,
+        }
+    }
+
+    /// With more ranks than slots, hosts are filled again and again; without any numbers, each gets
+    /// an equal share of neighbouring ranks.
+    fn map(&self, ranks: u32, map: &MapBy) -> Vec<usize> {
+        if !self.given && !matches!(map, MapBy::Node | MapBy::Sequence) {
             let (ranks, count) = (u64::from(ranks), self.hosts.len() as u64);
             return (0..ranks).map(|rank| (rank * count / ranks) as usize).collect();
         }
         let mut turns: Vec<usize> = Vec::new();
-        match by {
-            MapBy::Slot => {
+        match map {
+            MapBy::Slot | MapBy::Part(_) | MapBy::PerPart { .. } => {
                 for (host, (_, slots)) in self.hosts.iter().enumerate() {
                     turns.extend(std::iter::repeat_n(host, *slots as usize));
                 }
             }
+            MapBy::Sequence => turns.clone_from(&self.sequence),
             MapBy::Node => {
                 let most = self.hosts.iter().map(|(_, slots)| *slots).max().unwrap_or(0);
                 for round in 0..most {
@@ -74,32 +111,20 @@ impl Room {
         }
         (0..ranks as usize).map(|rank| turns[rank % turns.len()]).collect()
     }
-}
 
-/// Reads the value of `--map-by`, with the number of ranks per host that is in Open MPI's
-/// `ppr:N:node`. What it says of parts of a host concerns binding, which is not steered here.
-pub fn parse(text: &str) -> Result<(MapBy, Option<u32>), LaunchError> {
-    const PARTS: [&str; 9] =
-        ["slot", "core", "hwthread", "socket", "package", "numa", "l1cache", "l2cache", "l3cache"];
-    let mut words = text.split(':');
-    let first = words.next().unwrap_or("").to_ascii_lowercase();
-    match first.as_str() {
-        "ppr" => {
-            let count = words.next().and_then(|count| count.parse().ok());
-            let whole = matches!(words.next(), Some("node" | "Node" | "NODE"));
-            let per_host = count.filter(|count| *count > 0 && whole);
-            if per_host.is_some() {
-                return Ok((MapBy::Slot, per_host));
+    /// The same number of ranks on each host, numbered over the hosts in turn.
+    fn in_turn(&self, mapped: &[usize]) -> Vec<usize> {
+        let mut left = vec![0_u32; self.hosts.len()];
+        mapped.iter().for_each(|host| left[*host] += 1);
+        let mut placed = Vec::with_capacity(mapped.len());
+        while placed.len() < mapped.len() {
+            for (host, left) in left.iter_mut().enumerate().filter(|(_, left)| **left > 0) {
+                *left -= 1;
+                placed.push(host);
             }
         }
-        "node" => return Ok((MapBy::Node, None)),
-        part if PARTS.contains(&part) => return Ok((MapBy::Slot, None)),
-        _ => {}
+        placed
     }
-    Err(LaunchError::usage(format!(
-        "'--map-by {text}': hpvm maps by 'slot' (fill a host, then the next), 'node' (one each in \
-         turn) or 'ppr:N:node' (N on each)"
-    )))
 }
 
 /// The hosts of all ranks in the form of `PMI_process_mapping`: blocks of neighbouring hosts with
@@ -138,20 +163,31 @@ mod tests {
     fn by_slot_and_by_node() {
         let two = room("a:2,b:3", None);
         assert_eq!(two.default_ranks(), 5);
-        assert_eq!(two.place(5, MapBy::Slot), [0, 0, 1, 1, 1]);
-        assert_eq!(two.place(5, MapBy::Node), [0, 1, 0, 1, 1]);
-        assert_eq!(two.place(7, MapBy::Slot), [0, 0, 1, 1, 1, 0, 0]);
-        assert_eq!(two.place(3, MapBy::Slot), [0, 0, 1]);
+        assert_eq!(two.place(5, &MapBy::Slot, RankBy::Mapped), [0, 0, 1, 1, 1]);
+        assert_eq!(two.place(5, &MapBy::Node, RankBy::Mapped), [0, 1, 0, 1, 1]);
+        assert_eq!(two.place(7, &MapBy::Slot, RankBy::Mapped), [0, 0, 1, 1, 1, 0, 0]);
+        assert_eq!(two.place(3, &MapBy::Slot, RankBy::Mapped), [0, 0, 1]);
     }
 
     #[test]
     fn without_numbers_shares_are_equal() {
         let three = room("a,b,c", None);
         assert_eq!(three.default_ranks(), 3);
-        assert_eq!(three.place(6, MapBy::Slot), [0, 0, 1, 1, 2, 2]);
-        assert_eq!(three.place(4, MapBy::Slot), [0, 0, 1, 2]);
-        assert_eq!(three.place(4, MapBy::Node), [0, 1, 2, 0]);
+        assert_eq!(three.place(6, &MapBy::Slot, RankBy::Mapped), [0, 0, 1, 1, 2, 2]);
+        assert_eq!(three.place(4, &MapBy::Slot, RankBy::Mapped), [0, 0, 1, 2]);
+        assert_eq!(three.place(4, &MapBy::Node, RankBy::Mapped), [0, 1, 2, 0]);
         assert_eq!(room("a", None).default_ranks(), 1);
+    }
+
+    #[test]
+    fn numbered_and_listed_otherwise() {
+        let two = room("a:2,b:3", None);
+        let place = |map: &MapBy, rank| two.place(5, map, rank);
+        assert_eq!(place(&MapBy::Slot, RankBy::Node), [0, 1, 0, 1, 1]);
+        assert_eq!(place(&MapBy::Node, RankBy::Fill), [0, 0, 1, 1, 1]);
+        assert_eq!(place(&MapBy::Node, RankBy::Mapped), [0, 1, 0, 1, 1]);
+        let listed = room("a,b,a,c", None);
+        assert_eq!(listed.place(6, &MapBy::Sequence, RankBy::Mapped), [0, 1, 0, 2, 0, 1]);
     }
 
     #[test]
@@ -159,7 +195,7 @@ mod tests {
         assert_eq!(room("a,A,b", None).hosts, [("a".to_string(), 2), ("b".to_string(), 1)]);
         let four = room("a:9,b", Some(2));
         assert_eq!(four.default_ranks(), 4);
-        assert_eq!(four.place(4, MapBy::Slot), [0, 0, 1, 1]);
+        assert_eq!(four.place(4, &MapBy::Slot, RankBy::Mapped), [0, 0, 1, 1]);
     }
 
     #[test]

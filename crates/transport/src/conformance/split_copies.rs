@@ -1,37 +1,44 @@
-//! Messages that receiver and sender copy together: both see the same duet, and each part is copied by one
+//! Messages that receiver and sender copy together: both see the same split copy, and each part is copied by one
 //! of them or refused to it.
 
 use super::single_copy::{MARGIN, UNTOUCHED};
 use super::{Cluster, Fixture};
 use crate::{Packets, PeerMemoryError, Rank, Segment, Transport};
 use core::ops::Range;
-use hpvm_wire::duet::{self, DUETS, End};
+use hpvm_wire::split_copy::{self, End, SPLIT_COPIES};
 
-/// A duet that one end opens is the same for the others, and no other duet of anybody.
-pub fn duets_are_seen_by_all_and_apart<F: Fixture>(fixture: &mut F) {
+/// A split that one end opens is the same for the others, and no other split copy of anybody.
+pub fn split_copies_are_seen_by_all_and_apart<F: Fixture>(fixture: &mut F) {
     const LEN: u64 = 40 * 4096;
     let c = Cluster::new(fixture, 2);
     for end in &c.ends {
-        assert!(end.duet(2, 0).is_none() && end.duet(Rank::MAX, 0).is_none(), "a duet of nobody");
-        assert!(end.duet(end.rank(), DUETS).is_none(), "more duets than there are");
+        assert!(
+            end.split_copy(2, 0).is_none() && end.split_copy(Rank::MAX, 0).is_none(),
+            "a split of nobody"
+        );
+        assert!(
+            end.split_copy(end.rank(), SPLIT_COPIES).is_none(),
+            "more split_copies than there are"
+        );
     }
-    let all = || (0..2).flat_map(|owner| (0..DUETS).map(move |place| (owner, place)));
+    let all = || (0..2).flat_map(|owner| (0..SPLIT_COPIES).map(move |place| (owner, place)));
     let mut opened = Vec::new();
     for (owner, place) in all() {
-        let [own, others] = [owner, 1 - owner].map(|rank| c.ends[rank as usize].duet(owner, place));
+        let [own, others] =
+            [owner, 1 - owner].map(|rank| c.ends[rank as usize].split_copy(owner, place));
         let Some(own) = own else { continue };
         // As many units as nobody else has.
-        let units = duet::units(LEN) - opened.len() as u32;
+        let units = split_copy::units(LEN) - opened.len() as u32;
         let name = own.open(units).expect("a name");
         opened.push((owner, place, name, units));
-        assert!(others.is_some(), "its owner alone sees duet {place} of {owner}");
+        assert!(others.is_some(), "its owner alone sees split {place} of {owner}");
     }
     for (owner, place, name, units) in opened {
-        let duet = c.ends[1 - owner as usize].duet(owner, place).expect("it was there");
-        assert_eq!(duet.claim(name + 1, End::Back, LEN), None, "another name");
-        let last = duet.claim(name, End::Back, LEN).expect("nobody has claimed anything of it");
-        assert_eq!(last.end, units, "duet {place} of {owner} is another one");
-        let own = c.ends[owner as usize].duet(owner, place).expect("it was there");
+        let split = c.ends[1 - owner as usize].split_copy(owner, place).expect("it was there");
+        assert_eq!(split.claim(name + 1, End::Back, LEN), None, "another name");
+        let last = split.claim(name, End::Back, LEN).expect("nobody has claimed anything of it");
+        assert_eq!(last.end, units, "split {place} of {owner} is another one");
+        let own = c.ends[owner as usize].split_copy(owner, place).expect("it was there");
         let mut front = 0;
         while let Some(part) = own.claim(name, End::Front, LEN) {
             assert_eq!(part.start, front);
@@ -49,9 +56,11 @@ pub fn a_message_is_copied_from_both_ends<F: Fixture>(fixture: &mut F) {
         for len in [1, 4096, 4097, 100_000, (1 << 20) + 13] {
             let sent = c.dice.bytes(len);
             let mut room = vec![UNTOUCHED; len + 2 * MARGIN];
-            let place = c.dice.below(DUETS);
-            let Some(duet) = c.ends[receiver as usize].duet(receiver, place) else { continue };
-            let name = duet.open(duet::units(len as u64)).expect("a name");
+            let place = c.dice.below(SPLIT_COPIES);
+            let Some(split) = c.ends[receiver as usize].split_copy(receiver, place) else {
+                continue;
+            };
+            let name = split.open(split_copy::units(len as u64)).expect("a name");
             let message = Message { sender, receiver, place, name, sent: &sent };
             message.copy(&mut c, &mut room[MARGIN..MARGIN + len]);
             let mut around = room[..MARGIN].iter().chain(&room[MARGIN + len..]);
@@ -72,15 +81,15 @@ impl Message<'_> {
     /// Both copy to `room`, in any order, until nothing is left.
     fn copy<F: Fixture>(&self, c: &mut Cluster<'_, F>, room: &mut [u8]) {
         let len = self.sent.len() as u64;
-        let all = duet::units(len);
+        let all = split_copy::units(len);
         let mut lasts = 0;
         loop {
             let end = [End::Front, End::Back][c.dice.below(2)];
             let copier = if end == End::Front { self.receiver } else { self.sender };
             let copier = &mut c.ends[copier as usize];
-            let duet = copier.duet(self.receiver, self.place).expect("both see it");
-            let Some(part) = duet.claim(self.name, end, len) else { break };
-            let bytes = duet::bytes(len, &part);
+            let split = copier.split_copy(self.receiver, self.place).expect("both see it");
+            let Some(part) = split.claim(self.name, end, len) else { break };
+            let bytes = split_copy::bytes(len, &part);
             let bytes = bytes.start as usize..bytes.end as usize;
             match self.copy_part(copier, end, room, &bytes) {
                 Ok(()) => {}
@@ -90,15 +99,15 @@ impl Message<'_> {
                 }
                 Err(refused) => panic!("bytes {bytes:?} at the {end:?}: {refused:?}"),
             }
-            let duet = copier.duet(self.receiver, self.place).expect("both see it");
-            lasts += u32::from(duet.finish(part.end - part.start, all));
+            let split = copier.split_copy(self.receiver, self.place).expect("both see it");
+            lasts += u32::from(split.finish(part.end - part.start, all));
         }
         assert_eq!(lasts, 1, "one part is the last");
         assert!(room == self.sent, "{len} bytes came changed");
-        let duet = c.ends[self.sender as usize].duet(self.receiver, self.place);
-        let duet = duet.expect("both see it");
-        assert_eq!(duet.claim(self.name, End::Back, len), None, "nothing is left");
-        assert!(duet.is_finished(all));
+        let split = c.ends[self.sender as usize].split_copy(self.receiver, self.place);
+        let split = split.expect("both see it");
+        assert_eq!(split.claim(self.name, End::Back, len), None, "nothing is left");
+        assert!(split.is_finished(all));
     }
 
     fn copy_part(

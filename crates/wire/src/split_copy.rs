@@ -1,7 +1,7 @@
-//! A copy for two: sender and receiver of a large message copy it at the same time, the receiver from
+//! The control block of a split copy: sender and receiver of a large message copy it at the same time, the receiver from
 //! its beginning and the sender from its end, until they meet.
 //!
-//! The receiver *opens* one of its duets for a message and tells the sender. Both *claim* parts and
+//! The receiver *opens* one of its control blocks for a message and tells the sender. Both *claim* parts and
 //! copy them, each as fast as it comes to it: a sender that computes claims nothing and the receiver
 //! copies everything. Parts become smaller towards the middle, so that neither waits long for the
 //! other's last one. Whoever finishes the last part sees so, and tells the other.
@@ -10,20 +10,23 @@ use core::ops::Range;
 use hpvm_sync::Padded;
 use hpvm_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Duets that a receiver may have open at the same time.
-pub const DUETS: usize = 4;
+/// Split copies that a receiver may have open at the same time.
+pub const SPLIT_COPIES: usize = 4;
 /// Most units of a message.
-const MOST_UNITS: u64 = 0xffff;
+const MAX_UNITS: u64 = 0xffff;
 /// Parts are whole pages.
 const PAGE: u64 = 4096;
-/// Least bytes of a part but the last: a call of the kernel costs as much as copying 8 KiB.
-const LEAST: u64 = 32 * 1024;
+/// Shortest part but the last, bytes: a call of the kernel costs as much as copying 8 KiB.
+const MIN_PART: u64 = 32 * 1024;
+/// Longest part, bytes, as far as units are not longer: nobody else gets the engine of a process meanwhile,
+/// which is some 100 µs.
+const MAX_PART: u64 = 1024 * 1024;
 /// A claim takes so much of what is left: one over this.
 const SHARE: u32 = 3;
 
 /// Bytes of a unit, in which the parts of a message of `len` bytes are counted.
 pub const fn unit(len: u64) -> u64 {
-    (len / MOST_UNITS + 1).next_multiple_of(PAGE)
+    (len / MAX_UNITS + 1).next_multiple_of(PAGE)
 }
 
 /// Units of a message of `len` bytes, which is not 0.
@@ -33,7 +36,7 @@ pub const fn units(len: u64) -> u32 {
 
 /// Bytes of a message of `len` bytes that lie in `part`.
 pub fn bytes(len: u64, part: &Range<u32>) -> Range<u64> {
-    let at = |place: u32| (u64::from(place) * unit(len)).min(len);
+    let at = |unit_index: u32| (u64::from(unit_index) * unit(len)).min(len);
     at(part.start)..at(part.end)
 }
 
@@ -46,40 +49,40 @@ pub enum End {
     Back,
 }
 
-/// One copy for two.
+/// A control block.
 ///
 /// Access rules: the owner, who is the receiver, alone opens it, and only when all parts of the last message
 /// have been finished. Afterwards the owner and the sender whom it told the generation claim and finish.
-pub struct Duet {
+pub struct SplitCopy {
     /// Generation (32 bits), first unit that nobody has claimed, and the one behind the last (16 each).
     claims: Padded<AtomicU64>,
     /// Units that have been finished.
     finished: AtomicU32,
 }
 
-impl Duet {
-    /// A duet as a fresh segment has it.
-    pub fn new() -> Duet {
-        Duet { claims: Padded(AtomicU64::new(0)), finished: AtomicU32::new(0) }
+impl SplitCopy {
+    /// A control block as a fresh segment has it.
+    pub fn new() -> SplitCopy {
+        SplitCopy { claims: Padded(AtomicU64::new(0)), finished: AtomicU32::new(0) }
     }
 
     /// Opens it for a message of `units`, at most 65535. Returns what it is called until all of them are
     /// finished; `None` when it has been opened as often as there are such names, so that a sender
-    /// that comes late can not take another message's duet for its own.
+    /// that comes late can not take another message's control block for its own.
     pub fn open(&self, units: u32) -> Option<u32> {
         // Relaxed: only the owner changes the generation.
         let generation = generation(self.claims.0.load(Ordering::Relaxed)).checked_add(1)?;
         // Relaxed: the release below orders it before every claim.
         self.finished.store(0, Ordering::Relaxed);
         // Release pairs with the acquire in `claim`.
-        self.claims.0.store(pack(generation, 0, units.min(MOST_UNITS as u32)), Ordering::Release);
+        self.claims.0.store(pack(generation, 0, units.min(MAX_UNITS as u32)), Ordering::Release);
         Some(generation)
     }
 
     /// The next part of the message of `len` bytes that it was opened for as `name`. `None`: all have been
     /// claimed, or it serves another message by now.
     pub fn claim(&self, name: u32, end: End, len: u64) -> Option<Range<u32>> {
-        let least = LEAST.div_ceil(unit(len)) as u32;
+        let least = MIN_PART.div_ceil(unit(len)) as u32;
         // Relaxed: a guess for the exchange.
         let mut seen = self.claims.0.load(Ordering::Relaxed);
         loop {
@@ -88,7 +91,8 @@ impl Duet {
             if generation(seen) != name {
                 return None;
             }
-            let most = (left / SHARE).max(least);
+            let longest = (MAX_PART / unit(len)).max(1) as u32;
+            let most = (left / SHARE).max(least).min(longest);
             // What is left for the other should be worth its call.
             let n = if left < most + least / 2 { left } else { most };
             let (part, new) = match end {
@@ -137,7 +141,7 @@ impl Duet {
     }
 }
 
-impl Default for Duet {
+impl Default for SplitCopy {
     fn default() -> Self {
         Self::new()
     }
@@ -159,14 +163,14 @@ mod tests {
     fn the_parts_of_both_make_the_message() {
         for len in [1, 4096, 4097, 131_072, 1 << 20, (5 << 30) + 77, 1 << 45] {
             for taste in 0..4 {
-                let (duet, all) = (Duet::new(), units(len));
+                let (split, all) = (SplitCopy::new(), units(len));
                 assert!(u64::from(all) * unit(len) >= len && all <= 65535);
-                let name = duet.open(all).unwrap();
+                let name = split.open(all).unwrap();
                 let (mut front, mut back, mut turn) = (0, len, 0u32);
                 loop {
                     let end = if turn * 7 % 4 < taste { End::Front } else { End::Back };
                     turn += 1;
-                    let Some(part) = duet.claim(name, end, len) else { break };
+                    let Some(part) = split.claim(name, end, len) else { break };
                     let bytes = bytes(len, &part);
                     assert!(bytes.end > bytes.start);
                     match end {
@@ -179,7 +183,7 @@ mod tests {
                             back = bytes.start;
                         }
                     }
-                    let last = duet.finish(part.end - part.start, all);
+                    let last = split.finish(part.end - part.start, all);
                     assert_eq!(last, front == back);
                 }
                 assert_eq!(front, back, "{len}");
@@ -190,44 +194,44 @@ mod tests {
 
     #[test]
     fn who_comes_late_gets_nothing() {
-        let duet = Duet::new();
-        let old = duet.open(100).unwrap();
-        while duet.claim(old, End::Front, 409_600).is_some() {}
-        let new = duet.open(100).unwrap();
-        assert_eq!(duet.claim(old, End::Back, 409_600), None);
-        assert!(duet.claim(new, End::Back, 409_600).is_some());
-        assert!(!duet.finish(0, 0), "who has done nothing was not the last");
+        let split = SplitCopy::new();
+        let old = split.open(100).unwrap();
+        while split.claim(old, End::Front, 409_600).is_some() {}
+        let new = split.open(100).unwrap();
+        assert_eq!(split.claim(old, End::Back, 409_600), None);
+        assert!(split.claim(new, End::Back, 409_600).is_some());
+        assert!(!split.finish(0, 0), "who has done nothing was not the last");
     }
 
     #[test]
     fn only_what_was_claimed_last_can_be_given_back() {
-        let (duet, len) = (Duet::new(), 100 * 4096);
+        let (split, len) = (SplitCopy::new(), 100 * 4096);
         let all = units(len);
-        let name = duet.open(all).unwrap();
-        let front = duet.claim(name, End::Front, len).unwrap();
-        duet.finish(front.end, all);
-        assert!(!duet.is_given_back(&(all - 1..all), all), "nobody has claimed it");
-        let first = duet.claim(name, End::Back, len).unwrap();
-        assert!(duet.is_given_back(&first, all));
-        duet.finish(first.end - first.start, all);
-        assert!(!duet.is_given_back(&first, all), "it has been finished");
-        let second = duet.claim(name, End::Back, len).unwrap();
-        assert!(duet.is_given_back(&second, all));
+        let name = split.open(all).unwrap();
+        let front = split.claim(name, End::Front, len).unwrap();
+        split.finish(front.end, all);
+        assert!(!split.is_given_back(&(all - 1..all), all), "nobody has claimed it");
+        let first = split.claim(name, End::Back, len).unwrap();
+        assert!(split.is_given_back(&first, all));
+        split.finish(first.end - first.start, all);
+        assert!(!split.is_given_back(&first, all), "it has been finished");
+        let second = split.claim(name, End::Back, len).unwrap();
+        assert!(split.is_given_back(&second, all));
         for wrong in [first, second.start..all, second.start..second.start, 0..second.end, 0..all] {
-            assert!(!duet.is_given_back(&wrong, all), "{wrong:?}");
+            assert!(!split.is_given_back(&wrong, all), "{wrong:?}");
         }
-        assert!(!duet.is_given_back(&(second.start..u32::MAX), all));
-        assert!(!duet.is_finished(all));
-        duet.finish(second.start - front.end + second.end - second.start, all);
-        assert!(duet.is_finished(all));
+        assert!(!split.is_given_back(&(second.start..u32::MAX), all));
+        assert!(!split.is_finished(all));
+        split.finish(second.start - front.end + second.end - second.start, all);
+        assert!(split.is_finished(all));
     }
 
     #[test]
     fn names_are_never_used_again() {
-        let duet = Duet::new();
-        duet.claims.0.store(pack(u32::MAX - 1, 0, 0), Ordering::Relaxed); // relaxed: one thread
-        assert_eq!(duet.open(1), Some(u32::MAX));
-        assert_eq!(duet.open(1), None);
+        let split = SplitCopy::new();
+        split.claims.0.store(pack(u32::MAX - 1, 0, 0), Ordering::Relaxed); // relaxed: one thread
+        assert_eq!(split.open(1), Some(u32::MAX));
+        assert_eq!(split.open(1), None);
     }
 }
 
@@ -238,25 +242,25 @@ mod loom_tests {
     use hpvm_sync::loom::cell::UnsafeCell;
     use std::sync::Arc;
 
-    /// Two messages one after the other through one duet: every unit is written by exactly one of the
+    /// Two messages one after the other through one split copy: every unit is written by exactly one of the
     /// two, exactly one is the last, and it may look at all that the other wrote.
     #[test]
     fn one_is_the_last_and_sees_everything() {
         const LEN: u64 = 2 * 32 * 1024;
         struct Shared {
-            duet: Duet,
+            split: SplitCopy,
             pages: [UnsafeCell<u32>; 16],
         }
         fn copy(shared: &Shared, name: u32, end: End) -> bool {
             let mut mine = 0;
-            while let Some(part) = shared.duet.claim(name, end, LEN) {
+            while let Some(part) = shared.split.claim(name, end, LEN) {
                 mine += part.end - part.start;
                 for page in part {
                     // SAFETY: claimed by us alone; loom looks whether that is so.
                     shared.pages[page as usize].with_mut(|p| unsafe { *p += name });
                 }
             }
-            let last = shared.duet.finish(mine, units(LEN));
+            let last = shared.split.finish(mine, units(LEN));
             if last {
                 for page in &shared.pages {
                     // SAFETY: all have been finished; loom looks.
@@ -269,8 +273,8 @@ mod loom_tests {
         builder.preemption_bound = Some(3);
         builder.check(|| {
             let pages = core::array::from_fn(|_| UnsafeCell::new(0));
-            let shared = Arc::new(Shared { duet: Duet::new(), pages });
-            let name = shared.duet.open(units(LEN)).unwrap();
+            let shared = Arc::new(Shared { split: SplitCopy::new(), pages });
+            let name = shared.split.open(units(LEN)).unwrap();
             let sender = {
                 let shared = shared.clone();
                 loom::thread::spawn(move || copy(&shared, name, End::Back))
@@ -278,7 +282,7 @@ mod loom_tests {
             let first = copy(&shared, name, End::Front);
             if first {
                 // The sender may come late: it must not touch the next message.
-                let next = shared.duet.open(units(LEN)).unwrap();
+                let next = shared.split.open(units(LEN)).unwrap();
                 assert!(copy(&shared, next, End::Front));
             }
             assert_ne!(first, sender.join().unwrap());
