@@ -82,9 +82,7 @@ fn outside(job: &Job, problem: &str, json: bool) -> Result<String, String> {
     }
     let rows = job.processes.iter().zip(&activities);
     if json {
-        let row = |(pid, does): (&i32, &Option<Activity>)| {
-            json!({ "pid": pid, "activity": does.as_ref().map(Activity::word) })
-        };
+        let row = |(pid, does): (&i32, &Option<Activity>)| json!({ "pid": pid, "activity": does.as_ref().map(Activity::word) });
         let mut value = listed(job);
         value["processes"] = rows.map(row).collect();
         value["problem"] = json!(problem);
@@ -202,8 +200,8 @@ fn text(look: &Look, does: &[Option<Activity>], job: &Job) -> String {
 
 fn json_of(look: &Look, does: &[Option<Activity>], job: &Job) -> Value {
     let ranks = look.ranks.iter().zip(&look.states).enumerate();
-    let ranks: Vec<_> =
-        ranks.map(|(place, (seen, state))| {
+    let ranks: Vec<_> = ranks
+        .map(|(place, (seen, state))| {
             let mut value = rank_json(look.rank(place), seen, state);
             if let Some(Some(does)) = does.get(place) {
                 value["activity"] = json!(does.word());

@@ -181,6 +181,17 @@ static void views(void)
     CHECK_MPI(MPI_File_close(&file));
 }
 
+/* A device that is always full: what was not written is an error on the rank that wrote it. */
+static void full(void)
+{
+    MPI_File file;
+    if (access("/dev/full", W_OK) != 0) return;
+    CHECK_MPI(MPI_File_open(MPI_COMM_WORLD, "/dev/full", MPI_MODE_WRONLY, MPI_INFO_NULL, &file));
+    CHECK_CLASS(MPI_File_write_at_all(file, 0, data, N, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_NO_SPACE);
+    CHECK_CLASS(MPI_File_write(file, data, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_NO_SPACE);
+    CHECK_MPI(MPI_File_close(&file));
+}
+
 static int handled;
 
 static void handler(MPI_File *file, int *code, ...)
@@ -239,6 +250,7 @@ int main(int argc, char **argv)
     sizes();
     offsets();
     views();
+    full();
     others();
     return check_finish();
 }

@@ -91,16 +91,18 @@ impl SharedPointer {
     }
 
     pub fn get(&self) -> u64 {
-        // SeqCst, here and below: file operations are far apart, and programs reason about their order.
+        // SeqCst: file operations are far apart, and programs reason about their order.
         self.value().load(Ordering::SeqCst)
     }
 
     pub fn set(&self, etypes: u64) {
+        // SeqCst: as in `get`.
         self.value().store(etypes, Ordering::SeqCst);
     }
 
     /// Moves it on; says where it was.
     pub fn advance(&self, etypes: u64) -> u64 {
+        // SeqCst: as in `get`.
         self.value().fetch_add(etypes, Ordering::SeqCst)
     }
 }

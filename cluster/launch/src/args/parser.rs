@@ -6,8 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::values::{
-    attached_count, export, parse_count, parse_input, parse_launcher, parse_net_timeout, parse_seconds, split_list,
-    split_words, variable,
+    attached_count, export, parse_count, parse_input, parse_launcher, parse_net_timeout,
+    parse_seconds, split_list, split_words, variable,
 };
 use super::{Draft, NET_TIMEOUT, Options, Parsed, Pass, files, mca};
 use crate::error::LaunchError;
