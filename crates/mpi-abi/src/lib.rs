@@ -29,7 +29,7 @@ pub fn unsupported(name: &'static str) -> c_int {
     let error = Error::new(Class::UnsupportedOperation, text);
     // Errors on files go to a handler of their own, which returns unless the program says else.
     match name.starts_with("MPI_File_") {
-        true => body::errh::raise_file(name, error),
+        true => body::errh::raise_file(name, generated::constants::MPI_FILE_NULL, error),
         false => raise::raise_global(name, error),
     }
 }

@@ -15,6 +15,7 @@ pub mod env;
 pub mod errh;
 pub mod group;
 pub mod info;
+pub mod io;
 pub mod op;
 pub mod pt2pt;
 pub mod session;

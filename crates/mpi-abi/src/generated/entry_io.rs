@@ -15,7 +15,8 @@ use crate::args::{CountOut, Counts, Displs};
 /// `MPI_File_close`, MPI 5.0 section 14.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_close(fh: *mut MPI_File) -> c_int {
-    crate::unsupported("MPI_File_close")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_close(fh) }
 }
 
 /// Calls [`PMPI_File_close`].
@@ -28,7 +29,8 @@ pub unsafe extern "C" fn MPI_File_close(fh: *mut MPI_File) -> c_int {
 /// `MPI_File_delete`, MPI 5.0 section 14.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_delete(filename: *const c_char, info: MPI_Info) -> c_int {
-    crate::unsupported("MPI_File_delete")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_delete(filename, info) }
 }
 
 /// Calls [`PMPI_File_delete`].
@@ -41,7 +43,8 @@ pub unsafe extern "C" fn MPI_File_delete(filename: *const c_char, info: MPI_Info
 /// `MPI_File_get_amode`, MPI 5.0 section 14.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_get_amode(fh: MPI_File, amode: *mut c_int) -> c_int {
-    crate::unsupported("MPI_File_get_amode")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_get_amode(fh, amode) }
 }
 
 /// Calls [`PMPI_File_get_amode`].
@@ -54,7 +57,8 @@ pub unsafe extern "C" fn MPI_File_get_amode(fh: MPI_File, amode: *mut c_int) -> 
 /// `MPI_File_get_atomicity`, MPI 5.0 section 14.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_get_atomicity(fh: MPI_File, flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_File_get_atomicity")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_get_atomicity(fh, flag) }
 }
 
 /// Calls [`PMPI_File_get_atomicity`].
@@ -68,7 +72,8 @@ pub unsafe extern "C" fn MPI_File_get_atomicity(fh: MPI_File, flag: *mut c_int) 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_get_byte_offset(fh: MPI_File, offset: MPI_Offset,
     disp: *mut MPI_Offset) -> c_int {
-    crate::unsupported("MPI_File_get_byte_offset")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_get_byte_offset(fh, offset, disp) }
 }
 
 /// Calls [`PMPI_File_get_byte_offset`].
@@ -82,7 +87,8 @@ pub unsafe extern "C" fn MPI_File_get_byte_offset(fh: MPI_File, offset: MPI_Offs
 /// `MPI_File_get_group`, MPI 5.0 section 14.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_get_group(fh: MPI_File, group: *mut MPI_Group) -> c_int {
-    crate::unsupported("MPI_File_get_group")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_get_group(fh, group) }
 }
 
 /// Calls [`PMPI_File_get_group`].
@@ -95,7 +101,8 @@ pub unsafe extern "C" fn MPI_File_get_group(fh: MPI_File, group: *mut MPI_Group)
 /// `MPI_File_get_info`, MPI 5.0 section 14.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_get_info(fh: MPI_File, info_used: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_File_get_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_get_info(fh, info_used) }
 }
 
 /// Calls [`PMPI_File_get_info`].
@@ -108,7 +115,8 @@ pub unsafe extern "C" fn MPI_File_get_info(fh: MPI_File, info_used: *mut MPI_Inf
 /// `MPI_File_get_position`, MPI 5.0 section 14.4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_get_position(fh: MPI_File, offset: *mut MPI_Offset) -> c_int {
-    crate::unsupported("MPI_File_get_position")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_get_position(fh, offset) }
 }
 
 /// Calls [`PMPI_File_get_position`].
@@ -122,7 +130,8 @@ pub unsafe extern "C" fn MPI_File_get_position(fh: MPI_File, offset: *mut MPI_Of
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_get_position_shared(fh: MPI_File,
     offset: *mut MPI_Offset) -> c_int {
-    crate::unsupported("MPI_File_get_position_shared")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_get_position_shared(fh, offset) }
 }
 
 /// Calls [`PMPI_File_get_position_shared`].
@@ -136,7 +145,8 @@ pub unsafe extern "C" fn MPI_File_get_position_shared(fh: MPI_File,
 /// `MPI_File_get_size`, MPI 5.0 section 14.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_get_size(fh: MPI_File, size: *mut MPI_Offset) -> c_int {
-    crate::unsupported("MPI_File_get_size")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_get_size(fh, size) }
 }
 
 /// Calls [`PMPI_File_get_size`].
@@ -150,7 +160,8 @@ pub unsafe extern "C" fn MPI_File_get_size(fh: MPI_File, size: *mut MPI_Offset) 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_get_type_extent(fh: MPI_File, datatype: MPI_Datatype,
     extent: *mut MPI_Aint) -> c_int {
-    crate::unsupported("MPI_File_get_type_extent")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_get_type_extent(fh, datatype, CountOut::aint(extent)) }
 }
 
 /// Calls [`PMPI_File_get_type_extent`].
@@ -165,7 +176,8 @@ pub unsafe extern "C" fn MPI_File_get_type_extent(fh: MPI_File, datatype: MPI_Da
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_get_type_extent_c(fh: MPI_File, datatype: MPI_Datatype,
     extent: *mut MPI_Count) -> c_int {
-    crate::unsupported("MPI_File_get_type_extent_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_get_type_extent(fh, datatype, CountOut::wide(extent)) }
 }
 
 /// Calls [`PMPI_File_get_type_extent_c`].
@@ -180,7 +192,8 @@ pub unsafe extern "C" fn MPI_File_get_type_extent_c(fh: MPI_File, datatype: MPI_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_get_view(fh: MPI_File, disp: *mut MPI_Offset,
     etype: *mut MPI_Datatype, filetype: *mut MPI_Datatype, datarep: *mut c_char) -> c_int {
-    crate::unsupported("MPI_File_get_view")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_get_view(fh, disp, etype, filetype, datarep) }
 }
 
 /// Calls [`PMPI_File_get_view`].
@@ -195,7 +208,8 @@ pub unsafe extern "C" fn MPI_File_get_view(fh: MPI_File, disp: *mut MPI_Offset,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iread(fh: MPI_File, buf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iread")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iread(fh, buf, MPI_Count::from(count), datatype, request) }
 }
 
 /// Calls [`PMPI_File_iread`].
@@ -210,7 +224,8 @@ pub unsafe extern "C" fn MPI_File_iread(fh: MPI_File, buf: *mut c_void, count: c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iread_c(fh: MPI_File, buf: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iread_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iread(fh, buf, count, datatype, request) }
 }
 
 /// Calls [`PMPI_File_iread_c`].
@@ -225,7 +240,8 @@ pub unsafe extern "C" fn MPI_File_iread_c(fh: MPI_File, buf: *mut c_void, count:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iread_all(fh: MPI_File, buf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iread_all")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iread_all(fh, buf, MPI_Count::from(count), datatype, request) }
 }
 
 /// Calls [`PMPI_File_iread_all`].
@@ -240,7 +256,8 @@ pub unsafe extern "C" fn MPI_File_iread_all(fh: MPI_File, buf: *mut c_void, coun
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iread_all_c(fh: MPI_File, buf: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iread_all_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iread_all(fh, buf, count, datatype, request) }
 }
 
 /// Calls [`PMPI_File_iread_all_c`].
@@ -255,7 +272,9 @@ pub unsafe extern "C" fn MPI_File_iread_all_c(fh: MPI_File, buf: *mut c_void, co
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iread_at(fh: MPI_File, offset: MPI_Offset, buf: *mut c_void,
     count: c_int, datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iread_at")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iread_at(fh, offset, buf, MPI_Count::from(count), datatype,
+        request) }
 }
 
 /// Calls [`PMPI_File_iread_at`].
@@ -270,7 +289,8 @@ pub unsafe extern "C" fn MPI_File_iread_at(fh: MPI_File, offset: MPI_Offset, buf
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iread_at_c(fh: MPI_File, offset: MPI_Offset, buf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iread_at_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iread_at(fh, offset, buf, count, datatype, request) }
 }
 
 /// Calls [`PMPI_File_iread_at_c`].
@@ -285,7 +305,9 @@ pub unsafe extern "C" fn MPI_File_iread_at_c(fh: MPI_File, offset: MPI_Offset, b
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iread_at_all(fh: MPI_File, offset: MPI_Offset, buf: *mut c_void,
     count: c_int, datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iread_at_all")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iread_at_all(fh, offset, buf, MPI_Count::from(count), datatype,
+        request) }
 }
 
 /// Calls [`PMPI_File_iread_at_all`].
@@ -301,7 +323,8 @@ pub unsafe extern "C" fn MPI_File_iread_at_all(fh: MPI_File, offset: MPI_Offset,
 pub unsafe extern "C" fn PMPI_File_iread_at_all_c(fh: MPI_File, offset: MPI_Offset,
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iread_at_all_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iread_at_all(fh, offset, buf, count, datatype, request) }
 }
 
 /// Calls [`PMPI_File_iread_at_all_c`].
@@ -316,7 +339,9 @@ pub unsafe extern "C" fn MPI_File_iread_at_all_c(fh: MPI_File, offset: MPI_Offse
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iread_shared(fh: MPI_File, buf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iread_shared")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iread_shared(fh, buf, MPI_Count::from(count), datatype,
+        request) }
 }
 
 /// Calls [`PMPI_File_iread_shared`].
@@ -331,7 +356,8 @@ pub unsafe extern "C" fn MPI_File_iread_shared(fh: MPI_File, buf: *mut c_void, c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iread_shared_c(fh: MPI_File, buf: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iread_shared_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iread_shared(fh, buf, count, datatype, request) }
 }
 
 /// Calls [`PMPI_File_iread_shared_c`].
@@ -346,7 +372,8 @@ pub unsafe extern "C" fn MPI_File_iread_shared_c(fh: MPI_File, buf: *mut c_void,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iwrite(fh: MPI_File, buf: *const c_void, count: c_int,
     datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iwrite")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iwrite(fh, buf, MPI_Count::from(count), datatype, request) }
 }
 
 /// Calls [`PMPI_File_iwrite`].
@@ -361,7 +388,8 @@ pub unsafe extern "C" fn MPI_File_iwrite(fh: MPI_File, buf: *const c_void, count
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iwrite_c(fh: MPI_File, buf: *const c_void, count: MPI_Count,
     datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iwrite_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iwrite(fh, buf, count, datatype, request) }
 }
 
 /// Calls [`PMPI_File_iwrite_c`].
@@ -376,7 +404,8 @@ pub unsafe extern "C" fn MPI_File_iwrite_c(fh: MPI_File, buf: *const c_void, cou
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iwrite_all(fh: MPI_File, buf: *const c_void, count: c_int,
     datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iwrite_all")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iwrite_all(fh, buf, MPI_Count::from(count), datatype, request) }
 }
 
 /// Calls [`PMPI_File_iwrite_all`].
@@ -391,7 +420,8 @@ pub unsafe extern "C" fn MPI_File_iwrite_all(fh: MPI_File, buf: *const c_void, c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iwrite_all_c(fh: MPI_File, buf: *const c_void, count: MPI_Count,
     datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iwrite_all_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iwrite_all(fh, buf, count, datatype, request) }
 }
 
 /// Calls [`PMPI_File_iwrite_all_c`].
@@ -406,7 +436,9 @@ pub unsafe extern "C" fn MPI_File_iwrite_all_c(fh: MPI_File, buf: *const c_void,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iwrite_at(fh: MPI_File, offset: MPI_Offset, buf: *const c_void,
     count: c_int, datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iwrite_at")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iwrite_at(fh, offset, buf, MPI_Count::from(count), datatype,
+        request) }
 }
 
 /// Calls [`PMPI_File_iwrite_at`].
@@ -421,7 +453,8 @@ pub unsafe extern "C" fn MPI_File_iwrite_at(fh: MPI_File, offset: MPI_Offset, bu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iwrite_at_c(fh: MPI_File, offset: MPI_Offset, buf: *const c_void,
     count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iwrite_at_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iwrite_at(fh, offset, buf, count, datatype, request) }
 }
 
 /// Calls [`PMPI_File_iwrite_at_c`].
@@ -436,7 +469,9 @@ pub unsafe extern "C" fn MPI_File_iwrite_at_c(fh: MPI_File, offset: MPI_Offset, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iwrite_at_all(fh: MPI_File, offset: MPI_Offset,
     buf: *const c_void, count: c_int, datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iwrite_at_all")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iwrite_at_all(fh, offset, buf, MPI_Count::from(count), datatype,
+        request) }
 }
 
 /// Calls [`PMPI_File_iwrite_at_all`].
@@ -452,7 +487,8 @@ pub unsafe extern "C" fn MPI_File_iwrite_at_all(fh: MPI_File, offset: MPI_Offset
 pub unsafe extern "C" fn PMPI_File_iwrite_at_all_c(fh: MPI_File, offset: MPI_Offset,
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iwrite_at_all_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iwrite_at_all(fh, offset, buf, count, datatype, request) }
 }
 
 /// Calls [`PMPI_File_iwrite_at_all_c`].
@@ -468,7 +504,9 @@ pub unsafe extern "C" fn MPI_File_iwrite_at_all_c(fh: MPI_File, offset: MPI_Offs
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iwrite_shared(fh: MPI_File, buf: *const c_void, count: c_int,
     datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iwrite_shared")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iwrite_shared(fh, buf, MPI_Count::from(count), datatype,
+        request) }
 }
 
 /// Calls [`PMPI_File_iwrite_shared`].
@@ -483,7 +521,8 @@ pub unsafe extern "C" fn MPI_File_iwrite_shared(fh: MPI_File, buf: *const c_void
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iwrite_shared_c(fh: MPI_File, buf: *const c_void,
     count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_File_iwrite_shared_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_iwrite_shared(fh, buf, count, datatype, request) }
 }
 
 /// Calls [`PMPI_File_iwrite_shared_c`].
@@ -498,7 +537,8 @@ pub unsafe extern "C" fn MPI_File_iwrite_shared_c(fh: MPI_File, buf: *const c_vo
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_open(comm: MPI_Comm, filename: *const c_char, amode: c_int,
     info: MPI_Info, fh: *mut MPI_File) -> c_int {
-    crate::unsupported("MPI_File_open")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_open(comm, filename, amode, info, fh) }
 }
 
 /// Calls [`PMPI_File_open`].
@@ -512,7 +552,8 @@ pub unsafe extern "C" fn MPI_File_open(comm: MPI_Comm, filename: *const c_char, 
 /// `MPI_File_preallocate`, MPI 5.0 section 14.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_preallocate(fh: MPI_File, size: MPI_Offset) -> c_int {
-    crate::unsupported("MPI_File_preallocate")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_preallocate(fh, size) }
 }
 
 /// Calls [`PMPI_File_preallocate`].
@@ -526,7 +567,8 @@ pub unsafe extern "C" fn MPI_File_preallocate(fh: MPI_File, size: MPI_Offset) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read(fh: MPI_File, buf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read(fh, buf, MPI_Count::from(count), datatype, status) }
 }
 
 /// Calls [`PMPI_File_read`].
@@ -541,7 +583,8 @@ pub unsafe extern "C" fn MPI_File_read(fh: MPI_File, buf: *mut c_void, count: c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_c(fh: MPI_File, buf: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read(fh, buf, count, datatype, status) }
 }
 
 /// Calls [`PMPI_File_read_c`].
@@ -556,7 +599,8 @@ pub unsafe extern "C" fn MPI_File_read_c(fh: MPI_File, buf: *mut c_void, count: 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_all(fh: MPI_File, buf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read_all")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_all(fh, buf, MPI_Count::from(count), datatype, status) }
 }
 
 /// Calls [`PMPI_File_read_all`].
@@ -571,7 +615,8 @@ pub unsafe extern "C" fn MPI_File_read_all(fh: MPI_File, buf: *mut c_void, count
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_all_c(fh: MPI_File, buf: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read_all_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_all(fh, buf, count, datatype, status) }
 }
 
 /// Calls [`PMPI_File_read_all_c`].
@@ -586,7 +631,8 @@ pub unsafe extern "C" fn MPI_File_read_all_c(fh: MPI_File, buf: *mut c_void, cou
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_all_begin(fh: MPI_File, buf: *mut c_void, count: c_int,
     datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_File_read_all_begin")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_all_begin(fh, buf, MPI_Count::from(count), datatype) }
 }
 
 /// Calls [`PMPI_File_read_all_begin`].
@@ -601,7 +647,8 @@ pub unsafe extern "C" fn MPI_File_read_all_begin(fh: MPI_File, buf: *mut c_void,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_all_begin_c(fh: MPI_File, buf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_File_read_all_begin_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_all_begin(fh, buf, count, datatype) }
 }
 
 /// Calls [`PMPI_File_read_all_begin_c`].
@@ -616,7 +663,8 @@ pub unsafe extern "C" fn MPI_File_read_all_begin_c(fh: MPI_File, buf: *mut c_voi
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_all_end(fh: MPI_File, buf: *mut c_void,
     status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read_all_end")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_all_end(fh, buf, status) }
 }
 
 /// Calls [`PMPI_File_read_all_end`].
@@ -631,7 +679,9 @@ pub unsafe extern "C" fn MPI_File_read_all_end(fh: MPI_File, buf: *mut c_void,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_at(fh: MPI_File, offset: MPI_Offset, buf: *mut c_void,
     count: c_int, datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read_at")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_at(fh, offset, buf, MPI_Count::from(count), datatype,
+        status) }
 }
 
 /// Calls [`PMPI_File_read_at`].
@@ -646,7 +696,8 @@ pub unsafe extern "C" fn MPI_File_read_at(fh: MPI_File, offset: MPI_Offset, buf:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_at_c(fh: MPI_File, offset: MPI_Offset, buf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read_at_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_at(fh, offset, buf, count, datatype, status) }
 }
 
 /// Calls [`PMPI_File_read_at_c`].
@@ -661,7 +712,9 @@ pub unsafe extern "C" fn MPI_File_read_at_c(fh: MPI_File, offset: MPI_Offset, bu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_at_all(fh: MPI_File, offset: MPI_Offset, buf: *mut c_void,
     count: c_int, datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read_at_all")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_at_all(fh, offset, buf, MPI_Count::from(count), datatype,
+        status) }
 }
 
 /// Calls [`PMPI_File_read_at_all`].
@@ -676,7 +729,8 @@ pub unsafe extern "C" fn MPI_File_read_at_all(fh: MPI_File, offset: MPI_Offset, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_at_all_c(fh: MPI_File, offset: MPI_Offset, buf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read_at_all_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_at_all(fh, offset, buf, count, datatype, status) }
 }
 
 /// Calls [`PMPI_File_read_at_all_c`].
@@ -691,7 +745,9 @@ pub unsafe extern "C" fn MPI_File_read_at_all_c(fh: MPI_File, offset: MPI_Offset
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_at_all_begin(fh: MPI_File, offset: MPI_Offset,
     buf: *mut c_void, count: c_int, datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_File_read_at_all_begin")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_at_all_begin(fh, offset, buf, MPI_Count::from(count),
+        datatype) }
 }
 
 /// Calls [`PMPI_File_read_at_all_begin`].
@@ -706,7 +762,8 @@ pub unsafe extern "C" fn MPI_File_read_at_all_begin(fh: MPI_File, offset: MPI_Of
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_at_all_begin_c(fh: MPI_File, offset: MPI_Offset,
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_File_read_at_all_begin_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_at_all_begin(fh, offset, buf, count, datatype) }
 }
 
 /// Calls [`PMPI_File_read_at_all_begin_c`].
@@ -721,7 +778,8 @@ pub unsafe extern "C" fn MPI_File_read_at_all_begin_c(fh: MPI_File, offset: MPI_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_at_all_end(fh: MPI_File, buf: *mut c_void,
     status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read_at_all_end")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_at_all_end(fh, buf, status) }
 }
 
 /// Calls [`PMPI_File_read_at_all_end`].
@@ -736,7 +794,8 @@ pub unsafe extern "C" fn MPI_File_read_at_all_end(fh: MPI_File, buf: *mut c_void
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_ordered(fh: MPI_File, buf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read_ordered")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_ordered(fh, buf, MPI_Count::from(count), datatype, status) }
 }
 
 /// Calls [`PMPI_File_read_ordered`].
@@ -751,7 +810,8 @@ pub unsafe extern "C" fn MPI_File_read_ordered(fh: MPI_File, buf: *mut c_void, c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_ordered_c(fh: MPI_File, buf: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read_ordered_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_ordered(fh, buf, count, datatype, status) }
 }
 
 /// Calls [`PMPI_File_read_ordered_c`].
@@ -766,7 +826,8 @@ pub unsafe extern "C" fn MPI_File_read_ordered_c(fh: MPI_File, buf: *mut c_void,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_ordered_begin(fh: MPI_File, buf: *mut c_void, count: c_int,
     datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_File_read_ordered_begin")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_ordered_begin(fh, buf, MPI_Count::from(count), datatype) }
 }
 
 /// Calls [`PMPI_File_read_ordered_begin`].
@@ -781,7 +842,8 @@ pub unsafe extern "C" fn MPI_File_read_ordered_begin(fh: MPI_File, buf: *mut c_v
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_ordered_begin_c(fh: MPI_File, buf: *mut c_void,
     count: MPI_Count, datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_File_read_ordered_begin_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_ordered_begin(fh, buf, count, datatype) }
 }
 
 /// Calls [`PMPI_File_read_ordered_begin_c`].
@@ -796,7 +858,8 @@ pub unsafe extern "C" fn MPI_File_read_ordered_begin_c(fh: MPI_File, buf: *mut c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_ordered_end(fh: MPI_File, buf: *mut c_void,
     status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read_ordered_end")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_ordered_end(fh, buf, status) }
 }
 
 /// Calls [`PMPI_File_read_ordered_end`].
@@ -811,7 +874,8 @@ pub unsafe extern "C" fn MPI_File_read_ordered_end(fh: MPI_File, buf: *mut c_voi
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_shared(fh: MPI_File, buf: *mut c_void, count: c_int,
     datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read_shared")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_shared(fh, buf, MPI_Count::from(count), datatype, status) }
 }
 
 /// Calls [`PMPI_File_read_shared`].
@@ -826,7 +890,8 @@ pub unsafe extern "C" fn MPI_File_read_shared(fh: MPI_File, buf: *mut c_void, co
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_shared_c(fh: MPI_File, buf: *mut c_void, count: MPI_Count,
     datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_read_shared_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_read_shared(fh, buf, count, datatype, status) }
 }
 
 /// Calls [`PMPI_File_read_shared_c`].
@@ -840,7 +905,8 @@ pub unsafe extern "C" fn MPI_File_read_shared_c(fh: MPI_File, buf: *mut c_void, 
 /// `MPI_File_seek`, MPI 5.0 section 14.4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_seek(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> c_int {
-    crate::unsupported("MPI_File_seek")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_seek(fh, offset, whence) }
 }
 
 /// Calls [`PMPI_File_seek`].
@@ -854,7 +920,8 @@ pub unsafe extern "C" fn MPI_File_seek(fh: MPI_File, offset: MPI_Offset, whence:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_seek_shared(fh: MPI_File, offset: MPI_Offset,
     whence: c_int) -> c_int {
-    crate::unsupported("MPI_File_seek_shared")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_seek_shared(fh, offset, whence) }
 }
 
 /// Calls [`PMPI_File_seek_shared`].
@@ -868,7 +935,8 @@ pub unsafe extern "C" fn MPI_File_seek_shared(fh: MPI_File, offset: MPI_Offset,
 /// `MPI_File_set_atomicity`, MPI 5.0 section 14.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_set_atomicity(fh: MPI_File, flag: c_int) -> c_int {
-    crate::unsupported("MPI_File_set_atomicity")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_set_atomicity(fh, flag) }
 }
 
 /// Calls [`PMPI_File_set_atomicity`].
@@ -881,7 +949,8 @@ pub unsafe extern "C" fn MPI_File_set_atomicity(fh: MPI_File, flag: c_int) -> c_
 /// `MPI_File_set_info`, MPI 5.0 section 14.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_set_info(fh: MPI_File, info: MPI_Info) -> c_int {
-    crate::unsupported("MPI_File_set_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_set_info(fh, info) }
 }
 
 /// Calls [`PMPI_File_set_info`].
@@ -894,7 +963,8 @@ pub unsafe extern "C" fn MPI_File_set_info(fh: MPI_File, info: MPI_Info) -> c_in
 /// `MPI_File_set_size`, MPI 5.0 section 14.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_set_size(fh: MPI_File, size: MPI_Offset) -> c_int {
-    crate::unsupported("MPI_File_set_size")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_set_size(fh, size) }
 }
 
 /// Calls [`PMPI_File_set_size`].
@@ -908,7 +978,8 @@ pub unsafe extern "C" fn MPI_File_set_size(fh: MPI_File, size: MPI_Offset) -> c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_set_view(fh: MPI_File, disp: MPI_Offset, etype: MPI_Datatype,
     filetype: MPI_Datatype, datarep: *const c_char, info: MPI_Info) -> c_int {
-    crate::unsupported("MPI_File_set_view")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_set_view(fh, disp, etype, filetype, datarep, info) }
 }
 
 /// Calls [`PMPI_File_set_view`].
@@ -922,7 +993,8 @@ pub unsafe extern "C" fn MPI_File_set_view(fh: MPI_File, disp: MPI_Offset, etype
 /// `MPI_File_sync`, MPI 5.0 section 14.6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_sync(fh: MPI_File) -> c_int {
-    crate::unsupported("MPI_File_sync")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_sync(fh) }
 }
 
 /// Calls [`PMPI_File_sync`].
@@ -936,7 +1008,8 @@ pub unsafe extern "C" fn MPI_File_sync(fh: MPI_File) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write(fh: MPI_File, buf: *const c_void, count: c_int,
     datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write(fh, buf, MPI_Count::from(count), datatype, status) }
 }
 
 /// Calls [`PMPI_File_write`].
@@ -951,7 +1024,8 @@ pub unsafe extern "C" fn MPI_File_write(fh: MPI_File, buf: *const c_void, count:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_c(fh: MPI_File, buf: *const c_void, count: MPI_Count,
     datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write(fh, buf, count, datatype, status) }
 }
 
 /// Calls [`PMPI_File_write_c`].
@@ -966,7 +1040,8 @@ pub unsafe extern "C" fn MPI_File_write_c(fh: MPI_File, buf: *const c_void, coun
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_all(fh: MPI_File, buf: *const c_void, count: c_int,
     datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write_all")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_all(fh, buf, MPI_Count::from(count), datatype, status) }
 }
 
 /// Calls [`PMPI_File_write_all`].
@@ -981,7 +1056,8 @@ pub unsafe extern "C" fn MPI_File_write_all(fh: MPI_File, buf: *const c_void, co
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_all_c(fh: MPI_File, buf: *const c_void, count: MPI_Count,
     datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write_all_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_all(fh, buf, count, datatype, status) }
 }
 
 /// Calls [`PMPI_File_write_all_c`].
@@ -996,7 +1072,8 @@ pub unsafe extern "C" fn MPI_File_write_all_c(fh: MPI_File, buf: *const c_void, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_all_begin(fh: MPI_File, buf: *const c_void, count: c_int,
     datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_File_write_all_begin")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_all_begin(fh, buf, MPI_Count::from(count), datatype) }
 }
 
 /// Calls [`PMPI_File_write_all_begin`].
@@ -1011,7 +1088,8 @@ pub unsafe extern "C" fn MPI_File_write_all_begin(fh: MPI_File, buf: *const c_vo
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_all_begin_c(fh: MPI_File, buf: *const c_void,
     count: MPI_Count, datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_File_write_all_begin_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_all_begin(fh, buf, count, datatype) }
 }
 
 /// Calls [`PMPI_File_write_all_begin_c`].
@@ -1026,7 +1104,8 @@ pub unsafe extern "C" fn MPI_File_write_all_begin_c(fh: MPI_File, buf: *const c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_all_end(fh: MPI_File, buf: *const c_void,
     status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write_all_end")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_all_end(fh, buf, status) }
 }
 
 /// Calls [`PMPI_File_write_all_end`].
@@ -1041,7 +1120,9 @@ pub unsafe extern "C" fn MPI_File_write_all_end(fh: MPI_File, buf: *const c_void
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_at(fh: MPI_File, offset: MPI_Offset, buf: *const c_void,
     count: c_int, datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write_at")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_at(fh, offset, buf, MPI_Count::from(count), datatype,
+        status) }
 }
 
 /// Calls [`PMPI_File_write_at`].
@@ -1056,7 +1137,8 @@ pub unsafe extern "C" fn MPI_File_write_at(fh: MPI_File, offset: MPI_Offset, buf
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_at_c(fh: MPI_File, offset: MPI_Offset, buf: *const c_void,
     count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write_at_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_at(fh, offset, buf, count, datatype, status) }
 }
 
 /// Calls [`PMPI_File_write_at_c`].
@@ -1071,7 +1153,9 @@ pub unsafe extern "C" fn MPI_File_write_at_c(fh: MPI_File, offset: MPI_Offset, b
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_at_all(fh: MPI_File, offset: MPI_Offset,
     buf: *const c_void, count: c_int, datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write_at_all")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_at_all(fh, offset, buf, MPI_Count::from(count), datatype,
+        status) }
 }
 
 /// Calls [`PMPI_File_write_at_all`].
@@ -1087,7 +1171,8 @@ pub unsafe extern "C" fn MPI_File_write_at_all(fh: MPI_File, offset: MPI_Offset,
 pub unsafe extern "C" fn PMPI_File_write_at_all_c(fh: MPI_File, offset: MPI_Offset,
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write_at_all_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_at_all(fh, offset, buf, count, datatype, status) }
 }
 
 /// Calls [`PMPI_File_write_at_all_c`].
@@ -1103,7 +1188,9 @@ pub unsafe extern "C" fn MPI_File_write_at_all_c(fh: MPI_File, offset: MPI_Offse
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_at_all_begin(fh: MPI_File, offset: MPI_Offset,
     buf: *const c_void, count: c_int, datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_File_write_at_all_begin")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_at_all_begin(fh, offset, buf, MPI_Count::from(count),
+        datatype) }
 }
 
 /// Calls [`PMPI_File_write_at_all_begin`].
@@ -1118,7 +1205,8 @@ pub unsafe extern "C" fn MPI_File_write_at_all_begin(fh: MPI_File, offset: MPI_O
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_at_all_begin_c(fh: MPI_File, offset: MPI_Offset,
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_File_write_at_all_begin_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_at_all_begin(fh, offset, buf, count, datatype) }
 }
 
 /// Calls [`PMPI_File_write_at_all_begin_c`].
@@ -1133,7 +1221,8 @@ pub unsafe extern "C" fn MPI_File_write_at_all_begin_c(fh: MPI_File, offset: MPI
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_at_all_end(fh: MPI_File, buf: *const c_void,
     status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write_at_all_end")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_at_all_end(fh, buf, status) }
 }
 
 /// Calls [`PMPI_File_write_at_all_end`].
@@ -1148,7 +1237,9 @@ pub unsafe extern "C" fn MPI_File_write_at_all_end(fh: MPI_File, buf: *const c_v
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_ordered(fh: MPI_File, buf: *const c_void, count: c_int,
     datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write_ordered")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_ordered(fh, buf, MPI_Count::from(count), datatype,
+        status) }
 }
 
 /// Calls [`PMPI_File_write_ordered`].
@@ -1163,7 +1254,8 @@ pub unsafe extern "C" fn MPI_File_write_ordered(fh: MPI_File, buf: *const c_void
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_ordered_c(fh: MPI_File, buf: *const c_void,
     count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write_ordered_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_ordered(fh, buf, count, datatype, status) }
 }
 
 /// Calls [`PMPI_File_write_ordered_c`].
@@ -1178,7 +1270,8 @@ pub unsafe extern "C" fn MPI_File_write_ordered_c(fh: MPI_File, buf: *const c_vo
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_ordered_begin(fh: MPI_File, buf: *const c_void,
     count: c_int, datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_File_write_ordered_begin")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_ordered_begin(fh, buf, MPI_Count::from(count), datatype) }
 }
 
 /// Calls [`PMPI_File_write_ordered_begin`].
@@ -1193,7 +1286,8 @@ pub unsafe extern "C" fn MPI_File_write_ordered_begin(fh: MPI_File, buf: *const 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_ordered_begin_c(fh: MPI_File, buf: *const c_void,
     count: MPI_Count, datatype: MPI_Datatype) -> c_int {
-    crate::unsupported("MPI_File_write_ordered_begin_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_ordered_begin(fh, buf, count, datatype) }
 }
 
 /// Calls [`PMPI_File_write_ordered_begin_c`].
@@ -1208,7 +1302,8 @@ pub unsafe extern "C" fn MPI_File_write_ordered_begin_c(fh: MPI_File, buf: *cons
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_ordered_end(fh: MPI_File, buf: *const c_void,
     status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write_ordered_end")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_ordered_end(fh, buf, status) }
 }
 
 /// Calls [`PMPI_File_write_ordered_end`].
@@ -1223,7 +1318,8 @@ pub unsafe extern "C" fn MPI_File_write_ordered_end(fh: MPI_File, buf: *const c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_shared(fh: MPI_File, buf: *const c_void, count: c_int,
     datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write_shared")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_shared(fh, buf, MPI_Count::from(count), datatype, status) }
 }
 
 /// Calls [`PMPI_File_write_shared`].
@@ -1238,7 +1334,8 @@ pub unsafe extern "C" fn MPI_File_write_shared(fh: MPI_File, buf: *const c_void,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_shared_c(fh: MPI_File, buf: *const c_void,
     count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status) -> c_int {
-    crate::unsupported("MPI_File_write_shared_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::file_write_shared(fh, buf, count, datatype, status) }
 }
 
 /// Calls [`PMPI_File_write_shared_c`].
@@ -1255,7 +1352,9 @@ pub unsafe extern "C" fn PMPI_Register_datarep(datarep: *const c_char,
     read_conversion_fn: MPI_Datarep_conversion_function,
     write_conversion_fn: MPI_Datarep_conversion_function,
     dtype_file_extent_fn: MPI_Datarep_extent_function, extra_state: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Register_datarep")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::register_datarep(datarep, read_conversion_fn, write_conversion_fn,
+        dtype_file_extent_fn, extra_state) }
 }
 
 /// Calls [`PMPI_Register_datarep`].
@@ -1275,7 +1374,9 @@ pub unsafe extern "C" fn PMPI_Register_datarep_c(datarep: *const c_char,
     read_conversion_fn: MPI_Datarep_conversion_function_c,
     write_conversion_fn: MPI_Datarep_conversion_function_c,
     dtype_file_extent_fn: MPI_Datarep_extent_function, extra_state: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Register_datarep_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::io::register_datarep_c(datarep, read_conversion_fn, write_conversion_fn,
+        dtype_file_extent_fn, extra_state) }
 }
 
 /// Calls [`PMPI_Register_datarep_c`].

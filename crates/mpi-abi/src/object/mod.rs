@@ -8,6 +8,7 @@ pub mod attributes;
 pub mod comm;
 pub mod datatype;
 pub mod errhandler;
+pub mod file;
 pub mod info;
 pub mod op;
 pub mod request;
@@ -42,6 +43,7 @@ pub struct Objects {
     pub ops: Table<Arc<OpObject>>,
     pub requests: Table<RequestObject>,
     pub sessions: Table<SessionObject>,
+    pub files: Table<Arc<file::FileObject>>,
     /// Messages that a matched probe took, with the communicator they came on.
     pub messages: Table<(Arc<CommObject>, Unexpected)>,
     /// Communicators that `MPI_Comm_idup` is making.
@@ -73,6 +75,7 @@ impl Default for Objects {
             ops: Table::new(Kind::Op),
             requests: Table::new(Kind::Request),
             sessions: Table::new(Kind::Session),
+            files: Table::new(Kind::File),
             messages: Table::new(Kind::Message),
             unfinished: Vec::new(),
             allocated: Default::default(),

@@ -7,6 +7,7 @@ use crate::body::session::on_session;
 use crate::generated::constants::*;
 use crate::object::errhandler::{self, Handler};
 use crate::raise::{anywhere, fatal, on_comm, on_world, remember};
+use crate::runtime::enter;
 use core::ffi::c_int;
 use hpvm_abi::extra::Holder;
 use hpvm_mpi::error::Result;
@@ -118,30 +119,31 @@ pub unsafe fn win_get_errhandler(win: MPI_Win, _errhandler: *mut MPI_Errhandler)
     on_world("MPI_Win_get_errhandler", |_| Err(no_window(win)))
 }
 
-/// Only `MPI_FILE_NULL` is accepted: this version opens no files.
-fn check_file(file: MPI_File) -> Result<()> {
-    match file {
-        MPI_FILE_NULL => Ok(()),
-        other => {
-            let text = format!("expected a file handle, found {:#x}, which is none", other.0);
-            Err(wrong(Class::File, text))
-        }
+/// The handler of a file, or of files that are not open.
+fn with_file_handler<R>(file: MPI_File, f: impl FnOnce(&mut Handler) -> R) -> Result<R> {
+    if file == MPI_FILE_NULL {
+        return Ok(f(&mut FILES.lock().unwrap_or_else(PoisonError::into_inner)));
     }
+    let object = enter()?.objects.file(file)?.clone();
+    let mut state = object.state();
+    Ok(f(&mut state.handler))
+}
+
+/// The handler that files get when they are opened.
+pub fn default_file_handler() -> Handler {
+    *FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub unsafe fn file_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> c_int {
     anywhere("MPI_File_set_errhandler", || {
-        check_file(file)?;
         let handler = find(errhandler, Holder::File, "file")?;
-        *FILES.lock().unwrap_or_else(PoisonError::into_inner) = handler;
-        Ok(())
+        with_file_handler(file, |place| *place = handler)
     })
 }
 
 pub unsafe fn file_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) -> c_int {
     anywhere("MPI_File_get_errhandler", || {
-        check_file(file)?;
-        let handler = *FILES.lock().unwrap_or_else(PoisonError::into_inner);
+        let handler = with_file_handler(file, |place| *place)?;
         // SAFETY: the caller's promise.
         unsafe { give(handler, errhandler) }
     })
@@ -214,13 +216,15 @@ pub unsafe fn win_call_errhandler(win: MPI_Win, _errorcode: c_int) -> c_int {
     on_world("MPI_Win_call_errhandler", |_| Err(no_window(win)))
 }
 
-/// An error of a function on a file that is not open (section 14.7). No guard may be held.
-pub fn raise_file(function: &'static str, error: Error) -> c_int {
-    let handler = *FILES.lock().unwrap_or_else(PoisonError::into_inner);
+/// An error of a function on a file; of a handle that means none, the handler of files that are not open
+/// (section 14.7). No guard may be held.
+pub fn raise_file(function: &'static str, file: MPI_File, error: Error) -> c_int {
+    let handler =
+        with_file_handler(file, |place| *place).unwrap_or_else(|_| default_file_handler());
     match handler {
         Handler::Return => remember(error),
         Handler::File(Some(f)) => {
-            let (mut handle, mut code) = (MPI_FILE_NULL, remember(error));
+            let (mut handle, mut code) = (file, remember(error));
             // SAFETY: the program's function for files, and places that live through it.
             unsafe { f(&mut handle, &mut code) };
             code
@@ -228,20 +232,21 @@ pub fn raise_file(function: &'static str, error: Error) -> c_int {
         Handler::Foreign(f) => {
             let mut code = remember(error);
             // SAFETY: the program's function for files, and no guard is held.
-            unsafe { f.run(MPI_FILE_NULL.0, &mut code) };
+            unsafe { f.run(file.0, &mut code) };
             code
         }
-        _ => fatal(function, "MPI_FILE_NULL", &error),
+        _ => fatal(function, "a file", &error),
     }
 }
 
 pub unsafe fn file_call_errhandler(file: MPI_File, errorcode: c_int) -> c_int {
     const NAME: &str = "MPI_File_call_errhandler";
-    let checked = anywhere(NAME, || check_file(file).and_then(|()| check_code(errorcode)));
-    if checked != MPI_SUCCESS {
-        return checked;
-    }
-    let handler = *FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut found = None;
+    let checked = anywhere(NAME, || {
+        found = Some(with_file_handler(file, |place| *place)?);
+        check_code(errorcode)
+    });
+    let Some(handler) = found.filter(|_| checked == MPI_SUCCESS) else { return checked };
     match handler {
         Handler::Return => {}
         Handler::File(Some(f)) => {
@@ -251,7 +256,7 @@ pub unsafe fn file_call_errhandler(file: MPI_File, errorcode: c_int) -> c_int {
         }
         // SAFETY: the program's function for files, and no guard is held.
         Handler::Foreign(f) => unsafe { f.run(file.0, &mut errorcode.clone()) },
-        _ => end(NAME, "MPI_FILE_NULL", errorcode),
+        _ => end(NAME, "a file", errorcode),
     }
     MPI_SUCCESS
 }

@@ -1,0 +1,163 @@
+//! An open file: bytes to and from ranges of it.
+
+use crate::amode::Amode;
+use crate::error;
+use crate::lock::RangeLock;
+use hpvm_mpi::error::Result;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Bytes `at..at + len` of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    pub at: u64,
+    pub len: u64,
+}
+
+/// A file that this process has open.
+#[derive(Debug)]
+pub struct File {
+    pub(crate) inner: std::fs::File,
+    path: PathBuf,
+    amode: Amode,
+}
+
+impl File {
+    /// Opens a file. `creates`: this process is the one that makes it, where the mode asks for that; the
+    /// others open what it has made.
+    pub fn open(path: &Path, amode: Amode, creates: bool) -> Result<File> {
+        let mut options = OpenOptions::new();
+        // Data sieving reads what it writes back, so a file that is only written is opened for both
+        // where that is allowed.
+        options.write(amode.writes()).read(true);
+        options.custom_flags(libc::O_CLOEXEC);
+        if creates && amode.creates() {
+            options.create(true).create_new(amode.is_exclusive()).mode(0o666);
+        }
+        let opened = options.open(path).or_else(|error| {
+            let denied = error.kind() == io::ErrorKind::PermissionDenied;
+            if denied && !amode.reads() { options.read(false).open(path) } else { Err(error) }
+        });
+        let inner = opened.map_err(|e| error::of("cannot open", path, &e))?;
+        let kind = inner.metadata().map_err(|e| error::of("cannot look at", path, &e))?.file_type();
+        if kind.is_dir() {
+            let e = io::Error::from_raw_os_error(libc::EISDIR);
+            return Err(error::of("cannot open", path, &e));
+        }
+        Ok(File { inner, path: path.to_owned(), amode })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn amode(&self) -> Amode {
+        self.amode
+    }
+
+    /// Device and number: the same for all processes that have the same file open.
+    pub fn identity(&self) -> Result<(u64, u64)> {
+        use std::os::unix::fs::MetadataExt;
+        let data = self.inner.metadata().map_err(|e| self.failed("cannot look at", &e))?;
+        Ok((data.dev(), data.ino()))
+    }
+
+    pub fn size(&self) -> Result<u64> {
+        Ok(self.inner.metadata().map_err(|e| self.failed("cannot look at", &e))?.len())
+    }
+
+    /// Cuts the file or makes it longer; what is new reads as zeros.
+    pub fn set_size(&self, size: u64) -> Result<()> {
+        self.inner.set_len(size).map_err(|e| self.failed("cannot change the size of", &e))
+    }
+
+    /// Makes sure that bytes up to `size` have room on the device. Never shortens the file.
+    pub fn preallocate(&self, size: u64) -> Result<()> {
+        let len = i64::try_from(size).unwrap_or(i64::MAX);
+        if len == 0 {
+            return Ok(());
+        }
+        // SAFETY: plain arguments about a descriptor that is open.
+        let code = unsafe { libc::posix_fallocate(self.inner.as_raw_fd(), 0, len) };
+        match code {
+            0 => Ok(()),
+            code => {
+                let e = io::Error::from_raw_os_error(code);
+                Err(self.failed("cannot reserve room for", &e))
+            }
+        }
+    }
+
+    /// Brings everything written so far to the device.
+    pub fn sync(&self) -> Result<()> {
+        match self.inner.sync_all() {
+            Ok(()) => Ok(()),
+            // Devices and pipes have nothing to bring anywhere.
+            Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+            Err(e) => Err(self.failed("cannot sync", &e)),
+        }
+    }
+
+    /// Waits for a lock on bytes `start..end`.
+    pub fn lock(&self, start: u64, end: u64, writes: bool) -> Result<RangeLock<'_>> {
+        RangeLock::wait(&self.inner, start, end, writes)
+            .map_err(|e| self.failed("cannot lock a part of", &e))
+    }
+
+    /// Writes all of `data` from byte `at` on.
+    pub fn write_at(&self, at: u64, data: &[u8]) -> Result<()> {
+        self.inner.write_all_at(data, at).map_err(|e| self.failed("cannot write", &e))
+    }
+
+    /// Reads from byte `at` on until `out` is full or the file ends; says how much that was.
+    pub fn read_at(&self, at: u64, out: &mut [u8]) -> Result<usize> {
+        let mut done = 0;
+        while done < out.len() {
+            match self.inner.read_at(&mut out[done..], at + done as u64) {
+                Ok(0) => break,
+                Ok(n) => done += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(self.failed("cannot read", &e)),
+            }
+        }
+        Ok(done)
+    }
+
+    pub(crate) fn failed(&self, doing: &str, e: &io::Error) -> hpvm_mpi::Error {
+        error::of(doing, &self.path, e)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::amode::{CREATE, EXCL, RDONLY, RDWR, WRONLY};
+    use hpvm_mpi::Class;
+
+    #[test]
+    fn opening_and_its_errors() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("f");
+        let open = |bits, creates| File::open(&path, Amode::new(bits).unwrap(), creates);
+        assert_eq!(open(RDONLY, true).unwrap_err().class, Class::NoSuchFile);
+        assert_eq!(open(RDWR | CREATE, false).unwrap_err().class, Class::NoSuchFile);
+        let file = open(RDWR | CREATE, true).unwrap();
+        assert_eq!(open(RDWR | CREATE | EXCL, true).unwrap_err().class, Class::FileExists);
+        file.write_at(3, b"abc").unwrap();
+        assert_eq!(file.size().unwrap(), 6);
+        let mut out = [9; 8];
+        assert_eq!(open(RDONLY, true).unwrap().read_at(1, &mut out).unwrap(), 5);
+        assert_eq!(out, *b"\0\0abc\x09\x09\x09");
+        file.preallocate(100).unwrap();
+        assert_eq!(file.size().unwrap(), 100);
+        file.preallocate(10).unwrap();
+        assert_eq!(file.size().unwrap(), 100);
+        assert_eq!(open(WRONLY, true).unwrap().identity().unwrap(), file.identity().unwrap());
+        let folder = File::open(home.path(), Amode::new(RDONLY).unwrap(), true).unwrap_err();
+        assert_eq!(folder.class, Class::BadFile, "{folder}");
+        assert!(folder.to_string().contains("Is a directory"), "{folder}");
+    }
+}

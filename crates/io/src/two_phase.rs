@@ -1,0 +1,197 @@
+//! Collective access in two phases: ranks whose pieces interleave in a file hand them to aggregators, each
+//! of which owns a part of the file and moves it in large runs. Only plans are made here.
+
+use crate::file::Extent;
+
+/// What one rank wants to access in a collective call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// First byte of the file, and the one behind the last.
+    pub start: u64,
+    pub end: u64,
+    /// Bytes of data, and runs in which they lie in the file.
+    pub bytes: u64,
+    pub runs: u64,
+}
+
+impl Access {
+    /// Of extents in the order of the file.
+    pub fn of(extents: impl Iterator<Item = Extent>) -> Access {
+        extents.fold(Access::default(), |all, e| Access {
+            start: if all.runs == 0 { e.at } else { all.start },
+            end: e.at + e.len,
+            bytes: all.bytes + e.len,
+            runs: all.runs + 1,
+        })
+    }
+}
+
+/// Runs of at least this many bytes on average are left to their own ranks: gathering costs two more
+/// copies, which beyond that take longer than the system calls that it saves.
+const LONG_RUN: u64 = 64 << 10;
+
+/// Whether gathering pays: runs are short, and they interleave, so that neighbours in the file come from
+/// different ranks. A pure function of what all ranks know.
+pub fn pays(accesses: &[Access]) -> bool {
+    let (bytes, runs) = accesses.iter().fold((0, 0), |(b, r), a| (b + a.bytes, r + a.runs));
+    runs > 0 && bytes / runs < LONG_RUN && interleave(accesses)
+}
+
+/// Whether the accesses of two ranks overlap in the range that they span.
+pub fn interleave(accesses: &[Access]) -> bool {
+    let mut spans: Vec<_> =
+        accesses.iter().filter(|a| a.runs > 0).map(|a| (a.start, a.end)).collect();
+    spans.sort_unstable();
+    spans.windows(2).any(|pair| pair[1].0 < pair[0].1)
+}
+
+/// Who moves which part of the file, in which rounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    start: u64,
+    end: u64,
+    /// Bytes of the file that one aggregator owns.
+    domain: u64,
+    /// Bytes of the file that an aggregator moves in one round.
+    window: u64,
+    aggregators: u32,
+}
+
+/// Domains begin at multiples of this many bytes where they can: file systems keep pages and lock them.
+const ALIGNMENT: u64 = 4096;
+
+impl Plan {
+    /// Shares what the accesses span out among `aggregators`, to be moved by `window` bytes at a time.
+    pub fn new(accesses: &[Access], aggregators: u32, window: u64) -> Plan {
+        let there = || accesses.iter().filter(|a| a.runs > 0);
+        let start = there().map(|a| a.start).min().unwrap_or(0);
+        let start = start - start % ALIGNMENT;
+        let end = there().map(|a| a.end).max().unwrap_or(start);
+        let aggregators = aggregators.max(1);
+        let share = (end - start).div_ceil(u64::from(aggregators));
+        let domain = share.next_multiple_of(ALIGNMENT).max(ALIGNMENT);
+        Plan { start, end, domain, window: window.max(ALIGNMENT), aggregators }
+    }
+
+    pub fn aggregators(&self) -> u32 {
+        self.aggregators
+    }
+
+    /// Rounds that all ranks go through together.
+    pub fn rounds(&self) -> u64 {
+        self.domain.min(self.end - self.start).div_ceil(self.window)
+    }
+
+    /// The bytes of the file that an aggregator moves in a round; empty where it has none left.
+    pub fn window(&self, aggregator: u32, round: u64) -> (u64, u64) {
+        let domain = self.start + u64::from(aggregator) * self.domain;
+        let domain_end = (domain + self.domain).min(self.end);
+        let from = (domain + round * self.window).min(domain_end);
+        (from, (from + self.window).min(domain_end).max(from))
+    }
+}
+
+/// The extents of one rank, in the order of the file, of which windows are cut out one after the other.
+#[derive(Debug)]
+pub struct Cutter {
+    extents: Vec<Extent>,
+    /// Stream bytes that lie before each extent.
+    starts: Vec<u64>,
+}
+
+/// The part of a rank's stream that lies in a window: stream bytes `at..at + len`, and where they lie.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    pub at: u64,
+    pub len: u64,
+    pub extents: Vec<Extent>,
+}
+
+impl Cutter {
+    pub fn new(extents: impl Iterator<Item = Extent>) -> Cutter {
+        let extents: Vec<Extent> = extents.collect();
+        let mut before = 0;
+        let starts = extents
+            .iter()
+            .map(|e| {
+                let start = before;
+                before += e.len;
+                start
+            })
+            .collect();
+        Cutter { extents, starts }
+    }
+
+    /// What lies in bytes `from..to` of the file. Positions in the file grow with those in the stream, so
+    /// it is one part of the stream.
+    pub fn cut(&self, (from, to): (u64, u64)) -> Cut {
+        let first = self.extents.partition_point(|e| e.at + e.len <= from);
+        let mut cut = Cut::default();
+        for (extent, start) in self.extents[first..].iter().zip(&self.starts[first..]) {
+            let at = extent.at.max(from);
+            let end = (extent.at + extent.len).min(to);
+            if at >= end {
+                break;
+            }
+            if cut.extents.is_empty() {
+                cut.at = start + (at - extent.at);
+            }
+            cut.extents.push(Extent { at, len: end - at });
+            cut.len += end - at;
+        }
+        cut
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn extents(pieces: &[(u64, u64)]) -> Vec<Extent> {
+        let mut at = 0;
+        let place = |(hole, len): &(u64, u64)| {
+            at += hole;
+            let extent = Extent { at, len: *len };
+            at += len;
+            extent
+        };
+        pieces.iter().map(place).collect()
+    }
+
+    #[test]
+    fn who_interleaves() {
+        let access = |start, end| Access { start, end, bytes: 10, runs: 1 };
+        assert!(!interleave(&[access(0, 10), access(10, 20), Access::default()]));
+        assert!(interleave(&[access(0, 11), access(10, 20)]));
+        assert!(!pays(&[Access { bytes: 1 << 30, ..access(0, 11) }, access(10, 20)]));
+    }
+
+    proptest! {
+        /// The windows of all aggregators and rounds hold every byte once, in the stream's order.
+        #[test]
+        fn windows_share_everything_out(
+            pieces in prop::collection::vec((0u64..9000, 1u64..9000), 0..30),
+            aggregators in 1u32..5,
+            window in 1u64..20_000,
+        ) {
+            let list = extents(&pieces);
+            let access = Access::of(list.iter().copied());
+            let plan = Plan::new(&[access, Access::default()], aggregators, window);
+            let cutter = Cutter::new(list.iter().copied());
+            let mut cuts: Vec<Cut> = (0..plan.aggregators())
+                .flat_map(|a| (0..plan.rounds()).map(move |r| (a, r)))
+                .map(|(a, r)| cutter.cut(plan.window(a, r)))
+                .filter(|cut| cut.len > 0)
+                .collect();
+            cuts.sort_by_key(|cut| cut.at);
+            let mut next = 0;
+            for cut in &cuts {
+                prop_assert_eq!(cut.at, next);
+                prop_assert_eq!(cut.extents.iter().map(|e| e.len).sum::<u64>(), cut.len);
+                next += cut.len;
+            }
+            prop_assert_eq!(next, access.bytes);
+        }
+    }
+}

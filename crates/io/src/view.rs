@@ -1,0 +1,291 @@
+//! What part of a file a rank sees (MPI 5.0, section 14.3).
+
+use crate::file::Extent;
+use hpvm_mpi::datatype::Datatype;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Error};
+use std::sync::Arc;
+
+/// How data lie in a file (section 14.5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Representation {
+    Native,
+    /// The same as native here: all ranks of a job have one kind of processor.
+    Internal,
+    External32,
+    /// One that the program has registered, by name. Data of it lie without holes between elements.
+    Registered(String),
+}
+
+impl Representation {
+    /// The name that `MPI_File_set_view` was given.
+    pub fn name(&self) -> &str {
+        match self {
+            Representation::Native => "native",
+            Representation::Internal => "internal",
+            Representation::External32 => "external32",
+            Representation::Registered(name) => name,
+        }
+    }
+}
+
+/// A view: the file's bytes from `disp` on, of which a rank sees those that copies of `filetype`, one after
+/// the other, have data at. Positions in it are counted in bytes of the data as they lie in the file.
+#[derive(Clone, Debug)]
+pub struct View {
+    disp: u64,
+    etype: Arc<Datatype>,
+    filetype: Arc<Datatype>,
+    representation: Representation,
+    /// Bytes that one etype takes in the file.
+    etype_bytes: u64,
+    tile: Tile,
+}
+
+#[derive(Clone, Debug)]
+enum Tile {
+    /// The data have no holes.
+    Dense,
+    /// Data where the filetype has them; one copy takes `extent` bytes of the file and holds `size`.
+    Holes { size: u64, extent: u64 },
+}
+
+impl View {
+    /// The whole file as bytes: what `MPI_File_open` sets.
+    pub fn bytes() -> View {
+        let byte = Datatype::byte();
+        View {
+            disp: 0,
+            etype: byte.clone(),
+            filetype: byte.clone(),
+            representation: Representation::Native,
+            etype_bytes: 1,
+            tile: Tile::Dense,
+        }
+    }
+
+    /// A view from `disp` on. `etype_bytes` is what one etype takes in the file, which is its size unless
+    /// a registered representation says something else.
+    ///
+    /// # Errors
+    /// Types that no file can have: negative or decreasing displacements, an etype without data, a
+    /// filetype that is no whole number of etypes, holes in a representation whose sizes differ.
+    pub fn new(
+        disp: u64,
+        etype: &Arc<Datatype>,
+        filetype: &Arc<Datatype>,
+        representation: Representation,
+        etype_bytes: u64,
+    ) -> Result<View> {
+        if etype.size() <= 0 {
+            return Err(Error::new(Class::Type, "the etype has no data; expected at least a byte"));
+        }
+        if filetype.size() % etype.size() != 0 || filetype.size() == 0 {
+            let text = format!(
+                "the filetype has {} bytes of data; expected a multiple of the etype's {}, above 0",
+                filetype.size(),
+                etype.size()
+            );
+            return Err(Error::new(Class::Type, text));
+        }
+        check_order(filetype)?;
+        let dense = filetype.is_dense() && filetype.true_lb() == 0;
+        if !dense && etype_bytes != etype.size() as u64 {
+            let text = format!(
+                "in the representation '{}' an etype takes {etype_bytes} bytes instead of {}; filetypes \
+                 with holes are supported for equal sizes only",
+                representation.name(),
+                etype.size()
+            );
+            return Err(Error::new(Class::UnsupportedDatarep, text));
+        }
+        let tile = match dense {
+            true => Tile::Dense,
+            false => Tile::Holes { size: filetype.size() as u64, extent: filetype.extent() as u64 },
+        };
+        let (etype, filetype) = (etype.clone(), filetype.clone());
+        Ok(View { disp, etype, filetype, representation, etype_bytes, tile })
+    }
+
+    pub fn disp(&self) -> u64 {
+        self.disp
+    }
+
+    pub fn etype(&self) -> &Arc<Datatype> {
+        &self.etype
+    }
+
+    pub fn filetype(&self) -> &Arc<Datatype> {
+        &self.filetype
+    }
+
+    pub fn representation(&self) -> &Representation {
+        &self.representation
+    }
+
+    /// Bytes that one etype takes in the file.
+    pub fn etype_bytes(&self) -> u64 {
+        self.etype_bytes
+    }
+
+    /// The data from stream byte `position` on, `len` of them: where they lie in the file, in order.
+    pub fn extents(&self, position: u64, len: u64) -> Extents<'_> {
+        Extents { view: self, position, left: len }
+    }
+
+    /// The byte of the file where stream byte `position` lies (`MPI_File_get_byte_offset`).
+    pub fn byte_offset(&self, position: u64) -> u64 {
+        self.extents(position, 1).next().map_or(self.disp, |extent| extent.at)
+    }
+
+    /// Stream bytes that lie before byte `size` of the file, up to a whole etype: where `MPI_SEEK_END`
+    /// counts from.
+    pub fn stream_end(&self, size: u64) -> u64 {
+        let bytes = size.saturating_sub(self.disp);
+        let stream = match self.tile {
+            Tile::Dense => bytes,
+            Tile::Holes { size, extent } => {
+                let (whole, rest) = (bytes / extent, bytes % extent);
+                let seen = self.filetype.segments(1).map(|(at, len)| {
+                    let at = u64::try_from(at).unwrap_or(0);
+                    rest.saturating_sub(at).min(len)
+                });
+                whole * size + seen.sum::<u64>()
+            }
+        };
+        stream.div_ceil(self.etype_bytes) * self.etype_bytes
+    }
+}
+
+/// Filetypes must have displacements that neither are negative nor decrease (section 14.1.1).
+fn check_order(filetype: &Datatype) -> Result<()> {
+    let mut end = 0;
+    for (at, len) in filetype.segments(1) {
+        if at < end {
+            let text = format!(
+                "the filetype has data at byte {at} behind data that end at {end}; expected \
+                 displacements that are not negative and do not decrease"
+            );
+            return Err(Error::new(Class::Type, text));
+        }
+        end = at.saturating_add_unsigned(len);
+    }
+    if filetype.extent() < end - filetype.true_lb() {
+        let text = format!(
+            "the filetype's extent of {} bytes is less than its data take; copies of it would overlap",
+            filetype.extent()
+        );
+        return Err(Error::new(Class::Type, text));
+    }
+    Ok(())
+}
+
+/// Ranges of bytes of a file in the order of the stream; those that continue each other come as one.
+#[derive(Clone, Debug)]
+pub struct Extents<'a> {
+    view: &'a View,
+    position: u64,
+    left: u64,
+}
+
+impl Extents<'_> {
+    fn one(&mut self) -> Option<Extent> {
+        if self.left == 0 {
+            return None;
+        }
+        let found = match self.view.tile {
+            Tile::Dense => {
+                Extent { at: self.view.disp.saturating_add(self.position), len: self.left }
+            }
+            Tile::Holes { size, extent } => {
+                let (copy, inside) = (self.position / size, self.position % size);
+                let (at, len) = self.view.filetype.segments_of(1, inside, self.left).next()?;
+                let base = copy.saturating_mul(extent).saturating_add(self.view.disp);
+                Extent { at: base.saturating_add_signed(at), len: len.min(self.left) }
+            }
+        };
+        self.position += found.len;
+        self.left -= found.len;
+        Some(found)
+    }
+}
+
+impl Iterator for Extents<'_> {
+    type Item = Extent;
+
+    fn next(&mut self) -> Option<Extent> {
+        let mut found = self.one()?;
+        loop {
+            let mut ahead = self.clone();
+            match ahead.one() {
+                Some(next) if next.at == found.at + found.len => {
+                    found.len += next.len;
+                    *self = ahead;
+                }
+                _ => return Some(found),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn int() -> Arc<Datatype> {
+        Datatype::contiguous(4, Datatype::byte()).unwrap()
+    }
+
+    /// Every third group of four bytes, from byte 4 of each twelve on.
+    fn third() -> Arc<Datatype> {
+        let placed = Datatype::hindexed(&[1], &[4], &int()).unwrap();
+        Datatype::resized(0, 12, &placed).unwrap()
+    }
+
+    fn list(view: &View, position: u64, len: u64) -> Vec<(u64, u64)> {
+        view.extents(position, len).map(|e| (e.at, e.len)).collect()
+    }
+
+    #[test]
+    fn tiles_with_holes() {
+        let view = View::new(100, &int(), &third(), Representation::Native, 4).unwrap();
+        assert_eq!(list(&view, 0, 12), [(104, 4), (116, 4), (128, 4)]);
+        assert_eq!(list(&view, 6, 4), [(118, 2), (128, 2)]);
+        assert_eq!(view.byte_offset(8), 128);
+        // Bytes 104 to 107 and 116 to 119 are seen before 120, and one more etype in part before 129.
+        assert_eq!(view.stream_end(120), 8);
+        assert_eq!(view.stream_end(129), 12);
+        assert_eq!(view.stream_end(50), 0);
+    }
+
+    #[test]
+    fn dense_views_are_one_range() {
+        let view = View::new(7, &int(), &int(), Representation::Native, 4).unwrap();
+        assert_eq!(list(&view, 8, 1 << 40), [(15, 1 << 40)]);
+        assert_eq!(list(&View::bytes(), 5, 0), []);
+    }
+
+    #[test]
+    fn neighbouring_tiles_join() {
+        let two = Datatype::hindexed(&[1, 1], &[0, 8], &int()).unwrap();
+        let view = View::new(0, &int(), &two, Representation::Native, 4).unwrap();
+        assert_eq!(list(&view, 0, 16), [(0, 4), (8, 8), (20, 4)]);
+    }
+
+    #[test]
+    fn types_that_no_file_can_have() {
+        let class = |etype: &Arc<Datatype>, filetype: &Arc<Datatype>| {
+            View::new(0, etype, filetype, Representation::Native, 4).unwrap_err().class
+        };
+        let backwards = Datatype::hindexed(&[1, 1], &[8, 0], &int()).unwrap();
+        let negative = Datatype::hindexed(&[1], &[-4], &int()).unwrap();
+        let odd = Datatype::contiguous(6, Datatype::byte()).unwrap();
+        let overlapping = Datatype::resized(0, 4, &odd).unwrap();
+        let empty = Datatype::contiguous(0, Datatype::byte()).unwrap();
+        assert_eq!(class(&int(), &backwards), Class::Type);
+        assert_eq!(class(&int(), &negative), Class::Type);
+        assert_eq!(class(&int(), &odd), Class::Type);
+        assert_eq!(class(&empty, &int()), Class::Type);
+        assert_eq!(class(Datatype::byte(), &overlapping), Class::Type);
+    }
+}

@@ -1,0 +1,174 @@
+//! What the ranks of a file tell each other: collectives of the file's own communicator.
+
+use crate::args::{Counts, Displs};
+use crate::body::check::wrong;
+use crate::body::coll;
+use crate::generated::constants::*;
+use crate::object::file::FileObject;
+use core::ffi::c_int;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Error};
+
+/// Waits until all ranks of the file are here.
+pub fn barrier(comm: MPI_Comm) -> Result<()> {
+    // SAFETY: no arguments but a valid communicator.
+    done(unsafe { coll::barrier(comm) })
+}
+
+/// The words of every rank, by rank.
+pub fn all_words<const N: usize>(
+    comm: MPI_Comm,
+    size: usize,
+    mine: [u64; N],
+) -> Result<Vec<[u64; N]>> {
+    let mut all = vec![[0; N]; size];
+    let bytes = (N * 8) as MPI_Count;
+    // SAFETY: both buffers have the sizes that are named: `N` words, and as many for each rank.
+    done(unsafe {
+        coll::allgather(
+            mine.as_ptr().cast(),
+            bytes,
+            MPI_BYTE,
+            all.as_mut_ptr().cast(),
+            bytes,
+            MPI_BYTE,
+            comm,
+        )
+    })?;
+    Ok(all)
+}
+
+/// The words of every rank for every other: `mine[r]` goes to rank r, and what comes from it is in place r.
+pub fn exchange_words<const N: usize>(comm: MPI_Comm, mine: &[[u64; N]]) -> Result<Vec<[u64; N]>> {
+    let mut all = vec![[0; N]; mine.len()];
+    let bytes = (N * 8) as MPI_Count;
+    // SAFETY: both buffers have `N` words for each rank.
+    done(unsafe {
+        coll::alltoall(
+            mine.as_ptr().cast(),
+            bytes,
+            MPI_BYTE,
+            all.as_mut_ptr().cast(),
+            bytes,
+            MPI_BYTE,
+            comm,
+        )
+    })?;
+    Ok(all)
+}
+
+/// Parts of a buffer, one for each rank: first byte and length.
+pub type Parts = Vec<(usize, usize)>;
+
+/// Sends `send[parts[r]]` to rank r, and receives into `recv[parts[r]]` what rank r sends.
+pub fn exchange_bytes(
+    comm: MPI_Comm,
+    (send, send_parts): (&[u8], &Parts),
+    (recv, recv_parts): (&mut [u8], &Parts),
+) -> Result<()> {
+    let fits = |parts: &Parts, len: usize| parts.iter().all(|(at, n)| at + n <= len);
+    assert!(fits(send_parts, send.len()) && fits(recv_parts, recv.len()), "parts beyond a buffer");
+    let counts = |parts: &Parts| parts.iter().map(|p| p.1 as MPI_Count).collect::<Vec<_>>();
+    let displs = |parts: &Parts| parts.iter().map(|p| p.0 as MPI_Aint).collect::<Vec<_>>();
+    let (send_counts, send_displs) = (counts(send_parts), displs(send_parts));
+    let (recv_counts, recv_displs) = (counts(recv_parts), displs(recv_parts));
+    // SAFETY: the arrays have one entry for each rank, and all parts lie inside their buffers.
+    done(unsafe {
+        coll::alltoallv(
+            address(send.as_ptr(), send.len()).cast(),
+            Counts::wide(send_counts.as_ptr()),
+            Displs::wide(send_displs.as_ptr()),
+            MPI_BYTE,
+            address(recv.as_mut_ptr(), recv.len()).cast_mut().cast(),
+            Counts::wide(recv_counts.as_ptr()),
+            Displs::wide(recv_displs.as_ptr()),
+            MPI_BYTE,
+            comm,
+        )
+    })
+}
+
+/// The address of a buffer. That of an empty vector is a small number, of which some mean something else in
+/// MPI (`MPI_IN_PLACE`): another one stands for it, which is never used.
+fn address(start: *const u8, len: usize) -> *const u8 {
+    static NOTHING: [u8; 1] = [0];
+    if len == 0 { NOTHING.as_ptr() } else { start }
+}
+
+/// The bytes of rank 0, which may be of any length there.
+pub fn bytes_of_first(comm: MPI_Comm, rank: usize, mine: Vec<u8>) -> Result<Vec<u8>> {
+    let mut len = [mine.len() as u64];
+    broadcast(comm, bytes_of(&mut len))?;
+    let mut all = if rank == 0 { mine } else { vec![0; len[0] as usize] };
+    broadcast(comm, &mut all)?;
+    Ok(all)
+}
+
+fn bytes_of(words: &mut [u64; 1]) -> &mut [u8] {
+    // SAFETY: eight bytes of a word that lives as long, of which any are valid.
+    unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), 8) }
+}
+
+fn broadcast(comm: MPI_Comm, bytes: &mut [u8]) -> Result<()> {
+    // SAFETY: the buffer has as many bytes.
+    done(unsafe {
+        coll::bcast(
+            address(bytes.as_mut_ptr(), bytes.len()).cast_mut().cast(),
+            bytes.len() as MPI_Count,
+            MPI_BYTE,
+            0,
+            comm,
+        )
+    })
+}
+
+fn done(code: c_int) -> Result<()> {
+    match Class::from_code(code) {
+        _ if code == MPI_SUCCESS => Ok(()),
+        class => {
+            let class = class.unwrap_or(Class::Other);
+            let text = crate::raise::last_detail(class).unwrap_or_default();
+            Err(wrong(class, format!("the ranks that share the file could not agree: {text}")))
+        }
+    }
+}
+
+/// The same result on all ranks: a rank whose own step went well gets the error of the first that failed.
+pub fn together<R>(file: &FileObject, mine: Result<R>) -> Result<R> {
+    together_on(file.comm, file.size(), mine)
+}
+
+/// As `together`, before there is a file.
+pub fn together_on<R>(comm: MPI_Comm, size: usize, mine: Result<R>) -> Result<R> {
+    let code = mine.as_ref().err().map_or(MPI_SUCCESS, Error::code);
+    let codes = all_words(comm, size, [code as u64])?;
+    let failed = codes.iter().position(|[code]| *code != MPI_SUCCESS as u64);
+    match (mine, failed) {
+        (Err(error), _) => Err(error),
+        (Ok(_), Some(rank)) => {
+            let class = Class::from_code(codes[rank][0] as c_int).unwrap_or(Class::Other);
+            Err(wrong(class, format!("rank {rank} of those that share the file failed")))
+        }
+        (Ok(result), None) => Ok(result),
+    }
+}
+
+/// Fails on all ranks when they do not have the same value.
+pub fn same(file: &FileObject, what: &str, value: u64) -> Result<()> {
+    same_on(file.comm, file.size(), Class::NotSame, what, value)
+}
+
+/// As `same`, before there is a file.
+pub fn same_on(comm: MPI_Comm, size: usize, class: Class, what: &str, value: u64) -> Result<()> {
+    let values = all_words(comm, size, [value])?;
+    match values.iter().position(|other| *other != values[0]) {
+        None => Ok(()),
+        Some(rank) => {
+            let (first, other) = (values[0][0], values[rank][0]);
+            let text = format!(
+                "{what} is {first} at rank 0 and {other} at rank {rank}; expected the same"
+            );
+            Err(wrong(class, text))
+        }
+    }
+}

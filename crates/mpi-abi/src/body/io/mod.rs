@@ -1,0 +1,172 @@
+//! Files (chapter 14). What a file is lies in `hpvm-io`; here are handles, checks, and what ranks say to
+//! each other about a file.
+//!
+//! No call holds the engine while it waits for the file system, so that other threads go on.
+
+mod access;
+mod agree;
+mod collective;
+mod datarep;
+mod explicit;
+mod individual;
+mod open;
+mod ordered;
+mod pointer;
+mod properties;
+mod shared;
+mod view;
+
+pub use datarep::{register_datarep, register_datarep_c};
+pub use explicit::*;
+pub use individual::*;
+pub use open::{file_close, file_delete, file_open};
+pub use ordered::*;
+pub use pointer::*;
+pub use properties::*;
+pub use shared::*;
+pub use view::*;
+
+use crate::body::check::wrong;
+use crate::body::errh::raise_file;
+use crate::generated::constants::*;
+use crate::object::file::{FileObject, Split};
+use crate::raise::anywhere;
+use crate::runtime::enter;
+use core::ffi::c_int;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Status};
+use std::sync::Arc;
+
+/// Runs the body of a call on a file, without the engine, and hands errors to the file's handler.
+fn on_file(
+    function: &'static str,
+    handle: MPI_File,
+    body: impl FnOnce(&Arc<FileObject>) -> Result<()>,
+) -> c_int {
+    let file = enter().and_then(|w| w.objects.file(handle).cloned());
+    match file.and_then(|file| body(&file)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise_file(function, handle, error),
+    }
+}
+
+/// As `on_file`, for calls that have a status to store.
+///
+/// # Safety
+/// `status` is null or may be written.
+unsafe fn with_status(
+    function: &'static str,
+    handle: MPI_File,
+    status: *mut MPI_Status,
+    body: impl FnOnce(&Arc<FileObject>) -> Result<u64>,
+) -> c_int {
+    on_file(function, handle, |file| {
+        let bytes = body(file)?;
+        // SAFETY: the caller's promise.
+        unsafe { crate::body::pt2pt::store(status, &moved(bytes)) };
+        Ok(())
+    })
+}
+
+/// The status of a call that has moved `bytes` bytes of the program's data.
+fn moved(bytes: u64) -> Status {
+    Status { bytes, ..Status::EMPTY }
+}
+
+/// As `on_file`, for calls that start something: it is complete when they return, as the standard allows,
+/// and the request only tells how it ended.
+///
+/// # Safety
+/// `request` may be written.
+unsafe fn with_request(
+    function: &'static str,
+    handle: MPI_File,
+    request: *mut MPI_Request,
+    body: impl FnOnce(&Arc<FileObject>) -> Result<u64>,
+) -> c_int {
+    on_file(function, handle, |file| {
+        crate::body::check::out("request", request)?;
+        let bytes = body(file)?;
+        let mut w = enter()?;
+        let id =
+            w.process.requests_mut().insert(hpvm_mpi::engine::requests::Operation::External, None);
+        if let Some(entry) = w.process.requests_mut().get_mut(id) {
+            entry.status = moved(bytes);
+        }
+        w.process.complete_external(id);
+        // SAFETY: checked above.
+        unsafe { *request = crate::object::request::handle(id) };
+        Ok(())
+    })
+}
+
+/// Begins a split collective call, which does everything at once and keeps its status for the end.
+fn begin_split(
+    function: &'static str,
+    end: &'static str,
+    handle: MPI_File,
+    buffer: usize,
+    body: impl FnOnce(&Arc<FileObject>) -> Result<u64>,
+) -> c_int {
+    on_file(function, handle, |file| {
+        if let Some(split) = &file.state().split {
+            let text =
+                format!("a split collective call on this file waits for {} already", split.end);
+            return Err(wrong(Class::Other, text));
+        }
+        let bytes = body(file)?;
+        file.state().split = Some(Split { end, buffer, status: moved(bytes) });
+        Ok(())
+    })
+}
+
+/// Ends a split collective call.
+///
+/// # Safety
+/// `status` is null or may be written.
+unsafe fn end_split(
+    end: &'static str,
+    handle: MPI_File,
+    buffer: usize,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_file(end, handle, |file| {
+        let mut state = file.state();
+        let Some(split) = state.split else {
+            let text = format!("no call that {end} ends has begun on this file");
+            return Err(wrong(Class::Other, text));
+        };
+        if split.end != end {
+            let text = format!("the call that has begun on this file is ended by {}", split.end);
+            return Err(wrong(Class::Other, text));
+        }
+        if split.buffer != buffer {
+            let text =
+                format!("the buffer is {buffer:#x}; the call began with {:#x}", split.buffer);
+            return Err(wrong(Class::Buffer, text));
+        }
+        state.split = None;
+        // SAFETY: the caller's promise.
+        unsafe { crate::body::pt2pt::store(status, &split.status) };
+        Ok(())
+    })
+}
+
+/// A number of etypes or bytes that must not be negative.
+fn not_negative(what: &str, value: MPI_Offset) -> Result<u64> {
+    u64::try_from(value)
+        .map_err(|_| wrong(Class::Arg, format!("{what} is {value}; expected 0 or more")))
+}
+
+/// `MPI_File_delete` and its like: errors on no open file.
+fn on_no_file(function: &'static str, body: impl FnOnce() -> Result<()>) -> c_int {
+    match body() {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise_file(function, MPI_FILE_NULL, error),
+    }
+}
+
+/// For what needs neither a file nor the engine.
+fn on_nothing(function: &'static str, body: impl FnOnce() -> Result<()>) -> c_int {
+    anywhere(function, body)
+}

@@ -1,0 +1,234 @@
+//! Opening, closing and deleting files (section 14.2).
+
+use super::agree;
+use super::{on_file, on_no_file};
+use crate::body::check::{out, text, wrong};
+use crate::body::errh::{default_file_handler, raise_file};
+use crate::generated::constants::*;
+use crate::object::comm::{CommObject, Extras};
+use crate::object::errhandler::Handler;
+use crate::object::file::{FileObject, State};
+use crate::object::info::{self, Info};
+use crate::runtime::enter;
+use core::ffi::{c_char, c_int};
+use hpvm_io::{Amode, File, Hints, SharedPointer, View};
+use hpvm_mpi::Class;
+use hpvm_mpi::comm::build;
+use hpvm_mpi::error::Result;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A file name as a program gives it. Prefixes by which ROMIO's users choose a file system (`ufs:`,
+/// `nfs:`) mean nothing here and are taken away.
+///
+/// # Safety
+/// `name` is null or a string with a final zero byte.
+unsafe fn path(name: *const c_char) -> Result<PathBuf> {
+    // SAFETY: the caller's promise.
+    unsafe { text("filename", name)? };
+    // SAFETY: `text` has refused null.
+    let bytes = unsafe { core::ffi::CStr::from_ptr(name) }.to_bytes();
+    let bare = ["ufs:", "nfs:", "unix:"].iter().find_map(|p| bytes.strip_prefix(p.as_bytes()));
+    let bytes = bare.unwrap_or(bytes);
+    if bytes.is_empty() {
+        return Err(wrong(Class::BadFile, "the file name is empty"));
+    }
+    Ok(std::ffi::OsString::from_vec(bytes.to_vec()).into())
+}
+
+pub unsafe fn file_open(
+    comm: MPI_Comm,
+    filename: *const c_char,
+    amode: c_int,
+    info: MPI_Info,
+    fh: *mut MPI_File,
+) -> c_int {
+    on_no_file("MPI_File_open", || {
+        out("fh", fh)?;
+        // SAFETY: checked above.
+        unsafe { *fh = MPI_FILE_NULL };
+        let private = Private::of(comm)?;
+        // From here on all ranks take part in everything, whatever their own arguments are.
+        let arguments = Amode::new(amode).and_then(|amode| {
+            // SAFETY: the caller's promise.
+            Ok((unsafe { path(filename)? }, amode, info::copy_or_empty(info)?))
+        });
+        let opened = open_together(&private, arguments, amode);
+        match opened {
+            Ok(file) => {
+                let handle = enter()?.objects.add_file(Arc::new(file))?;
+                // SAFETY: checked above.
+                unsafe { *fh = handle };
+                Ok(())
+            }
+            Err(error) => {
+                private.free();
+                Err(error)
+            }
+        }
+    })
+}
+
+/// The communicator of a file that is being opened.
+struct Private {
+    object: Arc<CommObject>,
+    handle: MPI_Comm,
+    /// The host of each rank, by any number.
+    hosts: Vec<u64>,
+}
+
+impl Private {
+    /// A duplicate of a communicator that nothing else uses. All its ranks call this.
+    fn of(comm: MPI_Comm) -> Result<Private> {
+        let mut w = enter()?;
+        let parent = w.objects.comm(comm)?.comm.clone();
+        if parent.remote_group().is_some() {
+            let text = "files are opened on intracommunicators, and this is an intercommunicator";
+            return Err(wrong(Class::Comm, text));
+        }
+        let made = build::dup(&mut w, &parent)?;
+        let group = made.group().clone();
+        let extras = Extras { handler: Handler::Return, ..Extras::default() };
+        let object = CommObject::with_extras(made, extras);
+        let handle = w.objects.add_comm(object.clone())?;
+        let nodes = &w.job.nodes;
+        let host = |rank| group.process(rank).map_or(0, |p| u64::from(nodes[p as usize]));
+        let hosts = (0..group.size()).map(host).collect();
+        Ok(Private { object, handle, hosts })
+    }
+
+    fn size(&self) -> usize {
+        self.hosts.len()
+    }
+
+    fn rank(&self) -> usize {
+        self.object.comm.rank() as usize
+    }
+
+    fn free(&self) {
+        let mut handle = self.handle;
+        // SAFETY: our own handle, which nobody else has.
+        unsafe { crate::body::comm::comm_free(&mut handle) };
+    }
+}
+
+/// Rank 0 makes the file where it is to be made, then the others open what is there.
+fn open_together(
+    private: &Private,
+    arguments: Result<(PathBuf, Amode, Info)>,
+    bits: c_int,
+) -> Result<FileObject> {
+    let (comm, size, rank) = (private.handle, private.size(), private.rank());
+    agree::same_on(comm, size, Class::Amode, "the access mode", bits as u32 as u64)?;
+    let (path, amode, info) = agree::together_on(comm, size, arguments)?;
+    let first = if rank == 0 { Some(File::open(&path, amode, true)) } else { None };
+    let first = agree::together_on(comm, size, first.transpose())?;
+    let file = match first {
+        Some(file) => Ok(file),
+        None => File::open(&path, amode, false),
+    };
+    let file = agree::together_on(comm, size, file)?;
+    check_identity(private, &file)?;
+    let shared = agree::together_on(comm, size, shared_pointer(private)?)?;
+    let end = if amode.appends() { file.size()? } else { 0 };
+    if let Some(pointer) = shared.as_ref().filter(|_| rank == 0) {
+        pointer.set(end);
+    }
+    let mut hints = Hints::default();
+    info.iter().for_each(|(key, value)| hints.set(key, value));
+    let state = State {
+        view: Arc::new(View::bytes()),
+        position: end,
+        hints,
+        atomic: false,
+        handler: default_file_handler(),
+        split: None,
+    };
+    agree::barrier(comm)?;
+    let (object, hosts) = (private.object.clone(), private.hosts.clone());
+    Ok(FileObject::new(file, object, comm, hosts, shared, state))
+}
+
+/// A path may name another file on each host: then nobody opens it.
+fn check_identity(private: &Private, file: &File) -> Result<()> {
+    let (device, number) = file.identity()?;
+    let all = agree::all_words(private.handle, private.size(), [device, number])?;
+    // Devices have other numbers on each host.
+    let same = |rank: usize| {
+        all[rank][1] == all[0][1]
+            && (private.hosts[rank] != private.hosts[0] || all[rank][0] == all[0][0])
+    };
+    match (0..all.len()).find(|rank| !same(*rank)) {
+        None => Ok(()),
+        Some(rank) => {
+            let name = hpvm_io::error::shown(file.path());
+            let text = format!("'{name}' is not the same file at rank 0 and at rank {rank}");
+            Err(wrong(Class::BadFile, text))
+        }
+    }
+}
+
+/// The shared file pointer, where all ranks are on one host. The outer error is one of messages.
+fn shared_pointer(private: &Private) -> Result<Result<Option<SharedPointer>>> {
+    if private.hosts.iter().any(|host| *host != private.hosts[0]) {
+        return Ok(Ok(None));
+    }
+    let failed = |e: std::io::Error| wrong(Class::Other, format!("no shared file pointer: {e}"));
+    let first = private.rank() == 0;
+    let made = if first { SharedPointer::create().map(Some) } else { Ok(None) };
+    let made = made.map_err(failed);
+    let name = match &made {
+        Ok(Some(pointer)) => pointer.path().into_os_string().into_vec(),
+        _ => Vec::new(),
+    };
+    let name = agree::bytes_of_first(private.handle, private.rank(), name)?;
+    if first {
+        return Ok(made);
+    }
+    let name = PathBuf::from(std::ffi::OsString::from_vec(name));
+    Ok(SharedPointer::open(&name).map(Some).map_err(failed))
+}
+
+pub unsafe fn file_close(fh: *mut MPI_File) -> c_int {
+    if let Err(error) = out("fh", fh) {
+        return raise_file("MPI_File_close", MPI_FILE_NULL, error);
+    }
+    // SAFETY: checked above.
+    let handle = unsafe { *fh };
+    let code = on_file("MPI_File_close", handle, |file| {
+        if let Some(split) = &file.state().split {
+            let text = format!("a split collective call on this file waits for {}", split.end);
+            return Err(wrong(Class::Other, text));
+        }
+        // Everybody is done with it.
+        agree::barrier(file.comm)?;
+        let deleted = match file.file.amode().deletes_on_close() && file.rank() == 0 {
+            true => delete(file.file.path()),
+            false => Ok(()),
+        };
+        let deleted = agree::together(file, deleted);
+        let mut comm = file.comm;
+        // SAFETY: the file's own handle, which nobody else has.
+        unsafe { crate::body::comm::comm_free(&mut comm) };
+        enter()?.objects.files.remove(handle.0);
+        deleted
+    });
+    if code == MPI_SUCCESS {
+        // SAFETY: as above.
+        unsafe { *fh = MPI_FILE_NULL };
+    }
+    code
+}
+
+fn delete(path: &Path) -> Result<()> {
+    std::fs::remove_file(path).map_err(|e| hpvm_io::error::of("cannot delete", path, &e))
+}
+
+pub unsafe fn file_delete(filename: *const c_char, info: MPI_Info) -> c_int {
+    on_no_file("MPI_File_delete", || {
+        info::copy_or_empty(info)?;
+        // SAFETY: the caller's promise.
+        delete(&unsafe { path(filename)? })
+    })
+}

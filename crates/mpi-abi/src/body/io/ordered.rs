@@ -1,0 +1,111 @@
+//! Collective access at the shared file pointer, in the order of ranks (section 14.4.4).
+
+use super::access::{Access, Direction, Memory};
+use super::agree;
+use super::shared::shared_pointer;
+use super::{begin_split, end_split, with_status};
+use crate::generated::constants::*;
+use crate::object::file::FileObject;
+use core::ffi::{c_int, c_void};
+use hpvm_mpi::error::Result;
+
+/// Each rank accesses what follows on the data of the ranks before it.
+///
+/// # Safety
+/// The memory is valid for the direction.
+unsafe fn in_order(file: &FileObject, direction: Direction, memory: Result<Memory>) -> Result<u64> {
+    let pointer = shared_pointer(file)?;
+    // An error of one rank is one of all: the others would wait for it.
+    let checked = memory
+        .and_then(|memory| Ok((Access::new(file, direction, 0, memory.clone())?.etypes(), memory)));
+    let (etypes, memory) = agree::together(file, checked)?;
+    let all = agree::all_words(file.comm, file.size(), [etypes, pointer.get()])?;
+    // Rank 0's look at the pointer counts: nobody moves it before all have looked.
+    let start = all[0][1];
+    let before: u64 = all[..file.rank()].iter().map(|[n, _]| n).sum();
+    let total: u64 = all.iter().map(|[n, _]| n).sum();
+    let moved = Access::new(file, direction, start + before, memory).and_then(|access| {
+        // SAFETY: the caller's promise.
+        unsafe { access.run(direction) }
+    });
+    if file.rank() == 0 {
+        pointer.set(start + total);
+    }
+    // Nobody uses the pointer again before it has been moved.
+    agree::barrier(file.comm)?;
+    moved
+}
+
+pub unsafe fn file_read_ordered(
+    fh: MPI_File,
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    status: *mut MPI_Status,
+) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe {
+        with_status("MPI_File_read_ordered", fh, status, |file| {
+            in_order(file, Direction::Read, Memory::incoming(buf, count, datatype))
+        })
+    }
+}
+
+pub unsafe fn file_read_ordered_begin(
+    fh: MPI_File,
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+) -> c_int {
+    const END: &str = "MPI_File_read_ordered_end";
+    begin_split("MPI_File_read_ordered_begin", END, fh, buf as usize, |file| {
+        // SAFETY: the caller's promises.
+        unsafe { in_order(file, Direction::Read, Memory::incoming(buf, count, datatype)) }
+    })
+}
+
+pub unsafe fn file_read_ordered_end(
+    fh: MPI_File,
+    buf: *mut c_void,
+    status: *mut MPI_Status,
+) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe { end_split("MPI_File_read_ordered_end", fh, buf as usize, status) }
+}
+
+pub unsafe fn file_write_ordered(
+    fh: MPI_File,
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    status: *mut MPI_Status,
+) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe {
+        with_status("MPI_File_write_ordered", fh, status, |file| {
+            in_order(file, Direction::Write, Memory::outgoing(buf, count, datatype))
+        })
+    }
+}
+
+pub unsafe fn file_write_ordered_begin(
+    fh: MPI_File,
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+) -> c_int {
+    const END: &str = "MPI_File_write_ordered_end";
+    begin_split("MPI_File_write_ordered_begin", END, fh, buf as usize, |file| {
+        // SAFETY: the caller's promises.
+        unsafe { in_order(file, Direction::Write, Memory::outgoing(buf, count, datatype)) }
+    })
+}
+
+pub unsafe fn file_write_ordered_end(
+    fh: MPI_File,
+    buf: *const c_void,
+    status: *mut MPI_Status,
+) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe { end_split("MPI_File_write_ordered_end", fh, buf as usize, status) }
+}

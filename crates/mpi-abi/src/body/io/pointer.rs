@@ -1,0 +1,110 @@
+//! File pointers: seeking and asking (sections 14.4.3 and 14.4.4).
+
+use super::access::check_not_sequential;
+use super::agree;
+use super::shared::shared_pointer;
+use super::{not_negative, on_file};
+use crate::body::check::{out, wrong};
+use crate::generated::constants::*;
+use crate::object::file::FileObject;
+use core::ffi::c_int;
+use hpvm_mpi::Class;
+use hpvm_mpi::error::Result;
+
+/// Where a seek leads, in etypes, from `now`.
+fn target(file: &FileObject, now: u64, offset: MPI_Offset, whence: c_int) -> Result<u64> {
+    let base = match whence {
+        MPI_SEEK_SET => 0,
+        MPI_SEEK_CUR => now,
+        MPI_SEEK_END => {
+            let view = file.state().view.clone();
+            view.stream_end(file.file.size()?) / view.etype_bytes()
+        }
+        other => {
+            let text =
+                format!("whence is {other}; expected MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END");
+            return Err(wrong(Class::Arg, text));
+        }
+    };
+    base.checked_add_signed(offset).ok_or_else(|| {
+        let text = format!("{offset} from etype {base} on lies before the view's beginning");
+        wrong(Class::Arg, text)
+    })
+}
+
+/// An offset in etypes as a program gets it.
+fn offset_of(etypes: u64) -> MPI_Offset {
+    MPI_Offset::try_from(etypes).unwrap_or(MPI_Offset::MAX)
+}
+
+pub unsafe fn file_seek(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> c_int {
+    on_file("MPI_File_seek", fh, |file| {
+        check_not_sequential(file)?;
+        let now = file.state().position;
+        let position = target(file, now, offset, whence)?;
+        file.state().position = position;
+        Ok(())
+    })
+}
+
+pub unsafe fn file_get_position(fh: MPI_File, offset: *mut MPI_Offset) -> c_int {
+    on_file("MPI_File_get_position", fh, |file| {
+        check_not_sequential(file)?;
+        out("offset", offset)?;
+        // SAFETY: checked above.
+        unsafe { *offset = offset_of(file.state().position) };
+        Ok(())
+    })
+}
+
+pub unsafe fn file_get_byte_offset(
+    fh: MPI_File,
+    offset: MPI_Offset,
+    disp: *mut MPI_Offset,
+) -> c_int {
+    on_file("MPI_File_get_byte_offset", fh, |file| {
+        check_not_sequential(file)?;
+        out("disp", disp)?;
+        let view = file.state().view.clone();
+        let etypes = not_negative("offset", offset)?;
+        let byte = view.byte_offset(etypes.saturating_mul(view.etype_bytes()));
+        // SAFETY: checked above.
+        unsafe { *disp = offset_of(byte) };
+        Ok(())
+    })
+}
+
+pub unsafe fn file_seek_shared(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> c_int {
+    on_file("MPI_File_seek_shared", fh, |file| {
+        let pointer = shared_pointer(file)?;
+        agree::same(file, "the offset", offset as u64)?;
+        agree::same(file, "whence", whence as u64)?;
+        let position = target(file, pointer.get(), offset, whence);
+        let position = agree::together(file, position)?;
+        if file.rank() == 0 {
+            pointer.set(position);
+        }
+        // Nobody uses the pointer before it has been moved.
+        agree::barrier(file.comm)
+    })
+}
+
+pub unsafe fn file_get_position_shared(fh: MPI_File, offset: *mut MPI_Offset) -> c_int {
+    on_file("MPI_File_get_position_shared", fh, |file| {
+        out("offset", offset)?;
+        let etypes = shared_pointer(file)?.get();
+        // SAFETY: checked above.
+        unsafe { *offset = offset_of(etypes) };
+        Ok(())
+    })
+}
+
+/// What a new view does to the shared pointer: back to its beginning. All ranks call it.
+pub(super) fn pointer_reset(file: &FileObject) -> Result<()> {
+    // Nobody looks at the old one any more.
+    agree::barrier(file.comm)?;
+    if let Some(pointer) = file.shared.as_ref().filter(|_| file.rank() == 0) {
+        pointer.set(0);
+    }
+    agree::barrier(file.comm)
+}

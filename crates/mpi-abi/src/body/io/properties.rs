@@ -1,0 +1,118 @@
+//! Sizes, groups, hints, atomicity and sync (sections 14.2 and 14.6).
+
+use super::{agree, not_negative, on_file};
+use crate::body::check::{out, wrong};
+use crate::generated::constants::*;
+use crate::object::info::{self, Info};
+use crate::runtime::enter;
+use core::ffi::c_int;
+use hpvm_mpi::Class;
+use hpvm_mpi::error::Result;
+
+/// Refuses to change a file that was opened for reading.
+fn check_writable(file: &crate::object::file::FileObject) -> Result<()> {
+    match file.file.amode().writes() {
+        true => Ok(()),
+        false => {
+            let name = hpvm_io::error::shown(file.file.path());
+            Err(wrong(Class::ReadOnly, format!("'{name}' was opened with MPI_MODE_RDONLY")))
+        }
+    }
+}
+
+pub unsafe fn file_set_size(fh: MPI_File, size: MPI_Offset) -> c_int {
+    on_file("MPI_File_set_size", fh, |file| {
+        let checked = check_writable(file).and_then(|()| not_negative("size", size));
+        let bytes = agree::together(file, checked)?;
+        agree::same(file, "the size", bytes)?;
+        let first = file.rank() == 0;
+        agree::together(file, if first { file.file.set_size(bytes) } else { Ok(()) })
+    })
+}
+
+pub unsafe fn file_preallocate(fh: MPI_File, size: MPI_Offset) -> c_int {
+    on_file("MPI_File_preallocate", fh, |file| {
+        let checked = check_writable(file).and_then(|()| not_negative("size", size));
+        let bytes = agree::together(file, checked)?;
+        agree::same(file, "the size", bytes)?;
+        let first = file.rank() == 0;
+        agree::together(file, if first { file.file.preallocate(bytes) } else { Ok(()) })
+    })
+}
+
+pub unsafe fn file_get_size(fh: MPI_File, size: *mut MPI_Offset) -> c_int {
+    on_file("MPI_File_get_size", fh, |file| {
+        out("size", size)?;
+        let bytes = file.file.size()?;
+        // SAFETY: checked above.
+        unsafe { *size = MPI_Offset::try_from(bytes).unwrap_or(MPI_Offset::MAX) };
+        Ok(())
+    })
+}
+
+pub unsafe fn file_get_group(fh: MPI_File, group: *mut MPI_Group) -> c_int {
+    on_file("MPI_File_get_group", fh, |file| {
+        out("group", group)?;
+        let made = enter()?.objects.add_group(file.comm().group().clone())?;
+        // SAFETY: checked above.
+        unsafe { *group = made };
+        Ok(())
+    })
+}
+
+pub unsafe fn file_get_amode(fh: MPI_File, amode: *mut c_int) -> c_int {
+    on_file("MPI_File_get_amode", fh, |file| {
+        out("amode", amode)?;
+        // SAFETY: checked above.
+        unsafe { *amode = file.file.amode().bits() };
+        Ok(())
+    })
+}
+
+pub unsafe fn file_set_info(fh: MPI_File, info: MPI_Info) -> c_int {
+    on_file("MPI_File_set_info", fh, |file| {
+        let given = info::copy_or_empty(info)?;
+        let mut state = file.state();
+        given.iter().for_each(|(key, value)| state.hints.set(key, value));
+        drop(state);
+        agree::barrier(file.comm)
+    })
+}
+
+pub unsafe fn file_get_info(fh: MPI_File, info_used: *mut MPI_Info) -> c_int {
+    on_file("MPI_File_get_info", fh, |file| {
+        out("info_used", info_used)?;
+        let mut used = Info::default();
+        let (key, value) = info::ALLOC_KINDS;
+        used.set(key, value);
+        file.state().hints.list().iter().for_each(|(key, value)| used.set(key, value));
+        let made = info::add(used)?;
+        // SAFETY: checked above.
+        unsafe { *info_used = made };
+        Ok(())
+    })
+}
+
+pub unsafe fn file_set_atomicity(fh: MPI_File, flag: c_int) -> c_int {
+    on_file("MPI_File_set_atomicity", fh, |file| {
+        agree::same(file, "the flag", u64::from(flag != 0))?;
+        file.state().atomic = flag != 0;
+        Ok(())
+    })
+}
+
+pub unsafe fn file_get_atomicity(fh: MPI_File, flag: *mut c_int) -> c_int {
+    on_file("MPI_File_get_atomicity", fh, |file| {
+        out("flag", flag)?;
+        // SAFETY: checked above.
+        unsafe { *flag = c_int::from(file.state().atomic) };
+        Ok(())
+    })
+}
+
+pub unsafe fn file_sync(fh: MPI_File) -> c_int {
+    on_file("MPI_File_sync", fh, |file| {
+        let synced = check_writable(file).and_then(|()| file.file.sync());
+        agree::together(file, synced)
+    })
+}

@@ -1,0 +1,94 @@
+//! Access at the shared file pointer (section 14.4.4).
+
+use super::access::{Access, Direction, Memory};
+use super::{with_request, with_status};
+use crate::body::check::wrong;
+use crate::generated::constants::*;
+use crate::object::file::FileObject;
+use core::ffi::{c_int, c_void};
+use hpvm_io::SharedPointer;
+use hpvm_mpi::Class;
+use hpvm_mpi::error::Result;
+
+/// The shared file pointer of a file, which is there when all its ranks are on one host.
+pub(super) fn shared_pointer(file: &FileObject) -> Result<&SharedPointer> {
+    file.shared.as_ref().ok_or_else(|| {
+        let text = "the ranks of the file are on several hosts, where this version of hpvm has no shared file \
+                    pointer; use explicit offsets";
+        wrong(Class::UnsupportedOperation, text)
+    })
+}
+
+/// The next access of any rank: the pointer is moved first, so that no two ranks get the same place.
+///
+/// # Safety
+/// The memory is valid for the direction.
+unsafe fn alone(file: &FileObject, direction: Direction, memory: Result<Memory>) -> Result<u64> {
+    let pointer = shared_pointer(file)?;
+    let memory = memory?;
+    // Checked before the pointer moves.
+    let etypes = Access::new(file, direction, 0, memory.clone())?.etypes();
+    let access = Access::new(file, direction, pointer.advance(etypes), memory)?;
+    // SAFETY: the caller's promise.
+    unsafe { access.run(direction) }
+}
+
+pub unsafe fn file_read_shared(
+    fh: MPI_File,
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    status: *mut MPI_Status,
+) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe {
+        with_status("MPI_File_read_shared", fh, status, |file| {
+            alone(file, Direction::Read, Memory::incoming(buf, count, datatype))
+        })
+    }
+}
+
+pub unsafe fn file_iread_shared(
+    fh: MPI_File,
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    request: *mut MPI_Request,
+) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe {
+        with_request("MPI_File_iread_shared", fh, request, |file| {
+            alone(file, Direction::Read, Memory::incoming(buf, count, datatype))
+        })
+    }
+}
+
+pub unsafe fn file_write_shared(
+    fh: MPI_File,
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    status: *mut MPI_Status,
+) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe {
+        with_status("MPI_File_write_shared", fh, status, |file| {
+            alone(file, Direction::Write, Memory::outgoing(buf, count, datatype))
+        })
+    }
+}
+
+pub unsafe fn file_iwrite_shared(
+    fh: MPI_File,
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    request: *mut MPI_Request,
+) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe {
+        with_request("MPI_File_iwrite_shared", fh, request, |file| {
+            alone(file, Direction::Write, Memory::outgoing(buf, count, datatype))
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! What a file handle refers to.
+
+use super::comm::CommObject;
+use super::errhandler::Handler;
+use super::{Objects, bad_handle, too_many};
+use crate::generated::constants::{MPI_COMM_NULL, MPI_Comm, MPI_FILE_NULL, MPI_File};
+use hpvm_io::{Hints, SharedPointer, View};
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Comm, Status};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// An open file: one for each rank of the communicator that it was opened on.
+#[derive(Debug)]
+pub struct FileObject {
+    pub file: hpvm_io::File,
+    /// A duplicate of the communicator that the file was opened on, for the file's own messages.
+    pub object: Arc<CommObject>,
+    pub comm: MPI_Comm,
+    /// The host of each rank, by any number; all the same on one host.
+    pub hosts: Vec<u64>,
+    /// `None` where ranks are on several hosts.
+    pub shared: Option<SharedPointer>,
+    state: Mutex<State>,
+}
+
+/// The parts that change.
+#[derive(Debug)]
+pub struct State {
+    pub view: Arc<View>,
+    /// The individual file pointer, in etypes.
+    pub position: u64,
+    pub hints: Hints,
+    /// `MPI_File_set_atomicity`
+    pub atomic: bool,
+    pub handler: Handler,
+    pub split: Option<Split>,
+}
+
+/// A split collective call that has begun (section 14.4.5).
+#[derive(Clone, Copy, Debug)]
+pub struct Split {
+    /// The function that ends it.
+    pub end: &'static str,
+    /// The address of the buffer.
+    pub buffer: usize,
+    pub status: Status,
+}
+
+impl FileObject {
+    pub fn new(
+        file: hpvm_io::File,
+        object: Arc<CommObject>,
+        comm: MPI_Comm,
+        hosts: Vec<u64>,
+        shared: Option<SharedPointer>,
+        state: State,
+    ) -> FileObject {
+        FileObject { file, object, comm, hosts, shared, state: Mutex::new(state) }
+    }
+
+    /// The changing parts. Held for moments only, never across a callback or a wait for others.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn comm(&self) -> &Comm {
+        &self.object.comm
+    }
+
+    pub fn rank(&self) -> usize {
+        self.comm().rank() as usize
+    }
+
+    pub fn size(&self) -> usize {
+        self.comm().group().size() as usize
+    }
+}
+
+impl Objects {
+    /// The file of a handle.
+    pub fn file(&self, handle: MPI_File) -> Result<&Arc<FileObject>> {
+        let found = self.files.get(handle.0);
+        found.ok_or_else(|| bad_handle(Class::File, "file", handle == MPI_FILE_NULL, handle.0))
+    }
+
+    /// Keeps a file and returns its handle.
+    pub fn add_file(&mut self, file: Arc<FileObject>) -> Result<MPI_File> {
+        debug_assert!(file.comm != MPI_COMM_NULL);
+        self.files.insert(file).map(MPI_File).ok_or_else(|| too_many("files"))
+    }
+}
