@@ -39,7 +39,8 @@ async fn file(Path(path): Path<String>, headers: HeaderMap) -> Response {
         return serve(&path, &headers);
     }
     // Addresses inside the page: the page itself finds its way. Names of hosts may have dots.
-    let elsewhere = path.starts_with("api/") || path.starts_with("assets/");
+    let climbs = path.split('/').any(|name| name == "." || name == "..");
+    let elsewhere = climbs || path.starts_with("api/") || path.starts_with("assets/");
     if find("index.html").is_some() && !elsewhere {
         return serve("index.html", &headers);
     }
