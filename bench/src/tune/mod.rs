@@ -264,7 +264,7 @@ mod tests {
             assert_eq!(tables.carrier(Small::Allreduce, 9, bytes), Carrier::Messages);
         }
         assert_eq!(tables.alltoall, decided.alltoall);
-        let tables: Tables = forced("reduce-by", "slots", &decided).parse().unwrap();
+        let tables: Tables = forced("reduce-by", "shared-memory", &decided).parse().unwrap();
         assert_eq!(tables.carrier(Small::Reduce, 2, 8), Carrier::SharedMemory);
         assert_eq!(tables.carrier(Small::Bcast, 4, 8), Carrier::Messages);
         assert_eq!(tables.allreduce, decided.allreduce);
