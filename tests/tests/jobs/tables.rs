@@ -25,7 +25,7 @@ fn refused(command: Command, expected: &[&str]) {
 
 #[test]
 fn a_sound_file_and_none_are_taken_silently() {
-    let path = file("sound", "# x\nhpvm-tables 1\nallreduce any any ring\n");
+    let path = file("sound", "# x\nhpvm-tables 2\nallreduce any any ring\n");
     for value in [path.as_os_str(), std::ffi::OsStr::new("")] {
         for ranks in [1, 3] {
             let mut command = job(ranks);
@@ -37,7 +37,7 @@ fn a_sound_file_and_none_are_taken_silently() {
 
 #[test]
 fn a_broken_file_that_was_asked_for_is_an_error() {
-    let path = file("broken", "hpvm-tables 1\n\nbcast any any fast\n");
+    let path = file("broken", "hpvm-tables 2\n\nbcast any any fast\n");
     for ranks in [1, 2] {
         let mut command = job(ranks);
         command.env("HPVM_TABLES", &path);
@@ -50,8 +50,8 @@ fn a_broken_file_that_was_asked_for_is_an_error() {
 
 #[test]
 fn ranks_with_different_tables_do_not_start() {
-    let one = file("one", "hpvm-tables 1\nallreduce any any ring\n");
-    let other = file("other", "hpvm-tables 1\nallreduce any any direct\n");
+    let one = file("one", "hpvm-tables 2\nallreduce any any ring\n");
+    let other = file("other", "hpvm-tables 2\nallreduce any any direct\n");
     // Each rank names its own file before the program begins.
     let command = job(2);
     let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
@@ -100,7 +100,7 @@ fn what_was_measured_on_another_machine_is_not_used() {
     let here = hpvm_job::machine::Machine::here();
     let head = |kernel: &str| {
         let (cpu, processors) = (&here.cpu, here.processors);
-        format!("hpvm-tables 1\ncpu {cpu}\nprocessors {processors}\nkernel {kernel}\n{rules}")
+        format!("hpvm-tables 2\ncpu {cpu}\nprocessors {processors}\nkernel {kernel}\n{rules}")
     };
     for (text, used) in [(head(&here.kernel), true), (head("0.1"), false)] {
         let cache = cache("cache-of-a-machine", text.as_bytes());

@@ -82,11 +82,11 @@ fn messages_copied_from_both_ends() {
     for seed in 0..80 {
         let reads = if seed % 2 == 0 { Reads::Always } else { refused };
         let config = Config { seed: 3500 + seed, reads, ..Config::new(2 + seed as u32 % 4) };
-        // Up to six pages for every two parts of a receiver.
-        let part = |shared: &Shared| Traffic::of(shared, 12, 12_000);
+        // Long enough for several parts; the receiver has most before its call for help arrives.
+        let part = |shared: &Shared| Traffic::of(shared, 12, 400_000);
         writes += run(config, |shared| vec![Box::new(part(shared))]).writes;
     }
-    assert!(writes > 60, "senders have helped with {writes} parts only");
+    assert!(writes > 10, "senders have helped with {writes} parts only");
 }
 
 #[test]
