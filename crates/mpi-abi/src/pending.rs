@@ -3,6 +3,7 @@
 //! Only a sleep that has lasted for a while is worth telling about, so the first sleep is cut
 //! short; what comes awake before that pays a look at the clock.
 
+use crate::object::Meeting;
 use crate::object::comm::CommObject;
 use crate::runtime::{Entered, World};
 use hpvm_mpi::comm::CONTEXTS;
@@ -114,10 +115,19 @@ fn records(world: &World) -> (Vec<Record>, usize) {
         total += 1;
         records.push(Record { kind: Kind::Probe, ..of_pattern(world, comm, *pattern) });
     }
-    if let Some((call, context)) = world.objects.meeting {
-        total += 1;
-        let call = call.to_owned();
-        records.push(Record { kind: Kind::Collective, call, ..on(world, context) });
+    if let Some(Meeting { call, context, awaits }) = &world.objects.meeting {
+        total += 1 + awaits.len();
+        let call = (*call).to_owned();
+        records.push(Record { kind: Kind::Collective, call, ..on(world, *context) });
+        // As the receives of a collective by messages.
+        let comm = world.objects.comm_of_context(*context);
+        records.extend(awaits.iter().take(SHOWN - records.len()).map(|process| Record {
+            kind: Kind::Receive,
+            part: true,
+            peer: comm.as_ref().map_or(-1, |(_, c)| c.comm.rank_of(*process)),
+            process: *process as i32,
+            ..on(world, *context)
+        }));
     }
     if requests.live() > 0 {
         let pending = requests.iter().filter(|(_, r)| !r.done);

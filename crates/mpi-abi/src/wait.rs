@@ -5,6 +5,7 @@
 //! With several threads one of the waiting ones, the leader, polls for all; the others sleep until
 //! the leader has completed something, was woken or leaves.
 
+use crate::object::Meeting;
 use crate::object::comm::CommObject;
 use crate::runtime::{Entered, World, end_process};
 use crate::say::say;
@@ -14,7 +15,7 @@ use hpvm_mpi::engine::wait_policy::{self, Decision, SlotFacts};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error, Outcome, Process, ReqId};
 use hpvm_mux::Mux;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -171,7 +172,13 @@ impl Entered {
                 // The bell is that thread's: two on it would miss each other's packets.
                 Decision::Sleep(_) if self.leader => self.follow_leader(),
                 Decision::Sleep(limit) => {
-                    self.objects.meeting = Some((name, object.comm.base_context()));
+                    let awaits = RefCell::new(Vec::new());
+                    call.awaits(&self.process, |rank| {
+                        awaits.borrow_mut().push(rank);
+                        false
+                    });
+                    let (context, awaits) = (object.comm.base_context(), awaits.into_inner());
+                    self.objects.meeting = Some(Meeting { call: name, context, awaits });
                     self.nap_unless(limit, |w| call.is_ready(&w.process));
                     self.objects.meeting = None;
                 }

@@ -58,9 +58,17 @@ pub struct Objects {
     pub partition_tag: i32,
     /// What a blocking probe waits for.
     pub probe: Option<(Arc<Comm>, Pattern)>,
-    /// The collective whose notes a thread sleeps for, and the context of its communicator.
-    pub meeting: Option<(&'static str, u32)>,
+    /// The collective through shared memory that a thread sleeps in.
+    pub meeting: Option<Meeting>,
     bell: Option<Arc<dyn Doorbell>>,
+}
+
+/// A collective through shared memory: its function, the context of its communicator, and the processes
+/// whose slots are not there yet.
+pub struct Meeting {
+    pub call: &'static str,
+    pub context: u32,
+    pub awaits: Vec<hpvm_fm::Rank>,
 }
 
 impl Default for Objects {
