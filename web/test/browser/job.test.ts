@@ -18,6 +18,8 @@ browserTest("cancel asks first, ends the job, keeps its record and output", { pr
   assert.ok(!mock.requests.includes("POST /jobs/9/cancel"), "asked is not done");
   await page.keyboard.press("c");
   await question.waitFor();
+  // The answer has the focus when the question has been drawn.
+  await page.waitForFunction(() => document.activeElement?.closest("[role=alertdialog]") != null);
   await page.keyboard.press("Enter");
   await page.locator("header").getByText("cancelled", { exact: true }).waitFor();
   await idle(page);
