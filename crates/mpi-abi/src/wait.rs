@@ -260,9 +260,11 @@ impl Entered {
             self.turn_over();
         }
         self.leader = true;
+        // Not instead of rest: both count steps, and in step they would keep the leader from ever sleeping.
         if self.policy.lets_threads_in() {
             self.hand_over();
-        } else if self.policy.oversubscribed || idle > self.patience() {
+        }
+        if self.policy.oversubscribed || idle > self.patience() {
             self.rest(idle);
         }
         self.leader = false;

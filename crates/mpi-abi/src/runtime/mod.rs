@@ -61,7 +61,9 @@ struct Global {
     /// Threads that wait for the lock, and times that it was had.
     queued: AtomicU32,
     had: AtomicU32,
-    /// Waits of followers; see `wait`.
+    /// Counts what leaders had to say; followers wait for a change (see `wait`). Held for a moment only, so
+    /// that a follower, once woken, queues for `lock` as every other thread does.
+    turn: Mutex<u64>,
     turnover: Condvar,
     /// The thread that calls without locking, with [`INSIDE`] while its guard lives; 0 before the
     /// first call and while the engine does not run. Only that thread changes it, but for the first
@@ -87,6 +89,7 @@ static GLOBAL: Global = Global {
     lock: Mutex::new(()),
     queued: AtomicU32::new(0),
     had: AtomicU32::new(0),
+    turn: Mutex::new(0),
     turnover: Condvar::new(),
     owner: AtomicUsize::new(0),
     stage: AtomicU8::new(Stage::Before as u8),
@@ -290,15 +293,24 @@ impl Entered {
     /// Waits until a leader says that something changed, at most `limit`.
     pub(crate) fn follow(&mut self, limit: std::time::Duration) {
         let Some(lock) = self.lock.take() else { return };
-        let (lock, _) =
-            GLOBAL.turnover.wait_timeout(lock, limit).unwrap_or_else(PoisonError::into_inner);
-        self.lock = Some(lock);
+        // Before the engine is left: what is said from then on counts.
+        let turn = turn();
+        let before = *turn;
+        drop(lock);
+        let waited = GLOBAL.turnover.wait_timeout_while(turn, limit, |now| *now == before);
+        drop(waited);
+        self.lock = Some(self::lock());
     }
 
     /// Wakes all followers.
     pub(crate) fn turn_over(&self) {
+        *turn() += 1;
         GLOBAL.turnover.notify_all();
     }
+}
+
+fn turn() -> MutexGuard<'static, u64> {
+    GLOBAL.turn.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub fn stage() -> Stage {
