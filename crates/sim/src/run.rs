@@ -15,7 +15,7 @@ pub enum Turn {
 
 /// A network on which nothing moves is dead when every waiting machine has been called this often
 /// in vain. More than once, because a machine may look at something only now and then.
-const PATIENCE: u32 = 100;
+const CALLS_IN_VAIN: u32 = 100;
 
 /// Rounds in a hundred in which a machine is not called, and in a thousand in which it starts a
 /// long nap, as a process does that loses its core.
@@ -129,12 +129,9 @@ impl Drive {
 
     fn stuck(&self, network: &Network) -> bool {
         network.state.borrow_mut().next_event().is_none()
-            && self
-                .done
-                .iter()
-                .zip(&self.idle)
-                .enumerate()
-                .all(|(i, (done, idle))| *done || *idle >= PATIENCE || !network.alive(i as u32))
+            && self.done.iter().zip(&self.idle).enumerate().all(|(i, (done, idle))| {
+                *done || *idle >= CALLS_IN_VAIN || !network.alive(i as u32)
+            })
     }
 
     fn waiting(&self, network: &Network) -> Vec<usize> {
