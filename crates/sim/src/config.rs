@@ -49,6 +49,9 @@ pub struct Config {
     pub fragment: Option<usize>,
     /// Whether single-copy transfers work.
     pub reads: Reads,
+    /// Rounds of [`Network::run`](crate::Network::run) for which a process is held back once it has read a
+    /// peer's memory, up to so many: copying takes time, in which the others go on.
+    pub read_rounds: u32,
     /// By how much each poll moves time on. With 0 only `step`, `advance` and `settle` do.
     pub poll_ticks: u64,
     /// The packets travel in datagrams through this weather, under the reliability protocol. Then
@@ -76,6 +79,7 @@ impl Config {
             refused_percent: 10,
             fragment: Some(512),
             reads: Reads::Sometimes { refused_percent: 50 },
+            read_rounds: 0,
             poll_ticks: 1,
             weather: None,
         }
@@ -126,6 +130,7 @@ impl Config {
                 1 => Reads::Always,
                 _ => Reads::Sometimes { refused_percent: r.u8(1..=99) },
             },
+            read_rounds: 0,
             poll_ticks: r.u64(0..=3),
             weather: None,
         }

@@ -216,6 +216,7 @@ impl PeerMemory for SimTransport {
         state.may_copy(src, self.size)?;
         // SAFETY: `local` is valid for writes of `len` bytes (the caller's promise).
         unsafe { own_memory::read(remote, local, len)? };
+        state.hold_back(self.rank);
         state.statistics.reads += 1;
         state.statistics.read_bytes += len as u64;
         counters::add(&self.counters.peer_bytes_read, len as u64);

@@ -72,7 +72,10 @@ impl Network {
         machine: &mut M,
         turn: &mut impl FnMut(u32, &mut M) -> Turn,
     ) {
-        if drive.done[i] || !self.alive(i as u32) || self.naps(&mut drive.naps[i]) {
+        if drive.done[i] || !self.alive(i as u32) {
+            return;
+        }
+        if self.is_held_back(i as u32) || self.naps(&mut drive.naps[i]) {
             return;
         }
         let before = self.activity();
@@ -86,6 +89,14 @@ impl Network {
         } else {
             drive.stir();
         }
+    }
+
+    /// Whether a machine still reads a peer's memory in this round.
+    fn is_held_back(&self, rank: u32) -> bool {
+        let held_back = &mut self.state.borrow_mut().processes[rank as usize].held_back;
+        let left = *held_back;
+        *held_back = left.saturating_sub(1);
+        left > 0
     }
 
     /// Whether a machine sleeps through this round.

@@ -66,6 +66,8 @@ pub(crate) struct Process {
     pub alive: bool,
     /// Its endpoint has been handed out.
     pub taken: bool,
+    /// Rounds for which it is held back, because it has read a peer's memory.
+    pub held_back: u32,
     pub inbox: VecDeque<Packet>,
     /// Packets on their way to it.
     pub incoming: usize,
@@ -114,6 +116,7 @@ impl State {
         let process = |_| Process {
             alive: true,
             taken: false,
+            held_back: 0,
             inbox: VecDeque::new(),
             incoming: 0,
             pool: config.credits,
@@ -418,6 +421,14 @@ impl State {
             Reads::Sometimes { refused_percent } => refused_percent,
         };
         if self.chance(refused_percent) { Err(PeerMemoryError::NotPermitted) } else { Ok(()) }
+    }
+
+    /// `rank` has read a peer's memory, which takes time.
+    pub fn hold_back(&mut self, rank: Rank) {
+        if self.config.read_rounds > 0 {
+            let rounds = self.random.u32(1..=self.config.read_rounds);
+            self.process(rank).held_back += rounds;
+        }
     }
 
     /// A line for each process, where its packets and credits are, and for the latest packets.
