@@ -118,7 +118,7 @@ miri: ## the byte layouts and the ring in Miri (needs a nightly Rust with miri)
 	@MIRIFLAGS="-Zmiri-permissive-provenance" CARGO_TARGET_DIR=$(TARGET)/miri $(NIGHTLY) miri test \
 	    -p hpvm-wire --lib
 	@MIRIFLAGS="-Zmiri-permissive-provenance" CARGO_TARGET_DIR=$(TARGET)/miri $(NIGHTLY) miri test \
-	    -p hpvm-shm --lib -- ring:: frames:: --skip many_senders --skip bursts
+	    -p hpvm-shm --lib -- ring:: frames::
 
 bench: build ## measure this machine
 	@$(STAGE)/bin/hpvm bench

@@ -89,7 +89,7 @@ impl Shm {
         control.rank.store(rank, Ordering::Relaxed);
         // Relaxed: a statistic for tests and tools.
         mapping.attached().fetch_add(1, Ordering::Relaxed);
-        processors::show(mapping.header());
+        processors::show(mapping.header(), control);
         Ok(Shm {
             batch: ring::batch(SLOTS, ranks),
             receiver: Receiver::new(SLOTS),
@@ -114,12 +114,13 @@ impl Shm {
     }
 
     /// To be called once all ranks have attached (after the bootstrap barrier), before anything is sent: learns
-    /// whether senders must fence, and whether the ranks outnumber the processors.
+    /// whether senders must fence, and whether ranks have to share processors.
     pub fn settle(&mut self) {
         let (header, ranks) = (self.mapping.header(), self.mapping.ranks());
         // Relaxed: the bootstrap barrier orders every rank's store before this load.
         self.fences = header.fences.load(Ordering::Relaxed) != 0;
-        self.oversubscribed = processors::oversubscribed(header, ranks);
+        let controls: Vec<_> = (0..ranks).map(|rank| self.mapping.control(rank)).collect();
+        self.oversubscribed = processors::oversubscribed(header, &controls);
         // Ranks that take turns on a processor have one cache.
         let (shared, own) = match self.oversubscribed {
             true => (0, 0),
@@ -134,7 +135,7 @@ impl Shm {
         }
     }
 
-    /// The ranks of this host outnumber the processors that they may use together, so a sender and a receiver
+    /// The ranks of this host have to share processors, so a sender and a receiver
     /// need not run at the same time. The same for all of them.
     pub fn oversubscribed(&self) -> bool {
         self.oversubscribed
