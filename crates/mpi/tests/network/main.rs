@@ -4,6 +4,7 @@
 //! The runs in datagrams that get lost take HPVM_SEED=n (seed n alone) and HPVM_SEEDS=n (n seeds).
 
 mod calls;
+mod cancels;
 mod coll_slots;
 mod collectives;
 mod data;
