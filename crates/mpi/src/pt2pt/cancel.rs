@@ -40,7 +40,9 @@ pub(crate) struct Request {
 
 /// Cancels send `id`, or asks its receiver to. True: it has ended.
 pub(super) fn start<T: Transport>(p: &mut Process<T>, id: ReqId) -> bool {
-    let Some(Operation::Send(op)) = p.inbox.requests.get_mut(id).map(|r| &mut r.op) else {};
+    let Some(Operation::Send(op)) = p.inbox.requests.get_mut(id).map(|r| &mut r.op) else {
+        return false;
+    };
     let dst = op.dst;
     if p.backlog.withdraw_send(dst, id) {
         end(&mut p.inbox, id);
