@@ -5,6 +5,7 @@
 //! alone) and HPVM_SEEDS=n (n seeds).
 
 mod calls;
+mod cancels;
 mod coll_slots;
 mod collectives;
 mod data;
