@@ -11,7 +11,16 @@ const ABOVE: [(&str, &str, &[&str]); 3] = [
         "crates/mpi/src/engine",
         "crate::pt2pt",
         // What is sent and how it is chosen; what the ways remember of arrivals; arguments of sends and receives.
-        &["protocol", "select", "Arrivals", "Incoming", "Mode", "Outgoing", "Started"],
+        &[
+            "protocol",
+            "select",
+            "cancel::Cancelling",
+            "Arrivals",
+            "Incoming",
+            "Mode",
+            "Outgoing",
+            "Started",
+        ],
     ),
     // A request's operation may be a collective; reductions by functions of the program wait to be run.
     ("crates/mpi/src/engine", "crate::coll", &["Collective", "Compute", "shm::History"]),
