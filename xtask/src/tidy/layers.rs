@@ -20,7 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-job", &[]),
     ("hpvm-fm", &["transport", "wire"]),
     ("hpvm-coll", &[]),
-    ("hpvm-mpi", &["coll", "copy", "fm", "wire"]),
+    ("hpvm-mpi", &["coll", "copy", "fm", "onesided", "sync", "wire"]),
     ("hpvm-io", &["mpi"]),
     ("hpvm-abi", &[]),
     ("hpvm-foreign", &["abi"]),
