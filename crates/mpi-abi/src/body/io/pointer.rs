@@ -1,7 +1,7 @@
 //! File pointers: seeking and asking (sections 14.4.3 and 14.4.4).
 
 use super::access::check_not_sequential;
-use super::agree;
+use crate::body::agree;
 use super::shared::shared_pointer;
 use super::{not_negative, on_file};
 use crate::body::check::{out, wrong};

@@ -1,6 +1,6 @@
 //! Views (section 14.3) and extents in a representation (section 14.5).
 
-use super::agree;
+use crate::body::agree;
 use super::datarep::{Conversion, by_name};
 use super::on_file;
 use super::pointer::pointer_reset;
