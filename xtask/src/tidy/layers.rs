@@ -20,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-job", &[]),
     ("hpvm-fm", &["transport", "wire"]),
     ("hpvm-coll", &[]),
+    ("hpvm-onesided", &["copy", "fm", "sync", "wire"]),
     ("hpvm-mpi", &["coll", "copy", "fm", "onesided", "sync", "wire"]),
     ("hpvm-io", &["mpi"]),
     ("hpvm-abi", &[]),

@@ -15,6 +15,7 @@ use crate::error::{Class, Error};
 use crate::pt2pt::{Arrivals, protocol};
 use crate::status::Status;
 use hpvm_fm::{Fast, Rank};
+use hpvm_onesided::OneSided;
 use std::collections::VecDeque;
 
 /// See the module's text.
@@ -47,12 +48,14 @@ pub(crate) struct Inbox {
     pub completions: u64,
     /// Fast Messages of the same process: the packets that are not MPI's.
     pub fast: Fast,
+    /// One-sided operations of the same process.
+    pub onesided: OneSided,
     /// What was wrong with packets of Fast Messages; the engine goes on.
     pub faults: Vec<String>,
 }
 
 impl Inbox {
-    pub fn new(processes: u32, packet: usize) -> Inbox {
+    pub fn new(me: Rank, processes: u32, packet: usize) -> Inbox {
         Inbox {
             requests: Requests::default(),
             tables: Vec::new(),
@@ -69,6 +72,7 @@ impl Inbox {
             failures: false,
             completions: 0,
             fast: Fast::new(processes, packet),
+            onesided: OneSided::new(me),
             faults: Vec::new(),
         }
     }

@@ -17,6 +17,7 @@ use crate::engine::requests::{Outcome, ReqId, Requests};
 use crate::engine::{dispatch, progress};
 use crate::pt2pt::select;
 use hpvm_fm::{Fast, Fm, Transport};
+use hpvm_onesided::OneSided;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ impl<T: Transport> Process<T> {
             computes: VecDeque::new(),
             oversubscribed: false,
             coll_slots: Vec::new(),
-            inbox: Inbox::new(size, fm.limits().packet),
+            inbox: Inbox::new(me, size, fm.limits().packet),
             thresholds: select::DEFAULT,
             step_left: 0,
             fm,
@@ -143,6 +144,12 @@ impl<T: Transport> Process<T> {
     /// Fast Messages of this process and the engine to send with.
     pub fn fast(&mut self) -> (&mut Fm<T>, &mut Fast) {
         (&mut self.fm, &mut self.inbox.fast)
+    }
+
+    /// One-sided operations of this process and the engine that carries them.
+    #[inline(always)]
+    pub fn onesided(&mut self) -> (&mut Fm<T>, &mut OneSided) {
+        (&mut self.fm, &mut self.inbox.onesided)
     }
 
     /// True when packets for handlers in C wait to be delivered.

@@ -3,6 +3,7 @@
 //! waits.
 
 pub mod epoch;
+pub mod kinds;
 pub mod layout;
 pub mod lock;
 

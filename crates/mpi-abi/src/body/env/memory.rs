@@ -17,6 +17,9 @@ use std::collections::BTreeMap;
 const ALIGNMENT: usize = 128;
 /// Alignment of memory that is lent.
 const PAGE: usize = 4096;
+/// Allocations below this many bytes are not worth a page of their own: what can be sent from them
+/// goes out in packets.
+const MIN_LENT: usize = 32 * 1024;
 
 /// What `MPI_Alloc_mem` has handed out and `MPI_Free_mem` has not taken back.
 #[derive(Default)]
@@ -72,7 +75,7 @@ pub unsafe fn alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) ->
 }
 
 fn allocate(w: &mut Entered, bytes: usize, hints: &Hints) -> Result<*mut c_void> {
-    let lent = match hints.shared && hints.alignment <= PAGE {
+    let lent = match hints.shared && hints.alignment <= PAGE && bytes >= MIN_LENT {
         true => w.process.fm_mut().transport_mut().lend(bytes),
         false => None,
     };

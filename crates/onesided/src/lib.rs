@@ -1,0 +1,172 @@
+//! One-sided operations: memory that a rank exposes, and that others put to, get from and update atomically.
+//!
+//! The layer below MPI's windows, SHMEM, ARMCI and their kin. It knows memory and ranks; epochs, teams and
+//! supersteps belong to the models. They exchange [`RegionKey`]s themselves, and [`OneSided::attach`] chooses
+//! once for each how its memory is reached ([`select`]).
+//!
+//! Nothing blocks: an operation is complete when it returns `None`, else it returns an [`OpId`]. What comes in
+//! packets is handled by [`OneSided::on_packet`], which never sends; what has to be answered goes to a bounded
+//! list that [`OneSided::drain`] works off.
+//!
+//! Deliberately absent: registration with hardware, queues of completions, a memory allocator.
+
+mod apply;
+mod atomic;
+mod control;
+mod element;
+mod error;
+mod key;
+mod kind;
+mod lock;
+mod mapped;
+mod ops;
+mod region;
+mod select;
+
+pub use apply::{Apply, MAX_ELEMENT};
+pub use control::{MAX_WORDS, Words};
+pub use error::{Error, Result};
+pub use hpvm_fm::Rank;
+pub use key::RegionKey;
+pub use kind::{AtomicOp, Kind, MPI_CODES};
+pub use ops::{OpId, Run};
+pub use region::{Path, Target};
+pub use select::Allowed;
+
+use apply::Appliers;
+use control::Blocks;
+use core::ops::Range;
+use hpvm_fm::{Fm, Transport};
+use region::{Region, Regions};
+use select::{Facts, Way, select};
+
+/// The one-sided operations of one process: what it exposes, and what it has under way.
+pub struct OneSided {
+    me: Rank,
+    allowed: Allowed,
+    regions: Regions,
+    blocks: Blocks,
+    appliers: Appliers,
+}
+
+impl OneSided {
+    pub fn new(me: Rank) -> OneSided {
+        OneSided {
+            me,
+            allowed: Allowed::default(),
+            regions: Regions::default(),
+            blocks: Blocks::default(),
+            appliers: Appliers::default(),
+        }
+    }
+
+    /// Restricts the ways that are taken. To be called before the first region is exposed, with the same value
+    /// on all ranks.
+    pub fn set_allowed(&mut self, allowed: Allowed) {
+        self.allowed = allowed;
+    }
+
+    /// Says how elements of [`Kind::Other`] with these codes are updated: on all ranks alike, before the first
+    /// operation on them.
+    pub fn register_apply(&mut self, codes: Range<u16>, apply: Box<dyn Apply>) {
+        self.appliers.register(codes, apply);
+    }
+
+    /// Lets others access `len` bytes at `memory`, by the key that is returned. The region has a control block
+    /// with `words` words for the model, at most [`MAX_WORDS`], which begin as zeros.
+    ///
+    /// Memory that the transport lends (`PeerMemory::lend`) is reached by loads and stores inside the host.
+    ///
+    /// # Safety
+    /// The memory is valid for reads and writes until the region is withdrawn, and the program expects that
+    /// others change it.
+    pub unsafe fn expose<T: Transport>(
+        &mut self,
+        fm: &mut Fm<T>,
+        memory: *mut u8,
+        len: usize,
+        words: u32,
+    ) -> RegionKey {
+        let (control, shared) = self.blocks.take(fm, words);
+        let address = memory.expose_provenance() as u64;
+        let lent = self.allowed.mapped
+            && fm.transport_mut().mapped_mut(self.me, address, len as u64).is_some();
+        let locked = shared && !lent && self.allowed.cross_memory;
+        let key = RegionKey {
+            rank: self.me,
+            id: 0,
+            generation: 0,
+            flags: if locked { RegionKey::LOCKED } else { 0 },
+            address,
+            len: len as u64,
+            control: if shared { control.address() as u64 } else { 0 },
+            words,
+        };
+        self.regions.insert(Region { key, base: memory, control })
+    }
+
+    /// Ends a region of ours: what still comes for it is answered with an error. The caller has seen to it that
+    /// nobody accesses the memory any more by loads and stores. False: it is not exposed.
+    pub fn withdraw(&mut self, key: &RegionKey) -> bool {
+        match self.regions.remove(key.id, key.generation) {
+            Some(region) => {
+                self.blocks.give_back(region.control);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// True while some region of ours is exposed.
+    pub fn is_exposed(&self) -> bool {
+        !self.regions.is_empty()
+    }
+
+    /// Finds out how the region of `key` is reached.
+    ///
+    /// # Errors
+    /// `NotExposed`: the key is of a region of ours that has been withdrawn. `Unreachable`.
+    pub fn attach<T: Transport>(&mut self, fm: &mut Fm<T>, key: &RegionKey) -> Result<Target> {
+        if key.rank == self.me {
+            let region = self.regions.get(key.id, key.generation);
+            let not_exposed = || Error::NotExposed { rank: key.rank, region: key.id };
+            let region = region.ok_or_else(not_exposed)?;
+            return Ok(Target {
+                key: region.key,
+                path: Path::Mapped(region.base),
+                control: Some(region.control),
+            });
+        }
+        let control = self.map_control(fm, key);
+        let transport = fm.transport_mut();
+        let mapped = match self.allowed.mapped && !key.is_locked() {
+            true => transport.mapped_mut(key.rank, key.address, key.len),
+            false => None,
+        };
+        let facts = Facts {
+            own: false,
+            mapped: mapped.is_some(),
+            control: control.is_some(),
+            cross_memory: self.allowed.cross_memory && transport.can_read(key.rank),
+        };
+        let path = match (select(facts), mapped) {
+            (Way::Mapped, Some(base)) => Path::Mapped(base.as_ptr()),
+            (Way::CrossMemory, _) => Path::CrossMemory,
+            _ => Path::Messages,
+        };
+        Ok(Target { key: *key, path, control })
+    }
+
+    /// The control block of a region of another rank, if it is of our host.
+    fn map_control<T: Transport>(&self, fm: &mut Fm<T>, key: &RegionKey) -> Option<Words> {
+        let some_way = self.allowed.mapped || self.allowed.cross_memory;
+        let there = key.control != 0 && key.control % 128 == 0 && key.words <= MAX_WORDS;
+        if !some_way || !there {
+            return None;
+        }
+        let bytes = control::bytes(key.words) as u64;
+        let block = fm.transport_mut().mapped_mut(key.rank, key.control, bytes)?;
+        // SAFETY: lent memory of this size that all access by atomics; it stays mapped with the transport.
+        Some(unsafe { Words::new(block, key.words) })
+    }
+}
