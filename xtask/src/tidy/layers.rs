@@ -43,6 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "mpi",
             "mux",
             "net",
+            "onesided",
             "shm",
             "sync",
             "transport",

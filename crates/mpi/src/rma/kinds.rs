@@ -98,7 +98,7 @@ fn entry_of(code: u16) -> Option<&'static Predefined> {
         let made = |number: usize| {
             let of = |entry: &Predefined| Datatype::predefined(entry.abi);
             let (value, index) = (scalars().get(number / n)?, scalars().get(number % n)?);
-            Datatype::value_index(of(value)?, of(index)?).ok()?.element()
+            Datatype::value_index(of(value)?, of(index)?)?.element()
         };
         (0..NAMED).map(made).collect()
     });

@@ -6,5 +6,6 @@ pub mod epoch;
 pub mod kinds;
 pub mod layout;
 pub mod lock;
+pub mod notice;
 
 pub use epoch::{Epochs, Held};
