@@ -37,6 +37,9 @@ impl Entered {
         if !self.objects.unfinished.is_empty() {
             moved |= crate::body::comm::poll_unfinished(self);
         }
+        if self.process.has_notices() {
+            crate::body::rma::deliver(self);
+        }
         if !self.objects.watched.is_empty() {
             moved |= crate::body::watch::poll(self);
         }
@@ -215,7 +218,8 @@ impl Entered {
     /// As `nap`, unless `ready` says, when everybody rings the bell already, that there is no need.
     fn nap_unless(&mut self, limit: Duration, ready: impl FnOnce(&World) -> bool) {
         let short = wait_policy::MAX_SLEEP_WITHOUT_BELL;
-        let limit = if self.process.has_backlog() { short.min(limit) } else { limit };
+        let unannounced = self.process.has_backlog() || self.polls_memory != 0;
+        let limit = if unannounced { short.min(limit) } else { limit };
         if !self.process.fm_mut().arm() {
             return;
         }

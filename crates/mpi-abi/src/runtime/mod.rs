@@ -38,6 +38,8 @@ pub struct World {
     pub(crate) leader: bool,
     /// Threads that wait for the leader.
     pub(crate) followers: u32,
+    /// Threads that wait for memory to change, for which nobody rings the bell.
+    pub(crate) polls_memory: u32,
 }
 
 /// How far the library has come. The numbers only grow, except that sessions may start the engine

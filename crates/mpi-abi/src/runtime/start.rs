@@ -59,6 +59,7 @@ fn bootstrap() -> Result<()> {
         quiet: Default::default(),
         leader: false,
         followers: 0,
+        polls_memory: 0,
     });
     super::identity::started();
     let mut w = enter()?;

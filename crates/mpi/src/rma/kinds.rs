@@ -149,7 +149,9 @@ mod tests {
                         assert_eq!(known, op.allows(entry.group), "{} {}", op.name(), entry.name);
                     }
                 }
-                Some(native) => assert_eq!(native.native_size(), Some(entry.size), "{}", entry.name),
+                Some(native) => {
+                    assert_eq!(native.native_size(), Some(entry.size), "{}", entry.name)
+                }
                 None => panic!("{} has no kind", entry.name),
             }
         }

@@ -61,7 +61,8 @@ pub fn pairs<const N: usize>(
     entry: &Predefined,
 ) -> impl Iterator<Item = [i64; N]> + use<N> {
     let size = entry.size as u64;
-    let elements = sides.first().map_or(0, |s| s.ty.packed_size(s.count).unwrap_or(0) as u64) / size;
+    let elements =
+        sides.first().map_or(0, |s| s.ty.packed_size(s.count).unwrap_or(0) as u64) / size;
     (0..elements).map_while(move |k| {
         let mut offsets = [0; N];
         for (side, offset) in sides.iter().zip(&mut offsets) {

@@ -62,12 +62,8 @@ impl<'a> LockWords<'a> {
         // Acquire pairs with the release in `release` and `enter`.
         let number = self.0[word].load(Ordering::Acquire);
         // Acquire, Relaxed: as above; a failure takes nothing.
-        let taken = self.0[NEXT].compare_exchange(
-            number,
-            number + 1,
-            Ordering::Acquire,
-            Ordering::Relaxed,
-        );
+        let taken =
+            self.0[NEXT].compare_exchange(number, number + 1, Ordering::Acquire, Ordering::Relaxed);
         let ticket = Ticket { number, exclusive };
         taken.ok().map(|_| ticket)
     }
@@ -114,12 +110,8 @@ impl<'a> LockWords<'a> {
         let mark = LockWords::mark(ticket, process);
         // SeqCst: comes before the next `is_served`, so that either this process sees the change or who makes it
         // sees the mark.
-        let had = self.slot(ticket.number).compare_exchange(
-            0,
-            mark,
-            Ordering::SeqCst,
-            Ordering::Relaxed,
-        );
+        let had =
+            self.slot(ticket.number).compare_exchange(0, mark, Ordering::SeqCst, Ordering::Relaxed);
         had.is_ok() || had == Err(mark)
     }
 
@@ -176,7 +168,8 @@ mod tests {
     fn tickets_are_served_in_order() {
         let words = words();
         let lock = LockWords::new(&words).unwrap();
-        let (r1, r2, w, r3) = (lock.take(false), lock.take(false), lock.take(true), lock.take(false));
+        let (r1, r2, w, r3) =
+            (lock.take(false), lock.take(false), lock.take(true), lock.take(false));
         assert!(lock.wait_as(w, 7) && lock.wait_as(r3, 8));
         assert!(lock.is_served(r1) && !lock.is_served(r2));
         lock.enter(r1);
