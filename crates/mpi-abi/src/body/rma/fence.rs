@@ -12,13 +12,13 @@ pub unsafe fn win_fence(assert: c_int, win: MPI_Win) -> c_int {
         let window = window(w, win)?;
         check_assert(assert, KNOWN)?;
         window.epochs.borrow().check_fence()?;
-        flush::everywhere(w, &window)?;
+        let flushed = flush::everywhere(w, &window);
         let comm = window.comm;
         w.outside(|| agree::barrier(comm))?;
         let (_, onesided) = w.process.onesided();
         onesided.fence();
         window.epochs.borrow_mut().fenced(assert & MPI_MODE_NOSUCCEED == 0);
-        Ok(())
+        flushed
     })
 }
 

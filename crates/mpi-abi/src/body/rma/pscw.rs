@@ -68,12 +68,13 @@ pub unsafe fn win_complete(win: MPI_Win) -> c_int {
     on_win("MPI_Win_complete", win, |w| {
         let window = window(w, win)?;
         let ranks = window.epochs.borrow().started()?.to_vec();
-        flush::these(w, &window, ranks.iter().map(|rank| *rank as usize))?;
+        let flushed = flush::these(w, &window, ranks.iter().map(|rank| *rank as usize));
         let (_, onesided) = w.process.onesided();
         onesided.fence();
+        // Also after an error: the targets would wait for ever.
         tell(w, &window, &ranks, Notice::Complete);
         window.epochs.borrow_mut().complete();
-        Ok(())
+        flushed
     })
 }
 
