@@ -103,10 +103,37 @@ impl OneSided {
         len: usize,
         words: u32,
     ) -> RegionKey {
-        let (control, shared) = self.blocks.take(fm, words);
         let address = memory.expose_provenance() as u64;
         let lent = self.allowed.mapped
             && fm.transport_mut().mapped_mut(self.me, address, len as u64).is_some();
+        self.insert(fm, memory, len, words, lent)
+    }
+
+    /// As `expose`, of memory that another rank lends: all that access it have it mapped, and attach by
+    /// [`OneSided::attach_mapped`].
+    ///
+    /// # Safety
+    /// As for `expose`.
+    pub unsafe fn expose_mapped<T: Transport>(
+        &mut self,
+        fm: &mut Fm<T>,
+        memory: *mut u8,
+        len: usize,
+        words: u32,
+    ) -> RegionKey {
+        self.insert(fm, memory, len, words, true)
+    }
+
+    fn insert<T: Transport>(
+        &mut self,
+        fm: &mut Fm<T>,
+        memory: *mut u8,
+        len: usize,
+        words: u32,
+        lent: bool,
+    ) -> RegionKey {
+        let address = memory.expose_provenance() as u64;
+        let (control, shared) = self.blocks.take(fm, words);
         let locked = shared && !lent && self.allowed.cross_memory;
         let key = RegionKey {
             rank: self.me,
@@ -171,6 +198,31 @@ impl OneSided {
             _ => Path::Messages,
         };
         Ok(Target { key: *key, path, control })
+    }
+
+    /// As `attach`, where the caller knows that the region lies at `base` in our address space.
+    ///
+    /// # Errors
+    /// `Unreachable`: its control block can't be mapped.
+    ///
+    /// # Safety
+    /// The region's bytes at `base` are valid for reads and writes as long as the target is used, and are the
+    /// memory that all others access.
+    pub unsafe fn attach_mapped<T: Transport>(
+        &mut self,
+        fm: &mut Fm<T>,
+        key: &RegionKey,
+        base: *mut u8,
+    ) -> Result<Target> {
+        if key.rank == self.me {
+            return self.attach(fm, key);
+        }
+        match self.map_control(fm, key) {
+            Some(control) => {
+                Ok(Target { key: *key, path: Path::Mapped(base), control: Some(control) })
+            }
+            None => Err(Box::new(Error::Unreachable { rank: key.rank, region: key.id })),
+        }
     }
 
     /// The control block of a region of another rank, if it is of our host.
