@@ -18,8 +18,10 @@ pub enum Error {
     NotExposed { rank: Rank, region: u32 },
     /// The system has refused to copy from or to the memory of the peer: errno.
     Memory { rank: Rank, region: u32, errno: i32 },
-    /// The peer answered that it can't do it, for a reason that it does not know either.
-    Refused { rank: Rank, region: u32, why: u8 },
+    /// The process of the rank is no more.
+    Gone { rank: Rank, region: u32 },
+    /// The owner does not know how to do the operation on such elements.
+    Refused { rank: Rank, region: u32 },
     /// No way leads to the memory of that rank.
     Unreachable { rank: Rank, region: u32 },
 }
@@ -42,9 +44,14 @@ impl fmt::Display for Error {
                 "memory of rank {rank}, region {region}, could not be accessed: {}",
                 std::io::Error::from_raw_os_error(errno)
             ),
-            Error::Refused { rank, region, why } => {
-                write!(f, "rank {rank} refused an operation on its region {region}: reason {why}")
+            Error::Gone { rank, region } => {
+                write!(f, "rank {rank}, whose region {region} was to be accessed, is gone")
             }
+            Error::Refused { rank, region } => write!(
+                f,
+                "rank {rank} does not know how to do an operation on its region {region}: \
+                 have all ranks registered the kinds of their elements?"
+            ),
             Error::Unreachable { rank, region } => {
                 write!(f, "no way leads to region {region} of rank {rank}")
             }

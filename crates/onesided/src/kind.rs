@@ -51,7 +51,6 @@ impl Kind {
     }
 
     /// The code in packets.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for packets"))]
     pub(crate) fn code(self) -> u32 {
         match self {
             Kind::Other(code) => Self::OTHER | u32::from(code),
@@ -60,7 +59,6 @@ impl Kind {
     }
 
     /// What a peer's code means.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for packets"))]
     pub(crate) fn from_code(code: u32) -> Option<Kind> {
         match code.checked_sub(Self::OTHER) {
             Some(other) => u16::try_from(other).ok().map(Kind::Other),

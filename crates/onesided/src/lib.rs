@@ -13,15 +13,19 @@
 mod apply;
 mod atomic;
 mod control;
+mod cross_memory;
 mod element;
 mod error;
 mod key;
 mod kind;
 mod lock;
 mod mapped;
+mod messages;
 mod ops;
 mod region;
+mod runs;
 mod select;
+mod under_way;
 
 pub use apply::{Apply, MAX_ELEMENT};
 pub use control::{MAX_WORDS, Words};
@@ -29,16 +33,21 @@ pub use error::{Error, Result};
 pub use hpvm_fm::Rank;
 pub use key::RegionKey;
 pub use kind::{AtomicOp, Kind, MPI_CODES};
-pub use ops::{OpId, Run};
+pub use messages::Message;
 pub use region::{Path, Target};
+pub use runs::{Run, Update};
 pub use select::Allowed;
+pub use under_way::OpId;
 
 use apply::Appliers;
 use control::Blocks;
 use core::ops::Range;
 use hpvm_fm::{Fm, Transport};
+use messages::Queues;
 use region::{Region, Regions};
 use select::{Facts, Way, select};
+use std::collections::VecDeque;
+use under_way::UnderWay;
 
 /// The one-sided operations of one process: what it exposes, and what it has under way.
 pub struct OneSided {
@@ -47,6 +56,10 @@ pub struct OneSided {
     regions: Regions,
     blocks: Blocks,
     appliers: Appliers,
+    queues: Queues,
+    under_way: UnderWay,
+    /// Messages of models at other ranks that this rank's has not taken.
+    messages: VecDeque<Message>,
 }
 
 impl OneSided {
@@ -57,6 +70,9 @@ impl OneSided {
             regions: Regions::default(),
             blocks: Blocks::default(),
             appliers: Appliers::default(),
+            queues: Queues::default(),
+            under_way: UnderWay::default(),
+            messages: VecDeque::new(),
         }
     }
 
@@ -220,5 +236,28 @@ impl OneSided {
         let block = fm.transport_mut().mapped_mut(key.rank, key.control, bytes)?;
         // SAFETY: lent memory of this size that all access by atomics; it stays mapped with the transport.
         Some(unsafe { Words::new(block, key.words) })
+    }
+
+    /// Whether something waits to be sent: answers, or operations that found no credit. A credit that comes back rings
+    /// no bell, so whoever sleeps meanwhile must not sleep long.
+    #[inline(always)]
+    pub fn has_work(&self) -> bool {
+        self.queues.has_work()
+    }
+
+    /// Sends what waits, as far as credits go. True when something has left.
+    pub fn drain<T: Transport>(&mut self, fm: &mut Fm<T>) -> bool {
+        self.queues.drain(fm, &self.regions, &mut self.under_way)
+    }
+
+    /// Whether messages wait for the model.
+    #[inline(always)]
+    pub fn has_messages(&self) -> bool {
+        !self.messages.is_empty()
+    }
+
+    /// The messages that have come for the model.
+    pub fn take_messages(&mut self) -> impl Iterator<Item = Message> + '_ {
+        self.messages.drain(..)
     }
 }

@@ -190,13 +190,13 @@ impl<T: Transport> Process<T> {
     /// True when packets wait for credits or buffers: a sleeper must wake by itself to retry,
     /// because a credit that comes back rings no bell.
     pub fn has_backlog(&self) -> bool {
-        !self.backlog.is_empty()
+        !self.backlog.is_empty() || self.inbox.onesided.has_work()
     }
 
     /// True when packets wait that others need even if this process ends. A peer that has ended gives
     /// no credit any more, so who ends must wait for no others.
     pub fn owes_packets(&self) -> bool {
-        self.backlog.is_needed()
+        self.backlog.is_needed() || self.inbox.onesided.has_work()
     }
 
     /// The outcome of a request that is done, whose place it frees. `None`: not done, or no such.
