@@ -217,7 +217,7 @@ impl OneSided {
         if key.rank == self.me {
             return self.attach(fm, key);
         }
-        match self.map_control(fm, key) {
+        match self.map_block(fm, key) {
             Some(control) => {
                 Ok(Target { key: *key, path: Path::Mapped(base), control: Some(control) })
             }
@@ -228,8 +228,11 @@ impl OneSided {
     /// The control block of a region of another rank, if it is of our host.
     fn map_control<T: Transport>(&self, fm: &mut Fm<T>, key: &RegionKey) -> Option<Words> {
         let some_way = self.allowed.mapped || self.allowed.cross_memory;
-        let there = key.control != 0 && key.control % 128 == 0 && key.words <= MAX_WORDS;
-        if !some_way || !there {
+        if some_way { self.map_block(fm, key) } else { None }
+    }
+
+    fn map_block<T: Transport>(&self, fm: &mut Fm<T>, key: &RegionKey) -> Option<Words> {
+        if key.control == 0 || key.control % 128 != 0 || key.words > MAX_WORDS {
             return None;
         }
         let bytes = control::bytes(key.words) as u64;

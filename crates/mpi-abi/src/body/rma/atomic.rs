@@ -261,8 +261,8 @@ pub unsafe fn accumulate(
         target_datatype,
         op,
     };
-    // SAFETY: the caller's promise: the buffers stay until the epoch ends.
-    on_win("MPI_Accumulate", win, |w| unsafe { start(w, win, &a) }.map(drop))
+    // SAFETY: the caller's promises.
+    unsafe { until_epoch_ends("MPI_Accumulate", win, a) }
 }
 
 pub unsafe fn get_accumulate(
@@ -290,8 +290,17 @@ pub unsafe fn get_accumulate(
         target_datatype,
         op,
     };
-    // SAFETY: the caller's promise: the buffers stay until the epoch ends.
-    on_win("MPI_Get_accumulate", win, |w| unsafe { start(w, win, &a) }.map(drop))
+    // SAFETY: the caller's promises.
+    unsafe { until_epoch_ends("MPI_Get_accumulate", win, a) }
+}
+
+unsafe fn until_epoch_ends(function: &'static str, win: MPI_Win, a: Arguments) -> c_int {
+    on_win(function, win, |w| {
+        // SAFETY: the caller's promise: the buffers stay until the epoch ends.
+        let ops = unsafe { start(w, win, &a)? };
+        super::leave(w, ops);
+        Ok(())
+    })
 }
 
 unsafe fn with_request(
@@ -410,7 +419,9 @@ pub unsafe fn fetch_and_op(
         let done = unsafe {
             onesided.accumulate(fm, target, offset, update.kind, update.op, operand, 1, fetch)
         };
-        done.map(drop).map_err(|failure| refused(window, there.rank, &failure))
+        let op = done.map_err(|failure| refused(window, there.rank, &failure))?;
+        super::leave(w, op);
+        Ok(())
     })
 }
 
@@ -453,7 +464,9 @@ pub unsafe fn compare_and_swap(
                 result_addr.cast(),
             )
         };
-        done.map(drop).map_err(|failure| refused(window, there.rank, &failure))
+        let op = done.map_err(|failure| refused(window, there.rank, &failure))?;
+        super::leave(w, op);
+        Ok(())
     })
 }
 

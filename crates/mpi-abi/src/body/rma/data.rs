@@ -115,7 +115,9 @@ unsafe fn in_parts(
 unsafe fn transfer(function: &'static str, win: MPI_Win, a: Arguments) -> c_int {
     on_win(function, win, |w| {
         // SAFETY: the caller's promise: the buffer stays until the epoch ends.
-        unsafe { start(w, win, a) }.map(drop)
+        let op = unsafe { start(w, win, a)? };
+        super::leave(w, op);
+        Ok(())
     })
 }
 

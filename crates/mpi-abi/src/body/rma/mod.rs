@@ -113,6 +113,16 @@ fn check_assert(assert: c_int, known: c_int) -> Result<()> {
     }
 }
 
+/// Nobody asks for operations any more: the end of the epoch waits for them.
+#[inline(always)]
+fn leave(w: &mut Entered, ops: impl IntoIterator<Item = OpId>) {
+    for op in ops {
+        let (_, onesided) = w.process.onesided();
+        // What went wrong is told by the next flush.
+        let _ = onesided.forget(op);
+    }
+}
+
 /// Waits until operations are done.
 fn wait_for_ops(w: &mut Entered, ops: &[OpId]) -> Result<()> {
     if ops.is_empty() {

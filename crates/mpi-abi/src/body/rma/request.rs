@@ -7,7 +7,7 @@ use crate::generated::constants::*;
 use crate::object::request;
 use crate::runtime::Entered;
 use core::ffi::c_int;
-use hpvm_mpi::Status;
+use hpvm_mpi::{Class, Error, Status};
 use hpvm_mpi::engine::requests::Operation;
 use hpvm_mpi::error::Result;
 use hpvm_onesided::OpId;
@@ -41,7 +41,18 @@ pub(super) fn of(w: &mut Entered, ops: Vec<OpId>) -> MPI_Request {
 /// Looks at the operations of a request. True: all are done, and the request is complete.
 pub fn poll(w: &mut Entered, id: hpvm_mpi::ReqId, ops: &mut Vec<OpId>) -> bool {
     let (_, onesided) = w.process.onesided();
-    ops.retain(|op| !onesided.is_done(*op));
+    let mut failed = None;
+    ops.retain(|op| {
+        let done = onesided.is_done(*op);
+        if done && let Err(failure) = onesided.forget(*op) {
+            failed.get_or_insert(failure);
+        }
+        !done
+    });
+    if let (Some(failure), Some(request)) = (failed, w.process.requests_mut().get_mut(id)) {
+        let error = Error::new(Class::RmaRange, failure.to_string());
+        request.error.get_or_insert(Box::new(error));
+    }
     let done = ops.is_empty();
     if done {
         w.process.complete_external(id);
