@@ -7,9 +7,9 @@ use crate::generated::constants::*;
 use crate::object::request;
 use crate::runtime::Entered;
 use core::ffi::c_int;
-use hpvm_mpi::{Class, Error, Status};
 use hpvm_mpi::engine::requests::Operation;
 use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Error, Status};
 use hpvm_onesided::OpId;
 
 /// Operations with requests are for passive target communication only.
