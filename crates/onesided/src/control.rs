@@ -13,7 +13,7 @@ use hpvm_sync::atomic::AtomicU64;
 /// Bytes before the words of the model: the lock's lines.
 const HEAD: usize = size_of::<Padded<AccumulateLock>>();
 /// Blocks are multiples of this: no two share a pair of lines.
-const UNIT: usize = 128;
+pub(crate) const UNIT: usize = 128;
 /// Lent at a time: a few pages, because few programs expose more than some regions.
 const CHUNK: usize = 16 * 1024;
 /// Most words that a model may ask for: more than any rank of a host needs of every other.
@@ -123,8 +123,8 @@ impl Blocks {
 
     /// Nobody uses the block of a withdrawn region any more.
     pub fn give_back(&mut self, words: Words) {
-        let is_it = |block: &Box<[Padded<[u64; 16]>]>| block.as_ptr().addr() == words.address();
-        match self.private.iter().position(is_it) {
+        let address = words.address();
+        match self.private.iter().position(|block| block.as_ptr().addr() == address) {
             Some(i) => drop(self.private.swap_remove(i)),
             None => self.free.push((words.block, bytes(words.words))),
         }
