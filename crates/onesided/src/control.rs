@@ -4,11 +4,11 @@
 //! A block is an accumulate lock, alone on its lines, and then the words of the model. Blocks are parts of
 //! memory that the transport lends. Where nothing can be lent there are none.
 
-use crate::lock::AccumulateLock;
 use core::ptr::NonNull;
 use hpvm_fm::{Fm, Transport};
 use hpvm_sync::Padded;
 use hpvm_sync::atomic::AtomicU64;
+use hpvm_wire::accumulate_lock::AccumulateLock;
 
 /// Bytes before the words of the model: the lock's lines.
 const HEAD: usize = size_of::<Padded<AccumulateLock>>();

@@ -18,7 +18,6 @@ mod element;
 mod error;
 mod key;
 mod kind;
-mod lock;
 mod mapped;
 mod messages;
 mod ops;
