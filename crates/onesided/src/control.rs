@@ -1,7 +1,7 @@
-//! Control blocks: words beside each exposed region that all ranks of the host can access, whatever the
+//! Control words: beside each exposed region that all ranks of the host can access, whatever the
 //! memory of the region is.
 //!
-//! A block is an accumulate lock, alone on its lines, and then the words of the model. Blocks are parts of
+//! They are an accumulate lock, alone on its lines, and then the words of the model. Blocks are parts of
 //! memory that the transport lends. Where nothing can be lent there are none.
 
 use core::ptr::NonNull;
@@ -19,7 +19,7 @@ const CHUNK: usize = 16 * 1024;
 /// Most words that a model may ask for: more than any rank of a host needs of every other.
 pub const MAX_WORDS: u32 = 1 << 16;
 
-/// A control block, ours or another rank's, as this process has it.
+/// Control words, ours or another rank's, as this process has it.
 ///
 /// Valid as long as the transport that the target was attached with.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ unsafe impl Sync for Words {}
 
 impl Words {
     /// # Safety
-    /// At `block`, a multiple of `UNIT`, lies a control block of as many words, for as long as the value is used.
+    /// At `block`, a multiple of `UNIT`, lie as many control words, for as long as the value is used.
     pub(crate) unsafe fn new(block: NonNull<u8>, words: u32) -> Words {
         Words { block, words }
     }
@@ -67,7 +67,7 @@ pub(crate) fn bytes(words: u32) -> usize {
     (HEAD + words as usize * size_of::<AtomicU64>()).next_multiple_of(UNIT)
 }
 
-/// The control blocks of this rank.
+/// The control words of this rank.
 #[derive(Default)]
 pub(crate) struct Blocks {
     /// Blocks that others can't access, because nothing can be lent.

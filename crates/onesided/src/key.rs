@@ -17,9 +17,9 @@ pub struct RegionKey {
     pub address: u64,
     /// Bytes.
     pub len: u64,
-    /// Where the control block lies in its owner; 0 where there is none.
+    /// Where the control words lie in its owner; 0 where others can't access them.
     pub control: u64,
-    /// Words of the control block that belong to the model.
+    /// Control words that belong to the model.
     pub words: u32,
 }
 

@@ -90,8 +90,8 @@ impl OneSided {
         self.appliers.register(codes, apply);
     }
 
-    /// Lets others access `len` bytes at `memory`, by the key that is returned. The region has a control block
-    /// with `words` words for the model, at most [`MAX_WORDS`], which begin as zeros.
+    /// Lets others access `len` bytes at `memory`, by the key that is returned. Beside the region
+    /// are control words, `words` of them for the model, at most [`MAX_WORDS`], which begin as zeros.
     ///
     /// Memory that the transport lends (`PeerMemory::lend`) is reached by loads and stores inside the host.
     ///
@@ -255,7 +255,7 @@ impl OneSided {
     /// As `attach`, where the caller knows that the region lies at `base` in our address space.
     ///
     /// # Errors
-    /// `Unreachable`: its control block can't be mapped.
+    /// `Unreachable`: its control words can't be mapped.
     ///
     /// # Safety
     /// The region's bytes at `base` are valid for reads and writes as long as the target is used, and are the
@@ -277,7 +277,7 @@ impl OneSided {
         }
     }
 
-    /// The control block of a region of another rank, if it is of our host.
+    /// The control words of a region of another rank, if it is of our host.
     fn map_control<T: Transport>(&self, fm: &mut Fm<T>, key: &RegionKey) -> Option<Words> {
         let some_way = self.allowed.mapped || self.allowed.cross_memory;
         let there = key.control != 0

@@ -142,7 +142,7 @@ impl Target {
         }
     }
 
-    /// The control block: our own regions have one, and those of other ranks of our host where memory can be lent.
+    /// The control words: of our own regions, and of those of other ranks of our host where memory can be lent.
     #[inline(always)]
     pub fn control(&self) -> Option<&Words> {
         self.control.as_ref()
