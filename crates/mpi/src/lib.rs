@@ -25,5 +25,7 @@ pub use comm::{Channel, Comm};
 pub use engine::process::Process;
 pub use engine::requests::{Outcome, ReqId};
 pub use error::{Class, Error, Result};
+/// The layer below windows and other models of one-sided communication.
+pub use hpvm_onesided as onesided;
 pub use pt2pt::blocking::Received;
 pub use status::Status;

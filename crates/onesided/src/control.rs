@@ -1,25 +1,25 @@
-//! Control blocks: words beside each exposed region that all ranks of the host can access, whatever the
+//! Control words: beside each exposed region that all ranks of the host can access, whatever the
 //! memory of the region is.
 //!
-//! A block is an accumulate lock, alone on its lines, and then the words of the model. Blocks are parts of
+//! They are an accumulate lock, alone on its lines, and then the words of the model. Blocks are parts of
 //! memory that the transport lends. Where nothing can be lent there are none.
 
-use crate::lock::AccumulateLock;
 use core::ptr::NonNull;
 use hpvm_fm::{Fm, Transport};
 use hpvm_sync::Padded;
 use hpvm_sync::atomic::AtomicU64;
+use hpvm_wire::accumulate_lock::AccumulateLock;
 
 /// Bytes before the words of the model: the lock's lines.
 const HEAD: usize = size_of::<Padded<AccumulateLock>>();
 /// Blocks are multiples of this: no two share a pair of lines.
-const UNIT: usize = 128;
+pub(crate) const UNIT: usize = 128;
 /// Lent at a time: a few pages, because few programs expose more than some regions.
 const CHUNK: usize = 16 * 1024;
 /// Most words that a model may ask for: more than any rank of a host needs of every other.
 pub const MAX_WORDS: u32 = 1 << 16;
 
-/// A control block, ours or another rank's, as this process has it.
+/// Control words, ours or another rank's, as this process has it.
 ///
 /// Valid as long as the transport that the target was attached with.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ unsafe impl Sync for Words {}
 
 impl Words {
     /// # Safety
-    /// At `block`, a multiple of `UNIT`, lies a control block of as many words, for as long as the value is used.
+    /// At `block`, a multiple of `UNIT`, lie as many control words, for as long as the value is used.
     pub(crate) unsafe fn new(block: NonNull<u8>, words: u32) -> Words {
         Words { block, words }
     }
@@ -67,7 +67,7 @@ pub(crate) fn bytes(words: u32) -> usize {
     (HEAD + words as usize * size_of::<AtomicU64>()).next_multiple_of(UNIT)
 }
 
-/// The control blocks of this rank.
+/// The control words of this rank.
 #[derive(Default)]
 pub(crate) struct Blocks {
     /// Blocks that others can't access, because nothing can be lent.
@@ -123,8 +123,8 @@ impl Blocks {
 
     /// Nobody uses the block of a withdrawn region any more.
     pub fn give_back(&mut self, words: Words) {
-        let is_it = |block: &Box<[Padded<[u64; 16]>]>| block.as_ptr().addr() == words.address();
-        match self.private.iter().position(is_it) {
+        let address = words.address();
+        match self.private.iter().position(|block| block.as_ptr().addr() == address) {
             Some(i) => drop(self.private.swap_remove(i)),
             None => self.free.push((words.block, bytes(words.words))),
         }

@@ -3,6 +3,11 @@
 use crate::kind::AtomicOp;
 use hpvm_sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+/// Of updates. AcqRel: models build locks and flags of them, whose releases pair with their acquires.
+const BOTH: Ordering = Ordering::AcqRel;
+/// Of loads. Acquire: pairs with the updates of others, as above.
+const LOAD: Ordering = Ordering::Acquire;
+
 /// A word that the processor updates atomically. Bits only; what they mean an [`Element`] says.
 pub(crate) trait Word {
     type Bits: Copy + Eq;
@@ -19,22 +24,21 @@ macro_rules! words {
     ($($atomic:ident, $bits:ident;)*) => {$(
         impl Word for $atomic {
             type Bits = $bits;
-            // AcqRel, all: models build locks and flags of them.
             #[inline(always)]
-            fn load(&self) -> $bits { $atomic::load(self, Ordering::Acquire) }
+            fn load(&self) -> $bits { $atomic::load(self, LOAD) }
             #[inline(always)]
-            fn swap(&self, new: $bits) -> $bits { $atomic::swap(self, new, Ordering::AcqRel) }
+            fn swap(&self, new: $bits) -> $bits { $atomic::swap(self, new, BOTH) }
             #[inline(always)]
-            fn add(&self, x: $bits) -> $bits { self.fetch_add(x, Ordering::AcqRel) }
+            fn add(&self, x: $bits) -> $bits { self.fetch_add(x, BOTH) }
             #[inline(always)]
-            fn and(&self, x: $bits) -> $bits { self.fetch_and(x, Ordering::AcqRel) }
+            fn and(&self, x: $bits) -> $bits { self.fetch_and(x, BOTH) }
             #[inline(always)]
-            fn or(&self, x: $bits) -> $bits { self.fetch_or(x, Ordering::AcqRel) }
+            fn or(&self, x: $bits) -> $bits { self.fetch_or(x, BOTH) }
             #[inline(always)]
-            fn xor(&self, x: $bits) -> $bits { self.fetch_xor(x, Ordering::AcqRel) }
+            fn xor(&self, x: $bits) -> $bits { self.fetch_xor(x, BOTH) }
             #[inline(always)]
             fn exchange(&self, old: $bits, new: $bits) -> Result<$bits, $bits> {
-                self.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire)
+                self.compare_exchange(old, new, BOTH, LOAD)
             }
         }
     )*};

@@ -11,15 +11,15 @@ pub struct RegionKey {
     pub id: u32,
     /// Which of the regions that had this index, one after the other.
     pub generation: u32,
-    /// See [`RegionKey::LOCKED`].
+    /// [`RegionKey::LOCKED`], [`RegionKey::DYNAMIC`].
     pub flags: u32,
     /// Where the memory lies in its owner.
     pub address: u64,
     /// Bytes.
     pub len: u64,
-    /// Where the control block lies in its owner; 0 where there is none.
+    /// Where the control words lie in its owner; 0 where others can't access them.
     pub control: u64,
-    /// Words of the control block that belong to the model.
+    /// Control words that belong to the model.
     pub words: u32,
 }
 
@@ -27,6 +27,9 @@ impl RegionKey {
     /// Atomic operations are done under the accumulate lock, because some ranks of the host reach the memory
     /// through the kernel only.
     pub const LOCKED: u32 = 1;
+    /// The region is any memory of its owner: offsets are addresses. What has been attached may be accessed
+    /// ([`crate::OneSided::add_part`]).
+    pub const DYNAMIC: u32 = 2;
     /// Bytes of a key on its way to others.
     pub const BYTES: usize = 48;
 
@@ -60,6 +63,10 @@ impl RegionKey {
             len: long(8),
             control: long(10),
         }
+    }
+
+    pub fn is_dynamic(&self) -> bool {
+        self.flags & Self::DYNAMIC != 0
     }
 
     pub fn is_locked(&self) -> bool {

@@ -18,7 +18,6 @@ mod element;
 mod error;
 mod key;
 mod kind;
-mod lock;
 mod mapped;
 mod messages;
 mod ops;
@@ -53,6 +52,8 @@ use under_way::UnderWay;
 pub struct OneSided {
     me: Rank,
     allowed: Allowed,
+    /// Some rank is reached in packets, or reaches us so, since anything has been exposed.
+    by_messages: bool,
     regions: Regions,
     blocks: Blocks,
     appliers: Appliers,
@@ -67,6 +68,7 @@ impl OneSided {
         OneSided {
             me,
             allowed: Allowed::default(),
+            by_messages: false,
             regions: Regions::default(),
             blocks: Blocks::default(),
             appliers: Appliers::default(),
@@ -88,8 +90,8 @@ impl OneSided {
         self.appliers.register(codes, apply);
     }
 
-    /// Lets others access `len` bytes at `memory`, by the key that is returned. The region has a control block
-    /// with `words` words for the model, at most [`MAX_WORDS`], which begin as zeros.
+    /// Lets others access `len` bytes at `memory`, by the key that is returned. Beside the region
+    /// are control words, `words` of them for the model, at most [`MAX_WORDS`], which begin as zeros.
     ///
     /// Memory that the transport lends (`PeerMemory::lend`) is reached by loads and stores inside the host.
     ///
@@ -148,12 +150,55 @@ impl OneSided {
         self.regions.insert(Region { key, base: memory, control })
     }
 
+    /// As `expose`, of any memory of this process: offsets are addresses, and what may be accessed is said by
+    /// `add_part`. Others reach it through the kernel, which checks no more than that there is memory, or in packets, which
+    /// are checked.
+    pub fn expose_dynamic<T: Transport>(&mut self, fm: &mut Fm<T>, words: u32) -> RegionKey {
+        let (control, shared) = self.blocks.take(fm, words);
+        let locked = if shared && self.allowed.cross_memory { RegionKey::LOCKED } else { 0 };
+        let key = RegionKey {
+            rank: self.me,
+            id: 0,
+            generation: 0,
+            flags: RegionKey::DYNAMIC | locked,
+            address: 0,
+            len: u64::MAX,
+            control: if shared { control.address() as u64 } else { 0 },
+            words,
+        };
+        self.regions.insert(Region { key, base: core::ptr::null_mut(), control })
+    }
+
+    /// Lets others access `len` bytes at `memory` by the dynamic region `key`. False: it is not one of ours, or the
+    /// memory overlaps with another part.
+    ///
+    /// # Safety
+    /// As for `expose`, until the part is removed.
+    pub unsafe fn add_part(&mut self, key: &RegionKey, memory: *mut u8, len: usize) -> bool {
+        let (first, len) = (memory.expose_provenance() as u64, len as u64);
+        let Some(parts) = self.regions.parts(key.id, key.generation) else { return false };
+        let Some(end) = first.checked_add(len) else { return false };
+        let before = parts.range(..end).next_back();
+        if before.is_some_and(|(at, size)| at + size > first) {
+            return false;
+        }
+        parts.insert(first, len);
+        true
+    }
+
+    /// Ends what `add_part` began. False: no part begins there.
+    pub fn remove_part(&mut self, key: &RegionKey, memory: *const u8) -> bool {
+        let parts = self.regions.parts(key.id, key.generation);
+        parts.is_some_and(|parts| parts.remove(&(memory.addr() as u64)).is_some())
+    }
+
     /// Ends a region of ours: what still comes for it is answered with an error. The caller has seen to it that
     /// nobody accesses the memory any more by loads and stores. False: it is not exposed.
     pub fn withdraw(&mut self, key: &RegionKey) -> bool {
         match self.regions.remove(key.id, key.generation) {
             Some(region) => {
                 self.blocks.give_back(region.control);
+                self.by_messages &= !self.regions.is_empty();
                 true
             }
             None => false,
@@ -163,6 +208,12 @@ impl OneSided {
     /// True while some region of ours is exposed.
     pub fn is_exposed(&self) -> bool {
         !self.regions.is_empty()
+    }
+
+    /// Whether others may need our progress although we call nothing: memory is exposed, and some of the ranks with
+    /// which we have to do are reached in packets, as we are by them.
+    pub fn needs_progress(&self) -> bool {
+        self.by_messages && !self.regions.is_empty()
     }
 
     /// Finds out how the region of `key` is reached.
@@ -182,7 +233,7 @@ impl OneSided {
         }
         let control = self.map_control(fm, key);
         let transport = fm.transport_mut();
-        let mapped = match self.allowed.mapped && !key.is_locked() {
+        let mapped = match self.allowed.mapped && key.flags == 0 {
             true => transport.mapped_mut(key.rank, key.address, key.len),
             false => None,
         };
@@ -197,13 +248,14 @@ impl OneSided {
             (Way::CrossMemory, _) => Path::CrossMemory,
             _ => Path::Messages,
         };
+        self.by_messages |= path == Path::Messages;
         Ok(Target { key: *key, path, control })
     }
 
     /// As `attach`, where the caller knows that the region lies at `base` in our address space.
     ///
     /// # Errors
-    /// `Unreachable`: its control block can't be mapped.
+    /// `Unreachable`: its control words can't be mapped.
     ///
     /// # Safety
     /// The region's bytes at `base` are valid for reads and writes as long as the target is used, and are the
@@ -225,14 +277,17 @@ impl OneSided {
         }
     }
 
-    /// The control block of a region of another rank, if it is of our host.
+    /// The control words of a region of another rank, if it is of our host.
     fn map_control<T: Transport>(&self, fm: &mut Fm<T>, key: &RegionKey) -> Option<Words> {
         let some_way = self.allowed.mapped || self.allowed.cross_memory;
         if some_way { self.map_block(fm, key) } else { None }
     }
 
     fn map_block<T: Transport>(&self, fm: &mut Fm<T>, key: &RegionKey) -> Option<Words> {
-        if key.control == 0 || key.control % 128 != 0 || key.words > MAX_WORDS {
+        let there = key.control != 0
+            && key.control.is_multiple_of(control::UNIT as u64)
+            && key.words <= MAX_WORDS;
+        if !there {
             return None;
         }
         let bytes = control::bytes(key.words) as u64;

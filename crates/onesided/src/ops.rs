@@ -335,7 +335,7 @@ impl OneSided {
         self.request(fm, target, Body::Swap { target: *target, swap }, true)
     }
 
-    /// Elements of a mapped region, which always has a control block.
+    /// Elements of a mapped region, which always has control words.
     #[inline(always)]
     fn elements<'a>(&self, target: &'a Target, offset: u64, count: usize) -> Option<Elements<'a>> {
         let (Path::Mapped(base), Some(control)) = (target.path, &target.control) else {

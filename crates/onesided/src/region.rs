@@ -3,6 +3,8 @@
 use crate::Rank;
 use crate::control::Words;
 use crate::key::RegionKey;
+use crate::messages::packets::{Fault, RegionName};
+use std::collections::BTreeMap;
 
 /// A region of this rank.
 #[derive(Clone, Copy)]
@@ -30,6 +32,8 @@ struct Slot {
     /// Of the region that is here, or of the next.
     generation: u32,
     region: Option<Region>,
+    /// Of a region that is any memory: the parts that may be accessed, by where they begin, with their bytes.
+    parts: BTreeMap<u64, u64>,
 }
 
 impl Regions {
@@ -52,6 +56,7 @@ impl Regions {
         self.get(id, generation)?;
         let slot = &mut self.slots[id as usize];
         slot.generation = slot.generation.wrapping_add(1);
+        slot.parts.clear();
         self.exposed -= 1;
         slot.region.take()
     }
@@ -59,6 +64,29 @@ impl Regions {
     pub fn get(&self, id: u32, generation: u32) -> Option<&Region> {
         let slot = self.slots.get(id as usize)?;
         slot.region.as_ref().filter(|_| slot.generation == generation)
+    }
+
+    /// The parts of a region that is any memory.
+    pub fn parts(&mut self, id: u32, generation: u32) -> Option<&mut BTreeMap<u64, u64>> {
+        let region = self.get(id, generation)?;
+        let dynamic = region.key.is_dynamic();
+        dynamic.then(|| &mut self.slots[id as usize].parts)
+    }
+
+    /// Where `len` bytes at `offset` of a region lie, as a peer names them.
+    pub fn find(&self, name: RegionName, offset: u64, len: u64) -> Result<*mut u8, Fault> {
+        let region = self.get(name.id, name.generation);
+        let region = region.ok_or(Fault::NotExposed { region: name.id })?;
+        let parts = &self.slots[name.id as usize].parts;
+        let (first, size) = match region.key.is_dynamic() {
+            false => (0, region.key.len),
+            true => parts.range(..=offset).next_back().map_or((0, 0), |(at, size)| (*at, *size)),
+        };
+        let within = offset - first;
+        match len <= size && within <= size - len {
+            true => Ok(region.base.wrapping_add(offset as usize)),
+            false => Err(Fault::Range { region: name.id, offset, len, size: region.key.len }),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -114,7 +142,7 @@ impl Target {
         }
     }
 
-    /// The control block: our own regions have one, and those of other ranks of our host where memory can be lent.
+    /// The control words: of our own regions, and of those of other ranks of our host where memory can be lent.
     #[inline(always)]
     pub fn control(&self) -> Option<&Words> {
         self.control.as_ref()

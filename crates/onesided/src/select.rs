@@ -7,7 +7,7 @@ pub(crate) struct Facts {
     pub own: bool,
     /// Its owner lends it, and we have mapped it.
     pub mapped: bool,
-    /// We have mapped its control block.
+    /// We have mapped its control words.
     pub control: bool,
     /// The kernel copies from and to the owner's memory, as far as is known.
     pub cross_memory: bool,
@@ -33,14 +33,14 @@ pub(crate) enum Way {
     Messages,
 }
 
-/// | | own | mapped | control block | kernel copies | way |
+/// | | own | mapped | control words | kernel copies | way |
 /// |---|---|---|---|---|---|
 /// | | yes | | | | mapped |
 /// | | no | yes | yes | | mapped |
 /// | | no | no | yes | yes | cross-memory |
 /// | | no | else | | | messages |
 ///
-/// Without a control block nothing is done but by the owner: wide atomics need its lock.
+/// Without control words nothing is done but by the owner: wide atomics need its lock.
 pub(crate) fn select(facts: Facts) -> Way {
     match facts {
         Facts { own: true, .. } => Way::Mapped,

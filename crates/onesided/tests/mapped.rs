@@ -177,7 +177,7 @@ fn atomics_of_all_ranks_lose_nothing() {
                     let pair = [1u64, 2].map(u64::to_ne_bytes).concat();
                     let pair: [u8; 16] = pair.try_into().unwrap();
                     rank.fetch(&target, 64, (Kind::Other(7), AtomicOp::Sum), pair).unwrap();
-                    target.control().expect("a block").all()[3]
+                    target.control().expect("words").all()[3]
                         .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 }
             });
@@ -198,7 +198,7 @@ fn atomics_of_all_ranks_lose_nothing() {
     assert_eq!(word(41), all_times);
     assert_eq!((word(64), word(72)), (all_times, 2 * all_times));
     let own = all[0].attach(&key);
-    let words = own.control().expect("a block").all();
+    let words = own.control().expect("words").all();
     assert_eq!(words.len(), 8);
     assert_eq!(words[3].load(std::sync::atomic::Ordering::Relaxed), all_times);
 }

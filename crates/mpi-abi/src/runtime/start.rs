@@ -6,8 +6,7 @@ use super::{Entered, World, enter, install, is_running, resume, suspend};
 use crate::object::Objects;
 use hpvm_job::{Job, Settings};
 use hpvm_mpi::engine::wait_policy::WaitPolicy;
-use hpvm_mpi::{Class, Error, Process, Result};
-use hpvm_onesided::Allowed;
+use hpvm_mpi::{Process, Result};
 use hpvm_wire::pending::Stage;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -49,7 +48,7 @@ fn bootstrap() -> Result<()> {
     }
     process.set_tables(tables);
     process.set_nodes(&job.nodes);
-    process.onesided().1.set_allowed(ways()?);
+    process.onesided().1.set_allowed(meet::onesided()?);
     let spans = process.fm().transport().spans_hosts();
     let policy = WaitPolicy::new(process.oversubscribed, spans);
     install(World {
@@ -62,6 +61,8 @@ fn bootstrap() -> Result<()> {
         leader: false,
         followers: 0,
         polls_memory: 0,
+        naps: false,
+        progress_thread: Default::default(),
     });
     super::identity::started();
     let mut w = enter()?;
@@ -69,20 +70,6 @@ fn bootstrap() -> Result<()> {
     let (world, own) = (w.process.world().clone(), w.process.own().clone());
     w.objects.add_predefined_comms(world, own);
     Ok(())
-}
-
-/// Which ways one-sided operations may take, by `HPVM_ONESIDED`.
-fn ways() -> Result<Allowed> {
-    const NAME: &str = "HPVM_ONESIDED";
-    match std::env::var(NAME).as_deref() {
-        Err(_) | Ok("" | "auto") => Ok(Allowed::default()),
-        Ok("cross-memory") => Ok(Allowed { mapped: false, cross_memory: true }),
-        Ok("messages") => Ok(Allowed { mapped: false, cross_memory: false }),
-        Ok(other) => {
-            let text = format!("{NAME} is {other:?}; expected auto, cross-memory or messages");
-            Err(Error::new(Class::Other, text))
-        }
-    }
 }
 
 /// Ends a use of the engine: completes what still has to leave this process. Blocks.

@@ -73,25 +73,24 @@ fn send_memory<T: Transport>(
 ) -> (bool, bool) {
     let mut some = false;
     loop {
-        let Some(region) = regions.get(name.id, name.generation) else {
-            // It was withdrawn meanwhile.
-            let fault = Fault::NotExposed { region: name.id };
-            let sent =
-                fm.send(dst, head(operation, true, true), Fault::BYTES, |out| fault.write(out));
-            return (some || sent.is_ok(), sent.is_ok());
-        };
         let left: u64 = runs.iter().map(|(_, len)| *len).sum();
         let n = left.min(fm.limits().packet as u64) as usize;
+        let parts = match parts(regions, name, runs, n) {
+            Ok(parts) => parts,
+            Err(fault) => {
+                // It was withdrawn meanwhile.
+                let fill = |out: &mut [u8]| fault.write(out);
+                let sent = fm.send(dst, head(operation, true, true), Fault::BYTES, fill).is_ok();
+                return (some || sent, sent);
+            }
+        };
         let last = n as u64 == left;
         let sent = fm.send(dst, head(operation, last, false), n, |out| {
             let mut out = Writer(out);
-            let mut room = n;
-            for (offset, len) in runs.iter() {
-                let part = (*len).min(room as u64) as usize;
-                let to = out.take(part);
-                // SAFETY: inside the region, which is exposed still; runs were checked when they came.
-                unsafe { mapped::copy(region.base.add(*offset as usize), to.as_mut_ptr(), part) };
-                room -= part;
+            for (at, len) in parts {
+                let to = out.take(len);
+                // SAFETY: inside the region, which is exposed still.
+                unsafe { mapped::copy(at, to.as_mut_ptr(), len) };
             }
         });
         if sent.is_err() {
@@ -103,6 +102,26 @@ fn send_memory<T: Transport>(
         }
         take(runs, n as u64);
     }
+}
+
+/// Where the first `n` bytes of `runs` lie.
+fn parts(
+    regions: &Regions,
+    name: RegionName,
+    runs: &VecDeque<(u64, u64)>,
+    n: usize,
+) -> Result<Vec<(*mut u8, usize)>, Fault> {
+    let mut parts = Vec::new();
+    let mut left = n as u64;
+    for (offset, len) in runs {
+        let part = left.min(*len);
+        parts.push((regions.find(name, *offset, part)?, part as usize));
+        left -= part;
+        if left == 0 {
+            break;
+        }
+    }
+    Ok(parts)
 }
 
 /// Takes `n` bytes off the front.

@@ -99,12 +99,12 @@ impl OneSided {
     }
 
     fn on_put(&mut self, name: RegionName, data: &[u8]) -> Applied<()> {
-        let region = self.region(name)?;
+        self.region(name)?;
         let mut reader = Reader(data);
         while !reader.is_empty() {
             let (offset, len) = reader.word().zip(reader.word()).ok_or_else(|| short(data))?;
             let bytes = reader.take(len).ok_or_else(|| short(data))?;
-            let at = region.part(offset, len)?;
+            let at = self.regions.find(name, offset, len)?;
             // SAFETY: inside the region, which its owner lets others write to.
             unsafe { mapped::copy(bytes.as_ptr(), at, bytes.len()) };
         }
@@ -114,11 +114,11 @@ impl OneSided {
     fn on_get(&mut self, operation: u64, data: &[u8]) -> Applied<Answer> {
         let mut reader = Reader(data);
         let name = RegionName::of_word(reader.word().ok_or_else(|| short(data))?);
-        let region = self.region(name)?;
+        self.region(name)?;
         let mut runs = std::collections::VecDeque::new();
         while !reader.is_empty() {
             let (offset, len) = reader.word().zip(reader.word()).ok_or_else(|| short(data))?;
-            region.part(offset, len)?;
+            self.regions.find(name, offset, len)?;
             runs.push_back((offset, len));
         }
         Ok(Answer::Memory { operation, region: name, runs })
@@ -137,7 +137,7 @@ impl OneSided {
         let mut fetched = Vec::new();
         while !reader.is_empty() {
             let (offset, len) = reader.word().zip(reader.word()).ok_or_else(|| short(data))?;
-            let at = region.part(offset, len)?;
+            let at = self.regions.find(name, offset, len)?;
             let carried = if op == AtomicOp::NoOp { 0 } else { len };
             let operand = reader.take(carried).ok_or_else(|| short(data))?;
             let fits = fetched.len() as u64 + len <= MAX_FETCHED as u64;
@@ -170,7 +170,7 @@ impl OneSided {
         let size = kind.and_then(|kind| self.appliers.size(kind, AtomicOp::Replace));
         let size = size.filter(|size| *size <= MAX_SWAPPED);
         let (kind, size) = kind.zip(size).ok_or(Fault::Unsupported { region: name.id })?;
-        let at = region.part(offset, size as u64)?;
+        let at = self.regions.find(name, offset, size as u64)?;
         let operands = reader.take(size as u64).zip(reader.take(size as u64));
         let (compare, swap) = operands.ok_or_else(|| short(data))?;
         let mut bytes = vec![0; size];
@@ -232,15 +232,6 @@ impl OneSided {
 }
 
 impl Region {
-    /// Where `len` bytes at `offset` lie.
-    fn part(&self, offset: u64, len: u64) -> Result<*mut u8, Fault> {
-        let size = self.key.len;
-        match len <= size && offset <= size - len {
-            true => Ok(self.base.wrapping_add(offset as usize)),
-            false => Err(Fault::Range { region: self.key.id, offset, len, size }),
-        }
-    }
-
     fn elements(&self, at: *mut u8, count: usize, me: Rank) -> Elements<'_> {
         Elements { at, count, locked: self.key.is_locked(), control: &self.control, me }
     }

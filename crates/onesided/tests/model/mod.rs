@@ -71,6 +71,9 @@ impl Apply for Pairs {
     }
 }
 
+/// Tokens that were put in, and taken out.
+type Tokens = (Vec<u64>, Vec<u64>);
+
 /// What all ranks of a job know of one another.
 #[derive(Default)]
 struct Shared {
@@ -78,8 +81,8 @@ struct Shared {
     unfinished: Cell<u32>,
     /// By target: what the counter was before each update, in the order in which that was learnt.
     counted: RefCell<HashMap<u32, Vec<u64>>>,
-    /// By target: tokens that were put in, and taken out.
-    tokens: RefCell<HashMap<u32, (Vec<u64>, Vec<u64>)>>,
+    /// By target.
+    tokens: RefCell<HashMap<u32, Tokens>>,
     /// By target: what was added to reals and the others, times.
     sums: RefCell<HashMap<(u32, u64), u64>>,
     /// Successful swaps, by target.

@@ -130,6 +130,7 @@ pub(super) fn assemble(
     };
     let handle = w.objects.add_window(Rc::new(object))?;
     super::notices::deliver_early(w);
+    w.adjust_progress_thread();
     Ok(handle)
 }
 
@@ -274,6 +275,7 @@ pub unsafe fn win_free(win: *mut MPI_Win) -> c_int {
         w.objects.windows.remove(handle.0);
         let (_, onesided) = w.process.onesided();
         onesided.withdraw(&window.key);
+        w.adjust_progress_thread();
         release(w, window.memory);
         let mut comm = comm;
         // SAFETY: the window's own handle, which nobody else has.

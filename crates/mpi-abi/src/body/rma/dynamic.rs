@@ -13,9 +13,6 @@ use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::rma::lock;
 
-/// Bytes of the region of a dynamic window: any address. What is attached is checked besides.
-const ALL: usize = isize::MAX as usize;
-
 pub unsafe fn win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win) -> c_int {
     on_comm("MPI_Win_create_dynamic", comm, |w| {
         out("win", win)?;
@@ -25,8 +22,7 @@ pub unsafe fn win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: *mut MPI_W
         let made = w.outside(|| agree::together_on(handle, size, hints)).and_then(|info| {
             let (fm, onesided) = w.process.onesided();
             let nothing = core::ptr::null_mut();
-            // SAFETY: only memory that the program attaches is accessed.
-            let key = unsafe { onesided.expose(fm, nothing, ALL, lock::WORDS as u32) };
+            let key = onesided.expose_dynamic(fm, lock::WORDS as u32);
             let part = Ingredients {
                 flavor: MPI_WIN_FLAVOR_DYNAMIC,
                 base: nothing,
@@ -75,6 +71,9 @@ pub unsafe fn win_attach(win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> c_i
             return Err(wrong(Class::RmaAttach, text));
         }
         attached.insert(from, bytes);
+        let (_, onesided) = w.process.onesided();
+        // SAFETY: the program has named the memory for this use, until it detaches it.
+        unsafe { onesided.add_part(&window.key, base.cast(), bytes) };
         Ok(())
     })
 }
@@ -84,7 +83,11 @@ pub unsafe fn win_detach(win: MPI_Win, base: *const c_void) -> c_int {
         let window = window(w, win)?;
         check_dynamic(&window)?;
         match window.attached.borrow_mut().remove(&base.addr()) {
-            Some(_) => Ok(()),
+            Some(_) => {
+                let (_, onesided) = w.process.onesided();
+                onesided.remove_part(&window.key, base.cast());
+                Ok(())
+            }
             None => {
                 let text = format!("{base:p} is not the start of memory that is attached");
                 Err(wrong(Class::RmaAttach, text))
