@@ -102,7 +102,7 @@ impl<'a> LockWords<'a> {
     /// What stands in a slot for a ticket of a process; never 0.
     fn mark(ticket: Ticket, process: u32) -> u64 {
         let kind = if ticket.exclusive { EXCLUSIVE } else { 0 };
-        ticket.number << 32 | kind | u64::from(process) + 1
+        ticket.number << 32 | kind | (u64::from(process) + 1)
     }
 
     /// Names the process that waits with a ticket. False: the slot is taken, so that it must poll.
