@@ -229,9 +229,8 @@ fn send(w: &mut Entered, comm: &Comm, to: Rank, bytes: &[u8]) {
     let context = comm.context(Channel::Partitioned);
     let m = Outgoing { buf: bytes.as_ptr(), count: bytes.len() as i64, ty: Datatype::byte() };
     // SAFETY: the bytes are copied where the message cannot go out at once.
-    if let Started::Pending(id) =
-        unsafe { w.process.send(m, to, context, TAG, Mode::Buffered, None) }
-    {
+    let started = unsafe { w.process.send(m, to, context, TAG, Mode::Buffered, None) };
+    if let Started::Pending(id) = started {
         w.process.detach(id);
     }
 }
