@@ -22,6 +22,7 @@ use crate::job::{Job, JobId, State};
 use crate::policy::{self, Other, Resources};
 use crate::store::jobs::New;
 use crate::store::outbox::Happened;
+use crate::store::rules::Drained;
 use crate::store::{Store, StoreError};
 use crate::time::Stamp;
 
@@ -75,6 +76,7 @@ impl Queue {
             .map_err(|error| format!("cannot watch processes: {error}"))?;
         let mut manager = Manager {
             cursor: store.cursor().map_err(|error| error.to_string())?,
+            drained: store.drained().map_err(|error| error.to_string())?,
             store,
             driver: Box::new(driver),
             config,
@@ -150,6 +152,8 @@ pub struct Manager {
     unrecorded: BTreeMap<JobId, Event>,
     /// Jobs that should run and cannot be started now, with why.
     troubles: BTreeMap<JobId, String>,
+    /// Hosts that get no new jobs.
+    drained: BTreeMap<String, Drained>,
     /// Why the store takes nothing now.
     stuck: Option<String>,
     /// The policy has to look again.
@@ -304,6 +308,7 @@ impl Manager {
                 Ok(None) => Other::Unknown,
             }
         });
+        let plan = self.unless_drained(plan);
         let mut events: Vec<(&Job, Event)> = Vec::new();
         for id in &plan.start {
             let hosts = vec![self.config.place.host.clone()];
@@ -329,6 +334,19 @@ impl Manager {
         }
         self.record_ends();
         Ok(())
+    }
+
+    /// On a drained host nothing starts; who would start waits for that alone.
+    fn unless_drained(&self, mut plan: policy::Plan) -> policy::Plan {
+        let Some(drained) = self.drained.get(&self.config.place.host) else { return plan };
+        let Drained { user, reason } = drained;
+        let text = format!("the host is drained by {user}: {reason}");
+        let waits = |id| policy::Waiting { id, reason: text.clone(), estimated_start: None };
+        plan.wait.extend(std::mem::take(&mut plan.start).into_iter().map(waits));
+        for waiting in &mut plan.wait {
+            waiting.estimated_start = None;
+        }
+        plan
     }
 
     /// Publishes events that are new.
@@ -361,6 +379,7 @@ impl Manager {
                 self.active.len()
             )));
         }
+        self.check_limits(new, count)?;
         let ids: BTreeSet<JobId> = new.spec.depends_on.iter().map(|d| d.job).collect();
         for id in ids {
             if self.store.ended(id)?.is_none() {
@@ -377,6 +396,41 @@ impl Manager {
         }
         let id = first.map(|job| job.id()).unwrap_or_default();
         Ok((self.store.job(id)?, fresh))
+    }
+
+    /// What an administrator has laid down for the queue.
+    fn check_limits(&self, new: &New, count: usize) -> Result<(), StoreError> {
+        let limits = self.store.limits(&new.queue)?;
+        let Some(most) = limits.jobs_per_user else { return Ok(()) };
+        let own = self.active.values().filter(|job| job.summary.user == new.user).count();
+        if own + count > most as usize {
+            return Err(StoreError::Refused(format!(
+                "{} has {own} jobs in queue {} that have not ended, and the limit is {most}",
+                new.user, new.queue
+            )));
+        }
+        Ok(())
+    }
+
+    /// Gives a host no new jobs; what runs there goes on.
+    pub fn drain(&mut self, host: &str, drained: Drained) -> Result<(), StoreError> {
+        self.store.drain(host, &drained)?;
+        self.drained.insert(host.to_string(), drained);
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// Gives it jobs again.
+    pub fn resume(&mut self, host: &str) -> Result<(), StoreError> {
+        self.store.resume(host)?;
+        self.drained.remove(host);
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// The hosts that get no new jobs.
+    pub fn drained(&self) -> &BTreeMap<String, Drained> {
+        &self.drained
     }
 
     /// Asks a job to end.

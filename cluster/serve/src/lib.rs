@@ -11,6 +11,7 @@ pub mod auth;
 pub mod client;
 pub mod document;
 mod limit;
+mod origin;
 mod page;
 mod problem;
 pub mod run;
@@ -29,7 +30,7 @@ pub fn router(app: App) -> Router {
     api::routes()
         .merge(page::routes())
         .layer(DefaultBodyLimit::max(api::BODY_MAX))
-        .layer(from_fn(auth::same_origin))
-        .layer(from_fn(auth::headers))
+        .layer(from_fn(origin::same_origin))
+        .layer(from_fn(origin::headers))
         .with_state(app)
 }

@@ -209,6 +209,7 @@ fn host(name: &str, capacity: Resources) -> Host {
         cpus: capacity.cpus,
         cpus_reserved: 0,
         memory: capacity.memory,
+        reason: None,
         sample: None,
     }
 }
@@ -220,8 +221,10 @@ fn start_sampler(app: App) -> Result<(), String> {
         while !*app.ending.borrow() {
             if let Ok(sample) = sampler.sample(SystemTime::now()) {
                 app.history.lock().unwrap_or_else(PoisonError::into_inner).push(&sample);
-                let reserved = app.queue.call(|manager| manager.reserved()).unwrap_or(0);
+                let asked = app.queue.call(|m| (m.reserved(), m.drained().clone()));
+                let (reserved, drained) = asked.unwrap_or_default();
                 let mut host = host(&app.place.host, app.capacity);
+                host.mark_drained(&drained);
                 (host.cpus_reserved, host.sample) = (reserved, Some(sample));
                 app.hosts.send_replace(vec![host]);
             }

@@ -53,6 +53,12 @@ pub async fn history(
 }
 
 pub async fn queues(State(app): State<App>, _: Who) -> Result<Json<Queues>, Problem> {
+    all_queues(&app).await
+}
+
+/// The queues with their limits.
+pub async fn all_queues(app: &App) -> Result<Json<Queues>, Problem> {
+    let limits = app.read(|store| store.limits(QUEUE)).await?;
     let counts = app.read(|store| store.counts()).await?;
     let of = |state| counts.iter().find(|(s, _)| *s == state).map_or(0, |(_, count)| *count);
     Ok(Json(Queues {
@@ -61,6 +67,7 @@ pub async fn queues(State(app): State<App>, _: Who) -> Result<Json<Queues>, Prob
             hosts: vec![app.place.host.clone()],
             pending: of(JobState::Submitted) + of(JobState::Pending) + of(JobState::Held),
             running: of(JobState::Running),
+            limits,
         }],
     }))
 }

@@ -123,19 +123,48 @@ pub async fn submit(
         let text = format!("Idempotency-Key: expected 1 to {KEY_MAX} characters of ASCII");
         return Err(Problem::bad(text));
     }
-    let new = checked(spec, &who, key.map(str::to_owned))?;
+    let key = key.map(str::to_owned);
     if params.validate == Some(1) {
+        let new = checked(&app, spec, &who, key).await?;
         return Ok(Json(validate(&app, new).await?).into_response());
     }
-    let (job, _) = app.ask(move |manager| manager.submit(&new)).await?;
+    let job = record(&app, &who, spec, key).await?;
     let place = format!("/api/v1/jobs/{}", job.id());
     let body = Json(full(&app, job).await?);
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], body).into_response())
 }
 
+/// Records a job.
+pub async fn record(
+    app: &App,
+    who: &Who,
+    spec: JobSpec,
+    key: Option<String>,
+) -> Result<Job, Problem> {
+    let new = checked(app, spec, who, key).await?;
+    let actor = who.actor();
+    app.ask(move |manager| {
+        let (job, fresh) = manager.submit(&new)?;
+        if fresh {
+            // The job is recorded with its user in any case.
+            let _ = manager.store().audit(&actor, "submit", &format!("job {}", job.id()));
+        }
+        Ok(job)
+    })
+    .await
+}
+
 /// A job that can be recorded, or what is wrong with it.
-pub fn checked(spec: JobSpec, who: &Who, key: Option<String>) -> Result<New, Problem> {
-    let faults = check::faults(&spec);
+async fn checked(
+    app: &App,
+    mut spec: JobSpec,
+    who: &Who,
+    key: Option<String>,
+) -> Result<New, Problem> {
+    let mut faults = check::faults(&spec);
+    let queue = spec.queue.clone().unwrap_or_else(|| check::QUEUE.into());
+    let limits = app.read(move |store| store.limits(&queue)).await?;
+    faults.extend(check::keep_limits(&mut spec, &limits));
     if !faults.is_empty() {
         return Err(Problem::fields(faults));
     }
@@ -239,7 +268,7 @@ pub async fn cancel(
     let by = who.name.clone();
     let array = job.summary.array.as_ref().filter(|_| params.array == Some(true)).map(|a| a.id);
     match array {
-        None => app.ask(move |manager| manager.cancel(id, &by)).await?,
+        None => do_cancel(&app, &who, id).await?,
         Some(array) => {
             let states = JobState::ALL[..4].to_vec();
             // More jobs than an array may have.
@@ -250,8 +279,9 @@ pub async fn cancel(
                 ascending: true,
                 ..Filter::default()
             };
-            app.ask(move |manager| cancel_all(manager, filter, &by)).await?;
-            job
+            let target = format!("array {array}");
+            app.change(&who, "cancel", target, move |manager| cancel_all(manager, filter, &by))
+                .await?;
         }
     };
     let job = find(&app, &who, id).await?;
@@ -283,14 +313,32 @@ fn cancel_all(
     Ok(())
 }
 
+/// What is done to a job, with its entry in the audit log.
+pub async fn do_cancel(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
+    let by = who.name.clone();
+    app.change(who, "cancel", format!("job {id}"), move |m| m.cancel(id, &by).map(|_| ())).await
+}
+
+pub async fn do_hold(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
+    let by = who.name.clone();
+    app.change(who, "hold", format!("job {id}"), move |m| m.hold(id, &by).map(|_| ())).await
+}
+
+pub async fn do_release(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
+    app.change(who, "release", format!("job {id}"), move |m| m.release(id).map(|_| ())).await
+}
+
+pub async fn do_delete(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
+    app.change(who, "delete", format!("job {id}"), move |m| m.remove(id)).await
+}
+
 pub async fn hold(
     State(app): State<App>,
     who: Who,
     Id(id): Id,
 ) -> Result<Json<super::types::Job>, Problem> {
     find(&app, &who, id).await?;
-    let by = who.name.clone();
-    app.ask(move |manager| manager.hold(id, &by)).await?;
+    do_hold(&app, &who, id).await?;
     let job = find(&app, &who, id).await?;
     Ok(Json(full(&app, job).await?))
 }
@@ -301,14 +349,14 @@ pub async fn release(
     Id(id): Id,
 ) -> Result<Json<super::types::Job>, Problem> {
     find(&app, &who, id).await?;
-    app.ask(move |manager| manager.release(id)).await?;
+    do_release(&app, &who, id).await?;
     let job = find(&app, &who, id).await?;
     Ok(Json(full(&app, job).await?))
 }
 
 pub async fn delete(State(app): State<App>, who: Who, Id(id): Id) -> Result<StatusCode, Problem> {
     find(&app, &who, id).await?;
-    app.ask(move |manager| manager.remove(id)).await?;
+    do_delete(&app, &who, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

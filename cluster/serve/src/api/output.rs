@@ -13,7 +13,9 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream};
 use serde::Deserialize;
+use tokio::sync::watch;
 
+use super::events::access_news;
 use super::extract::{Id, Params};
 use super::jobs::find;
 use crate::app::App;
@@ -183,6 +185,7 @@ struct Follower {
     stderr: bool,
     offset: i64,
     file: Option<File>,
+    access: watch::Receiver<u64>,
     done: bool,
 }
 
@@ -197,7 +200,8 @@ pub async fn follow(
     find(&app, &who, id).await?;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     let offset = last.or(params.offset).unwrap_or(0);
-    let follower = Follower { app, who, id, stderr, offset, file: None, done: false };
+    let access = app.access.subscribe();
+    let follower = Follower { app, who, id, stderr, offset, file: None, access, done: false };
     Ok(no_buffering(Sse::new(followed(follower)).keep_alive(heartbeat())))
 }
 
@@ -244,6 +248,11 @@ impl Follower {
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
+                () = access_news(&mut self.access) => {
+                    if !self.who.is_still(&self.app).await {
+                        return None;
+                    }
+                }
                 _ = ending.changed() => {}
             }
         }
