@@ -1,4 +1,6 @@
 import { Shell } from "./components/Shell";
+import { Account } from "./pages/Account";
+import { Administration } from "./pages/Administration";
 import { HostPage } from "./pages/Host";
 import { Hosts } from "./pages/Hosts";
 import { JobPage } from "./pages/job/Job";
@@ -34,6 +36,10 @@ function Page({ route }: { route: Route }) {
       return <Hosts />;
     case "host":
       return <HostPage key={route.name} name={route.name} />;
+    case "account":
+      return <Account />;
+    case "administration":
+      return <Administration />;
     case "nothing":
       return <Nothing path={route.path} />;
   }

@@ -32,7 +32,30 @@ pub fn definition() -> Command {
             Arg::new("listen")
                 .long("listen")
                 .value_name("ADDR:PORT")
-                .help("Where to listen; loopback only [default: 127.0.0.1:8421, or a free port]"),
+                .help("Where to listen; outside loopback with TLS only [default: 127.0.0.1:8421, or a free port]"),
+        )
+        .arg(
+            Arg::new("tls-cert")
+                .long("tls-cert")
+                .value_name("FILE")
+                .requires("tls-key")
+                .value_parser(value_parser!(PathBuf))
+                .help("Certificate and its chain, PEM [default: one of the server's own]"),
+        )
+        .arg(
+            Arg::new("tls-key")
+                .long("tls-key")
+                .value_name("FILE")
+                .requires("tls-cert")
+                .value_parser(value_parser!(PathBuf))
+                .help("The certificate's key, PEM"),
+        )
+        .arg(
+            Arg::new("name")
+                .long("name")
+                .value_name("NAME")
+                .action(ArgAction::Append)
+                .help("One more name or address for a certificate of the server's own"),
         )
         .arg(
             Arg::new("link")
@@ -63,7 +86,17 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     let listen = matches.get_one::<String>("listen").map(|text| address(text)).transpose()?;
     let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
     let quiet = matches.get_flag("quiet");
-    let options = Options { data, listen, program: program()?, home, env: environment(), quiet };
+    let file = |name: &str| matches.get_one::<PathBuf>(name).cloned();
+    let options = Options {
+        data,
+        listen,
+        certificate: file("tls-cert").zip(file("tls-key")),
+        names: matches.get_many::<String>("name").unwrap_or_default().cloned().collect(),
+        program: program()?,
+        home,
+        env: environment(),
+        quiet,
+    };
     hpvm_serve::run(&options).map(|()| 0).map_err(|text| format!("serve: {text}"))
 }
 

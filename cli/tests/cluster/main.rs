@@ -3,7 +3,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod accounts;
 mod api;
 mod kills;
 mod life;
+mod remote;
 mod server;
