@@ -1,6 +1,5 @@
 import { Shell } from "./components/Shell";
-import { Account } from "./pages/Account";
-import { Administration } from "./pages/Administration";
+import { Later } from "./components/Later";
 import { HostPage } from "./pages/Host";
 import { Hosts } from "./pages/Hosts";
 import { JobPage } from "./pages/job/Job";
@@ -37,9 +36,9 @@ function Page({ route }: { route: Route }) {
     case "host":
       return <HostPage key={route.name} name={route.name} />;
     case "account":
-      return <Account />;
+      return <Later name="Account" />;
     case "administration":
-      return <Administration />;
+      return <Later name="Administration" />;
     case "nothing":
       return <Nothing path={route.path} />;
   }

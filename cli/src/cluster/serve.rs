@@ -8,6 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use hpvm_serve::Options;
 use hpvm_serve::api::types::Link;
 use hpvm_serve::client::Client;
+use hpvm_serve::run::Which;
 
 use super::server;
 
@@ -33,6 +34,14 @@ pub fn definition() -> Command {
                 .long("listen")
                 .value_name("ADDR:PORT")
                 .help("Where to listen; outside loopback with TLS only [default: 127.0.0.1:8421, or a free port]"),
+        )
+        .arg(
+            Arg::new("queue")
+                .long("queue")
+                .value_name("QUEUE")
+                .value_parser(["auto", "embedded", "slurm"])
+                .default_value("auto")
+                .help("Whose jobs: Slurm's, or those of a queue of its own; auto: Slurm's where it is configured"),
         )
         .arg(
             Arg::new("tls-cert")
@@ -90,6 +99,11 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     let options = Options {
         data,
         listen,
+        queue: match matches.get_one::<String>("queue").map(String::as_str) {
+            Some("embedded") => Which::Embedded,
+            Some("slurm") => Which::Slurm,
+            _ => Which::Auto,
+        },
         certificate: file("tls-cert").zip(file("tls-key")),
         names: matches.get_many::<String>("name").unwrap_or_default().cloned().collect(),
         program: program()?,

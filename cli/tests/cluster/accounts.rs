@@ -57,7 +57,11 @@ fn events(server: &Server, cookie: &str) -> TcpStream {
     let address = server.link.strip_prefix("http://").unwrap().split('/').next().unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "GET /api/v1/events HTTP/1.1\r\nHost: {address}\r\n{cookie}\r\n\r\n").unwrap();
+    write!(
+        stream,
+        "GET /api/v1/events HTTP/1.1\r\nConnection: close\r\nHost: {address}\r\n{cookie}\r\n\r\n"
+    )
+    .unwrap();
     let head = read_until(&mut stream, "caught-up");
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     stream
@@ -178,7 +182,7 @@ fn a_new_password_a_role_and_a_removal_end_sessions_and_streams() {
     let mut stream = events(&server, &ann);
     let done = server.typed(&["user", "passwd", "ann"], "another one\n");
     assert!(done.status.success(), "{done:?}");
-    // It ends; a stream that stayed open would only end with the patience of this test.
+    // The connection closes with it; one that stayed open would end with the patience of this test.
     read_until(&mut stream, "this never comes");
     assert_eq!((status(&ann), status(&login)), (401, 401));
     let body = r#"{"user":"ann","password":"another one"}"#;

@@ -47,6 +47,8 @@ type Command = Box<dyn FnOnce(&mut Manager) + Send>;
 pub struct Config {
     pub place: Place,
     pub capacity: Resources,
+    /// Another queue has the jobs: we mirror it, and start, end and look after nothing.
+    pub mirror: bool,
 }
 
 /// The way to the manager. Clones speak with the same one.
@@ -62,8 +64,8 @@ impl Queue {
         config: Config,
         publish: impl Fn(Vec<Happened>) + Send + 'static,
     ) -> Result<(Queue, JoinHandle<()>), String> {
-        let lock = lock_data(&config.place.data)?;
-        let path = store_path(&config.place.data);
+        let lock = lock_data(&config.place.data, config.mirror)?;
+        let path = store_path(&config.place.data, config.mirror);
         let store = Store::open(&path).map_err(|error| error.to_string())?;
         let (commands, inbox) = channel::<Command>();
         let queue = Queue { commands: commands.clone() };
@@ -82,6 +84,7 @@ impl Queue {
             config,
             active: BTreeMap::new(),
             damaged: Vec::new(),
+            elsewhere: None,
             unrecorded: BTreeMap::new(),
             troubles: BTreeMap::new(),
             stuck: None,
@@ -115,13 +118,13 @@ impl Queue {
     }
 }
 
-/// The store in a data folder.
-pub fn store_path(data: &Path) -> PathBuf {
-    data.join("store.sqlite")
+/// The store in a data folder; jobs of another queue, whose numbers are its own, have one of theirs.
+pub fn store_path(data: &Path, mirror: bool) -> PathBuf {
+    data.join(if mirror { "slurm.sqlite" } else { "store.sqlite" })
 }
 
 /// Makes the data folder, closed to others, and takes it for this process.
-fn lock_data(data: &Path) -> Result<File, String> {
+fn lock_data(data: &Path, mirror: bool) -> Result<File, String> {
     let told = |error: std::io::Error| format!("data folder {}: {error}", data.display());
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(told)?;
     let mut options = File::options();
@@ -129,7 +132,7 @@ fn lock_data(data: &Path) -> Result<File, String> {
     let file = file.open(data.join("lock")).map_err(told)?;
     // The store is made by SQLite, with the permissions of a file that is there already.
     let mut store = File::options();
-    store.append(true).create(true).mode(0o600).open(store_path(data)).map_err(told)?;
+    store.append(true).create(true).mode(0o600).open(store_path(data, mirror)).map_err(told)?;
     // SAFETY: takes a descriptor, which is open, and a number.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
         return Err(format!(
@@ -148,6 +151,8 @@ pub struct Manager {
     active: BTreeMap<JobId, Job>,
     /// Records that cannot be read.
     damaged: Vec<String>,
+    /// Why the queue that is mirrored does not answer.
+    elsewhere: Option<String>,
     /// Ends of jobs that the store has not taken yet.
     unrecorded: BTreeMap<JobId, Event>,
     /// Jobs that should run and cannot be started now, with why.
@@ -188,6 +193,9 @@ impl Manager {
     /// Takes up what the store says: the jobs that should run are looked for, or started if nobody
     /// has, and cancels that were asked for are asked for again.
     fn recover(&mut self) -> Result<(), StoreError> {
+        if self.config.mirror {
+            return Ok(());
+        }
         let (jobs, damaged) = self.store.active()?;
         self.active = jobs.into_iter().map(|job| (job.id(), job)).collect();
         self.damaged = damaged;
@@ -456,7 +464,10 @@ impl Manager {
             return Err(StoreError::Refused(format!("job {} depends on job {id}", job.id())));
         }
         self.store.remove(id)?;
-        self.driver.remove(id).map_err(StoreError::Failed)
+        match self.config.mirror {
+            true => Ok(()),
+            false => self.driver.remove(id).map_err(StoreError::Failed),
+        }
     }
 
     /// When a job would start at the latest, and what it would wait for.
@@ -477,6 +488,7 @@ impl Manager {
     pub fn problems(&self) -> Vec<String> {
         let mut problems = self.damaged.clone();
         problems.extend(self.stuck.clone());
+        problems.extend(self.elsewhere.clone());
         if !self.unrecorded.is_empty() {
             let ids: Vec<String> = self.unrecorded.keys().map(JobId::to_string).collect();
             problems
@@ -491,6 +503,20 @@ impl Manager {
         let capacity = self.config.capacity;
         let cpus: u32 = self.running().map(|job| policy::needs(job, capacity).cpus).sum();
         cpus.min(capacity.cpus)
+    }
+
+    /// Takes over what another queue says of its jobs, or why it says nothing.
+    pub fn mirror(&mut self, seen: Result<Vec<Job>, String>) -> Result<(), StoreError> {
+        match seen {
+            Ok(jobs) => {
+                self.elsewhere = None;
+                self.store.mirror(&jobs)
+            }
+            Err(text) => {
+                self.elsewhere = Some(text);
+                Ok(())
+            }
+        }
     }
 
     /// The store, for what is not a matter of jobs.

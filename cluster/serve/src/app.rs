@@ -1,5 +1,6 @@
 //! What all requests share: the queue, readers of the store, the channel of events.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -9,8 +10,10 @@ use tokio::sync::{broadcast, watch};
 
 use hpvm_monitor::History;
 use hpvm_queue::driver::Place;
+use hpvm_queue::job::JobId;
 use hpvm_queue::manager::{Manager, Queue, store_path};
 use hpvm_queue::policy::Resources;
+use hpvm_queue::slurm::Slurm;
 use hpvm_queue::store::outbox::Happened;
 use hpvm_queue::store::{Store, StoreError};
 
@@ -42,6 +45,10 @@ pub struct Inner {
     /// Where browsers find it.
     pub url: String,
     limits: Limits,
+    /// The queue whose jobs are shown, when it is not ours.
+    pub slurm: Option<Slurm>,
+    /// Jobs whose records were removed while Slurm still shows them.
+    pub forgotten: Mutex<BTreeSet<JobId>>,
     /// Changes when a session, a token or a user ends: streams look whether theirs has.
     pub access: watch::Sender<u64>,
     /// The hosts with their last samples.
@@ -71,6 +78,7 @@ pub struct Parts {
     pub ending: watch::Receiver<bool>,
     pub hosts: Vec<Host>,
     pub url: String,
+    pub slurm: Option<Slurm>,
 }
 
 impl App {
@@ -86,6 +94,8 @@ impl App {
             ending: parts.ending,
             url: parts.url,
             limits: Limits::default(),
+            slurm: parts.slurm,
+            forgotten: Mutex::default(),
             access: watch::Sender::new(0),
             hosts: watch::Sender::new(parts.hosts),
             history: Mutex::default(),
@@ -103,7 +113,8 @@ impl App {
         let app = self.clone();
         blocking(move || {
             let kept = app.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let store = kept.map_or_else(|| Store::reader(&store_path(&app.data)), Ok)?;
+            let store = kept
+                .map_or_else(|| Store::reader(&store_path(&app.data, app.slurm.is_some())), Ok)?;
             let answer = ask(&store)?;
             let mut readers = app.readers.lock().unwrap_or_else(PoisonError::into_inner);
             if readers.len() < READERS {

@@ -259,7 +259,10 @@ impl Client {
 fn explained(server: &Address, error: &io::Error) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
-        Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => format!(
+        // The second is an authority of the same name with another key.
+        Some(rustls::Error::InvalidCertificate(
+            CertificateError::UnknownIssuer | CertificateError::BadSignature,
+        )) => format!(
             "{server}: its certificate is not the one that was pinned, nor one that this system \
              knows. If the server was set up anew, compare fingerprints: hpvm login {server}. If not, \
              somebody may be in between"

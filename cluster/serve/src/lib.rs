@@ -16,6 +16,7 @@ mod page;
 mod problem;
 pub mod run;
 pub mod secret;
+mod slurm;
 pub mod tls;
 
 use axum::Router;

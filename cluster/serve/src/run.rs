@@ -24,6 +24,7 @@ use hpvm_monitor::Sampler;
 use hpvm_queue::driver::Place;
 use hpvm_queue::manager::{Config, Queue};
 use hpvm_queue::policy::Resources;
+use hpvm_queue::slurm::Slurm;
 use hpvm_queue::store::outbox::Happened;
 use hpvm_queue::time::Stamp;
 
@@ -43,6 +44,8 @@ pub struct Options {
     pub data: PathBuf,
     /// Where to listen for browsers; `None`: on loopback, port 8421 or any that is free.
     pub listen: Option<SocketAddr>,
+    /// Whose queue is served.
+    pub queue: Which,
     /// Files of a certificate and its key, in PEM.
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// More names of this machine for a certificate of the server's own.
@@ -54,6 +57,30 @@ pub struct Options {
     pub env: BTreeMap<String, String>,
     /// Say nothing but the link.
     pub quiet: bool,
+}
+
+/// Whose queue is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Slurm's where there is one, else our own.
+    Auto,
+    Embedded,
+    Slurm,
+}
+
+/// The Slurm that is to be served, if one is.
+fn find_slurm(which: Which) -> Result<Option<Slurm>, String> {
+    let there = std::env::var_os("SLURM_CONF").is_some()
+        || ["/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf"]
+            .iter()
+            .any(|p| Path::new(p).exists());
+    match which {
+        Which::Embedded => Ok(None),
+        Which::Auto if !there => Ok(None),
+        _ => Slurm::find()
+            .map(Some)
+            .map_err(|text| format!("{text}; hpvm serve --queue embedded has a queue of its own")),
+    }
 }
 
 /// The socket for commands in a data folder.
@@ -88,7 +115,9 @@ async fn serve(options: &Options) -> Result<(), String> {
             let _ = sender.send(Arc::new(row));
         }
     };
-    let (queue, thread) = Queue::start(Config { place: place.clone(), capacity }, publish)?;
+    let slurm = find_slurm(options.queue)?;
+    let config = Config { place: place.clone(), capacity, mirror: slurm.is_some() };
+    let (queue, thread) = Queue::start(config, publish)?;
     let (local, tcp) = (listen_local(&options.data)?, listen(options.listen).await?);
     let address = tcp.local_addr().map_err(|error| error.to_string())?;
     let (end, ending) = watch::channel(false);
@@ -105,9 +134,13 @@ async fn serve(options: &Options) -> Result<(), String> {
         ending,
         hosts,
         url: url.clone(),
+        slurm: slurm.clone(),
     };
     let app = App::new(parts)?;
     start_sampler(app.clone())?;
+    if let Some(slurm) = slurm {
+        crate::slurm::start(app.clone(), slurm)?;
+    }
     // Before anybody knows of us: a signal that comes at once is heard.
     let told = |error: std::io::Error| format!("cannot listen for signals: {error}");
     let signals = (
@@ -279,7 +312,17 @@ fn start_sampler(app: App) -> Result<(), String> {
                 let mut host = host(&app.place.host, app.capacity);
                 host.mark_drained(&drained);
                 (host.cpus_reserved, host.sample) = (reserved, Some(sample));
-                app.hosts.send_replace(vec![host]);
+                if app.slurm.is_none() {
+                    app.hosts.send_replace(vec![host]);
+                } else {
+                    // Slurm says which hosts there are; of ours we know more than it.
+                    app.hosts.send_modify(|hosts| {
+                        let own = hosts.iter_mut().find(|other| other.name == host.name);
+                        if let Some(own) = own {
+                            (own.sample, own.last_seen) = (host.sample, host.last_seen);
+                        }
+                    });
+                }
             }
             std::thread::sleep(SAMPLE_EVERY);
         }

@@ -1000,7 +1000,7 @@ export interface components {
          * @description In which manner a job ended.
          * @enum {string}
          */
-        OutcomeKind: "exit" | "signal" | "time_limit" | "memory_limit" | "cancelled" | "node_lost" | "failed_to_start";
+        OutcomeKind: "exit" | "signal" | "time_limit" | "memory_limit" | "cancelled" | "node_lost" | "failed_to_start" | "unknown";
         /** @description Bytes written so far. */
         OutputSizes: {
             /**

@@ -5,6 +5,7 @@ import type { components } from "./schema";
 type Schemas = components["schemas"];
 
 export type Action = Schemas["Action"];
+export type AuditEntry = Schemas["AuditEntry"];
 export type AuditLog = Schemas["AuditLog"];
 export type CpuUse = Schemas["CpuUse"];
 export type Host = Schemas["Host"];

@@ -9,6 +9,7 @@ pub mod accounts;
 pub mod audit;
 pub mod jobs;
 pub mod list;
+pub mod mirror;
 pub mod outbox;
 pub mod rules;
 pub mod tokens;

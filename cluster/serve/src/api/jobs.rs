@@ -1,5 +1,7 @@
 //! Jobs: list, submit, look at, act on.
 
+use std::sync::PoisonError;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -11,6 +13,7 @@ use super::types::{Action, Actions, JobList, OutputSizes, Validated};
 use crate::app::App;
 use crate::auth::Who;
 use crate::problem::Problem;
+use crate::slurm;
 use hpvm_queue::apply::{self, Action as Act};
 use hpvm_queue::job::{Job, JobSpec, JobSummary, State as JobState};
 use hpvm_queue::store::jobs::New;
@@ -142,6 +145,9 @@ pub async fn record(
     key: Option<String>,
 ) -> Result<Job, Problem> {
     let new = checked(app, spec, who, key).await?;
+    if let Some(slurm) = app.slurm.clone() {
+        return slurm::submit(app, slurm, who, new).await;
+    }
     let actor = who.actor();
     app.ask(move |manager| {
         let (job, fresh) = manager.submit(&new)?;
@@ -162,6 +168,10 @@ async fn checked(
     key: Option<String>,
 ) -> Result<New, Problem> {
     let mut faults = check::faults(&spec);
+    if app.slurm.is_some() {
+        // Slurm knows its queues and hosts itself.
+        faults.retain(|(field, _)| !["queue", "nodes"].contains(field));
+    }
     let queue = spec.queue.clone().unwrap_or_else(|| check::QUEUE.into());
     let limits = app.read(move |store| store.limits(&queue)).await?;
     faults.extend(check::keep_limits(&mut spec, &limits));
@@ -184,6 +194,10 @@ async fn checked(
 
 async fn validate(app: &App, new: New) -> Result<Validated, Problem> {
     let command_line = describe::command_line(&new.spec);
+    if let Some(slurm) = app.slurm.clone() {
+        let estimated_start = slurm::estimate(app, slurm, new).await?;
+        return Ok(Validated { command_line, estimated_start });
+    }
     let summary = JobSummary {
         id: 0,
         name: new.name,
@@ -224,16 +238,15 @@ pub async fn find(app: &App, who: &Who, id: i64) -> Result<Job, Problem> {
 
 /// A job with everything that the API says of it.
 async fn full(app: &App, job: Job) -> Result<super::types::Job, Problem> {
-    let place = app.place.clone();
+    let shared = app.clone();
     crate::app::blocking(move || {
         let action = |action| {
             let why_not = apply::why_not(&job, action);
             Action { allowed: why_not.is_none(), why_not }
         };
-        let (stdout, stderr) = place.outputs(&job);
-        let size = |path| std::fs::metadata(path).map_or(0, |meta| meta.len());
+        let size = |stderr| super::output::size(&shared, &job, stderr);
         let started = job.summary.started.is_some();
-        let sizes = OutputSizes { stdout: size(stdout), stderr: size(stderr) };
+        let sizes = OutputSizes { stdout: size(false), stderr: size(true) };
         Ok(super::types::Job {
             actions: Actions {
                 cancel: action(Act::Cancel),
@@ -269,6 +282,7 @@ pub async fn cancel(
     let array = job.summary.array.as_ref().filter(|_| params.array == Some(true)).map(|a| a.id);
     match array {
         None => do_cancel(&app, &who, id).await?,
+        Some(array) if app.slurm.is_some() => do_cancel(&app, &who, array).await?,
         Some(array) => {
             let states = JobState::ALL[..4].to_vec();
             // More jobs than an array may have.
@@ -315,21 +329,32 @@ fn cancel_all(
 
 /// What is done to a job, with its entry in the audit log.
 pub async fn do_cancel(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
+    if let Some(slurm) = app.slurm.clone() {
+        return slurm::act(app, slurm, who, id, "cancel").await;
+    }
     let by = who.name.clone();
     app.change(who, "cancel", format!("job {id}"), move |m| m.cancel(id, &by).map(|_| ())).await
 }
 
 pub async fn do_hold(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
+    if let Some(slurm) = app.slurm.clone() {
+        return slurm::act(app, slurm, who, id, "hold").await;
+    }
     let by = who.name.clone();
     app.change(who, "hold", format!("job {id}"), move |m| m.hold(id, &by).map(|_| ())).await
 }
 
 pub async fn do_release(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
+    if let Some(slurm) = app.slurm.clone() {
+        return slurm::act(app, slurm, who, id, "release").await;
+    }
     app.change(who, "release", format!("job {id}"), move |m| m.release(id).map(|_| ())).await
 }
 
 pub async fn do_delete(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
-    app.change(who, "delete", format!("job {id}"), move |m| m.remove(id)).await
+    app.change(who, "delete", format!("job {id}"), move |m| m.remove(id)).await?;
+    app.forgotten.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+    Ok(())
 }
 
 pub async fn hold(

@@ -58,6 +58,9 @@ impl OutputParams {
 
 /// The file of an output, if it still is the one that the job wrote.
 fn open(app: &App, job: &Job, stderr: bool) -> Result<Option<File>, Problem> {
+    if let Some(slurm) = &app.slurm {
+        return crate::slurm::output(app, slurm, job, stderr);
+    }
     let id = job.id();
     let told = |error: std::io::Error| Problem::missing(format!("output of job {id}: {error}"));
     let seen = record::read(&app.place.folder(id)).map_err(told)?;
@@ -76,6 +79,16 @@ fn open(app: &App, job: &Job, stderr: bool) -> Result<Option<File>, Problem> {
         return Err(Problem::missing(text));
     }
     Ok(Some(file))
+}
+
+/// How many bytes an output has now. Blocks.
+pub fn size(app: &App, job: &Job, stderr: bool) -> u64 {
+    if app.slurm.is_some() {
+        let file = open(app, job, stderr).ok().flatten();
+        return file.and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
+    }
+    let (stdout, other) = app.place.outputs(job);
+    std::fs::metadata(if stderr { other } else { stdout }).map_or(0, |meta| meta.len())
 }
 
 /// Reads a part: the first byte's place, the bytes, how many there are in all.

@@ -48,7 +48,7 @@ pub async fn audit(
 }
 
 fn known_host(app: &App, name: &str) -> Result<(), Problem> {
-    match name == app.place.host {
+    match app.hosts.borrow().iter().any(|host| host.name == name) {
         true => Ok(()),
         false => Err(Problem::missing(format!("there is no host '{}'", name.escape_debug()))),
     }
@@ -67,6 +67,10 @@ pub async fn drain(
         let text = format!("expected 1 to {REASON_MAX} characters: why no job shall start there");
         return Err(Problem::fields(vec![("reason", text)]));
     }
+    if let Some(slurm) = app.slurm.clone() {
+        crate::slurm::node(&app, slurm, &who, name.clone(), Some(reason)).await?;
+        return found(&app, &name);
+    }
     let (target, drained) =
         (format!("{name}: {reason}"), Drained { user: who.name.clone(), reason });
     let host = name.clone();
@@ -80,6 +84,10 @@ pub async fn resume(
     Path(name): Path<String>,
 ) -> Result<Json<Host>, Problem> {
     known_host(&app, &name)?;
+    if let Some(slurm) = app.slurm.clone() {
+        crate::slurm::node(&app, slurm, &who, name.clone(), None).await?;
+        return found(&app, &name);
+    }
     let host = name.clone();
     app.change(&who, "resume", name.clone(), move |manager| manager.resume(&host)).await?;
     host_now(&app, &who, &name).await
@@ -89,6 +97,10 @@ pub async fn resume(
 async fn host_now(app: &App, _: &Who, name: &str) -> Result<Json<Host>, Problem> {
     let drained = app.ask(|manager| Ok(manager.drained().clone())).await?;
     app.hosts.send_modify(|hosts| hosts.iter_mut().for_each(|host| host.mark_drained(&drained)));
+    found(app, name)
+}
+
+fn found(app: &App, name: &str) -> Result<Json<Host>, Problem> {
     let found = app.hosts.borrow().iter().find(|host| host.name == name).cloned();
     found.map(Json).ok_or_else(|| Problem::missing(format!("there is no host '{name}'")))
 }
@@ -99,6 +111,10 @@ pub async fn limits(
     Path(name): Path<String>,
     Body(asked): Body<QueueLimits>,
 ) -> Result<Json<Queues>, Problem> {
+    if app.slurm.is_some() {
+        let text = "limits of Slurm's partitions are set in its configuration, and by sacctmgr";
+        return Err(Problem::new(axum::http::StatusCode::CONFLICT, text));
+    }
     if name != QUEUE {
         return Err(Problem::missing(format!("there is no queue '{}'", name.escape_debug())));
     }

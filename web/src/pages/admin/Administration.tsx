@@ -1,11 +1,11 @@
 // What administrators lay down: users, tokens, limits, hosts, and the log of changes.
 
-import { Empty } from "../components/small";
-import { isAdmin } from "../state/session";
-import { Audit } from "./admin/Audit";
-import { Draining, Limits } from "./admin/Rules";
-import { Tokens } from "./admin/Tokens";
-import { Users } from "./admin/Users";
+import { Empty } from "../../components/small";
+import { isAdmin } from "../../state/session";
+import { Audit } from "./Audit";
+import { Draining, Limits } from "./Rules";
+import { Tokens } from "./Tokens";
+import { Users } from "./Users";
 
 export function Administration() {
   if (!isAdmin()) return <Empty title="Only administrators see this page." />;

@@ -1,10 +1,10 @@
 // One's own password and tokens.
 
 import { useState } from "preact/hooks";
-import { Panel, Trouble } from "../components/small";
-import { session } from "../state/session";
-import { field, put, useDoing } from "./admin/doing";
-import { Tokens } from "./admin/Tokens";
+import { Panel, Trouble } from "../../components/small";
+import { session } from "../../state/session";
+import { field, put, useDoing } from "./doing";
+import { Tokens } from "./Tokens";
 
 export function Account() {
   return (
