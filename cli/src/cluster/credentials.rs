@@ -79,6 +79,11 @@ fn write(all: &BTreeMap<String, Value>) -> Result<(), String> {
     written.map_err(told)
 }
 
+/// Whether what is kept can be used.
+pub fn check() -> Result<(), String> {
+    read().map(|_| ())
+}
+
 /// What is kept of this server.
 pub fn find(server: &Address) -> Result<Option<Stored>, String> {
     let all = read()?;

@@ -4,6 +4,7 @@
 mod act;
 mod credentials;
 mod directives;
+mod doctor;
 mod drain;
 mod list;
 mod login;
@@ -32,7 +33,7 @@ pub fn definitions() -> Vec<Command> {
     all.extend([wait::definition(), list::nodes_definition()]);
     all.extend(drain::definitions());
     all.extend(login::definitions());
-    all.extend([user::definition(), token::definition()]);
+    all.extend([user::definition(), token::definition(), doctor::definition()]);
     all
 }
 
@@ -49,6 +50,7 @@ pub fn run(name: &str, matches: &ArgMatches) -> Option<Result<i32, String>> {
         "nodes" => list::nodes(matches),
         "drain" | "resume" => drain::run(name, matches),
         "queues" => drain::queues(matches),
+        "doctor" => doctor::run(matches),
         "login" => login::run(matches),
         "logout" => login::logout(),
         "user" => user::run(matches),

@@ -5,7 +5,9 @@ mod common;
 
 mod accounts;
 mod api;
+mod doctor;
 mod kills;
 mod life;
 mod remote;
 mod server;
+mod slurm;

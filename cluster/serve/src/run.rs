@@ -68,15 +68,19 @@ pub enum Which {
     Slurm,
 }
 
-/// The Slurm that is to be served, if one is.
-fn find_slurm(which: Which) -> Result<Option<Slurm>, String> {
-    let there = std::env::var_os("SLURM_CONF").is_some()
+/// Whether this machine says where a Slurm is.
+pub fn slurm_is_configured() -> bool {
+    std::env::var_os("SLURM_CONF").is_some()
         || ["/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf"]
             .iter()
-            .any(|p| Path::new(p).exists());
+            .any(|p| Path::new(p).exists())
+}
+
+/// The Slurm that is to be served, if one is.
+fn find_slurm(which: Which) -> Result<Option<Slurm>, String> {
     match which {
         Which::Embedded => Ok(None),
-        Which::Auto if !there => Ok(None),
+        Which::Auto if !slurm_is_configured() => Ok(None),
         _ => Slurm::find()
             .map(Some)
             .map_err(|text| format!("{text}; hpvm serve --queue embedded has a queue of its own")),

@@ -88,6 +88,21 @@ impl Store {
         Ok(Store { db, path: path.to_path_buf() })
     }
 
+    /// Whether the file is whole and of a layout that we know.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let path = self.path.display();
+        let version: i32 = self.db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if version > i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX) {
+            let text = format!("{path} has layout {version}, which a newer hpvm has written");
+            return Err(StoreError::Failed(text));
+        }
+        let said: String = self.db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        match said.as_str() {
+            "ok" => Ok(()),
+            _ => Err(StoreError::Failed(format!("{path} is damaged: {said}"))),
+        }
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
