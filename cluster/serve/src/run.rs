@@ -21,7 +21,7 @@ use crate::tls::given::Given;
 use crate::tls::listen::TlsListener;
 use crate::tls::own::{self, Own};
 use hpvm_monitor::Sampler;
-use hpvm_queue::driver::Place;
+use hpvm_queue::driver::Settings;
 use hpvm_queue::manager::{Config, Queue};
 use hpvm_queue::policy::Resources;
 use hpvm_queue::slurm::Slurm;
@@ -103,7 +103,7 @@ async fn serve(options: &Options) -> Result<(), String> {
     // SAFETY: the call has no arguments and cannot fail.
     let uid = unsafe { libc::getuid() };
     let owner = user_name(uid);
-    let place = Place {
+    let place = Settings {
         data: options.data.clone(),
         program: options.program.clone(),
         host: hpvm_launch::hosts::local_name(),
