@@ -81,6 +81,7 @@ impl<T: Transport> Process<T> {
             && inbox.deferred.is_empty()
             && inbox.ready.is_empty()
             && self.backlog.is_empty()
+            && !inbox.onesided.has_work()
         {
             return false;
         }
@@ -98,6 +99,9 @@ impl<T: Transport> Process<T> {
             moved = true;
         }
         moved |= self.drain_backlog();
+        if self.inbox.onesided.has_work() {
+            moved |= self.inbox.onesided.drain(&mut self.fm);
+        }
         while let Some(id) = self.inbox.ready.pop_front() {
             self.advance_collective(id);
             moved = true;
