@@ -24,7 +24,11 @@ impl Entered {
     #[inline]
     pub(crate) fn step(&mut self) -> Result<bool> {
         let moved = self.process.progress();
-        moved.map_err(|broken| crate::raise::broken(&mut self.job, &broken))
+        let moved = moved.map_err(|broken| crate::raise::broken(&mut self.job, &broken))?;
+        if self.process.has_notices() {
+            crate::body::rma::deliver(self);
+        }
+        Ok(moved)
     }
 
     /// Moves everything on, and runs the program's reduction functions that are due.
@@ -221,7 +225,8 @@ impl Entered {
     /// As `nap`, unless `ready` says, when everybody rings the bell already, that there is no need.
     fn nap_unless(&mut self, limit: Duration, ready: impl FnOnce(&World) -> bool) {
         let short = wait_policy::MAX_SLEEP_WITHOUT_BELL;
-        let limit = if self.process.has_backlog() { short.min(limit) } else { limit };
+        let unannounced = self.process.has_backlog() || self.polls_memory != 0;
+        let limit = if unannounced { short.min(limit) } else { limit };
         if !self.process.fm_mut().arm() {
             return;
         }

@@ -16,6 +16,7 @@ pub mod engine;
 pub mod error;
 pub mod op;
 pub mod pt2pt;
+pub mod rma;
 pub mod status;
 
 pub use comm::build;

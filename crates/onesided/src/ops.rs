@@ -404,7 +404,7 @@ impl OneSided {
         self.fence();
         match self.queues.owes(target.key.rank) {
             true => self.start(fm, target.key.rank, Body::Flush, true),
-            false => Ok(None),
+            false => self.under_way.take_lost(target.key.rank).map(|()| None),
         }
     }
 

@@ -65,6 +65,8 @@ struct Slot {
 pub(crate) struct UnderWay {
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// The first error of forgotten operations, by the rank whose memory it was about.
+    lost: Vec<(Rank, Box<Error>)>,
 }
 
 // SAFETY: the pointers are to memory of the program, which it lends until the operation is done.
@@ -161,8 +163,20 @@ impl UnderWay {
 
     /// Drops a forgotten operation that is done.
     fn clean(&mut self, id: OpId) {
-        if self.get(id).is_some_and(|operation| operation.forgotten && operation.is_done()) {
-            self.remove(id);
+        if !self.get(id).is_some_and(|operation| operation.forgotten && operation.is_done()) {
+            return;
+        }
+        let Some(Operation { dst, error: Some(error), .. }) = self.remove(id) else { return };
+        if !self.lost.iter().any(|(rank, _)| *rank == dst) {
+            self.lost.push((dst, error));
+        }
+    }
+
+    /// The error of a forgotten operation on memory of `rank`, once.
+    pub fn take_lost(&mut self, rank: Rank) -> Result<()> {
+        match self.lost.iter().position(|(dst, _)| *dst == rank) {
+            None => Ok(()),
+            Some(place) => Err(self.lost.swap_remove(place).1),
         }
     }
 
@@ -176,6 +190,11 @@ impl UnderWay {
             operation.forgotten = true;
             return Ok(());
         }
-        self.remove(id).and_then(|operation| operation.error).map_or(Ok(()), Err)
+        let dst = operation.dst;
+        match self.remove(id).and_then(|operation| operation.error) {
+            Some(error) => Err(error),
+            // Answers come in order, so this one tells what went wrong before it.
+            None => self.take_lost(dst),
+        }
     }
 }

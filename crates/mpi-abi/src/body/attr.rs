@@ -1,9 +1,10 @@
-//! Attributes of communicators and datatypes, and the keys of all three kinds (section 7.7).
+//! Attributes of communicators, datatypes and windows, and their keys (section 7.7).
 //!
 //! Copy and delete functions belong to the program, so they run outside of the engine, on copies
 //! of the lists.
 
 use crate::body::check::{TAG_UB, out, wrong};
+use crate::body::rma::on_win;
 use crate::generated::constants::*;
 use crate::object::attributes::{
     Attribute, Attributes, DeleteFunction, Holder, Key, OnCopy, create_key, find_key, free_key,
@@ -21,7 +22,6 @@ use std::sync::atomic::{AtomicI32, Ordering};
 enum On {
     Comm(MPI_Comm),
     Type(MPI_Datatype),
-    /// There are no windows, so none of these is valid.
     Window(MPI_Win),
 }
 
@@ -47,24 +47,17 @@ impl On {
         match self {
             On::Comm(h) => Ok(f(&mut w.objects.comm(h)?.extras().attributes)),
             On::Type(h) => Ok(f(&mut w.objects.type_object(h)?.extras().attributes)),
-            On::Window(h) => Err(no_window(h)),
+            On::Window(h) => Ok(f(&mut w.objects.window(h)?.extras.borrow_mut().attributes)),
         }
     }
-}
-
-/// The error of a window handle: this version makes no windows.
-pub fn no_window(win: MPI_Win) -> Error {
-    let found = match win {
-        MPI_WIN_NULL => "MPI_WIN_NULL".to_owned(),
-        other => format!("{:#x}, which is none", other.0),
-    };
-    wrong(Class::Win, format!("expected a window handle, found {found}"))
 }
 
 fn bad_key(keyval: c_int) -> Error {
     let found = match keyval {
         MPI_KEYVAL_INVALID => "MPI_KEYVAL_INVALID".to_owned(),
-        MPI_TAG_UB..=MPI_UNIVERSE_SIZE => format!("{keyval}, which is predefined and read-only"),
+        MPI_TAG_UB..=MPI_UNIVERSE_SIZE | MPI_WIN_BASE..=MPI_WIN_MODEL => {
+            format!("{keyval}, which is predefined and read-only")
+        }
         other => format!("{other}, which is not or no longer one for this kind of object"),
     };
     wrong(Class::Keyval, format!("expected an attribute key, found {found}"))
@@ -175,6 +168,20 @@ fn predefined(w: &World, keyval: c_int) -> Option<*mut c_void> {
     Some(place.as_ptr().cast())
 }
 
+/// A predefined attribute of a window (section 12.2.6): the base itself, of the others the address of the value.
+fn predefined_of_window(w: &World, win: MPI_Win, keyval: c_int) -> Result<Option<*mut c_void>> {
+    let values = &w.objects.window(win)?.values;
+    let address = |value: *const c_int| value.cast_mut().cast::<c_void>();
+    Ok(match keyval {
+        MPI_WIN_BASE => Some(core::ptr::with_exposed_provenance_mut(values.base)),
+        MPI_WIN_SIZE => Some((&raw const values.size).cast_mut().cast()),
+        MPI_WIN_DISP_UNIT => Some(address(&raw const values.disp_unit)),
+        MPI_WIN_CREATE_FLAVOR => Some(address(&raw const values.flavor)),
+        MPI_WIN_MODEL => Some(address(&raw const values.model)),
+        _ => None,
+    })
+}
+
 fn set(w: &mut Entered, on: On, keyval: c_int, value: *mut c_void) -> Result<()> {
     let old = on.list(w, |a| a.get(keyval).cloned())?;
     let key = find_key(keyval, on.holder()).ok_or_else(|| bad_key(keyval))?;
@@ -196,9 +203,14 @@ unsafe fn get(
     let own = on.list(w, |a| a.get(keyval).map(|a| a.value as *mut c_void))?;
     let found = match on {
         On::Comm(_) => own.or_else(|| predefined(w, keyval)),
-        _ => own,
+        On::Window(win) => own.or(predefined_of_window(w, win, keyval)?),
+        On::Type(_) => own,
     };
-    let known = (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval) && on.holder() == Holder::Comm;
+    let known = match on.holder() {
+        Holder::Comm => (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval),
+        Holder::Window => (MPI_WIN_BASE..=MPI_WIN_MODEL).contains(&keyval),
+        Holder::Datatype => false,
+    };
     if !known && find_key(keyval, on.holder()).is_none() {
         return Err(bad_key(keyval));
     }
@@ -300,11 +312,12 @@ keys! {
         win_free_keyval "MPI_Win_free_keyval";
 }
 
-/// Errors of a call on a communicator go to its handler, others to that of `MPI_COMM_SELF`.
+/// Errors of a call on a communicator or a window go to its handler, others to that of `MPI_COMM_SELF`.
 fn on(function: &'static str, on: On, body: impl FnOnce(&mut Entered) -> Result<()>) -> c_int {
     match on {
         On::Comm(comm) => on_comm(function, comm, body),
-        _ => on_world(function, body),
+        On::Window(win) => on_win(function, win, body),
+        On::Type(_) => on_world(function, body),
     }
 }
 

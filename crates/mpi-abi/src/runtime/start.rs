@@ -62,6 +62,7 @@ fn bootstrap() -> Result<()> {
         followers: 0,
         naps: false,
         progress_thread: Default::default(),
+        polls_memory: 0,
     });
     super::identity::started();
     let mut w = enter()?;

@@ -48,6 +48,7 @@ impl Inbox {
             STREAM_HEAD => stream::on_packet(self, src, head, data),
             SPLIT_REQUEST | SPLIT_DONE => split_copy::on_packet(self, src, head, data),
             XOFF | XON => self.on_quota(src, head),
+            WINDOW => crate::rma::notice::on_packet(self, src, head),
             other if self.fast.wants(head) => {
                 debug_assert!(!handler_id::MPI.contains(&other));
                 if let Err(fault) = self.fast.on_packet(src, head, data)

@@ -50,8 +50,17 @@ pub(crate) struct Inbox {
     pub fast: Fast,
     /// One-sided operations of the same process.
     pub onesided: OneSided,
+    /// Notices of windows that the caller of `progress` has not taken yet.
+    pub notices: Vec<crate::rma::notice::Arrived>,
     /// What was wrong with packets of Fast Messages; the engine goes on.
     pub faults: Vec<String>,
+}
+
+/// One-sided operations of process `me`, which know MPI's elements.
+fn onesided(me: Rank) -> OneSided {
+    let mut onesided = OneSided::new(me);
+    onesided.register_apply(hpvm_onesided::MPI_CODES, Box::new(crate::rma::kinds::MpiElements));
+    onesided
 }
 
 impl Inbox {
@@ -72,7 +81,8 @@ impl Inbox {
             failures: false,
             completions: 0,
             fast: Fast::new(processes, packet),
-            onesided: OneSided::new(me),
+            onesided: onesided(me),
+            notices: Vec::new(),
             faults: Vec::new(),
         }
     }

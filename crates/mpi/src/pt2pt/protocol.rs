@@ -12,6 +12,7 @@
 //! | `XOFF`, `XON` | a number | | announce every message, too much is kept; no more so |
 //! | `SPLIT_REQUEST` | sender's request | [`SplitRequest`] | the receiver reads the message; the sender may write from its end |
 //! | `SPLIT_DONE` | receiver's request | first of the parts that it could not write, and the one behind the last, 4 bytes each; 0: none | the sender has written the last part that was missing, or could not write these |
+//! | `WINDOW` | context id and code | | a notice of a window ([`crate::rma::notice`]) |
 //! | `STREAM_HEAD` | envelope | [`MessageHead`], whose number is the sender's request | a message is ready, and comes in a stream |
 //!
 //! Which message goes how is in [`super::select`]. A transport that has streams makes the `STREAM_HEAD`
@@ -34,6 +35,7 @@ pub const XOFF: u8 = handler_id::MPI.start + 8;
 pub const SPLIT_REQUEST: u8 = handler_id::MPI.start + 9;
 pub const SPLIT_DONE: u8 = handler_id::MPI.start + 10;
 pub const XON: u8 = handler_id::MPI.start + 11;
+pub const WINDOW: u8 = handler_id::MPI.start + 12;
 
 /// Longest message in fragments that a receiver takes, bytes: what comes before its receive is kept whole.
 pub const MAX_FRAGMENTED: u64 = 64 * 1024;

@@ -14,7 +14,7 @@ use hpvm_transport::PeerMemory;
 use std::collections::BTreeMap;
 
 /// Least alignment of memory that the library hands out: a cache line pair.
-const ALIGNMENT: usize = 128;
+pub const ALIGNMENT: usize = 128;
 /// Alignment of memory that is lent.
 const PAGE: usize = 4096;
 /// Allocations below this many bytes are not worth a page of their own: what can be sent from them
@@ -88,7 +88,7 @@ fn allocate(w: &mut Entered, bytes: usize, hints: &Hints) -> Result<*mut c_void>
     Ok(memory)
 }
 
-fn heap(bytes: usize, alignment: usize) -> Result<*mut c_void> {
+pub fn heap(bytes: usize, alignment: usize) -> Result<*mut c_void> {
     let mut memory = core::ptr::null_mut();
     // SAFETY: a valid place for the result; the alignment is a power of two.
     match unsafe { libc::posix_memalign(&mut memory, alignment, bytes.max(1)) } {
