@@ -68,6 +68,8 @@ static inline int rma_open(struct rma *r, enum rma_flavor flavor, MPI_Aint bytes
 
 static inline void rma_close(struct rma *r)
 {
+    /* Nobody accesses it any more. */
+    if (r->flavor == RMA_DYNAMIC) MPI_Barrier(r->comm);
     if (r->flavor == RMA_DYNAMIC) CHECK_MPI(MPI_Win_detach(r->win, r->base));
     CHECK_MPI(MPI_Win_free(&r->win));
     CHECK(r->win == MPI_WIN_NULL);

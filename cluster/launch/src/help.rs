@@ -61,16 +61,16 @@ const VARIABLES_READ: &[(&str, &str)] = &[
          both sides; slower",
     ),
     (
-        "HPVM_ONESIDED",
-        "read by the ranks, the same on all. How ranks of one host reach the memory of windows: as fits it (auto, \
-         the default), through the kernel only (cross-memory), or as ranks of other hosts do (messages); for tests \
-         and measurements",
-    ),
-    (
         "HPVM_SINGLE_COPY",
         "read by the ranks. Whether large messages are read out of the sender's memory (yes), sent \
          through shared memory (no), or what hpvm tune found faster, or else a rank that tried (auto, \
          the default)",
+    ),
+    (
+        "HPVM_ONESIDED",
+        "read by the ranks. How one-sided operations reach the memory of ranks of the same host: in every way \
+         that there is (auto, the default), not by loads and stores (kernel), or in messages only (messages); for \
+         measurements, the same on all ranks",
     ),
     (
         "HPVM_TABLES",

@@ -79,16 +79,16 @@ blocks! {
 
 /// The address of a sentinel.
 #[repr(transparent)]
-pub struct Place(*const Block);
+pub struct SentinelAddress(*const Block);
 
 // SAFETY: only the address counts.
-unsafe impl Sync for Place {}
+unsafe impl Sync for SentinelAddress {}
 
 macro_rules! places {
     ($($name:ident $block:ident)*) => {$(
         #[doc = concat!("`", stringify!($name), "`: no status of Fortran is wanted.")]
         #[unsafe(no_mangle)]
-        pub static $name: Place = Place(&raw const $block);
+        pub static $name: SentinelAddress = SentinelAddress(&raw const $block);
     )*};
 }
 

@@ -24,11 +24,11 @@ impl Entered {
     #[inline]
     pub(crate) fn step(&mut self) -> Result<bool> {
         let moved = self.process.progress();
-        let moved = moved.map_err(|broken| crate::raise::broken(&mut self.job, &broken))?;
+        let moved = moved.map_err(|broken| crate::raise::broken(&mut self.job, &broken));
         if self.process.has_notices() {
             crate::body::rma::deliver(self);
         }
-        Ok(moved)
+        moved
     }
 
     /// Moves everything on, and runs the program's reduction functions that are due.

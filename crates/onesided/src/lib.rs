@@ -269,7 +269,7 @@ impl OneSided {
         if key.rank == self.me {
             return self.attach(fm, key);
         }
-        match self.map_words(fm, key) {
+        match self.map_block(fm, key) {
             Some(control) => {
                 Ok(Target { key: *key, path: Path::Mapped(base), control: Some(control) })
             }
@@ -280,12 +280,14 @@ impl OneSided {
     /// The control words of a region of another rank, if it is of our host.
     fn map_control<T: Transport>(&self, fm: &mut Fm<T>, key: &RegionKey) -> Option<Words> {
         let some_way = self.allowed.mapped || self.allowed.cross_memory;
-        if some_way { self.map_words(fm, key) } else { None }
+        if some_way { self.map_block(fm, key) } else { None }
     }
 
-    fn map_words<T: Transport>(&self, fm: &mut Fm<T>, key: &RegionKey) -> Option<Words> {
-        let aligned = key.control.is_multiple_of(control::UNIT as u64);
-        if key.control == 0 || !aligned || key.words > MAX_WORDS {
+    fn map_block<T: Transport>(&self, fm: &mut Fm<T>, key: &RegionKey) -> Option<Words> {
+        let there = key.control != 0
+            && key.control.is_multiple_of(control::UNIT as u64)
+            && key.words <= MAX_WORDS;
+        if !there {
             return None;
         }
         let bytes = control::bytes(key.words) as u64;

@@ -36,7 +36,7 @@ pub unsafe fn allgather_init<F: Fortran>(sendbuf: *const c_void, sendcount: *con
         *ierror = hpvm_foreign::generated::coll::allgather_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -64,7 +64,7 @@ pub unsafe fn allgatherv_init<F: Fortran>(sendbuf: *const c_void, sendcount: *co
         *ierror = hpvm_foreign::generated::coll::allgatherv_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts,
             displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -90,7 +90,7 @@ pub unsafe fn allreduce_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::allreduce_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
+            F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -117,7 +117,7 @@ pub unsafe fn alltoall_init<F: Fortran>(sendbuf: *const c_void, sendcount: *cons
         *ierror = hpvm_foreign::generated::coll::alltoall_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -145,7 +145,7 @@ pub unsafe fn alltoallv_init<F: Fortran>(sendbuf: *const c_void, sendcounts: *co
         *ierror = hpvm_foreign::generated::coll::alltoallv_init::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -159,8 +159,8 @@ pub unsafe fn alltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c
         let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), if sendbuf == F::sentinels().in_place { 0 } else { members(F::comm_in(F::comm_fromint(*comm))) }, F::datatype_fromint);
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
         *ierror = hpvm_foreign::generated::coll::alltoallw::<F>(buffer::<F>(sendbuf), sendcounts,
-            sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
-            own_recvtypes.place(), F::comm_fromint(*comm));
+            sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), F::comm_fromint(*comm));
     }
 }
 
@@ -175,9 +175,9 @@ pub unsafe fn alltoallw_init<F: Fortran>(sendbuf: *const c_void, sendcounts: *co
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::alltoallw_init::<F>(buffer::<F>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm), F::info_fromint(*info),
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -197,7 +197,7 @@ pub unsafe fn barrier_init<F: Fortran>(comm: *const c_int, info: *const c_int, r
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::barrier_init::<F>(F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -221,7 +221,7 @@ pub unsafe fn bcast_init<F: Fortran>(buffer: *mut c_void, count: *const c_int,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::bcast_init::<F>(buffer_mut::<F>(buffer), *count,
             F::datatype_fromint(*datatype), *root, F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -246,7 +246,7 @@ pub unsafe fn exscan_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_vo
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::exscan_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
+            F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -274,7 +274,7 @@ pub unsafe fn gather_init<F: Fortran>(sendbuf: *const c_void, sendcount: *const 
         *ierror = hpvm_foreign::generated::coll::gather_init::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -302,7 +302,7 @@ pub unsafe fn gatherv_init<F: Fortran>(sendbuf: *const c_void, sendcount: *const
         *ierror = hpvm_foreign::generated::coll::gatherv_init::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, displs,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -316,7 +316,7 @@ pub unsafe fn iallgather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iallgather::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
-            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -330,7 +330,7 @@ pub unsafe fn iallgatherv<F: Fortran>(sendbuf: *const c_void, sendcount: *const 
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iallgatherv::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, displs,
-            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -344,7 +344,7 @@ pub unsafe fn iallreduce<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_voi
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iallreduce::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -358,7 +358,7 @@ pub unsafe fn ialltoall<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ialltoall::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
-            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -373,7 +373,7 @@ pub unsafe fn ialltoallv<F: Fortran>(sendbuf: *const c_void, sendcounts: *const 
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ialltoallv::<F>(buffer::<F>(sendbuf), sendcounts,
             sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
-            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -389,8 +389,8 @@ pub unsafe fn ialltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts: *const 
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ialltoallw::<F>(buffer::<F>(sendbuf), sendcounts,
-            sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
-            own_recvtypes.place(), F::comm_fromint(*comm), own_request.place());
+            sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -401,7 +401,7 @@ pub unsafe fn ibarrier<F: Fortran>(comm: *const c_int, request: *mut c_int, ierr
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ibarrier::<F>(F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -413,7 +413,7 @@ pub unsafe fn ibcast<F: Fortran>(buffer: *mut c_void, count: *const c_int, datat
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ibcast::<F>(buffer_mut::<F>(buffer), *count,
-            F::datatype_fromint(*datatype), *root, F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*datatype), *root, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -427,7 +427,7 @@ pub unsafe fn iexscan<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, 
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iexscan::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -441,7 +441,7 @@ pub unsafe fn igather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_in
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::igather::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
-            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -456,7 +456,7 @@ pub unsafe fn igatherv<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_i
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::igatherv::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, displs,
-            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -470,7 +470,7 @@ pub unsafe fn ineighbor_allgather<F: Fortran>(sendbuf: *const c_void, sendcount:
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_allgather::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
-            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -484,7 +484,7 @@ pub unsafe fn ineighbor_allgatherv<F: Fortran>(sendbuf: *const c_void, sendcount
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_allgatherv::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts,
-            displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -498,7 +498,7 @@ pub unsafe fn ineighbor_alltoall<F: Fortran>(sendbuf: *const c_void, sendcount: 
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_alltoall::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
-            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -514,7 +514,7 @@ pub unsafe fn ineighbor_alltoallv<F: Fortran>(sendbuf: *const c_void, sendcounts
         *ierror = hpvm_foreign::generated::coll::ineighbor_alltoallv::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -530,8 +530,8 @@ pub unsafe fn ineighbor_alltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_alltoallw::<F>(buffer::<F>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), F::comm_fromint(*comm), own_request.place());
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -545,7 +545,7 @@ pub unsafe fn ireduce<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, 
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ireduce::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            *root, F::comm_fromint(*comm), own_request.place());
+            *root, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -559,7 +559,7 @@ pub unsafe fn ireduce_scatter<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut 
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ireduce_scatter::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), recvcounts, F::datatype_fromint(*datatype),
-            F::op_fromint(*op), F::comm_fromint(*comm), own_request.place());
+            F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -573,7 +573,7 @@ pub unsafe fn ireduce_scatter_block<F: Fortran>(sendbuf: *const c_void, recvbuf:
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ireduce_scatter_block::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *recvcount, F::datatype_fromint(*datatype),
-            F::op_fromint(*op), F::comm_fromint(*comm), own_request.place());
+            F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -587,7 +587,7 @@ pub unsafe fn iscan<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, co
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iscan::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -601,7 +601,7 @@ pub unsafe fn iscatter<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_i
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iscatter::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
-            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -616,7 +616,7 @@ pub unsafe fn iscatterv<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iscatterv::<F>(buffer::<F>(sendbuf), sendcounts,
             displs, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
-            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -643,7 +643,7 @@ pub unsafe fn neighbor_allgather_init<F: Fortran>(sendbuf: *const c_void, sendco
         *ierror = hpvm_foreign::generated::coll::neighbor_allgather_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -671,7 +671,7 @@ pub unsafe fn neighbor_allgatherv_init<F: Fortran>(sendbuf: *const c_void, sendc
         *ierror = hpvm_foreign::generated::coll::neighbor_allgatherv_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts,
             displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -698,7 +698,7 @@ pub unsafe fn neighbor_alltoall_init<F: Fortran>(sendbuf: *const c_void, sendcou
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoall_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -726,7 +726,7 @@ pub unsafe fn neighbor_alltoallv_init<F: Fortran>(sendbuf: *const c_void, sendco
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoallv_init::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -741,8 +741,8 @@ pub unsafe fn neighbor_alltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts:
         let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), true), F::datatype_fromint);
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoallw::<F>(buffer::<F>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), F::comm_fromint(*comm));
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm));
     }
 }
 
@@ -757,9 +757,9 @@ pub unsafe fn neighbor_alltoallw_init<F: Fortran>(sendbuf: *const c_void, sendco
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoallw_init::<F>(buffer::<F>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm), F::info_fromint(*info),
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -785,7 +785,7 @@ pub unsafe fn reduce_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_vo
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::reduce_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            *root, F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
+            *root, F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -824,7 +824,7 @@ pub unsafe fn reduce_scatter_block_init<F: Fortran>(sendbuf: *const c_void, recv
         *ierror = hpvm_foreign::generated::coll::reduce_scatter_block_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *recvcount, F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -839,7 +839,7 @@ pub unsafe fn reduce_scatter_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *
         *ierror = hpvm_foreign::generated::coll::reduce_scatter_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), recvcounts, F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -864,7 +864,7 @@ pub unsafe fn scan_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::scan_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
+            F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -892,7 +892,7 @@ pub unsafe fn scatter_init<F: Fortran>(sendbuf: *const c_void, sendcount: *const
         *ierror = hpvm_foreign::generated::coll::scatter_init::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -920,7 +920,7 @@ pub unsafe fn scatterv_init<F: Fortran>(sendbuf: *const c_void, sendcounts: *con
         *ierror = hpvm_foreign::generated::coll::scatterv_init::<F>(buffer::<F>(sendbuf),
             sendcounts, displs, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             *recvcount, F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }

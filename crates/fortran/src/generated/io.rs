@@ -19,7 +19,7 @@ pub unsafe fn file_close<F: Fortran>(fh: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_fh = Handle::new(fh, F::file_fromint, F::file_toint);
-        *ierror = hpvm_foreign::generated::io::file_close::<F>(own_fh.place());
+        *ierror = hpvm_foreign::generated::io::file_close::<F>(own_fh.pointer());
         own_fh.give(F::file_toint);
     }
 }
@@ -68,7 +68,7 @@ pub unsafe fn file_get_group<F: Fortran>(fh: *const c_int, group: *mut c_int, ie
     unsafe {
         let mut own_group = Handle::fresh(group, F::group_fromint);
         *ierror = hpvm_foreign::generated::io::file_get_group::<F>(F::file_fromint(*fh),
-            own_group.place());
+            own_group.pointer());
         own_group.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
@@ -80,7 +80,7 @@ pub unsafe fn file_get_info<F: Fortran>(fh: *const c_int, info_used: *mut c_int,
     unsafe {
         let mut own_info_used = Handle::fresh(info_used, F::info_fromint);
         *ierror = hpvm_foreign::generated::io::file_get_info::<F>(F::file_fromint(*fh),
-            own_info_used.place());
+            own_info_used.pointer());
         own_info_used.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
@@ -132,7 +132,7 @@ pub unsafe fn file_get_view<F: Fortran>(fh: *const c_int, disp: *mut MPI_Offset,
         let mut own_filetype = Handle::fresh(filetype, F::datatype_fromint);
         let mut own_datarep = TextOut::new(datarep, datarep_len, room(F::MPI_MAX_DATAREP_STRING));
         *ierror = hpvm_foreign::generated::io::file_get_view::<F>(F::file_fromint(*fh), disp,
-            own_etype.place(), own_filetype.place(), own_datarep.place());
+            own_etype.pointer(), own_filetype.pointer(), own_datarep.pointer());
         own_etype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
         own_filetype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
         if *ierror == MPI_SUCCESS { own_datarep.give(); }
@@ -146,7 +146,7 @@ pub unsafe fn file_iread<F: Fortran>(fh: *const c_int, buf: *mut c_void, count: 
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
+            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -158,7 +158,7 @@ pub unsafe fn file_iread_all<F: Fortran>(fh: *const c_int, buf: *mut c_void, cou
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_all::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
+            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -172,7 +172,7 @@ pub unsafe fn file_iread_at<F: Fortran>(fh: *const c_int, offset: *const MPI_Off
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_at::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -186,7 +186,7 @@ pub unsafe fn file_iread_at_all<F: Fortran>(fh: *const c_int, offset: *const MPI
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_at_all::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -198,7 +198,7 @@ pub unsafe fn file_iread_shared<F: Fortran>(fh: *const c_int, buf: *mut c_void, 
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_shared::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
+            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -210,7 +210,7 @@ pub unsafe fn file_iwrite<F: Fortran>(fh: *const c_int, buf: *const c_void, coun
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
+            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -222,7 +222,7 @@ pub unsafe fn file_iwrite_all<F: Fortran>(fh: *const c_int, buf: *const c_void, 
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_all::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
+            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -236,7 +236,7 @@ pub unsafe fn file_iwrite_at<F: Fortran>(fh: *const c_int, offset: *const MPI_Of
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_at::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -250,7 +250,7 @@ pub unsafe fn file_iwrite_at_all<F: Fortran>(fh: *const c_int, offset: *const MP
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_at_all::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -262,7 +262,7 @@ pub unsafe fn file_iwrite_shared<F: Fortran>(fh: *const c_int, buf: *const c_voi
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_shared::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
+            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -276,7 +276,7 @@ pub unsafe fn file_open<F: Fortran>(comm: *const c_int, filename: *const c_char,
         let own_filename = text_in(filename, filename_len);
         let mut own_fh = Handle::fresh(fh, F::file_fromint);
         *ierror = hpvm_foreign::generated::io::file_open::<F>(F::comm_fromint(*comm),
-            own_filename.as_ptr(), *amode, F::info_fromint(*info), own_fh.place());
+            own_filename.as_ptr(), *amode, F::info_fromint(*info), own_fh.pointer());
         own_fh.give_if(*ierror == MPI_SUCCESS, F::file_toint);
     }
 }
@@ -298,7 +298,7 @@ pub unsafe fn file_read<F: Fortran>(fh: *const c_int, buf: *mut c_void, count: *
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -310,7 +310,7 @@ pub unsafe fn file_read_all<F: Fortran>(fh: *const c_int, buf: *mut c_void, coun
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_all::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -332,7 +332,7 @@ pub unsafe fn file_read_all_end<F: Fortran>(fh: *const c_int, buf: *mut c_void, 
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_all_end::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), own_status.place());
+            buffer_mut::<F>(buf), own_status.pointer());
         own_status.give();
     }
 }
@@ -346,7 +346,7 @@ pub unsafe fn file_read_at<F: Fortran>(fh: *const c_int, offset: *const MPI_Offs
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_at::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -360,7 +360,7 @@ pub unsafe fn file_read_at_all<F: Fortran>(fh: *const c_int, offset: *const MPI_
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_at_all::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -382,7 +382,7 @@ pub unsafe fn file_read_at_all_end<F: Fortran>(fh: *const c_int, buf: *mut c_voi
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_at_all_end::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), own_status.place());
+            buffer_mut::<F>(buf), own_status.pointer());
         own_status.give();
     }
 }
@@ -394,7 +394,7 @@ pub unsafe fn file_read_ordered<F: Fortran>(fh: *const c_int, buf: *mut c_void, 
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_ordered::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -416,7 +416,7 @@ pub unsafe fn file_read_ordered_end<F: Fortran>(fh: *const c_int, buf: *mut c_vo
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_ordered_end::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), own_status.place());
+            buffer_mut::<F>(buf), own_status.pointer());
         own_status.give();
     }
 }
@@ -428,7 +428,7 @@ pub unsafe fn file_read_shared<F: Fortran>(fh: *const c_int, buf: *mut c_void, c
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_shared::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -510,7 +510,7 @@ pub unsafe fn file_write<F: Fortran>(fh: *const c_int, buf: *const c_void, count
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -522,7 +522,7 @@ pub unsafe fn file_write_all<F: Fortran>(fh: *const c_int, buf: *const c_void, c
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_all::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -544,7 +544,7 @@ pub unsafe fn file_write_all_end<F: Fortran>(fh: *const c_int, buf: *const c_voi
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_all_end::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), own_status.place());
+            buffer::<F>(buf), own_status.pointer());
         own_status.give();
     }
 }
@@ -558,7 +558,7 @@ pub unsafe fn file_write_at<F: Fortran>(fh: *const c_int, offset: *const MPI_Off
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_at::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -572,7 +572,7 @@ pub unsafe fn file_write_at_all<F: Fortran>(fh: *const c_int, offset: *const MPI
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_at_all::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -594,7 +594,7 @@ pub unsafe fn file_write_at_all_end<F: Fortran>(fh: *const c_int, buf: *const c_
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_at_all_end::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), own_status.place());
+            buffer::<F>(buf), own_status.pointer());
         own_status.give();
     }
 }
@@ -606,7 +606,7 @@ pub unsafe fn file_write_ordered<F: Fortran>(fh: *const c_int, buf: *const c_voi
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_ordered::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -628,7 +628,7 @@ pub unsafe fn file_write_ordered_end<F: Fortran>(fh: *const c_int, buf: *const c
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_ordered_end::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), own_status.place());
+            buffer::<F>(buf), own_status.pointer());
         own_status.give();
     }
 }
@@ -640,7 +640,7 @@ pub unsafe fn file_write_shared<F: Fortran>(fh: *const c_int, buf: *const c_void
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_shared::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }

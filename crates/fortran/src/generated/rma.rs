@@ -106,7 +106,7 @@ pub unsafe fn raccumulate<F: Fortran>(origin_addr: *const c_void, origin_count: 
         *ierror = hpvm_foreign::generated::rma::raccumulate::<F>(buffer::<F>(origin_addr),
             *origin_count, F::datatype_fromint(*origin_datatype), *target_rank,
             target_disp.read_unaligned(), *target_count, F::datatype_fromint(*target_datatype),
-            F::op_fromint(*op), F::win_fromint(*win), own_request.place());
+            F::op_fromint(*op), F::win_fromint(*win), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -122,7 +122,7 @@ pub unsafe fn rget<F: Fortran>(origin_addr: *mut c_void, origin_count: *const c_
         *ierror = hpvm_foreign::generated::rma::rget::<F>(buffer_mut::<F>(origin_addr),
             *origin_count, F::datatype_fromint(*origin_datatype), *target_rank,
             target_disp.read_unaligned(), *target_count, F::datatype_fromint(*target_datatype),
-            F::win_fromint(*win), own_request.place());
+            F::win_fromint(*win), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -140,7 +140,7 @@ pub unsafe fn rget_accumulate<F: Fortran>(origin_addr: *const c_void, origin_cou
             *origin_count, F::datatype_fromint(*origin_datatype), buffer_mut::<F>(result_addr),
             *result_count, F::datatype_fromint(*result_datatype), *target_rank,
             target_disp.read_unaligned(), *target_count, F::datatype_fromint(*target_datatype),
-            F::op_fromint(*op), F::win_fromint(*win), own_request.place());
+            F::op_fromint(*op), F::win_fromint(*win), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -156,7 +156,7 @@ pub unsafe fn rput<F: Fortran>(origin_addr: *const c_void, origin_count: *const 
         *ierror = hpvm_foreign::generated::rma::rput::<F>(buffer::<F>(origin_addr), *origin_count,
             F::datatype_fromint(*origin_datatype), *target_rank, target_disp.read_unaligned(),
             *target_count, F::datatype_fromint(*target_datatype), F::win_fromint(*win),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -169,7 +169,7 @@ pub unsafe fn win_allocate<F: Fortran>(size: *const MPI_Aint, disp_unit: *const 
     unsafe {
         let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_allocate::<F>(size.read_unaligned(), *disp_unit,
-            F::info_fromint(*info), F::comm_fromint(*comm), baseptr, own_win.place());
+            F::info_fromint(*info), F::comm_fromint(*comm), baseptr, own_win.pointer());
         own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
@@ -182,7 +182,7 @@ pub unsafe fn win_allocate_shared<F: Fortran>(size: *const MPI_Aint, disp_unit: 
     unsafe {
         let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_allocate_shared::<F>(size.read_unaligned(),
-            *disp_unit, F::info_fromint(*info), F::comm_fromint(*comm), baseptr, own_win.place());
+            *disp_unit, F::info_fromint(*info), F::comm_fromint(*comm), baseptr, own_win.pointer());
         own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
@@ -214,7 +214,7 @@ pub unsafe fn win_create<F: Fortran>(base: *mut c_void, size: *const MPI_Aint,
         let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_create::<F>(buffer_mut::<F>(base),
             size.read_unaligned(), *disp_unit, F::info_fromint(*info), F::comm_fromint(*comm),
-            own_win.place());
+            own_win.pointer());
         own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
@@ -226,7 +226,7 @@ pub unsafe fn win_create_dynamic<F: Fortran>(info: *const c_int, comm: *const c_
     unsafe {
         let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_create_dynamic::<F>(F::info_fromint(*info),
-            F::comm_fromint(*comm), own_win.place());
+            F::comm_fromint(*comm), own_win.pointer());
         own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
@@ -286,7 +286,7 @@ pub unsafe fn win_free<F: Fortran>(win: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_win = Handle::new(win, F::win_fromint, F::win_toint);
-        *ierror = hpvm_foreign::generated::rma::win_free::<F>(own_win.place());
+        *ierror = hpvm_foreign::generated::rma::win_free::<F>(own_win.pointer());
         own_win.give(F::win_toint);
     }
 }
@@ -297,7 +297,7 @@ pub unsafe fn win_get_group<F: Fortran>(win: *const c_int, group: *mut c_int, ie
     unsafe {
         let mut own_group = Handle::fresh(group, F::group_fromint);
         *ierror = hpvm_foreign::generated::rma::win_get_group::<F>(F::win_fromint(*win),
-            own_group.place());
+            own_group.pointer());
         own_group.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
@@ -309,7 +309,7 @@ pub unsafe fn win_get_info<F: Fortran>(win: *const c_int, info_used: *mut c_int,
     unsafe {
         let mut own_info_used = Handle::fresh(info_used, F::info_fromint);
         *ierror = hpvm_foreign::generated::rma::win_get_info::<F>(F::win_fromint(*win),
-            own_info_used.place());
+            own_info_used.pointer());
         own_info_used.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
@@ -321,7 +321,7 @@ pub unsafe fn win_get_name<F: Fortran>(win: *const c_int, win_name: *mut c_char,
     unsafe {
         let mut own_win_name = TextOut::new(win_name, win_name_len, room(F::MPI_MAX_OBJECT_NAME));
         *ierror = hpvm_foreign::generated::rma::win_get_name::<F>(F::win_fromint(*win),
-            own_win_name.place(), resultlen);
+            own_win_name.pointer(), resultlen);
         if *ierror == MPI_SUCCESS { own_win_name.give(); }
     }
 }

@@ -200,17 +200,19 @@ unsafe fn get(
 ) -> Result<()> {
     out("attribute_val", value)?;
     out("flag", flag)?;
-    let own = on.list(w, |a| a.get(keyval).map(|a| a.value as *mut c_void))?;
+    let known = (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval);
     let found = match on {
-        On::Comm(_) => own.or_else(|| predefined(w, keyval)),
-        On::Window(win) => own.or(predefined_of_window(w, win, keyval)?),
-        On::Type(_) => own,
+        On::Comm(comm) if known => {
+            w.objects.comm(comm)?;
+            predefined(w, keyval)
+        }
+        On::Window(win) if (MPI_WIN_BASE..=MPI_WIN_MODEL).contains(&keyval) => {
+            predefined_of_window(w, win, keyval)?
+        }
+        _ => on.list(w, |a| a.get(keyval).map(|a| a.value as *mut c_void))?,
     };
-    let known = match on.holder() {
-        Holder::Comm => (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval),
-        Holder::Window => (MPI_WIN_BASE..=MPI_WIN_MODEL).contains(&keyval),
-        Holder::Datatype => false,
-    };
+    // A key that the object has is one; programs ask for attributes again and again.
+    let known = found.is_some() || (known && on.holder() == Holder::Comm);
     if !known && find_key(keyval, on.holder()).is_none() {
         return Err(bad_key(keyval));
     }

@@ -244,11 +244,10 @@ fn single_copy(shm: &mut Shm) -> Result<()> {
 pub fn onesided() -> Result<hpvm_mpi::onesided::Allowed> {
     let (mapped, cross_memory) = match std::env::var("HPVM_ONESIDED").as_deref() {
         Err(_) | Ok("" | "auto") => (true, true),
-        Ok("cross-memory") => (false, true),
+        Ok("kernel") => (false, true),
         Ok("messages") => (false, false),
         Ok(other) => {
-            let text =
-                format!("HPVM_ONESIDED is {other:?}; expected auto, cross-memory or messages");
+            let text = format!("HPVM_ONESIDED is {other:?}; expected auto, kernel or messages");
             return Err(Error::new(Class::Arg, text));
         }
     };

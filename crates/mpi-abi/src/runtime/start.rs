@@ -60,15 +60,12 @@ fn bootstrap() -> Result<()> {
         quiet: Default::default(),
         leader: false,
         followers: 0,
+        polls_memory: 0,
         naps: false,
         progress_thread: Default::default(),
-        polls_memory: 0,
     });
     super::identity::started();
-    let mut w = enter()?;
-    w.show_stage(Stage::Running);
-    let (world, own) = (w.process.world().clone(), w.process.own().clone());
-    w.objects.add_predefined_comms(world, own);
+    enter()?.show_stage(Stage::Running);
     Ok(())
 }
 

@@ -52,10 +52,10 @@ impl Shm {
             return None;
         }
         let control = self.mapping.control(src);
-        let (index, place, offset) = control.regions.find(remote, len)?;
+        let (index, region, offset) = control.regions.find(remote, len)?;
         // Acquire pairs with the release in `attach`.
         let pid = control.pid.load(Ordering::Acquire);
-        let base = self.peer_regions.map((src, index, Access::Read), pid, place)?;
+        let base = self.peer_regions.map((src, index, Access::Read), pid, region)?;
         Some(base.wrapping_add(offset as usize))
     }
 

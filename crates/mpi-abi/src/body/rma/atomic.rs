@@ -173,6 +173,10 @@ unsafe fn start(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Result<Vec<OpId
     }
     let target_ty = target_type(objects, a.target_count, a.target_datatype)?;
     let target = Side { ty: target_ty.clone(), count: a.target_count };
+    let Some(there) = window.there(a.rank, a.disp)? else { return Ok(Vec::new()) };
+    if is_nothing(objects, a, op, &target)? {
+        return Ok(Vec::new());
+    }
     let update = update_of(op, target_ty)?;
     let origin = match op {
         Predef::NoOp => None,
@@ -199,11 +203,20 @@ unsafe fn start(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Result<Vec<OpId
     for buffer in origin.iter().chain(&result) {
         check_sizes(&buffer.side, &target)?;
     }
-    let Some(there) = window.there(a.rank, a.disp)? else { return Ok(Vec::new()) };
     window.check_range(&there, &target)?;
     let runs = elements(update, origin.as_ref(), result.as_ref(), target);
     // SAFETY: the caller's promise; the runs are those of the buffers.
     unsafe { run(process, window, &there, update, runs) }
+}
+
+/// Whether no side has an element, so that it does not matter what the elements are.
+fn is_nothing(objects: &Objects, a: &Arguments, op: Predef, target: &Side) -> Result<bool> {
+    let bytes = |count, datatype| -> Result<i64> {
+        Ok(objects.datatype(datatype)?.packed_size(count).unwrap_or(-1))
+    };
+    let origin = if op == Predef::NoOp { 0 } else { bytes(a.count, a.datatype)? };
+    let result = a.result.map_or(Ok(0), |(_, count, datatype)| bytes(count, datatype))?;
+    Ok(origin == 0 && result == 0 && target.ty.packed_size(target.count) == Some(0))
 }
 
 /// # Safety

@@ -129,8 +129,8 @@ pub(super) fn assemble(
         attached: RefCell::default(),
     };
     let handle = w.objects.add_window(Rc::new(object))?;
-    w.adjust_progress_thread();
     super::notices::deliver_early(w);
+    w.adjust_progress_thread();
     Ok(handle)
 }
 

@@ -21,10 +21,11 @@ pub unsafe fn win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: *mut MPI_W
         let hints = info::copy_or_empty(info);
         let made = w.outside(|| agree::together_on(handle, size, hints)).and_then(|info| {
             let (fm, onesided) = w.process.onesided();
+            let nothing = core::ptr::null_mut();
             let key = onesided.expose_dynamic(fm, lock::WORDS as u32);
             let part = Ingredients {
                 flavor: MPI_WIN_FLAVOR_DYNAMIC,
-                base: core::ptr::null_mut(),
+                base: nothing,
                 size: 0,
                 disp_unit: 1,
                 memory: Memory::Program,
@@ -69,9 +70,10 @@ pub unsafe fn win_attach(win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> c_i
             let text = format!("{bytes} bytes at {base:p} overlap memory that is attached already");
             return Err(wrong(Class::RmaAttach, text));
         }
-        // SAFETY: the program attaches the memory for this use.
-        unsafe { w.process.onesided().1.add_part(&window.key, base.cast(), bytes) };
         attached.insert(from, bytes);
+        let (_, onesided) = w.process.onesided();
+        // SAFETY: the program has named the memory for this use, until it detaches it.
+        unsafe { onesided.add_part(&window.key, base.cast(), bytes) };
         Ok(())
     })
 }
@@ -82,7 +84,8 @@ pub unsafe fn win_detach(win: MPI_Win, base: *const c_void) -> c_int {
         check_dynamic(&window)?;
         match window.attached.borrow_mut().remove(&base.addr()) {
             Some(_) => {
-                w.process.onesided().1.remove_part(&window.key, base.cast());
+                let (_, onesided) = w.process.onesided();
+                onesided.remove_part(&window.key, base.cast());
                 Ok(())
             }
             None => {
