@@ -93,6 +93,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "read by hpvm submit, queue and their like: the address or socket of the server to speak to. Default: \
          your own one on this machine",
     ),
+    (
+        "HPVM_TOKEN",
+        "read by the same: the token of a server elsewhere, instead of the one that hpvm login has kept",
+    ),
 ];
 
 const VARIABLES_SET: &[(&str, &str)] = &[

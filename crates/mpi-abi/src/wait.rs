@@ -47,6 +47,9 @@ impl Entered {
         if !self.objects.unfinished.is_empty() {
             moved |= crate::body::comm::poll_unfinished(self);
         }
+        if !self.objects.comparisons.is_empty() {
+            moved |= crate::audit::settle(self);
+        }
         if !self.objects.watched.is_empty() {
             moved |= crate::body::watch::poll(self);
         }

@@ -283,8 +283,8 @@ unsafe fn free(holder: Holder, keyval: *mut c_int) -> Result<()> {
 }
 
 macro_rules! keys {
-    ($($holder:ident $create:ident $create_name:literal $copy:ident $delete:ident
-       $free:ident $free_name:literal;)*) => {$(
+    ($($holder:ident fn $create:ident $create_name:literal $copy:ident $delete:ident
+       fn $free:ident $free_name:literal;)*) => {$(
         pub unsafe fn $create(copy: $copy, delete: $delete, keyval: *mut c_int,
             extra_state: *mut c_void) -> c_int {
             let copy = copy.map_or(0, |f| f as usize);
@@ -303,15 +303,15 @@ macro_rules! keys {
 }
 
 keys! {
-    Comm comm_create_keyval "MPI_Comm_create_keyval"
+    Comm fn comm_create_keyval "MPI_Comm_create_keyval"
         MPI_Comm_copy_attr_function MPI_Comm_delete_attr_function
-        comm_free_keyval "MPI_Comm_free_keyval";
-    Datatype type_create_keyval "MPI_Type_create_keyval"
+        fn comm_free_keyval "MPI_Comm_free_keyval";
+    Datatype fn type_create_keyval "MPI_Type_create_keyval"
         MPI_Type_copy_attr_function MPI_Type_delete_attr_function
-        type_free_keyval "MPI_Type_free_keyval";
-    Window win_create_keyval "MPI_Win_create_keyval"
+        fn type_free_keyval "MPI_Type_free_keyval";
+    Window fn win_create_keyval "MPI_Win_create_keyval"
         MPI_Win_copy_attr_function MPI_Win_delete_attr_function
-        win_free_keyval "MPI_Win_free_keyval";
+        fn win_free_keyval "MPI_Win_free_keyval";
 }
 
 /// Errors of a call on a communicator or a window go to its handler, others to that of `MPI_COMM_SELF`.
@@ -324,8 +324,8 @@ fn on(function: &'static str, on: On, body: impl FnOnce(&mut Entered) -> Result<
 }
 
 macro_rules! values {
-    ($($variant:ident $handle:ty: $set:ident $set_name:literal $get:ident $get_name:literal
-       $delete:ident $delete_name:literal;)*) => {$(
+    ($($variant:ident $handle:ty: fn $set:ident $set_name:literal fn $get:ident $get_name:literal
+       fn $delete:ident $delete_name:literal;)*) => {$(
         pub unsafe fn $set(object: $handle, keyval: c_int, value: *mut c_void) -> c_int {
             let object = On::$variant(object);
             on($set_name, object, |w| set(w, object, keyval, value))
@@ -346,10 +346,10 @@ macro_rules! values {
 }
 
 values! {
-    Comm MPI_Comm: comm_set_attr "MPI_Comm_set_attr" comm_get_attr "MPI_Comm_get_attr"
-        comm_delete_attr "MPI_Comm_delete_attr";
-    Type MPI_Datatype: type_set_attr "MPI_Type_set_attr" type_get_attr "MPI_Type_get_attr"
-        type_delete_attr "MPI_Type_delete_attr";
-    Window MPI_Win: win_set_attr "MPI_Win_set_attr" win_get_attr "MPI_Win_get_attr"
-        win_delete_attr "MPI_Win_delete_attr";
+    Comm MPI_Comm: fn comm_set_attr "MPI_Comm_set_attr" fn comm_get_attr "MPI_Comm_get_attr"
+        fn comm_delete_attr "MPI_Comm_delete_attr";
+    Type MPI_Datatype: fn type_set_attr "MPI_Type_set_attr" fn type_get_attr "MPI_Type_get_attr"
+        fn type_delete_attr "MPI_Type_delete_attr";
+    Window MPI_Win: fn win_set_attr "MPI_Win_set_attr" fn win_get_attr "MPI_Win_get_attr"
+        fn win_delete_attr "MPI_Win_delete_attr";
 }

@@ -59,6 +59,8 @@ pub struct Objects {
     pub buffer: crate::body::buffer::Attached,
     /// Requests that progress has to look at.
     pub watched: Vec<crate::body::watch::Watched>,
+    /// Calls that are compared with those of others (`HPVM_CHECK`).
+    pub comparisons: crate::audit::Comparisons,
     /// Tag of the next partition that is sent.
     pub partition_tag: i32,
     /// What a blocking probe waits for.
@@ -96,6 +98,7 @@ impl Default for Objects {
             allocated: Default::default(),
             buffer: Default::default(),
             watched: Vec::new(),
+            comparisons: Default::default(),
             partition_tag: i32::MIN,
             probe: None,
             meeting: None,

@@ -10,7 +10,7 @@ use crate::pt2pt::select::{ReceiveFacts, ReceiveMethod, select_receive};
 use crate::pt2pt::{
     cancel, direct_read, eager, fragments, mapped, packets, rendezvous, split_copy, stream,
 };
-use hpvm_fm::{Head, Rank, Transport, handler_id};
+use hpvm_fm::{Head, Rank, Streamed, Transport, handler_id};
 
 /// What a packet asks this process to do beyond storing what it brings. A handler must not send, so it is
 /// done when `extract` is over.
@@ -161,6 +161,18 @@ impl<T: Transport> Process<T> {
     /// Sends the first packet of send `id`, or opens its stream; completes it if that is all.
     pub(super) fn launch(&mut self, id: ReqId) -> Result<(), hpvm_fm::Stall> {
         crate::pt2pt::launch(self, id)
+    }
+
+    /// Looks whether what senders say of split copies is so.
+    #[inline(always)]
+    pub(super) fn check_split_copies(&mut self) {
+        split_copy::check(self);
+    }
+
+    /// A stream has ended.
+    #[inline(always)]
+    pub(super) fn finish_stream(&mut self, ended: Streamed) {
+        stream::finish(&mut self.inbox, ended);
     }
 
     /// Sends more of the messages that go in packets. True when something went out.

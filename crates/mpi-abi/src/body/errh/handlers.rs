@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 static FILES: Mutex<Handler> = Mutex::new(Handler::Return);
 
 macro_rules! creates {
-    ($($create:ident $name:literal $kind:ident $function:ident;)*) => {$(
+    ($(fn $create:ident $name:literal $kind:ident $function:ident;)*) => {$(
         pub unsafe fn $create(function: $function, errhandler: *mut MPI_Errhandler) -> c_int {
             anywhere($name, || {
                 out("errhandler", errhandler)?;
@@ -34,11 +34,11 @@ macro_rules! creates {
 }
 
 creates! {
-    comm_create_errhandler "MPI_Comm_create_errhandler" Comm MPI_Comm_errhandler_function;
-    session_create_errhandler "MPI_Session_create_errhandler" Session
+    fn comm_create_errhandler "MPI_Comm_create_errhandler" Comm MPI_Comm_errhandler_function;
+    fn session_create_errhandler "MPI_Session_create_errhandler" Session
         MPI_Session_errhandler_function;
-    win_create_errhandler "MPI_Win_create_errhandler" Window MPI_Win_errhandler_function;
-    file_create_errhandler "MPI_File_create_errhandler" File MPI_File_errhandler_function;
+    fn win_create_errhandler "MPI_Win_create_errhandler" Window MPI_Win_errhandler_function;
+    fn file_create_errhandler "MPI_File_create_errhandler" File MPI_File_errhandler_function;
 }
 
 pub unsafe fn errhandler_free(errhandler: *mut MPI_Errhandler) -> c_int {
