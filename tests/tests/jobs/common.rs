@@ -45,6 +45,18 @@ pub fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
 }
 
+/// A conformance program, compiled.
+pub fn conformance(name: &str) -> PathBuf {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance");
+    let output = scratch().join("conformance");
+    std::fs::create_dir_all(&output).expect("a folder for programs");
+    let compiler = Compiler { mpicc: prefix().join("bin/mpicc"), sources, output };
+    if let Some(message) = compiler.build_all(&[name.to_string()], 1).remove(name) {
+        panic!("{name}.c: {message}");
+    }
+    compiler.program(name)
+}
+
 /// A folder for this run of the tests; those of earlier runs are removed first.
 pub fn scratch() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();

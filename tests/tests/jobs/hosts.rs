@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use hpvm_tests::hosts::Hosts;
 use hpvm_tests::slurm::Cluster;
 
-use crate::common::{prefix, program, succeed};
+use crate::common::{conformance, prefix, program, succeed};
 
 fn text(path: PathBuf) -> String {
     path.to_str().expect("a path of text").to_owned()
@@ -36,6 +36,22 @@ fn collectives_of_all_lengths() {
             command.arg(Hosts::agent()).arg(program("spread")).arg("1");
             assert_eq!(succeed(command), "right\n");
         }
+    }
+}
+
+/// The conformance programs about windows, on ranks of two hosts: operations and locks go in packets, and inside a
+/// host by loads and stores.
+#[test]
+fn windows_between_hosts() {
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    let programs =
+        ["rma_fence", "rma_lock", "rma_pscw", "rma_accumulate", "rma_types", "rma_passive"];
+    for program in programs.map(conformance) {
+        let list = [1, 2].map(|host| format!("{}:2", hosts.name(host)));
+        let mut command = hosts.command(1, prefix().join("bin/mpirun"));
+        command.args(["-H", &list.join(","), "-n", "4", "--launch-agent"]);
+        command.arg(Hosts::agent()).arg(&program);
+        succeed(command);
     }
 }
 

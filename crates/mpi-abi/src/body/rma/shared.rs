@@ -196,6 +196,10 @@ pub unsafe fn win_shared_query(
 
 /// Size, displacement unit and address of memory that this process can load from and store to.
 fn shared(window: &WinObject, peer: &Peer) -> Option<(MPI_Aint, i64, usize)> {
+    if peer.size == 0 {
+        // Others give no address for nothing, and programs ask.
+        return Some((0, peer.disp_unit, 0));
+    }
     let own = peer.process == window.peers[window.rank()].process;
     let base = if own { window.values.base } else { address(&peer.target)?.expose_provenance() };
     Some((peer.size as MPI_Aint, peer.disp_unit, base))
