@@ -19,6 +19,12 @@ pub(super) struct Bounds {
 impl Bounds {
     pub const EMPTY: Bounds = Bounds { data: None, span: None, marks: None, align: 1 };
 
+    /// The bounds of data from `low` to `high`, without padding.
+    pub fn of_data(low: i64, high: i64) -> Bounds {
+        let range = Some((low, high));
+        Bounds { data: range, span: range, marks: None, align: 1 }
+    }
+
     /// The bounds of a predefined type of `extent` bytes, of which those before `last` are data.
     pub fn predefined(last: usize, extent: usize, align: usize) -> Bounds {
         let (data, span) = (Some((0, last as i64)), Some((0, extent as i64)));
