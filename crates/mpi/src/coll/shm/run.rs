@@ -166,7 +166,13 @@ impl<'a> Long<'a> {
     /// As for [`Process::begin_shm`].
     unsafe fn choose<T: Transport>(&mut self, p: &Process<T>) -> Result<()> {
         let (comm, what) = (self.comm, self.what.take().ok_or_else(intern)?);
-        let small = what.small().ok_or_else(intern)?;
+        let Some(small) = what.small() else {
+            // A barrier, which no table of measurements names.
+            // SAFETY: the caller's promise.
+            let exchange = unsafe { Exchange::begin(comm, what, Part::Short) };
+            self.step = Step::Exchange(exchange.ok_or_else(intern)?, Steps::none());
+            return Ok(());
+        };
         let tuned =
             || match p.select.carrier(small, comm.size(), self.bytes.min(i64::MAX as u64) as i64) {
                 Carrier::SharedMemory => None,
