@@ -206,3 +206,37 @@ pub fn is_conversion_null(function: *const c_void) -> bool {
     ];
     known.contains(&function)
 }
+
+// `MPI_SIZEOF` of both modules.
+hpvm_fortran::sizeofs! {
+    __mpi_f08_types_MOD_mpi_sizeof_character 1;
+    __mpi_f08_types_MOD_mpi_sizeof_logical 4;
+    __mpi_f08_types_MOD_mpi_sizeof_xint8 1;
+    __mpi_f08_types_MOD_mpi_sizeof_xint16 2;
+    __mpi_f08_types_MOD_mpi_sizeof_xint32 4;
+    __mpi_f08_types_MOD_mpi_sizeof_xint64 8;
+    __mpi_f08_types_MOD_mpi_sizeof_xreal32 4;
+    __mpi_f08_types_MOD_mpi_sizeof_xreal64 8;
+    __mpi_f08_types_MOD_mpi_sizeof_xreal128 16;
+    __mpi_f08_types_MOD_mpi_sizeof_xcomplex32 8;
+    __mpi_f08_types_MOD_mpi_sizeof_xcomplex64 16;
+    __mpi_f08_types_MOD_mpi_sizeof_xcomplex128 32;
+    __mpi_sizeofs_MOD_mpi_sizeof_ch 1;
+    __mpi_sizeofs_MOD_mpi_sizeof_chv 1;
+    __mpi_sizeofs_MOD_mpi_sizeof_l 4;
+    __mpi_sizeofs_MOD_mpi_sizeof_lv 4;
+    __mpi_sizeofs_MOD_mpi_sizeof_i 4;
+    __mpi_sizeofs_MOD_mpi_sizeof_iv 4;
+    __mpi_sizeofs_MOD_mpi_sizeof_i1 1;
+    __mpi_sizeofs_MOD_mpi_sizeof_i1v 1;
+    __mpi_sizeofs_MOD_mpi_sizeof_i2 2;
+    __mpi_sizeofs_MOD_mpi_sizeof_i2v 2;
+    __mpi_sizeofs_MOD_mpi_sizeof_i8 8;
+    __mpi_sizeofs_MOD_mpi_sizeof_i8v 8;
+    __mpi_sizeofs_MOD_mpi_sizeof_r 4;
+    __mpi_sizeofs_MOD_mpi_sizeof_rv 4;
+    __mpi_sizeofs_MOD_mpi_sizeof_d 8;
+    __mpi_sizeofs_MOD_mpi_sizeof_dv 8;
+    __mpi_sizeofs_MOD_mpi_sizeof_cx 8;
+    __mpi_sizeofs_MOD_mpi_sizeof_cxv 8;
+}

@@ -1,4 +1,4 @@
-//! The entry points that Fortran programs call with `mpif.h` or `use mpi` (section 19.1 of MPI 5.0),
+//! The entry points that Fortran programs call with `mpif.h`, `use mpi` or `use mpi_f08` (section 19.1 of MPI 5.0),
 //! for any ABI whose C side is translated by the crate hpvm-foreign.
 //!
 //! A Fortran procedure gets the addresses of all its arguments, handles are integers, texts have
@@ -8,6 +8,9 @@
 //! that the C entry point calls, too. [`entry_points!`] then defines the symbols, in the four
 //! spellings of Fortran compilers and for `PMPI_`, in the library of one ABI. What the kinds of
 //! arguments do not tell is written by hand: [`callback`], [`attribute`], [`special`], [`removed`].
+//!
+//! In `mpi_f08` the error code may be absent, handles are structures of one integer, and buffers may be
+//! descriptors ([`section`]); all else is passed the same.
 //!
 //! Assumed of the compiler: what gfortran does on 64-bit Linux. INTEGER and LOGICAL have 32 bits,
 //! `.TRUE.` is 1, lengths of texts are `size_t`.
@@ -30,6 +33,7 @@ pub mod handle;
 pub mod operator;
 pub mod removed;
 pub mod section;
+pub mod sizeof;
 pub mod special;
 pub mod status;
 pub mod text;

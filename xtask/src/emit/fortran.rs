@@ -15,6 +15,8 @@ const BY_HAND: &[(&str, &str, &str)] = &[
         "required: *const I, provided: *mut I, ierror: *mut I",
     ),
     ("MPI_INFO_CREATE_ENV", "special::info_create_env", "info: *mut I, ierror: *mut I"),
+    ("MPI_STATUS_F2F08", "status::copy", "from: *const I, to: *mut I, ierror: *mut I"),
+    ("MPI_STATUS_F082F", "status::copy", "from: *const I, to: *mut I, ierror: *mut I"),
     ("MPI_F_SYNC_REG", "special::f_sync_reg!", "buffer: *const V"),
     ("MPI_PCONTROL", "special::pcontrol", "level: *const I, ierror: *mut I"),
     ("MPI_BUFFER_DETACH", "special::buffer_detach", "buffer: *mut V, size: *mut I, ierror: *mut I"),
@@ -181,8 +183,6 @@ const BY_HAND_F08: &[(&str, &str, &str)] = &[
     ("MPI_COMM_DETACH_BUFFER_C", "special::comm_detach_buffer_f08_c", DETACH_C),
     ("MPI_SESSION_DETACH_BUFFER", "special::session_detach_buffer_f08", DETACH),
     ("MPI_SESSION_DETACH_BUFFER_C", "special::session_detach_buffer_f08_c", DETACH_C),
-    ("MPI_STATUS_F2F08", "status::copy", "from: *const I, to: *mut I, ierror: *mut I"),
-    ("MPI_STATUS_F082F", "status::copy", "from: *const I, to: *mut I, ierror: *mut I"),
 ];
 
 /// Procedures that `mpi_f08` does not have.
@@ -216,7 +216,6 @@ pub const NOT_IN_F08: &[&str] = &[
     "MPI_TYPE_STRUCT",
     "MPI_ERRHANDLER_GET",
     "MPI_ERRHANDLER_SET",
-    "MPI_F_SYNC_REG",
 ];
 
 const DETACH: &str = "object: *const I, buffer: *mut V, size: *mut I, ierror: *mut I";
@@ -643,6 +642,17 @@ pub fn f08_names(symbol: &str, tail: &str) -> Vec<String> {
         format!("p{lower}_{tail}_"),
         format!("pmpir_{short}_{tail}_"),
     ];
+    if let Some(rest) = short.strip_prefix("remove_error_") {
+        // As MPICH 4.0 called them.
+        names.push(format!("mpi_delete_error_{rest}_{tail}_"));
+        names.push(format!("pmpir_delete_error_{rest}_{tail}_"));
+    }
+    let message = short.contains("send") || short.contains("recv");
+    if tail == "f08" && short.ends_with("_init") && !message {
+        // As Open MPI 4 has them.
+        names.push(format!("mpix_{short}_{tail}_"));
+        names.push(format!("pmpix_{short}_{tail}_"));
+    }
     if let Some(narrow) = lower.strip_suffix("_c") {
         let short = narrow.trim_start_matches("mpi_");
         names.push(format!("{narrow}_{tail}_large_"));
