@@ -265,6 +265,7 @@ contains
     type(MPI_Request) :: request
     type(MPI_Status) :: status
     integer :: n, ierror
+    integer(MPI_ADDRESS_KIND) :: state
     call MPI_Comm_get_errhandler(MPI_COMM_WORLD, before)
     call MPI_Comm_create_errhandler(note_error, handler)
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler)
@@ -273,12 +274,14 @@ contains
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, before)
     call MPI_Errhandler_free(handler)
     call must(handler == MPI_ERRHANDLER_NULL, 'a freed error handler')
-    call MPI_Grequest_start(query, free, cancel, 41_MPI_ADDRESS_KIND, request)
+    state = 41
+    call MPI_Grequest_start(query, free, cancel, state, request)
     call MPI_Grequest_complete(request)
     call MPI_Wait(request, status)
     call MPI_Get_elements(status, MPI_INTEGER, n)
     call must(n == 41 .and. status%MPI_SOURCE == 3 .and. status%MPI_TAG == 4, 'generalised request')
-    call must(freed == 42, 'state that its functions change')
+    call MPI_F_sync_reg(state)
+    call must(freed == 42 .and. state == 0, 'state that its functions change')
   end subroutine callbacks
 
   ! Sections of one to three dimensions, there and back, blocking and not.

@@ -138,8 +138,15 @@ unsafe fn create<F: Fortran>(
     }
 }
 
-/// A generalised request with the program's word of state, which its functions may change.
-type Generalised = program::Generalised<UnsafeCell<MPI_Aint>>;
+/// The program's word of state: a copy, because the variable may be gone when a function is called, and the
+/// variable, which the last function, `free`, may change, as it can in MPICH and Open MPI.
+struct State {
+    copy: UnsafeCell<MPI_Aint>,
+    variable: *mut MPI_Aint,
+}
+
+/// A generalised request with the program's state.
+type Generalised = program::Generalised<State>;
 
 unsafe extern "C" fn query<F: Fortran>(state: *mut c_void, status: *mut MPI_Status) -> c_int {
     type Function = unsafe extern "C" fn(*mut MPI_Aint, *mut c_int, *mut c_int);
@@ -150,7 +157,7 @@ unsafe extern "C" fn query<F: Fortran>(state: *mut c_void, status: *mut MPI_Stat
         let function = transmute::<usize, Function>(functions.query);
         query_status::<F>(status, |own| {
             let mut code = 0;
-            function(functions.extra.get(), own.cast(), &mut code);
+            function(functions.extra.copy.get(), own.cast(), &mut code);
             code
         })
     }
@@ -160,9 +167,17 @@ unsafe extern "C" fn free<F: Fortran>(state: *mut c_void) -> c_int {
     type Function = unsafe extern "C" fn(*mut MPI_Aint, *mut c_int);
     // SAFETY: the engine frees a request once, and does not use the state after it.
     let functions = unsafe { Box::from_raw(state.cast::<Generalised>()) };
+    let State { copy, variable } = &functions.extra;
     let mut code = 0;
-    // SAFETY: the program gave the address of such a function.
-    unsafe { transmute::<usize, Function>(functions.free)(functions.extra.get(), &mut code) };
+    // SAFETY: the program gave the address of such a function; one that changes the state has a variable
+    // for it.
+    unsafe {
+        let before = *copy.get();
+        transmute::<usize, Function>(functions.free)(copy.get(), &mut code);
+        if *copy.get() != before {
+            variable.write_unaligned(*copy.get());
+        }
+    }
     error_in::<F>(code)
 }
 
@@ -173,7 +188,7 @@ unsafe extern "C" fn cancel<F: Fortran>(state: *mut c_void, complete: c_int) -> 
     unsafe {
         let functions = &*state.cast::<Generalised>();
         let function = transmute::<usize, Function>(functions.cancel);
-        function(functions.extra.get(), &complete, &mut code);
+        function(functions.extra.copy.get(), &complete, &mut code);
     }
     error_in::<F>(code)
 }
@@ -193,7 +208,10 @@ pub unsafe fn grequest_start<F: Fortran>(
             query: query_fn.addr(),
             free: free_fn.addr(),
             cancel: cancel_fn.addr(),
-            extra: UnsafeCell::new(extra_state.read_unaligned()),
+            extra: State {
+                copy: UnsafeCell::new(extra_state.read_unaligned()),
+                variable: extra_state.cast_mut(),
+            },
         };
         let mut own = MPI_REQUEST_NULL;
         let calls = (Some(query::<F> as _), Some(free::<F> as _), Some(cancel::<F> as _));

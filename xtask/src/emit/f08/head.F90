@@ -21,5 +21,5 @@ module mpi_f08
   integer(MPI_OFFSET_KIND), parameter :: MPI_DISPLACEMENT_CURRENT = -1
 
   ! Statuses as arrays of integers: their size, and the places of their fields
-  integer, parameter :: MPI_STATUS_SIZE = 8, MPI_F_STATUS_SIZE = 8
-  integer, parameter :: MPI_F_SOURCE = 1, MPI_F_TAG = 2, MPI_F_ERROR = 3
+  integer, parameter :: MPI_STATUS_SIZE = 8
+  integer, parameter :: MPI_SOURCE = 1, MPI_TAG = 2, MPI_ERROR = 3
