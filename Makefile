@@ -8,7 +8,7 @@ RELEASE := $(TARGET)/release
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
-.PHONY: all build mpi setup install uninstall demo test check unit flap conformance foreign count instructions \
+.PHONY: all build mpi setup install uninstall demo test check unit seeds flap conformance foreign count instructions \
         web web-test mpi4py-tests mpi4py-wheel lammps bench bench-peers loom sanitize miri wheel deb docs container clean distclean help
 
 help: ## this list
@@ -62,6 +62,10 @@ unit: build ## Rust tests, and multi-process tests of the launcher and the libra
 	@$(STAGE)/bin/hpvm bench peers --install-only --dir peers || \
 	    echo "without other MPIs some tests cannot run; they are counted as skipped" >&2
 	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test --workspace
+
+seeds: setup ## the protocols on virtual networks with many more seeds than `make unit` (HPVM_SEEDS, 2000 each)
+	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-reliable -p hpvm-sim
+	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-mpi --test network
 
 flap: build ## jobs on test hosts while cables go out and in and processes are killed (10 minutes, root)
 	@scripts/mpi4py build $(STAGE)
@@ -117,7 +121,7 @@ miri: ## the byte layouts and the ring in Miri (needs a nightly Rust with miri)
 	@MIRIFLAGS="-Zmiri-permissive-provenance" CARGO_TARGET_DIR=$(TARGET)/miri $(NIGHTLY) miri test \
 	    -p hpvm-wire --lib
 	@MIRIFLAGS="-Zmiri-permissive-provenance" CARGO_TARGET_DIR=$(TARGET)/miri $(NIGHTLY) miri test \
-	    -p hpvm-shm --lib -- ring:: frames:: --skip many_senders --skip bursts
+	    -p hpvm-shm --lib -- ring:: frames::
 
 bench: build ## measure this machine
 	@$(STAGE)/bin/hpvm bench

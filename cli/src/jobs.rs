@@ -153,8 +153,8 @@ fn list(jobs: &[Job]) -> String {
 
 /// The start of a long text.
 fn cut(text: &str) -> String {
-    const MOST: usize = 100;
-    match text.char_indices().nth(MOST) {
+    const SHOWN: usize = 100;
+    match text.char_indices().nth(SHOWN) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}...", &text[..end]),
     }

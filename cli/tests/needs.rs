@@ -10,14 +10,14 @@ use common::script;
 use serde_json::Value;
 
 /// An installation whose `hpvm` finds `lib/`, and another MPI beside it.
-struct Place {
+struct Installation {
     dir: tempfile::TempDir,
 }
 
 const MPICH: &str = "int MPI_Init(int *a, char ***b) { return 0; } \
                      int MPI_Send(void) { return 0; } int MPI_Open_port(void) { return 1; }";
 
-impl Place {
+impl Installation {
     fn new() -> Self {
         let place = Self { dir: tempfile::tempdir().expect("folder") };
         for folder in ["bin", "lib", "other"] {
@@ -86,7 +86,7 @@ const OLD: &str = "-Wl,--disable-new-dtags";
 
 #[test]
 fn a_program_for_mpich() {
-    let place = Place::new();
+    let place = Installation::new();
     let (text, json) = place.info(&place.program("p", &[]));
     assert!(text.contains("MPICH's ABI"), "{text}");
     assert!(text.contains("MPI_Open_port") && text.contains("not implemented"), "{text}");
@@ -101,7 +101,7 @@ fn a_program_for_mpich() {
 
 #[test]
 fn through_a_library_with_a_symbol_that_nobody_has() {
-    let place = Place::new();
+    let place = Installation::new();
     let code = "int MPI_Send(void); int MPIX_Strange(void); int f_(void) { return MPI_Send() + \
                 MPIX_Strange(); } int mpi_helper_(void) { return 0; }";
     let path = "-Wl,-rpath,$ORIGIN";
@@ -121,7 +121,7 @@ fn through_a_library_with_a_symbol_that_nobody_has() {
 
 #[test]
 fn what_is_no_mpi_program() {
-    let place = Place::new();
+    let place = Installation::new();
     let (text, json) = place.info(&place.compile("p", "int main(void) { return 0; }", &[]));
     assert!(text.contains("needs no MPI library"), "{text}");
     assert_eq!(json["mpi"], serde_json::json!([]));
@@ -137,7 +137,7 @@ fn what_is_no_mpi_program() {
 
 #[test]
 fn rpath_is_warned_about_and_runpath_is_not() {
-    let place = Place::new();
+    let place = Installation::new();
     let other = format!("-Wl,-rpath,{}", place.path("other").display());
     let program = place.program("old", &[OLD, &other]);
     let text = place.warning(&program);
@@ -157,7 +157,7 @@ fn rpath_is_warned_about_and_runpath_is_not() {
 
 #[test]
 fn a_library_named_by_its_path_is_warned_about() {
-    let place = Place::new();
+    let place = Installation::new();
     let code = "int MPI_Send(void) { return 0; } int MPI_Init(void) { return 0; } \
                 int MPI_Open_port(void) { return 0; }";
     let absolute = place.path("other/libmpi.so.12");
@@ -174,7 +174,7 @@ fn a_library_named_by_its_path_is_warned_about() {
 
 #[test]
 fn scripts_and_strange_files_are_silently_fine() {
-    let place = Place::new();
+    let place = Installation::new();
     let script = script(place.dir.path(), "s", "#!/bin/sh\nexit 0\n");
     assert_eq!(place.warning(Path::new(&script)), "");
 }

@@ -10,7 +10,7 @@ use common::Ended;
 
 /// An installation whose `mpirun` finds `lib/`, with another MPI and a program that opens a library
 /// by the name that it is given.
-struct Place(tempfile::TempDir);
+struct Installation(tempfile::TempDir);
 
 const OPENER: &str = r#"
 #include <dlfcn.h>
@@ -32,7 +32,7 @@ int main(int n, char **v)
 }
 "#;
 
-impl Place {
+impl Installation {
     fn new() -> Self {
         let place = Self(tempfile::tempdir().expect("folder"));
         for folder in ["bin", "lib/hpvm/openmpi", "other"] {
@@ -87,7 +87,7 @@ impl Place {
 
 #[test]
 fn the_bare_name_leads_to_us_in_the_abi_of_the_library_beside_us() {
-    let place = Place::new();
+    let place = Installation::new();
     let opener = place.text("opener");
     for (beside, expected) in [("libmpi.so.40", "ours, Open MPI"), ("libmpi.so.12", "ours, MPICH")]
     {
@@ -105,7 +105,7 @@ fn the_bare_name_leads_to_us_in_the_abi_of_the_library_beside_us() {
 
 #[test]
 fn another_library_is_named_once() {
-    let place = Place::new();
+    let place = Installation::new();
     let (opener, other) = (place.text("opener"), place.text("other/libmpi.so.40"));
     let ended = place.run("", &["-n", "3", &opener, &other]);
     assert_eq!(ended.code, 0, "{ended:?}");
@@ -127,7 +127,7 @@ fn another_library_is_named_once() {
 
 #[test]
 fn an_mpi_linked_in_is_told_at_the_end() {
-    let place = Place::new();
+    let place = Installation::new();
     place.compile(
         &["-o", "static"],
         "int MPI_Init(void) { return 0; } int main(void) { return 0; }",

@@ -14,7 +14,7 @@ use crate::remote::{start, tree};
 use crate::{environment, hosts, slurm};
 
 /// How long a host may give no sign of life, unless the user says it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 
 /// One rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -310,7 +310,7 @@ fn patience(flag: Option<Duration>) -> Result<Duration, LaunchError> {
     match (flag, std::env::var_os(NET_TIMEOUT)) {
         (Some(limit), _) => Ok(limit),
         (None, Some(value)) if !value.is_empty() => args::parse_net_timeout(NET_TIMEOUT, &value),
-        _ => Ok(PATIENCE),
+        _ => Ok(SILENCE_LIMIT),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::names;
 use crate::search::{Reason, Search};
 
 /// No program has more libraries; a circle of generated names must end, too.
-const MOST: usize = 1024;
+const MAX_LIBRARIES: usize = 1024;
 
 /// One loaded file.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Closure {
         let first = Object { elf: program, name: OsString::new(), loader: 0, reason: None };
         let mut closure = Self { objects: vec![first], aliases: Vec::new(), absent: Vec::new() };
         let mut at = 0;
-        while at < closure.objects.len() && closure.objects.len() < MOST {
+        while at < closure.objects.len() && closure.objects.len() < MAX_LIBRARIES {
             if deep || at == 0 || !closure.objects[at].is_mpi() {
                 for name in closure.objects[at].elf.needed.clone() {
                     closure.load(&name, at, search, deep);

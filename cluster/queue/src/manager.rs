@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::apply::Event;
-use crate::driver::{Driver, Embedded, Place, Standing};
+use crate::driver::{Driver, Embedded, Settings, Standing};
 use crate::job::{Job, JobId, State};
 use crate::policy::{self, Other, Resources};
 use crate::store::jobs::New;
@@ -44,7 +44,7 @@ type Command = Box<dyn FnOnce(&mut Manager) + Send>;
 /// Settings of a queue.
 #[derive(Clone, Debug)]
 pub struct Config {
-    pub place: Place,
+    pub place: Settings,
     pub capacity: Resources,
 }
 

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use tokio::sync::{broadcast, watch};
 
 use hpvm_monitor::History;
-use hpvm_queue::driver::Place;
+use hpvm_queue::driver::Settings;
 use hpvm_queue::manager::{Manager, Queue, store_path};
 use hpvm_queue::policy::Resources;
 use hpvm_queue::store::outbox::Happened;
@@ -29,7 +29,7 @@ pub struct App(Arc<Inner>);
 /// See [`App`].
 pub struct Inner {
     pub queue: Queue,
-    pub place: Place,
+    pub place: Settings,
     pub capacity: Resources,
     /// Who started the server: what comes over its socket is theirs, and all jobs run as them.
     pub owner: String,
@@ -59,7 +59,7 @@ impl std::ops::Deref for App {
 /// What [`App::new`] needs.
 pub struct Parts {
     pub queue: Queue,
-    pub place: Place,
+    pub place: Settings,
     pub capacity: Resources,
     pub owner: String,
     pub uid: u32,

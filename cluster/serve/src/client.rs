@@ -52,8 +52,8 @@ pub struct Client {
 /// number.
 pub fn short(path: &Path) -> io::Result<PathBuf> {
     /// What a socket's address holds, less the final zero.
-    const MOST: usize = 107;
-    if path.as_os_str().len() <= MOST {
+    const MAX_SOCKET_PATH: usize = 107;
+    if path.as_os_str().len() <= MAX_SOCKET_PATH {
         return Ok(path.to_path_buf());
     }
     let folder = path.parent().unwrap_or(Path::new("/"));

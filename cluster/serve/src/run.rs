@@ -17,7 +17,7 @@ use crate::app::{App, CHANNEL, Parts};
 use crate::auth::Peer;
 use crate::secret;
 use hpvm_monitor::Sampler;
-use hpvm_queue::driver::Place;
+use hpvm_queue::driver::Settings;
 use hpvm_queue::manager::{Config, Queue};
 use hpvm_queue::policy::Resources;
 use hpvm_queue::store::outbox::Happened;
@@ -70,7 +70,7 @@ async fn serve(options: &Options) -> Result<(), String> {
     // SAFETY: the call has no arguments and cannot fail.
     let uid = unsafe { libc::getuid() };
     let owner = user_name(uid);
-    let place = Place {
+    let place = Settings {
         data: options.data.clone(),
         program: options.program.clone(),
         host: hpvm_launch::hosts::local_name(),

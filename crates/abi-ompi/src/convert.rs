@@ -5,7 +5,7 @@
 #![allow(non_upper_case_globals, non_snake_case)]
 
 use crate::{Handle, Ompi, Status};
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 use hpvm_abi::constants::{MPI_ERR_ARG, MPI_SUCCESS};
 use hpvm_foreign::Abi;
 use hpvm_foreign::numbers::error_out;
@@ -86,16 +86,16 @@ blocks! {
 
 /// The address of a sentinel.
 #[repr(transparent)]
-pub struct Place(*const c_void);
+pub struct SentinelAddress(*const c_void);
 
 // SAFETY: only the address counts.
-unsafe impl Sync for Place {}
+unsafe impl Sync for SentinelAddress {}
 
 macro_rules! places {
     ($($name:ident $block:ident)*) => {$(
         #[doc = concat!("`", stringify!($name), "`: no status of Fortran is wanted.")]
         #[unsafe(no_mangle)]
-        pub static $name: Place = Place((&raw const $block).cast());
+        pub static $name: SentinelAddress = SentinelAddress((&raw const $block).cast());
     )*};
 }
 

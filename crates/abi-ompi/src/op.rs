@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 use hpvm_abi::constants::{MPI_Count, MPI_Datatype, MPI_Op, MPI_SUCCESS};
 use hpvm_foreign::numbers::error_out;
-use hpvm_foreign::place::Place;
+use hpvm_foreign::out_param::OutParam;
 use hpvm_foreign::program::reduce_in_pieces;
 use hpvm_foreign::{Abi, by_hand, entries};
 use std::collections::BTreeMap;
@@ -87,10 +87,10 @@ pub unsafe extern "C" fn PMPI_Op_create(
         known.functions.insert(number, 0);
         number
     });
-    let mut own = Place::<Handle, MPI_Op>::new(op);
+    let mut own = OutParam::<Handle, MPI_Op>::new(op);
     // SAFETY: the caller's promises.
     unsafe {
-        let code = (entries().extra.op_create)(reduce, number, commute, own.place());
+        let code = (entries().extra.op_create)(reduce, number, commute, own.pointer());
         own.give(Ompi::op_out);
         if code == MPI_SUCCESS && !op.is_null() {
             known(|known| known.numbers.insert((*op).0, number));

@@ -12,8 +12,8 @@ pub struct ConnId {
 /// What the caller is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Connect to lane `lane` of `peer`, then say `connected` or `broken`.
-    Connect { conn: ConnId, peer: Rank, lane: u8 },
+    /// Connect to rail `rail` of `peer`, then say `connected` or `broken`.
+    Connect { conn: ConnId, peer: Rank, rail: u8 },
     /// Close it. It has no meaning any more, and nothing more is to be said about it.
     Close { conn: ConnId },
 }
@@ -39,7 +39,7 @@ pub enum Input<'a, M> {
 /// A stream whose memory is not touched any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// One that came in, by the cookie of its place.
+    /// One that came in, by the cookie of its destination.
     Came(u64),
     /// One that went out, by its number.
     Gone(u64),
@@ -83,7 +83,7 @@ impl std::fmt::Display for Pending {
 pub struct Settings {
     /// Most bytes of a chunk.
     pub chunk: u32,
-    /// Least bytes of a chunk when several lanes share a stream.
+    /// Least bytes of a chunk when several rails share a stream.
     pub share: u32,
     /// Largest stream that goes out unasked as a whole, and whose memory is copied when the
     /// receiver takes long.
@@ -121,7 +121,7 @@ pub struct Settings {
     pub pause: Time,
     /// The longest pause.
     pub longest_pause: Time,
-    /// How long a lane may be down before another takes over what it had not delivered.
+    /// How long a rail may be down before another takes over what it had not delivered.
     pub patience: Time,
     /// How long a stranger has to prove that it is none.
     pub greeting: Time,
@@ -166,7 +166,7 @@ pub struct Counters {
     pub chunks_received: u64,
     /// Chunks written again after a connection broke.
     pub resent: u64,
-    /// Chunks that another lane took over.
+    /// Chunks that another rail took over.
     pub moved: u64,
     /// Connections that proved themselves at both ends.
     pub connections: u64,

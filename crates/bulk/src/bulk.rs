@@ -2,14 +2,14 @@
 
 use crate::action::{Action, ConnId, Counters, Done, Nonsense, Pending, Settings};
 use crate::connection::{Connection, Stage};
-use crate::lane::{Link, MAX_LANES};
 use crate::peer::Peer;
 use crate::proof::Key;
+use crate::rail::{Link, MAX_RAILS};
 use crate::{Rank, Time};
 use hpvm_wire::bulk::{Frame, FrameKind};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Connections by index, with the generation of each place.
+/// Connections by index, with the generation of each index.
 pub(crate) type Conns = Vec<(u32, Option<Connection>)>;
 
 /// All bulk streams of one process. See the crate's text.
@@ -70,11 +70,11 @@ impl<M> Bulk<M> {
         }
     }
 
-    /// There are `lanes` ways to `peer` (at most 8; 1 unless told otherwise). Where this process
+    /// There are `rails` ways to `peer` (at most 8; 1 unless told otherwise). Where this process
     /// does not make the connections it need not know.
-    pub fn set_lanes(&mut self, peer: Rank, lanes: u8, now: Time) {
-        let last = lanes.clamp(1, MAX_LANES) - 1;
-        self.peer(peer, now).lane(last, now);
+    pub fn set_rails(&mut self, peer: Rank, rails: u8, now: Time) {
+        let last = rails.clamp(1, MAX_RAILS) - 1;
+        self.peer(peer, now).rail(last, now);
     }
 
     /// What is to be done next.
@@ -104,7 +104,7 @@ impl<M> Bulk<M> {
     /// A peer that makes the connections between us is to make one.
     pub fn expects_caller(&self) -> bool {
         let waits = |rank: &Rank| {
-            *rank < self.me && self.peers.get(rank).is_some_and(|p| p.lanes_up() < p.lanes.len())
+            *rank < self.me && self.peers.get(rank).is_some_and(|p| p.rails_up() < p.rails.len())
         };
         self.pending.iter().any(waits)
     }
@@ -124,8 +124,8 @@ impl<M> Bulk<M> {
             let Some(peer) = self.peers.get(rank) else { continue };
             let since = match *rank < self.me {
                 // From here on a connection may come at any time.
-                true if peer.streams.sending() && peer.lanes_up() == 0 => {
-                    peer.lanes.iter().map(|lane| lane.since).max()
+                true if peer.streams.sending() && peer.rails_up() == 0 => {
+                    peer.rails.iter().map(|rail| rail.since).max()
                 }
                 true => None,
                 false => peer.unreached,
@@ -144,8 +144,8 @@ impl<M> Bulk<M> {
 
     /// The connections at work with `peer`.
     pub fn connections(&self, peer: Rank, into: &mut Vec<ConnId>) {
-        let lanes = self.peers.get(&peer).map_or(&[][..], |p| &p.lanes);
-        into.extend(lanes.iter().filter_map(|l| l.up()));
+        let rails = self.peers.get(&peer).map_or(&[][..], |p| &p.rails);
+        into.extend(rails.iter().filter_map(|l| l.up()));
     }
 
     /// The connections on which something is likely to come or go now. On all others something may
@@ -154,7 +154,7 @@ impl<M> Bulk<M> {
         into.extend_from_slice(&self.greeting);
         for rank in &self.pending {
             let Some(peer) = self.peers.get(rank) else { continue };
-            into.extend(peer.lanes.iter().filter_map(|l| l.up()));
+            into.extend(peer.rails.iter().filter_map(|l| l.up()));
         }
         for id in &self.ready {
             if !into.contains(id) {
@@ -166,7 +166,7 @@ impl<M> Bulk<M> {
     /// All connections on which something may come or go.
     pub fn all(&self, into: &mut Vec<ConnId>) {
         into.extend_from_slice(&self.greeting);
-        into.extend(self.peers.values().flat_map(|peer| peer.lanes.iter().filter_map(|l| l.up())));
+        into.extend(self.peers.values().flat_map(|peer| peer.rails.iter().filter_map(|l| l.up())));
     }
 
     pub fn counters(&self) -> &Counters {
@@ -181,8 +181,8 @@ impl<M> Bulk<M> {
     /// For the text of a failed test: what is unfinished with whom.
     pub fn describe(&self) -> String {
         let line = |(rank, peer): (&Rank, &Peer<M>)| {
-            let lanes: Vec<_> = peer.lanes.iter().map(|l| format!("{:?}", l.link)).collect();
-            format!("peer {rank}: {}; lanes {}", peer.streams.unfinished(), lanes.join(", "))
+            let rails: Vec<_> = peer.rails.iter().map(|l| format!("{:?}", l.link)).collect();
+            format!("peer {rank}: {}; rails {}", peer.streams.unfinished(), rails.join(", "))
         };
         let lines: Vec<_> = self.peers.iter().map(line).collect();
         format!("{}; {:?}", lines.join("; "), self.counters)
@@ -213,15 +213,15 @@ impl<M> Bulk<M> {
     /// Lets time pass. To be called now and then while `busy`, and when `deadline` has come.
     pub fn tick(&mut self, now: Time) {
         self.drop_late(now);
-        let mut place = 0;
-        while place < self.pending.len() {
-            let rank = self.pending[place];
+        let mut index = 0;
+        while index < self.pending.len() {
+            let rank = self.pending[index];
             let missed = |peer: &Peer<M>| self.me < rank && peer.is_missed();
             if self.peers.get(&rank).is_some_and(|p| p.pending() || missed(p)) {
                 self.look_after(rank, now);
-                place += 1;
+                index += 1;
             } else {
-                self.pending.swap_remove(place);
+                self.pending.swap_remove(index);
                 if let Some(peer) = self.peers.get_mut(&rank) {
                     peer.unreached = None;
                 }
@@ -235,9 +235,9 @@ impl<M> Bulk<M> {
         let peers = self.pending.iter().filter_map(|rank| {
             let peer = self.peers.get(rank)?;
             let connects = self.me < *rank;
-            let retry = peer.lanes.iter().filter(|l| connects && l.link == Link::Down);
-            let ask = peer.lanes.iter().filter(|l| l.asked.is_none() && l.has_doubtful());
-            let ask = ask.filter(|l| l.up().is_none() && peer.lanes_up() > 0);
+            let retry = peer.rails.iter().filter(|l| connects && l.link == Link::Down);
+            let ask = peer.rails.iter().filter(|l| l.asked.is_none() && l.has_doubtful());
+            let ask = ask.filter(|l| l.up().is_none() && peer.rails_up() > 0);
             let ask = ask.map(|l| l.since.saturating_add(self.settings.patience));
             let late = peer.streams.next_impatience();
             retry.map(|l| l.retry).chain(ask).chain(late).min()
@@ -266,27 +266,27 @@ impl<M> Bulk<M> {
         }
     }
 
-    /// Makes connections to a peer, moves chunks from lanes that are down, notes since when it is
+    /// Makes connections to a peer, moves chunks from rails that are down, records since when it is
     /// out of reach.
     fn look_after(&mut self, rank: Rank, now: Time) {
         if self.me < rank {
             self.connect(rank, now);
             self.check_reach(rank, now);
         }
-        self.ask_for_lanes(rank, now);
+        self.ask_for_rails(rank, now);
     }
 
     fn connect(&mut self, rank: Rank, now: Time) {
         let deadline = now.saturating_add(self.settings.connect);
-        let lanes = self.peers.get(&rank).map_or(&[][..], |p| &p.lanes);
-        let due = lanes.iter().zip(0u8..).filter(|(l, _)| l.link == Link::Down && l.retry <= now);
+        let rails = self.peers.get(&rank).map_or(&[][..], |p| &p.rails);
+        let due = rails.iter().zip(0u8..).filter(|(l, _)| l.link == Link::Down && l.retry <= now);
         let due: Vec<u8> = due.map(|(_, index)| index).collect();
         for index in due {
             let conn = self.add(Connection::new(Stage::Connecting, Some((rank, index)), deadline));
-            self.actions.push_back(Action::Connect { conn, peer: rank, lane: index });
-            let lane = self.peer(rank, now).lane(index, now);
-            lane.link = Link::Opening(conn);
-            lane.epoch += 1;
+            self.actions.push_back(Action::Connect { conn, peer: rank, rail: index });
+            let rail = self.peer(rank, now).rail(index, now);
+            rail.link = Link::Opening(conn);
+            rail.epoch += 1;
         }
     }
 
@@ -294,7 +294,7 @@ impl<M> Bulk<M> {
     fn check_reach(&mut self, rank: Rank, now: Time) {
         let Some(peer) = self.peers.get(&rank) else { return };
         let lives = |id| self.conn(id).is_some_and(|c| !matches!(c.stage, Stage::Connecting));
-        let alive = peer.lanes.iter().filter_map(|l| l.conn()).any(lives);
+        let alive = peer.rails.iter().filter_map(|l| l.conn()).any(lives);
         let Some(peer) = self.peers.get_mut(&rank) else { return };
         if alive || !peer.pending() {
             peer.unreached = None;
@@ -303,18 +303,18 @@ impl<M> Bulk<M> {
         }
     }
 
-    /// Asks over a lane that is up what has come over those that are not.
-    fn ask_for_lanes(&mut self, rank: Rank, now: Time) {
+    /// Asks over a rail that is up what has come over those that are not.
+    fn ask_for_rails(&mut self, rank: Rank, now: Time) {
         let Some(peer) = self.peers.get_mut(&rank) else { return };
-        let Some(over) = peer.lanes.iter().find_map(|l| l.up()) else { return };
-        for index in 0..peer.lanes.len() {
-            let lane = &mut peer.lanes[index];
-            let long = lane.since.saturating_add(self.settings.patience) <= now;
-            if lane.up().is_some() || lane.asked.is_some() || !lane.has_doubtful() || !long {
+        let Some(over) = peer.rails.iter().find_map(|l| l.up()) else { return };
+        for index in 0..peer.rails.len() {
+            let rail = &mut peer.rails[index];
+            let long = rail.since.saturating_add(self.settings.patience) <= now;
+            if rail.up().is_some() || rail.asked.is_some() || !rail.has_doubtful() || !long {
                 continue;
             }
-            lane.asked = Some((over, lane.epoch));
-            let (number, offset) = (index as u64, u64::from(lane.epoch));
+            rail.asked = Some((over, rail.epoch));
+            let (number, offset) = (index as u64, u64::from(rail.epoch));
             let ask = Frame::bare(FrameKind::Ask, number, offset);
             if let Some(Stage::Open(open)) = entry(&mut self.conns, over).map(|c| &mut c.stage) {
                 open.control.push_back(ask);
@@ -351,8 +351,8 @@ impl<M> Bulk<M> {
                 self.conns.len() as u32 - 1
             }
         };
-        let (generation, place) = &mut self.conns[index as usize];
-        *place = Some(connection);
+        let (generation, entry) = &mut self.conns[index as usize];
+        *entry = Some(connection);
         let id = ConnId { index, generation: *generation };
         self.greeting.push(id);
         id
@@ -366,11 +366,11 @@ impl<M> Bulk<M> {
 
     /// Forgets a connection; what was half read or half written is to be done again.
     pub(crate) fn drop_conn(&mut self, id: ConnId, now: Time, close: bool) {
-        let Some((generation, place)) = self.conns.get_mut(id.index as usize) else { return };
+        let Some((generation, entry)) = self.conns.get_mut(id.index as usize) else { return };
         if *generation != id.generation {
             return;
         }
-        let Some(conn) = place.take() else { return };
+        let Some(conn) = entry.take() else { return };
         *generation = generation.wrapping_add(1);
         self.free.push(id.index);
         self.greeting.retain(|other| *other != id);
@@ -378,17 +378,17 @@ impl<M> Bulk<M> {
         if close {
             self.actions.push_back(Action::Close { conn: id });
         }
-        let Some((rank, lane)) = conn.peer else { return };
+        let Some((rank, rail)) = conn.peer else { return };
         let Some(peer) = self.peers.get_mut(&rank) else { return };
         if let Some(reading) = conn.open().and_then(|open| open.reading) {
             peer.streams.drop_early(reading.part.number);
         }
-        for lane in &mut peer.lanes {
-            lane.asked = lane.asked.filter(|(over, _)| *over != id);
+        for rail in &mut peer.rails {
+            rail.asked = rail.asked.filter(|(over, _)| *over != id);
         }
-        let lane = &mut peer.lanes[usize::from(lane)];
-        let Some(was_up) = (lane.conn() == Some(id)).then(|| lane.up().is_some()) else { return };
-        lane.fell(was_up, now, &self.settings);
+        let rail = &mut peer.rails[usize::from(rail)];
+        let Some(was_up) = (rail.conn() == Some(id)).then(|| rail.up().is_some()) else { return };
+        rail.fell(was_up, now, &self.settings);
         if was_up {
             peer.streams.say_again();
             self.counters.broken += 1;

@@ -1,7 +1,7 @@
 //! One connection: how far its greeting is, what is half read and half written.
 
 use crate::intake::Intake;
-use crate::proof::Seal;
+use crate::proof::FrameTags;
 use crate::{Rank, Time};
 use hpvm_wire::bulk::{Frame, GREETING};
 use std::collections::VecDeque;
@@ -32,8 +32,8 @@ pub(crate) struct Said {
 
 /// A connection that has proved itself.
 pub(crate) struct Open {
-    pub seal_out: Seal,
-    pub seal_in: Seal,
+    pub tags_out: FrameTags,
+    pub tags_in: FrameTags,
     /// Frames that go before the next chunk.
     pub control: VecDeque<Frame>,
     /// The buffer to be written holds so many words, and then the headers of so many chunks without
@@ -75,7 +75,7 @@ pub(crate) struct Reading {
 
 pub(crate) struct Connection {
     pub stage: Stage,
-    /// Who is at the other end, and which lane this is. Only alleged before `Stage::Open`.
+    /// Who is at the other end, and which rail this is. Only alleged before `Stage::Open`.
     pub peer: Option<(Rank, u8)>,
     /// We connected.
     pub ours: bool,

@@ -3,8 +3,8 @@
 use crate::action::{ConnId, Done, Input, Nonsense, Output, Settings};
 use crate::bulk::Bulk;
 use crate::connection::{Connection, Open, Part, Reading, Stage};
-use crate::lane::MAX_LANES;
 use crate::peer::Peer;
+use crate::rail::MAX_RAILS;
 use crate::{Rank, Time};
 use hpvm_wire::bulk::{FRAME, Frame, FrameKind, GREETING};
 
@@ -44,7 +44,7 @@ impl<M> Bulk<M> {
         let left = part.left as usize;
         let have = left.min(open.intake.bytes().len());
         let wanted = if have > 0 { have } else { left };
-        match peer.streams.place(part.number, part.offset, wanted) {
+        match peer.streams.destination(part.number, part.offset, wanted) {
             Input::Memory { to, offset, len, .. } if have > 0 => {
                 Input::Have { to, offset, bytes: &open.intake.bytes()[..len] }
             }
@@ -96,8 +96,8 @@ impl<M> Bulk<M> {
         let is_ready = self.conn(id).and_then(Connection::open).is_some_and(Open::is_ready);
         match self.ready.iter().position(|other| *other == id) {
             None if is_ready => self.ready.push(id),
-            Some(place) if !is_ready => {
-                self.ready.swap_remove(place);
+            Some(index) if !is_ready => {
+                self.ready.swap_remove(index);
             }
             _ => {}
         }
@@ -114,7 +114,7 @@ impl<M> Bulk<M> {
         if open.intake.bytes().is_empty() {
             open.intake.came(n - of_chunk);
         } else {
-            if let Input::Bytes(to) = peer.streams.place(part.number, part.offset, of_chunk) {
+            if let Input::Bytes(to) = peer.streams.destination(part.number, part.offset, of_chunk) {
                 let n = of_chunk.min(to.len());
                 to[..n].copy_from_slice(&open.intake.bytes()[..n]);
             }
@@ -137,8 +137,8 @@ impl<M> Bulk<M> {
     fn read_chunk(&mut self, id: ConnId, n: usize) {
         let (most_untold, early) = (self.settings.most_untold, self.settings.early);
         let Some((conn, peers)) = self.parts(id) else { return };
-        let peer = conn.peer.and_then(|(rank, lane)| Some((peers.get_mut(&rank)?, lane)));
-        let (Stage::Open(open), Some((peer, lane))) = (&mut conn.stage, peer) else { return };
+        let peer = conn.peer.and_then(|(rank, rail)| Some((peers.get_mut(&rank)?, rail)));
+        let (Stage::Open(open), Some((peer, rail))) = (&mut conn.stage, peer) else { return };
         let Some(reading) = &mut open.reading else { return };
         reading.part.offset += n as u64;
         reading.part.left -= n as u32;
@@ -152,16 +152,16 @@ impl<M> Bulk<M> {
         open.reading = None;
         let ended = peer.streams.landed(part.number, len);
         let goes_on = ended.is_none() && peer.streams.landing(part.number).is_some();
-        let lane = &mut peer.lanes[usize::from(lane)];
+        let rail = &mut peer.rails[usize::from(rail)];
         match goes_on {
-            true => lane.landed_part(len, u64::from(most_untold)),
-            false => lane.landed(len, u64::from(most_untold)),
+            true => rail.landed_part(len, u64::from(most_untold)),
+            false => rail.landed(len, u64::from(most_untold)),
         }
         if let Some((cookie, total)) = ended {
             // The sender does not copy so much, and waits.
             let waits = total > u64::from(early);
             // Parts may have come over the others.
-            peer.lanes.iter_mut().for_each(|lane| lane.ended(waits));
+            peer.rails.iter_mut().for_each(|rail| rail.ended(waits));
             self.done.push_back(Done::Came(cookie));
         }
         self.counters.chunks_received += 1;
@@ -172,13 +172,13 @@ impl<M> Bulk<M> {
         let (conns, peers, settings) = self.writing_parts();
         let (generation, conn) = conns.get_mut(id.index as usize)?;
         let conn = conn.as_mut().filter(|_| *generation == id.generation)?;
-        let place = conn.peer;
-        if let Some((rank, lane)) = place
+        let peer = conn.peer;
+        if let Some((rank, rail)) = peer
             && conn.unsaid().is_empty()
         {
-            say_next(conn, peers.get_mut(&rank)?, lane, settings);
+            say_next(conn, peers.get_mut(&rank)?, rail, settings);
         }
-        let body = match (&conn.stage, place) {
+        let body = match (&conn.stage, peer) {
             (Stage::Open(open), Some((rank, _))) => open.writing.and_then(|part| {
                 let source = peers.get(&rank)?.streams.source(part.number)?;
                 Some((&source.from, part.offset, part.left as usize))
@@ -196,7 +196,7 @@ impl<M> Bulk<M> {
         let head = n.min(conn.unsaid().len());
         conn.head_done += head;
         let said = conn.unsaid().is_empty();
-        let (Stage::Open(open), Some((rank, lane))) = (&mut conn.stage, conn.peer) else { return };
+        let (Stage::Open(open), Some((rank, rail))) = (&mut conn.stage, conn.peer) else { return };
         // The peer may have some of the empty ones before the buffer is out.
         let empty_out = (conn.head_done / FRAME).saturating_sub(open.words).min(open.empty);
         let mut chunks = empty_out - core::mem::replace(&mut open.empty_out, empty_out);
@@ -210,8 +210,8 @@ impl<M> Bulk<M> {
         }
         let Some(peer) = peers.get_mut(&rank) else { return };
         peer.streams.moved = now;
-        let lane = &mut peer.lanes[usize::from(lane)];
-        let again: u64 = (0..chunks).map(|_| u64::from(lane.wrote())).sum();
+        let rail = &mut peer.rails[usize::from(rail)];
+        let again: u64 = (0..chunks).map(|_| u64::from(rail.wrote())).sum();
         self.counters.chunks_sent += chunks as u64;
         self.counters.resent += again;
     }
@@ -220,16 +220,16 @@ impl<M> Bulk<M> {
     fn on_frame(&mut self, id: ConnId, header: &[u8; FRAME], now: Time) -> Result<(), Close> {
         let short = self.settings.short;
         let Some((conn, peers)) = self.parts(id) else { return Ok(()) };
-        let Some((rank, lane)) = conn.peer else { return Ok(()) };
+        let Some((rank, rail)) = conn.peer else { return Ok(()) };
         let Some(peer) = peers.get_mut(&rank) else { return Ok(()) };
         let Stage::Open(open) = &mut conn.stage else { return Ok(()) };
-        if !open.seal_in.opens(header) {
+        if !open.tags_in.verify(header) {
             return Err(Close::Forged);
         }
         open.intake.skip(FRAME);
         let frame = Frame::read(header).ok_or(Close::Forged)?;
-        if !peer.lanes[usize::from(lane)].may_have(frame.received) {
-            let what = format!("it has {} chunks of a lane, which can't be", frame.received);
+        if !peer.rails[usize::from(rail)].may_have(frame.received) {
+            let what = format!("it has {} chunks of a rail, which can't be", frame.received);
             return Err(Close::Nonsense(rank, what));
         }
         peer.streams.permit(frame.limit);
@@ -238,9 +238,9 @@ impl<M> Bulk<M> {
             FrameKind::Chunk => {
                 open.reading = Some(check_chunk(rank, peer, &frame)?);
                 open.intake.expect(frame.len, short);
-                peer.lanes[usize::from(lane)].begins(frame.known);
+                peer.rails[usize::from(rail)].begins(frame.known);
                 let opens = frame.opening.filter(|o| peer.streams.order.opened(frame.number, *o));
-                self.come(rank, lane, frame.received);
+                self.come(rank, rail, frame.received);
                 if opens.is_some() {
                     self.hold(rank);
                     self.fresh = true;
@@ -255,37 +255,37 @@ impl<M> Bulk<M> {
             FrameKind::Ack => {}
             FrameKind::Ask | FrameKind::Tell => self.on_control(id, frame, now)?,
         }
-        self.come(rank, lane, frame.received);
+        self.come(rank, rail, frame.received);
         Ok(())
     }
 
-    fn come(&mut self, rank: Rank, lane: u8, count: u64) {
+    fn come(&mut self, rank: Rank, rail: u8, count: u64) {
         if let Some(peer) = self.peers.get_mut(&rank) {
-            peer.come(lane, count, &mut self.done);
+            peer.come(rail, count, &mut self.done);
         }
     }
 
-    /// Acts on a frame about another lane.
+    /// Acts on a frame about another rail.
     fn on_control(&mut self, id: ConnId, frame: Frame, now: Time) -> Result<(), Close> {
         let me = self.me;
         let Some((conn, peers)) = self.parts(id) else { return Ok(()) };
         let Some((rank, own)) = conn.peer else { return Ok(()) };
         let Some(peer) = peers.get_mut(&rank) else { return Ok(()) };
         let (index, epoch) = (u64::from(frame.number as u32), (frame.number >> 32) as u32);
-        let Some(lane) = peer.lanes.get_mut(index as usize) else {
-            return Err(Close::Nonsense(rank, format!("it speaks of lane {index}")));
+        let Some(rail) = peer.rails.get_mut(index as usize) else {
+            return Err(Close::Nonsense(rank, format!("it speaks of rail {index}")));
         };
         if index == u64::from(own) {
-            return Err(Close::Nonsense(rank, format!("it asks lane {index} for itself")));
+            return Err(Close::Nonsense(rank, format!("it asks rail {index} for itself")));
         }
         if frame.kind == FrameKind::Ask {
             // The connecting end rises last: then the peer has risen since it asked. The other way
             // round it may never do so, and waits for the answer.
-            if me < rank && lane.up().is_some() && u64::from(lane.epoch) > frame.offset {
+            if me < rank && rail.up().is_some() && u64::from(rail.epoch) > frame.offset {
                 return Ok(());
             }
             // What that connection still holds is not read any more, so the count stands.
-            let (old, offset) = (lane.conn(), lane.tell());
+            let (old, offset) = (rail.conn(), rail.tell());
             let number = index | (frame.offset << 32);
             if let Some(old) = old {
                 self.drop_conn(old, now, true);
@@ -293,22 +293,22 @@ impl<M> Bulk<M> {
             let tell = Frame::bare(FrameKind::Tell, number, offset);
             return self.queue(id, rank, tell);
         }
-        if lane.asked != Some((id, epoch)) {
+        if rail.asked != Some((id, epoch)) {
             return Ok(());
         }
-        lane.asked = None;
-        if lane.up().is_some() {
+        rail.asked = None;
+        if rail.up().is_some() {
             return Ok(());
         }
-        if !lane.resume(frame.offset) {
-            let what = format!("it has {} chunks of lane {index}, more than went", frame.offset);
+        if !rail.resume(frame.offset) {
+            let what = format!("it has {} chunks of rail {index}, more than went", frame.offset);
             return Err(Close::Nonsense(rank, what));
         }
         self.come(rank, index as u8, frame.offset);
         if let Some(peer) = self.peers.get_mut(&rank)
-            && let Some(lane) = peer.lanes.get_mut(index as usize)
+            && let Some(rail) = peer.rails.get_mut(index as usize)
         {
-            let chunks = lane.take_doubtful();
+            let chunks = rail.take_doubtful();
             self.counters.moved += chunks.len() as u64;
             peer.streams.again(chunks);
         }
@@ -319,7 +319,7 @@ impl<M> Bulk<M> {
         if let Some((conn, _)) = self.parts(id)
             && let Stage::Open(open) = &mut conn.stage
         {
-            if open.control.len() > 2 * usize::from(MAX_LANES) {
+            if open.control.len() > 2 * usize::from(MAX_RAILS) {
                 return Err(Close::Nonsense(rank, "it asks without end".to_owned()));
             }
             open.control.push_back(frame);
@@ -330,7 +330,7 @@ impl<M> Bulk<M> {
 
 /// Puts what is to be said next into the connection's buffer, which is empty: words, and the
 /// header of a chunk.
-fn say_next<M>(conn: &mut Connection, peer: &mut Peer<M>, lane: u8, settings: &Settings) {
+fn say_next<M>(conn: &mut Connection, peer: &mut Peer<M>, rail: u8, settings: &Settings) {
     let Stage::Open(open) = &mut conn.stage else { return };
     if open.writing.is_some() {
         return;
@@ -349,7 +349,7 @@ fn say_next<M>(conn: &mut Connection, peer: &mut Peer<M>, lane: u8, settings: &S
     (open.words, open.empty, open.empty_out) = (frames.len(), 0, 0);
     while frames.len() <= TOGETHER
         && open.writing.is_none()
-        && let Some(chunk) = peer.next_chunk(lane, settings)
+        && let Some(chunk) = peer.next_chunk(rail, settings)
     {
         let (number, offset, len) = (chunk.number, chunk.offset, chunk.len);
         match len {
@@ -360,19 +360,19 @@ fn say_next<M>(conn: &mut Connection, peer: &mut Peer<M>, lane: u8, settings: &S
         let opening = opening.filter(|_| chunk.opens);
         frames.push(Frame { len, opening, ..Frame::bare(FrameKind::Chunk, number, offset) });
     }
-    if frames.is_empty() && peer.lanes[usize::from(lane)].tell_now {
+    if frames.is_empty() && peer.rails[usize::from(rail)].tell_now {
         frames.push(Frame::bare(FrameKind::Ack, 0, 0));
     }
     if frames.is_empty() {
         return;
     }
-    let received = peer.lanes[usize::from(lane)].tell();
-    let (limit, known) = (peer.streams.tell_limit(), peer.lanes[usize::from(lane)].known());
+    let received = peer.rails[usize::from(rail)].tell();
+    let (limit, known) = (peer.streams.tell_limit(), peer.rails[usize::from(rail)].known());
     let Stage::Open(open) = &mut conn.stage else { return };
     let mut text = Vec::new();
     for frame in frames {
         let mut bytes = Frame { received, limit, known, ..frame }.write();
-        open.seal_out.seal(&mut bytes);
+        open.tags_out.write(&mut bytes);
         text.extend_from_slice(&bytes);
     }
     conn.say(&text);
@@ -389,8 +389,9 @@ fn check_chunk<M>(rank: Rank, peer: &mut Peer<M>, frame: &Frame) -> Result<Readi
             return Err(Close::Nonsense(rank, what));
         }
         None => {
-            let kept = frame.opening.is_some_and(|o| peer.streams.keep_early(number, len, o.total));
-            if !kept {
+            let accepted =
+                frame.opening.is_some_and(|o| peer.streams.keep_early(number, len, o.total));
+            if !accepted {
                 let what = format!("a chunk of stream {number:#x}, which nobody expects");
                 return Err(Close::Nonsense(rank, what));
             }

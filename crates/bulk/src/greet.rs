@@ -1,13 +1,13 @@
 //! The four greetings: each side proves that it knows the key, bound to both nonces, both ranks,
-//! the lane and the attempt; then both say how many chunks of the lane have come.
+//! the rail and the attempt; then both say how many chunks of the rail have come.
 
 use crate::action::ConnId;
 use crate::bulk::Bulk;
 use crate::connection::{Open, Said, Stage};
 use crate::flow::Close;
 use crate::intake::Intake;
-use crate::lane::MAX_LANES;
 use crate::proof::equal;
+use crate::rail::MAX_RAILS;
 use crate::{Rank, Time};
 use hpvm_wire::bulk::{GREETING, Greeting, GreetingKind};
 use std::collections::VecDeque;
@@ -22,10 +22,10 @@ impl<M> Bulk<M> {
     pub fn connected(&mut self, id: ConnId, nonce: [u8; 16]) {
         let me = self.me;
         let Some((conn, peers)) = self.parts(id) else { return };
-        let Some((to, lane)) = conn.peer else { return };
-        let epoch = peers.get(&to).map_or(0, |p| p.lanes[usize::from(lane)].epoch);
+        let Some((to, rail)) = conn.peer else { return };
+        let epoch = peers.get(&to).map_or(0, |p| p.rails[usize::from(rail)].epoch);
         let kind = GreetingKind::Hello;
-        let hello = Greeting { kind, lane, from: me, to, epoch, value: nonce, tag: [0; 16] };
+        let hello = Greeting { kind, rail, from: me, to, epoch, value: nonce, tag: [0; 16] };
         let hello = hello.write();
         conn.say(&hello);
         conn.stage = Stage::Challenge { hello };
@@ -54,7 +54,7 @@ impl<M> Bulk<M> {
     /// Somebody says who he is. He is answered, and nothing is believed.
     fn on_hello(&mut self, id: ConnId, hello: Greeting, said: Said) -> Result<(), Close> {
         let known = hello.from < hello.to && hello.to == self.me && hello.to < self.size;
-        if hello.kind != GreetingKind::Hello || !known || hello.lane >= MAX_LANES {
+        if hello.kind != GreetingKind::Hello || !known || hello.rail >= MAX_RAILS {
             return Err(Close::Stranger);
         }
         let tag = self.key.proof(CHALLENGE, &[&said.hello, &said.nonce]);
@@ -74,8 +74,8 @@ impl<M> Bulk<M> {
         let said = Said { hello, nonce: challenge.value };
         let tag = self.key.proof(CHALLENGE, &[&hello, &said.nonce]);
         check(&challenge, GreetingKind::Challenge, &said, &tag)?;
-        let (to, lane) = (challenge.to, challenge.lane);
-        let count = self.peers.get(&to).map_or(0, |p| p.lanes[usize::from(lane)].received);
+        let (to, rail) = (challenge.to, challenge.rail);
+        let count = self.peers.get(&to).map_or(0, |p| p.rails[usize::from(rail)].received);
         let value = Greeting::with_count(count);
         let tag = self.key.proof(PROOF, &[&hello, &said.nonce, &value]);
         let proof = Greeting { kind: GreetingKind::Proof, value, tag, ..challenge };
@@ -94,21 +94,21 @@ impl<M> Bulk<M> {
         let tag = self.key.proof(PROOF, &[&said.hello, &said.nonce, &proof.value]);
         check(&proof, GreetingKind::Proof, &said, &tag)?;
         let rank = proof.from;
-        let lane = self.peer(rank, now).lane(proof.lane, now);
-        if proof.epoch <= lane.epoch {
+        let rail = self.peer(rank, now).rail(proof.rail, now);
+        if proof.epoch <= rail.epoch {
             return Err(Close::Stale);
         }
         // The peer has given up the old one; what it still holds is not read any more.
-        if let Some(old) = lane.conn() {
+        if let Some(old) = rail.conn() {
             self.drop_conn(old, now, true);
         }
-        self.rise(rank, proof.lane, id, proof.epoch, proof.count(), now)?;
-        let received = self.peer(rank, now).lane(proof.lane, now).received;
+        self.rise(rank, proof.rail, id, proof.epoch, proof.count(), now)?;
+        let received = self.peer(rank, now).rail(proof.rail, now).received;
         let value = Greeting::with_count(received);
         let tag = self.key.proof(WELCOME, &[&said.hello, &said.nonce, &proof.value, &value]);
         let welcome = Greeting { kind: GreetingKind::Welcome, value, tag, ..proof };
         if let Some((conn, _)) = self.parts(id) {
-            conn.peer = Some((rank, proof.lane));
+            conn.peer = Some((rank, proof.rail));
         }
         let stage = self.open(&said, false);
         self.say(id, &welcome, stage);
@@ -125,11 +125,11 @@ impl<M> Bulk<M> {
         now: Time,
     ) -> Result<(), Close> {
         let rank = welcome.to;
-        let lane = self.peer(rank, now).lane(welcome.lane.min(MAX_LANES - 1), now);
-        let ours = Greeting::with_count(lane.received);
+        let rail = self.peer(rank, now).rail(welcome.rail.min(MAX_RAILS - 1), now);
+        let ours = Greeting::with_count(rail.received);
         let tag = self.key.proof(WELCOME, &[&said.hello, &said.nonce, &ours, &welcome.value]);
         check(&welcome, GreetingKind::Welcome, &said, &tag)?;
-        self.rise(rank, welcome.lane, id, welcome.epoch, welcome.count(), now)?;
+        self.rise(rank, welcome.rail, id, welcome.epoch, welcome.count(), now)?;
         let stage = self.open(&said, true);
         if let Some((conn, _)) = self.parts(id) {
             conn.stage = stage;
@@ -138,37 +138,37 @@ impl<M> Bulk<M> {
         Ok(())
     }
 
-    /// Connection `id` is what lane `lane` uses from now on; `count` of our chunks have come over
+    /// Connection `id` is what rail `rail` uses from now on; `count` of our chunks have come over
     /// those before.
     fn rise(
         &mut self,
         rank: Rank,
-        lane: u8,
+        rail: u8,
         id: ConnId,
         epoch: u32,
         count: u64,
         now: Time,
     ) -> Result<(), Close> {
-        let way = self.peer(rank, now).lane(lane, now);
+        let way = self.peer(rank, now).rail(rail, now);
         if !way.resume(count) {
-            let what = format!("it has {count} chunks of a lane, more than went");
+            let what = format!("it has {count} chunks of a rail, more than went");
             return Err(Close::Nonsense(rank, what));
         }
         way.rose(id, epoch);
         let Some(peer) = self.peers.get_mut(&rank) else { return Ok(()) };
         peer.met = true;
-        peer.come(lane, count, &mut self.done);
+        peer.come(rail, count, &mut self.done);
         self.wake(rank, now);
         Ok(())
     }
 
     fn open(&self, said: &Said, ours: bool) -> Stage {
         let [connecting, accepting] = self.key.session(&[&said.hello, &said.nonce]);
-        let (seal_out, seal_in) =
+        let (tags_out, tags_in) =
             if ours { (connecting, accepting) } else { (accepting, connecting) };
         Stage::Open(Box::new(Open {
-            seal_out,
-            seal_in,
+            tags_out,
+            tags_in,
             control: VecDeque::new(),
             words: 0,
             empty: 0,

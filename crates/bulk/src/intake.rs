@@ -39,7 +39,7 @@ impl Intake {
         self.more = if len <= short { 2 * short as usize + FRAME } else { 0 };
     }
 
-    /// Where the next bytes of the connection belong while a header is due: a place for the rest of
+    /// Where the next bytes of the connection belong while a header is due: a buffer for the rest of
     /// it at least. There is less than a header.
     pub fn room(&mut self) -> &mut [u8] {
         let size = FRAME + self.more;
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     const SHORT: u32 = 3000;
-    const MOST: usize = 2 * (SHORT as usize + FRAME);
+    const BUFFER_LIMIT: usize = 2 * (SHORT as usize + FRAME);
 
     #[test]
     fn headers_and_bytes_come_out_as_they_went_in_whatever_the_pieces() {
@@ -78,7 +78,7 @@ mod tests {
                 put += n;
             }
             let all = intake.bytes().len();
-            assert!(all <= MOST);
+            assert!(all <= BUFFER_LIMIT);
             let n = if put == sent.len() { all } else { random.usize(0..=all) };
             got.extend_from_slice(&intake.bytes()[..n]);
             intake.skip(n);
@@ -97,7 +97,7 @@ mod tests {
         assert!(intake.header().is_some());
         intake.skip(FRAME);
         intake.expect(SHORT, SHORT);
-        assert_eq!(intake.room().len(), MOST);
+        assert_eq!(intake.room().len(), BUFFER_LIMIT);
         intake.expect(SHORT + 1, SHORT);
         assert_eq!(intake.room().len(), FRAME);
     }

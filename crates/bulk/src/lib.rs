@@ -6,10 +6,10 @@
 //!
 //! - A *stream* is one message from one process to another, under a number that its sender chose.
 //!   It is cut into *chunks*.
-//! - A *lane* is one of the ways between two processes (an address at either end). It carries
+//! - A *rail* is one of the ways between two processes (an address at either end). It carries
 //!   chunks in both directions, each exactly once and in order, over one connection after another:
 //!   when a connection is made again, both sides say how many chunks have come, and what had not
-//!   is sent again. Several lanes share the chunks of a stream.
+//!   is sent again. Several rails share the chunks of a stream.
 //! - Of two processes the one with the lower rank makes the connections, and keeps at it while any
 //!   stream between the two is unfinished.
 //!
@@ -24,10 +24,10 @@ mod connection;
 mod flow;
 mod greet;
 mod intake;
-mod lane;
 mod order;
 mod peer;
 mod proof;
+mod rail;
 mod streaming;
 mod transfer;
 

@@ -35,11 +35,11 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// The place of the next opening that goes out.
+    /// The number of the next opening that goes out.
     pub fn begin(&mut self) -> u32 {
-        let place = self.begun;
+        let number = self.begun;
         self.begun = self.begun.wrapping_add(1);
-        place
+        number
     }
 
     /// What the next packet has to tell.
@@ -72,7 +72,7 @@ impl Order {
         self.held.len()
     }
 
-    /// Whether a packet that has just come may be delivered at once. If not, it is kept.
+    /// Whether a packet that has just come may be delivered at once. If not, it is held back.
     pub fn passes(&mut self, head: Head, data: &[u8], fence: Option<u32>) -> bool {
         if self.held.is_empty() && self.is_open(fence) {
             return true;
@@ -117,8 +117,8 @@ impl Order {
         let delivered = packets.wrapping_sub(self.held.len() as u32);
         let due =
             |(_, w): &(u64, Opening)| w.order == self.delivered && !is_before(delivered, w.packets);
-        let place = self.waiting.iter().position(due)?;
-        Some(self.waiting.swap_remove(place))
+        let index = self.waiting.iter().position(due)?;
+        Some(self.waiting.swap_remove(index))
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
             let (mut came, mut got) = (start, Vec::new());
             while got.len() < whats.len() {
                 if random.bool() && !openings.is_empty() {
-                    // Of several lanes any may be first, and one may repeat itself.
+                    // Of several rails any may be first, and one may repeat itself.
                     let (opening, what) = openings[random.usize(0..openings.len().min(3))];
                     to.opened(what, opening);
                     if random.bool() {

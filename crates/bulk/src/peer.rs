@@ -2,12 +2,12 @@
 
 use crate::Time;
 use crate::action::{Done, Settings};
-use crate::lane::{Chunk, Lane};
+use crate::rail::{Chunk, Rail};
 use crate::transfer::{Streams, Unasked};
 use std::collections::VecDeque;
 
 pub(crate) struct Peer<M> {
-    pub lanes: Vec<Lane>,
+    pub rails: Vec<Rail>,
     pub streams: Streams<M>,
     /// Since when it can't be reached although it should be.
     pub unreached: Option<Time>,
@@ -19,16 +19,16 @@ pub(crate) struct Peer<M> {
 impl<M> Peer<M> {
     pub fn new(now: Time, settings: &Settings) -> Peer<M> {
         let streams = Streams::new(settings);
-        Peer { lanes: vec![Lane::new(now)], streams, unreached: None, met: false }
+        Peer { rails: vec![Rail::new(now)], streams, unreached: None, met: false }
     }
 
-    /// The lane with that number, which comes into being with the ones before it.
-    pub fn lane(&mut self, lane: u8, now: Time) -> &mut Lane {
-        let index = usize::from(lane);
-        while self.lanes.len() <= index {
-            self.lanes.push(Lane::new(now));
+    /// The rail with that number, which comes into being with the ones before it.
+    pub fn rail(&mut self, rail: u8, now: Time) -> &mut Rail {
+        let index = usize::from(rail);
+        while self.rails.len() <= index {
+            self.rails.push(Rail::new(now));
         }
-        &mut self.lanes[index]
+        &mut self.rails[index]
     }
 
     /// Something is unfinished between the two.
@@ -38,38 +38,38 @@ impl<M> Peer<M> {
 
     /// It is owed a word.
     pub fn owes(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.owes() || lane.tell_now) || !self.streams.go.is_empty()
+        self.rails.iter().any(|rail| rail.owes() || rail.tell_now) || !self.streams.go.is_empty()
     }
 
     /// Whoever makes the connections should make one though nothing is unfinished.
     pub fn is_missed(&self) -> bool {
-        self.met && self.lanes_up() == 0
+        self.met && self.rails_up() == 0
     }
 
-    /// `count` chunks have come over a lane in all; streams that have come as a whole are added
+    /// `count` chunks have come over a rail in all; streams that have come as a whole are added
     /// to `done`.
-    pub fn come(&mut self, lane: u8, count: u64, done: &mut VecDeque<Done>) {
-        let lane = &mut self.lanes[usize::from(lane)];
-        while let Some(chunk) = lane.take_come(count) {
+    pub fn come(&mut self, rail: u8, count: u64, done: &mut VecDeque<Done>) {
+        let rail = &mut self.rails[usize::from(rail)];
+        while let Some(chunk) = rail.take_come(count) {
             done.extend(self.streams.come(&chunk).map(Done::Gone));
         }
     }
 
-    pub fn lanes_up(&self) -> usize {
-        self.lanes.iter().filter(|l| l.up().is_some()).count()
+    pub fn rails_up(&self) -> usize {
+        self.rails.iter().filter(|l| l.up().is_some()).count()
     }
 
-    /// The chunk that `lane` writes next. It stays in the lane until it is known to have come.
-    pub fn next_chunk(&mut self, lane: u8, settings: &Settings) -> Option<Chunk> {
-        let up = self.lanes_up().max(1) as u64;
-        let lane = &mut self.lanes[usize::from(lane)];
-        if let Some(chunk) = lane.next_again() {
+    /// The chunk that `rail` writes next. It stays in the rail until it is known to have come.
+    pub fn next_chunk(&mut self, rail: u8, settings: &Settings) -> Option<Chunk> {
+        let up = self.rails_up().max(1) as u64;
+        let rail = &mut self.rails[usize::from(rail)];
+        if let Some(chunk) = rail.next_again() {
             return Some(chunk);
         }
         let (least, most) = (u64::from(settings.share), u64::from(settings.chunk));
         let share = |left: u64| match up {
             1 => most,
-            // Two chunks for each lane, so that a slower one gets fewer.
+            // Two chunks for each rail, so that a slower one gets fewer.
             up => (left / (2 * up)).max(least).min(most),
         };
         let unasked = Unasked {
@@ -79,7 +79,7 @@ impl<M> Peer<M> {
             told: u64::from(settings.most_untold.max(1)),
         };
         let chunk = self.streams.cut(share, &unasked)?;
-        lane.push(chunk);
+        rail.push(chunk);
         Some(chunk)
     }
 }

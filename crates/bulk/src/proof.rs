@@ -32,8 +32,8 @@ impl Key {
     }
 
     /// The keys of a connection: for frames of the connecting process, and for the other's.
-    pub fn session(&self, said: &[&[u8]]) -> [Seal; 2] {
-        [b"connects", b"accepts."].map(|way| Seal { key: tag(&self.0, way, said), frames: 0 })
+    pub fn session(&self, said: &[&[u8]]) -> [FrameTags; 2] {
+        [b"connects", b"accepts."].map(|way| FrameTags { key: tag(&self.0, way, said), frames: 0 })
     }
 }
 
@@ -44,12 +44,12 @@ pub(crate) fn equal(a: &[u8], b: &[u8]) -> bool {
 
 /// Tags the frames of one direction of one connection, in order.
 #[derive(Clone)]
-pub(crate) struct Seal {
+pub(crate) struct FrameTags {
     key: [u8; 16],
     frames: u64,
 }
 
-impl Seal {
+impl FrameTags {
     fn next(&mut self, header: &[u8; FRAME]) -> [u8; FRAME - TAGGED] {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         hasher.write(&self.frames.to_le_bytes());
@@ -59,13 +59,13 @@ impl Seal {
     }
 
     /// Writes the tag of the next frame into its header.
-    pub fn seal(&mut self, header: &mut [u8; FRAME]) {
+    pub fn write(&mut self, header: &mut [u8; FRAME]) {
         let tag = self.next(header);
         header[TAGGED..].copy_from_slice(&tag);
     }
 
     /// Whether `header` is the next frame that the peer made.
-    pub fn opens(&mut self, header: &[u8; FRAME]) -> bool {
+    pub fn verify(&mut self, header: &[u8; FRAME]) -> bool {
         let tag = self.next(header);
         equal(&tag, &header[TAGGED..])
     }
@@ -86,16 +86,16 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_opens_once_and_in_order() {
-        let [seal, _] = Key::of_job(&[1; 16]).session(&[]);
-        let (mut writer, mut reader) = (seal.clone(), seal);
+    fn a_frame_is_accepted_once_and_in_order() {
+        let [tags, _] = Key::of_job(&[1; 16]).session(&[]);
+        let (mut writer, mut reader) = (tags.clone(), tags);
         let (mut first, mut second) = ([3; FRAME], [3; FRAME]);
-        writer.seal(&mut first);
-        writer.seal(&mut second);
-        assert!(reader.clone().opens(&first) && !reader.clone().opens(&second));
-        assert!(reader.opens(&first) && !reader.clone().opens(&first) && reader.opens(&second));
+        writer.write(&mut first);
+        writer.write(&mut second);
+        assert!(reader.clone().verify(&first) && !reader.clone().verify(&second));
+        assert!(reader.verify(&first) && !reader.clone().verify(&first) && reader.verify(&second));
         let mut bent = first;
         bent[5] ^= 1;
-        assert!(!writer.opens(&bent));
+        assert!(!writer.verify(&bent));
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::action::{ConnId, Done, Input, Nonsense};
 use crate::bulk::{Bulk, entry};
-use crate::lane::Lane;
 use crate::order::FENCE;
 use crate::peer::Peer;
+use crate::rail::Rail;
 use crate::transfer::{Expected, PATIENT, Receiving, Sending};
 use crate::{Rank, Time};
 use hpvm_wire::Head;
@@ -35,7 +35,7 @@ impl<M> Bulk<M> {
 
     /// Whether `stream_open` is in order: there is a connection.
     pub fn may_open(&self, dst: Rank) -> bool {
-        self.peers.get(&dst).is_some_and(|peer| peer.lanes_up() > 0)
+        self.peers.get(&dst).is_some_and(|peer| peer.rails_up() > 0)
     }
 
     /// Streams from or to `rank` are likely: there had better be a connection. False: `rank` is the
@@ -92,7 +92,7 @@ impl<M> Bulk<M> {
     }
 
     /// For a process that has nothing to do at the moment: a short stream that is the only one to its
-    /// peer whose memory somebody may wait for is copied as soon as all of it is with lanes. `copy` as for
+    /// peer whose memory somebody may wait for is copied as soon as all of it is with rails. `copy` as for
     /// `copy_late`.
     pub fn copy_brief(&mut self, mut copy: impl FnMut(&M, u64) -> M) {
         let most = u64::from(self.settings.brief);
@@ -154,19 +154,19 @@ impl<M> Bulk<M> {
         let peer = self.peer(src, now);
         let wider = peer.streams.widen(most, spare);
         if peer.streams.owes_limit()
-            && let Some(lane) = peer.lanes.iter_mut().find(|lane| lane.up().is_some())
+            && let Some(rail) = peer.rails.iter_mut().find(|rail| rail.up().is_some())
         {
-            lane.tell_now = true;
+            rail.tell_now = true;
         }
         self.spare_window -= wider;
         self.wake(src, now);
         self.store_ready(src, now, store);
     }
 
-    /// Stores what has come of streams from `src` whose place is known, behind a header.
+    /// Stores what has come of streams from `src` whose destination is known, behind a header.
     fn store_ready(&mut self, src: Rank, now: Time, mut store: impl FnMut(&M, u64, &[u8])) {
-        for place in (0..self.ready.len()).rev() {
-            let id = self.ready[place];
+        for index in (0..self.ready.len()).rev() {
+            let id = self.ready[index];
             if self.conn(id).and_then(|conn| conn.peer).is_none_or(|(rank, _)| rank != src) {
                 continue;
             }
@@ -284,7 +284,7 @@ impl<M> Bulk<M> {
             released += peer.streams.order.release(*rank, packets(*rank), sink);
             if peer.streams.order.held() < held {
                 // The sender may wait for that.
-                peer.lanes.iter_mut().for_each(Lane::answered);
+                peer.rails.iter_mut().for_each(Rail::answered);
             }
             peer.streams.order.holds()
         });
@@ -296,12 +296,12 @@ impl<M> Bulk<M> {
     pub fn tell(&mut self, all: bool, now: Time) {
         let quiet = now.saturating_sub(self.last_read);
         let (conns, peers, settings) = self.writing_parts();
-        for lane in peers.values_mut().flat_map(|peer| &mut peer.lanes) {
-            let owes = if all { lane.owes() } else { lane.is_awaited() };
-            let Some(id) = lane.up().filter(|_| owes) else { continue };
+        for rail in peers.values_mut().flat_map(|peer| &mut peer.rails) {
+            let owes = if all { rail.owes() } else { rail.is_awaited() };
+            let Some(id) = rail.up().filter(|_| owes) else { continue };
             let open = entry(conns, id).and_then(|conn| conn.open());
             let is_idle = open.is_some_and(|open| open.reading.is_none());
-            lane.tell_now |= all || (is_idle && quiet >= lane.silence(settings));
+            rail.tell_now |= all || (is_idle && quiet >= rail.silence(settings));
         }
     }
 
@@ -313,18 +313,18 @@ impl<M> Bulk<M> {
 
     /// A packet has gone to `dst`, which may wait for a word about its streams as well.
     pub fn answered(&mut self, dst: Rank) {
-        let lanes = self.peers.get_mut(&dst).map(|peer| &mut peer.lanes);
-        lanes.into_iter().flatten().for_each(Lane::answered);
+        let rails = self.peers.get_mut(&dst).map(|peer| &mut peer.rails);
+        rails.into_iter().flatten().for_each(Rail::answered);
     }
 
     /// Whether the other end of a connection waits for a word about what has come.
     pub fn must_tell(&self, id: ConnId) -> bool {
-        let place = self.conn(id).and_then(|conn| conn.peer);
-        let lane = |(rank, lane): (Rank, u8)| {
+        let peer = self.conn(id).and_then(|conn| conn.peer);
+        let rail = |(rank, rail): (Rank, u8)| {
             let peer: &Peer<M> = self.peers.get(&rank)?;
-            peer.lanes.get(usize::from(lane))
+            peer.rails.get(usize::from(rail))
         };
-        place.and_then(lane).is_some_and(|lane: &Lane| lane.tell_now)
+        peer.and_then(rail).is_some_and(|rail: &Rail| rail.tell_now)
     }
 
     /// Whether the other end of a connection has said something after which there may be more to
@@ -339,7 +339,7 @@ impl<M> Bulk<M> {
         self.peers.get(&src).is_some_and(|peer| !peer.streams.go.is_empty())
     }
 
-    /// Whether an opening has come since the last call: if its message is expected, its place will
+    /// Whether an opening has come since the last call: if its message is expected, its destination will
     /// be known after the next `release`, and its bytes had better wait for that.
     pub fn take_fresh(&mut self) -> bool {
         core::mem::take(&mut self.fresh)

@@ -2,8 +2,8 @@
 
 use crate::Time;
 use crate::action::{Input, Pending, Settings};
-use crate::lane::Chunk;
 use crate::order::Order;
+use crate::rail::Chunk;
 use hpvm_wire::bulk::{MAX_CHUNK, Opening};
 use std::collections::VecDeque;
 
@@ -14,12 +14,12 @@ pub(crate) struct Sending<M> {
     pub len: u64,
     /// Its first chunk has to say so; afterwards what it said, in case that it is sent again.
     pub opening: Option<Opening>,
-    /// The first chunk is with a lane, and is known to have come.
+    /// The first chunk is with a rail, and is known to have come.
     pub opened: bool,
     pub known: bool,
     /// Bytes may go before the receiver asks, as far as it permits some when the first chunk is cut.
     pub unasked: bool,
-    /// Bytes that lanes have taken over, as chunks, and that they may take.
+    /// Bytes that rails have taken over, as chunks, and that they may take.
     pub cut: u64,
     pub may: u64,
     /// Bytes that have come.
@@ -46,7 +46,7 @@ pub(crate) struct Unasked {
     pub early: u64,
     /// Of a longer one so much.
     pub ahead: u64,
-    /// There is one lane, so that nothing is lost by sending more in one chunk.
+    /// There is one rail, so that nothing is lost by sending more in one chunk.
     pub alone: bool,
     /// When so many bytes have come there is a word about them.
     pub told: u64,
@@ -63,7 +63,7 @@ impl Unasked {
     }
 }
 
-/// A stream that comes in, whose place is known.
+/// A stream that comes in, whose destination is known.
 pub(crate) struct Receiving<M> {
     pub number: u64,
     pub to: M,
@@ -72,11 +72,11 @@ pub(crate) struct Receiving<M> {
     /// Bytes of chunks that have come as a whole.
     pub got: u64,
     pub cookie: u64,
-    /// The sender has to be told that the place is known.
+    /// The sender has to be told that the destination is known.
     pub asked: bool,
 }
 
-/// A stream that was opened before its place was known.
+/// A stream that was opened before its destination was known.
 pub(crate) struct Early {
     pub number: u64,
     /// Bytes of the whole stream.
@@ -99,11 +99,11 @@ pub(crate) struct Streams<M> {
     turn: usize,
     /// How many of them have not been opened.
     unopened: usize,
-    /// Bytes with lanes that are not known to have come.
+    /// Bytes with rails that are not known to have come.
     flying: u64,
     /// The peer has said something after which more may be cut.
     stirred: bool,
-    /// Chunks that a lane could not deliver and another is to.
+    /// Chunks that a rail could not deliver and another is to.
     again: VecDeque<Chunk>,
     ins: Vec<Receiving<M>>,
     /// Streams whose sender is to be told to go on.
@@ -117,9 +117,9 @@ pub(crate) struct Streams<M> {
     /// Since an opening waits for permission: bytes on their way at that time that have not come. 0: they
     /// have brought none, and until there is some nobody waits.
     hope: Option<u64>,
-    /// Bytes of early streams that wait for their place, and of those that have found it.
-    kept: u64,
-    placed: u64,
+    /// Bytes of early streams that wait for their destination to be known, and of those for which it is.
+    early_waiting: u64,
+    early_landed: u64,
     /// Bytes that we take unasked at any one time, and in all, as the peer knows it.
     pub window: u64,
     told_limit: u64,
@@ -128,9 +128,9 @@ pub(crate) struct Streams<M> {
     /// The least window, and the largest that there has been, for which room is reserved.
     least_window: u64,
     reserved: u64,
-    /// Streams longer than this are better asked for than kept.
+    /// Streams longer than this are better asked for than buffered.
     early_most: u64,
-    /// Bytes of the last stream that found its place before it had come.
+    /// Bytes of the last stream whose destination became known before all of it had come.
     in_time: u64,
     /// Bytes in a microsecond, at least, while the peer reads.
     least_flow: u64,
@@ -159,8 +159,8 @@ impl<M> Streams<M> {
             permitted: window,
             widest: window,
             hope: None,
-            kept: 0,
-            placed: 0,
+            early_waiting: 0,
+            early_landed: 0,
             window,
             told_limit: window,
             promised: window,
@@ -219,7 +219,7 @@ impl<M> Streams<M> {
 
     /// Bytes that the peer may send unasked, in all: it is being told.
     pub fn tell_limit(&mut self) -> u64 {
-        self.told_limit = self.placed + self.window;
+        self.told_limit = self.early_landed + self.window;
         self.promised = self.promised.max(self.told_limit);
         self.told_limit
     }
@@ -237,7 +237,7 @@ impl<M> Streams<M> {
 
     /// The peer may send much more than it knows.
     pub fn owes_limit(&self) -> bool {
-        (self.placed + self.window).saturating_sub(self.told_limit) >= self.window / 2
+        (self.early_landed + self.window).saturating_sub(self.told_limit) >= self.window / 2
     }
 
     /// How many packets went before the oldest opening that is not known to have come.
@@ -250,7 +250,7 @@ impl<M> Streams<M> {
         self.out.iter().find(|s| s.number == number)
     }
 
-    /// The receiver knows the place of stream `number`.
+    /// The receiver knows the destination of stream `number`.
     pub fn go_on(&mut self, number: u64) {
         if let Some(stream) = self.out.iter_mut().find(|s| s.number == number) {
             stream.may = stream.len;
@@ -261,8 +261,8 @@ impl<M> Streams<M> {
     /// A chunk has come. True: and with it all of its stream, which is forgotten. `None` instead of
     /// its number: that was said before, when its memory was copied.
     pub fn come(&mut self, chunk: &Chunk) -> Option<u64> {
-        let place = self.out.iter().position(|s| s.number == chunk.number)?;
-        let stream = &mut self.out[place];
+        let index = self.out.iter().position(|s| s.number == chunk.number)?;
+        let stream = &mut self.out[index];
         stream.come += u64::from(chunk.len);
         stream.known |= chunk.opens;
         self.flying -= u64::from(chunk.len);
@@ -273,14 +273,14 @@ impl<M> Streams<M> {
         }
         let copied = stream.patience == COPIED;
         let number = stream.number;
-        self.out.remove(place);
-        if place < self.turn {
+        self.out.remove(index);
+        if index < self.turn {
             self.turn -= 1;
         }
         (!copied).then_some(number)
     }
 
-    /// The first stream whose memory is to be copied by now: all of it is with lanes, and it has
+    /// The first stream whose memory is to be copied by now: all of it is with rails, and it has
     /// not come for too long. It counts as copied.
     pub fn take_impatient(&mut self, now: Time) -> Option<&mut Sending<M>> {
         let (moved, flight) = (self.moved, self.flight());
@@ -290,7 +290,7 @@ impl<M> Streams<M> {
         Some(stream)
     }
 
-    /// The last stream if it has at most `most` bytes, all of them with lanes, and was opened behind copied
+    /// The last stream if it has at most `most` bytes, all of them with rails, and was opened behind copied
     /// ones alone. It counts as copied.
     pub fn take_brief(&mut self, most: u64) -> Option<&mut Sending<M>> {
         let (last, others) = self.out.split_last_mut()?;
@@ -302,7 +302,7 @@ impl<M> Streams<M> {
         Some(last)
     }
 
-    /// How long what is with lanes and not known to have come may take.
+    /// How long what is with rails and not known to have come may take.
     fn flight(&self) -> Time {
         self.flying.saturating_mul(1000) / self.least_flow
     }
@@ -313,7 +313,7 @@ impl<M> Streams<M> {
         self.out.iter().filter_map(|s| s.deadline(self.moved, flight)).min()
     }
 
-    /// The next chunk for a lane: by turns from every stream that has some left, at most `most` of
+    /// The next chunk for a rail: by turns from every stream that has some left, at most `most` of
     /// what is left.
     pub fn cut(&mut self, most: impl Fn(u64) -> u64, unasked: &Unasked) -> Option<Chunk> {
         if let Some(chunk) = self.again.pop_front() {
@@ -341,13 +341,13 @@ impl<M> Streams<M> {
         None
     }
 
-    /// The first chunk of the oldest stream that has none, with as many bytes as go unasked; that at `place`
+    /// The first chunk of the oldest stream that has none, with as many bytes as go unasked; that at `index`
     /// has none. A stream that could go as a whole waits while so much is on its way that a word is certain,
     /// which may permit more; but not longer than until all of that has come, for who does not expect our
     /// messages permits nothing, and what is opened late holds up the packets behind it.
-    fn open_next(&mut self, place: usize, unasked: &Unasked) -> Option<Chunk> {
+    fn open_next(&mut self, index: usize, unasked: &Unasked) -> Option<Chunk> {
         let stream = match self.unopened {
-            1 => &mut self.out[place],
+            1 => &mut self.out[index],
             _ => self.out.iter_mut().find(|s| !s.opened)?,
         };
         let credit = self.permitted.saturating_sub(self.unasked);
@@ -393,16 +393,16 @@ impl<M> Streams<M> {
         self.told_limit = 0;
     }
 
-    /// Takes note of where a stream belongs. What has come of it too soon is returned.
+    /// Records where a stream belongs. What has come of it too soon is returned.
     pub fn expect(&mut self, mut stream: Receiving<M>) -> Expected<M> {
         let early = self.early.iter().position(|e| e.number == stream.number);
-        let Some(place) = early else {
+        let Some(index) = early else {
             self.ins.push(stream);
             return Expected::Nothing;
         };
-        let Early { total, len, data, have, whole, .. } = self.early.swap_remove(place);
-        self.kept -= u64::from(len);
-        self.placed += u64::from(len);
+        let Early { total, len, data, have, whole, .. } = self.early.swap_remove(index);
+        self.early_waiting -= u64::from(len);
+        self.early_landed += u64::from(len);
         self.in_time = if have == 0 { u64::from(len) } else { 0 };
         if have > 0 && total > self.early_most {
             self.window = self.window.saturating_sub(u64::from(len)).max(self.least_window);
@@ -429,7 +429,7 @@ impl<M> Streams<M> {
     }
 
     /// Where bytes of stream `number` from `offset` on belong, `left` of which are to come.
-    pub fn place(&mut self, number: u64, offset: u64, left: usize) -> Input<'_, M> {
+    pub fn destination(&mut self, number: u64, offset: u64, left: usize) -> Input<'_, M> {
         if let Some(early) = self.early.iter_mut().find(|e| e.number == number) {
             early.data.resize(early.len as usize, 0);
             return Input::Bytes(&mut early.data[early.have..]);
@@ -448,7 +448,7 @@ impl<M> Streams<M> {
         self.early.iter_mut().find(|e| e.number == number)
     }
 
-    /// A stream opens whose place nobody has said yet. False: it sends too much unasked, or again
+    /// A stream opens whose destination nobody has said yet. False: it sends too much unasked, or again
     /// what has come or is just coming over another connection.
     pub fn keep_early(&mut self, number: u64, len: u32, total: u64) -> bool {
         if let Some(early) = self.early(number) {
@@ -457,10 +457,10 @@ impl<M> Streams<M> {
             early.coming |= again;
             return again;
         }
-        if self.kept + self.placed + u64::from(len) > self.promised {
+        if self.early_waiting + self.early_landed + u64::from(len) > self.promised {
             return false;
         }
-        self.kept += u64::from(len);
+        self.early_waiting += u64::from(len);
         let (data, have, coming, whole) = (Vec::new(), 0, true, false);
         self.early.push(Early { number, total, len, data, have, coming, whole });
         true
@@ -482,13 +482,13 @@ impl<M> Streams<M> {
             early.whole = true;
             return None;
         }
-        let place = self.ins.iter().position(|s| s.number == number)?;
-        let stream = &mut self.ins[place];
+        let index = self.ins.iter().position(|s| s.number == number)?;
+        let stream = &mut self.ins[index];
         stream.got += u64::from(len);
         if stream.got < stream.len {
             return None;
         }
-        let stream = self.ins.remove(place);
+        let stream = self.ins.remove(index);
         Some((stream.cookie, stream.len))
     }
 }
@@ -498,10 +498,10 @@ const COPIED: Time = Time::MAX;
 /// `patience` of a stream whose memory is not to be copied.
 pub(crate) const PATIENT: Time = Time::MAX - 1;
 
-/// What was there of a stream when its place became known.
+/// What was there of a stream when its destination became known.
 pub(crate) enum Expected<M> {
     Nothing,
-    /// The first bytes; the others go to their place.
+    /// The first bytes; the others go to their destination.
     Begun(Vec<u8>, usize),
     /// Everything.
     Whole(Vec<u8>, Receiving<M>),
@@ -527,7 +527,7 @@ mod tests {
     }
 
     const KIB: u64 = 1024;
-    const ONE_LANE: Unasked =
+    const ONE_RAIL: Unasked =
         Unasked { early: 256 * KIB, ahead: 128 * KIB, alone: true, told: 512 * KIB };
 
     fn begin(streams: &mut Streams<()>, number: u64, len: u64) {
@@ -557,17 +557,17 @@ mod tests {
     fn a_long_stream_goes_as_a_whole_where_twice_as_much_was_permitted() {
         let mut streams = Streams::<()>::new(&Settings::default());
         begin(&mut streams, 1, 1024 * KIB);
-        let part = cut(&mut streams, &ONE_LANE).unwrap();
+        let part = cut(&mut streams, &ONE_RAIL).unwrap();
         assert_eq!((part.len, part.opens), (256 << 10, true), "half of what is permitted");
-        assert_eq!(cut(&mut streams, &ONE_LANE), None, "the receiver has not asked");
+        assert_eq!(cut(&mut streams, &ONE_RAIL), None, "the receiver has not asked");
         streams.go_on(1);
         assert!(streams.take_stirred());
-        assert_eq!(cut(&mut streams, &ONE_LANE).map(|c| c.len), Some(768 << 10));
+        assert_eq!(cut(&mut streams, &ONE_RAIL).map(|c| c.len), Some(768 << 10));
         streams.permit(4096 * KIB);
         begin(&mut streams, 2, 1024 * KIB);
-        assert_eq!(cut(&mut streams, &ONE_LANE).map(|c| c.len), Some(1024 << 10));
+        assert_eq!(cut(&mut streams, &ONE_RAIL).map(|c| c.len), Some(1024 << 10));
         begin(&mut streams, 3, 1024 * KIB);
-        let shared = Unasked { alone: false, ..ONE_LANE };
+        let shared = Unasked { alone: false, ..ONE_RAIL };
         assert_eq!(cut(&mut streams, &shared).map(|c| c.len), Some(128 << 10), "others take part");
     }
 
@@ -577,20 +577,20 @@ mod tests {
         for number in 0..3 {
             begin(&mut streams, number, 256 * KIB);
         }
-        let first = cut(&mut streams, &ONE_LANE).unwrap();
-        let second = cut(&mut streams, &ONE_LANE).unwrap();
+        let first = cut(&mut streams, &ONE_RAIL).unwrap();
+        let second = cut(&mut streams, &ONE_RAIL).unwrap();
         assert_eq!([first.number, second.number], [0, 1]);
-        assert_eq!(cut(&mut streams, &ONE_LANE), None, "512 KiB are on their way");
+        assert_eq!(cut(&mut streams, &ONE_RAIL), None, "512 KiB are on their way");
         streams.permit(768 * KIB);
         assert!(streams.take_stirred());
-        let third = cut(&mut streams, &ONE_LANE).unwrap();
+        let third = cut(&mut streams, &ONE_RAIL).unwrap();
         assert_eq!((third.number, third.len), (2, 256 << 10));
         begin(&mut streams, 3, 256 * KIB);
-        assert_eq!(cut(&mut streams, &ONE_LANE), None);
+        assert_eq!(cut(&mut streams, &ONE_RAIL), None);
         streams.come(&first);
-        assert!(!streams.take_stirred() || cut(&mut streams, &ONE_LANE).is_none());
+        assert!(!streams.take_stirred() || cut(&mut streams, &ONE_RAIL).is_none());
         streams.come(&second);
-        let fourth = cut(&mut streams, &ONE_LANE).unwrap();
+        let fourth = cut(&mut streams, &ONE_RAIL).unwrap();
         assert_eq!(
             (fourth.number, fourth.len, fourth.opens),
             (3, 0, true),
@@ -601,31 +601,31 @@ mod tests {
     #[test]
     fn an_opening_does_not_wait_for_permission_that_does_not_come() {
         let mut streams = Streams::<()>::new(&Settings::default());
-        let (mut flying, piece) = (VecDeque::new(), |left: u64| left.min(1024 * KIB));
+        let (mut flying, most) = (VecDeque::new(), |left: u64| left.min(1024 * KIB));
         begin(&mut streams, 0, 1 << 40);
-        let opening = cut(&mut streams, &ONE_LANE).unwrap();
+        let opening = cut(&mut streams, &ONE_RAIL).unwrap();
         streams.come(&opening);
         streams.go_on(0);
-        flying.push_back(streams.cut(piece, &ONE_LANE).unwrap());
+        flying.push_back(streams.cut(most, &ONE_RAIL).unwrap());
         begin(&mut streams, 1, 256 * KIB);
         begin(&mut streams, 2, 100 * KIB);
         for _ in 0..9 {
-            flying.push_back(streams.cut(piece, &ONE_LANE).unwrap());
+            flying.push_back(streams.cut(most, &ONE_RAIL).unwrap());
         }
         assert!(flying.iter().any(|c| (c.number, c.len) == (1, 256 << 10)), "it was permitted");
         let opens = |c: &Chunk| (c.number, c.len, c.opens) == (2, 0, true);
         assert!(!flying.iter().any(opens), "what is on its way may bring permission");
         for _ in 0..10 {
             streams.come(&flying.pop_front().unwrap());
-            flying.push_back(streams.cut(piece, &ONE_LANE).unwrap());
+            flying.push_back(streams.cut(most, &ONE_RAIL).unwrap());
         }
         assert!(flying.iter().any(opens), "it has brought none, and a long stream goes on");
         begin(&mut streams, 3, 100 * KIB);
-        let next = [0, 1].map(|_| streams.cut(piece, &ONE_LANE).unwrap());
+        let next = [0, 1].map(|_| streams.cut(most, &ONE_RAIL).unwrap());
         assert!(next.iter().any(|c| (c.number, c.len) == (3, 0)), "nor does any other");
         streams.permit(600 * KIB);
         begin(&mut streams, 4, 256 * KIB);
-        let next = [0, 1].map(|_| streams.cut(piece, &ONE_LANE).unwrap());
+        let next = [0, 1].map(|_| streams.cut(most, &ONE_RAIL).unwrap());
         assert!(next.iter().all(|c| c.number == 0), "there was some: more may follow");
     }
 
@@ -633,26 +633,26 @@ mod tests {
     fn who_is_late_for_long_streams_takes_fewer_bytes_unasked_and_all_that_it_promised() {
         let mut streams = Streams::<()>::new(&Settings::default());
         let (least, mut spare) = (streams.window, 1024 * KIB);
-        let place = |number| {
+        let landing = |number| {
             let (room, len) = (1024 * KIB, 1024 * KIB);
             Receiving { number, to: (), room, len, got: 0, cookie: 0, asked: false }
         };
         for number in 0..4 {
             assert!(streams.keep_early(number, 512 << 10, 1024 * KIB));
-            assert!(matches!(streams.expect(place(number)), Expected::Begun(_, 0)));
+            assert!(matches!(streams.expect(landing(number)), Expected::Begun(_, 0)));
             spare -= streams.widen(4096 * KIB, spare);
             streams.tell_limit();
         }
         assert_eq!(streams.window, least + 1024 * KIB, "no more was to spare");
         assert!(streams.keep_early(9, 1024 << 10, 1024 * KIB));
         streams.early(9).unwrap().have = 1;
-        streams.expect(place(9));
+        streams.expect(landing(9));
         assert_eq!(streams.window, least);
         streams.tell_limit();
         assert!(streams.keep_early(10, 512 << 10, 1024 * KIB), "it was promised");
         assert!(!streams.keep_early(11, 1 << 10, 1024 * KIB));
         streams.early(10).unwrap().have = 0;
-        streams.expect(place(10));
+        streams.expect(landing(10));
         assert_eq!(streams.widen(4096 * KIB, 0), 0, "room is still reserved");
         assert_eq!(streams.window, least + 512 * KIB);
     }
@@ -661,14 +661,14 @@ mod tests {
     fn a_short_stream_is_copied_when_nobody_waits_for_another() {
         let mut streams = Streams::<()>::new(&Settings::default());
         begin(&mut streams, 1, 4 * KIB);
-        assert!(streams.take_brief(16 * KIB).is_none(), "no lane has it");
-        cut(&mut streams, &ONE_LANE);
+        assert!(streams.take_brief(16 * KIB).is_none(), "no rail has it");
+        cut(&mut streams, &ONE_RAIL);
         assert!(streams.take_brief(3 * KIB).is_none(), "it is too long");
         assert_eq!(streams.take_brief(16 * KIB).map(|s| s.number), Some(1));
         assert!(streams.take_brief(16 * KIB).is_none(), "once is enough");
         for number in 2..4 {
             begin(&mut streams, number, 4 * KIB);
-            cut(&mut streams, &ONE_LANE);
+            cut(&mut streams, &ONE_RAIL);
         }
         assert!(streams.take_brief(16 * KIB).is_none(), "two are waited for");
     }

@@ -8,7 +8,7 @@ pub mod origin;
 mod shm;
 pub mod text;
 
-pub use shm::{ALWAYS_SLOTS, Facts, LARGE_SLOT, SLOT, Way, untimed_way, way};
+pub use shm::{ALWAYS_SLOTS, Facts, LARGE_SLOT, SLOT, Way, slots_up_to, untimed_way, way};
 
 use std::borrow::Cow;
 

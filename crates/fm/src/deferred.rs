@@ -201,7 +201,7 @@ mod tests {
         assert!(list.pending() && list.pending_to(1) && !list.pending_to(0));
         drop(all);
         let mut queue = list.lock();
-        // An empty message reserves a place but no bytes.
+        // An empty message takes up an entry but no bytes.
         assert_eq!((queue.reserved_messages, queue.reserved_bytes), (1, 0));
         queue.remove(0);
         assert_eq!(queue.reserved_messages, 0);

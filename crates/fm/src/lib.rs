@@ -125,7 +125,7 @@ impl<T: Transport> Fm<T> {
         Ok(())
     }
 
-    /// Sends a message in pieces, for one credit: see [`Packets::send_fragments`]. Never blocks.
+    /// Sends a message in fragments, for one credit: see [`Packets::send_fragments`]. Never blocks.
     pub fn send_fragments<F: FnMut(usize, &mut [u8], bool)>(
         &mut self,
         dst: Rank,

@@ -9,7 +9,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 use crate::numbers::{error_in, error_out, keyval_in, rank_out, to_foreign};
-use crate::place::Place;
+use crate::out_param::OutParam;
 use crate::program::{self, query_status, reduce_in_pieces, start_generalised};
 use crate::text::Text;
 use crate::{Abi, entries};
@@ -63,12 +63,12 @@ unsafe fn create_op<A: Abi>(
     commute: c_int,
     op: *mut A::Op,
 ) -> c_int {
-    let mut own = Place::new(op);
+    let mut own = OutParam::new(op);
     // SAFETY: the caller's promises; a null function is for the engine to refuse.
     unsafe {
         let code = match function.is_null() {
-            true => (entries().standard.MPI_Op_create)(None, commute, own.place()),
-            false => (entries().extra.op_create)(call, function.addr(), commute, own.place()),
+            true => (entries().standard.MPI_Op_create)(None, commute, own.pointer()),
+            false => (entries().extra.op_create)(call, function.addr(), commute, own.pointer()),
         };
         own.give(A::op_out);
         error_out::<A>(code)
@@ -105,7 +105,7 @@ pub unsafe fn get_library_version<A: Abi>(version: *mut c_char, resultlen: *mut 
     let mut text = Text::after(A::FAMILY, version, A::MPI_MAX_LIBRARY_VERSION_STRING);
     // SAFETY: the caller's promises; the text lives through the call.
     unsafe {
-        let code = (entries().standard.MPI_Get_library_version)(text.place(), resultlen);
+        let code = (entries().standard.MPI_Get_library_version)(text.pointer(), resultlen);
         if code == MPI_SUCCESS {
             text.give(resultlen);
         }
@@ -150,13 +150,13 @@ unsafe fn create_errhandler<A: Abi>(
     function: *const c_void,
     errhandler: *mut A::Errhandler,
 ) -> c_int {
-    let mut own = Place::new(errhandler);
+    let mut own = OutParam::new(errhandler);
     // SAFETY: the caller's promises; a null function is for the engine to refuse.
     unsafe {
         let code = match function.is_null() {
-            true => (entries().standard.MPI_Comm_create_errhandler)(None, own.place()),
+            true => (entries().standard.MPI_Comm_create_errhandler)(None, own.pointer()),
             false => {
-                (entries().extra.errhandler_create)(holder, call, function.addr(), own.place())
+                (entries().extra.errhandler_create)(holder, call, function.addr(), own.pointer())
             }
         };
         own.give(A::errhandler_out);
@@ -369,14 +369,14 @@ pub unsafe fn grequest_start<A: Abi>(
         cancel: cancel_fn.addr(),
         extra: extra_state,
     };
-    let mut own = Place::new(request);
+    let mut own = OutParam::new(request);
     let query: MPI_Grequest_query_function =
         if query_fn.is_null() { None } else { Some(query::<A>) };
     let cancel: MPI_Grequest_cancel_function =
         if cancel_fn.is_null() { None } else { Some(cancel::<A>) };
     // SAFETY: the caller's promises.
     unsafe {
-        let code = start_generalised(functions, (query, Some(free::<A>), cancel), own.place());
+        let code = start_generalised(functions, (query, Some(free::<A>), cancel), own.pointer());
         own.give(A::request_out);
         error_out::<A>(code)
     }

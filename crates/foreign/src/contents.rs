@@ -66,7 +66,7 @@ unsafe fn translate<A: Abi>(
     let envelope = unsafe { envelope(datatype) };
     let mut own = Several::new(datatypes, length(envelope.datatypes));
     own.fill(MPI_DATATYPE_NULL);
-    let code = call(own.place());
+    let code = call(own.pointer());
     if code == MPI_SUCCESS {
         // SAFETY: the engine has found the arrays long enough.
         unsafe {

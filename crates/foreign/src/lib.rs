@@ -28,7 +28,7 @@ pub mod contents;
 pub mod generated;
 pub mod lengths;
 pub mod numbers;
-pub mod place;
+pub mod out_param;
 pub mod program;
 pub mod removed;
 pub mod several;

@@ -60,7 +60,7 @@ impl<F: Copy, S: Copy + PartialEq> Several<F, S> {
 
     /// The array for the engine; null where the program's is.
     #[inline(always)]
-    pub fn place(&mut self) -> *mut S {
+    pub fn pointer(&mut self) -> *mut S {
         match () {
             _ if self.user.is_null() => null_mut(),
             _ if self.len > FEW => self.many.as_mut_ptr(),
@@ -74,7 +74,7 @@ impl<F: Copy, S: Copy + PartialEq> Several<F, S> {
     /// After `take` or `fill`; as `take`, and the elements may be written.
     #[inline(always)]
     pub unsafe fn give(&mut self, translate: impl Fn(S) -> F) {
-        let own = self.place();
+        let own = self.pointer();
         for i in 0..self.len {
             // SAFETY: both arrays have `len` elements, all of ours initialised.
             unsafe { *self.user.add(i) = translate(*own.add(i)) };
@@ -94,7 +94,7 @@ mod tests {
             unsafe {
                 let mut own = Several::new(user.as_mut_ptr(), n);
                 own.take(|v| i64::from(v) + 1);
-                let place = own.place();
+                let place = own.pointer();
                 (0..n).for_each(|i| *place.add(i) *= 2);
                 own.give(|v| v as i32);
             }
@@ -102,7 +102,7 @@ mod tests {
         }
         let mut none = Several::new(null_mut::<i32>(), 9);
         none.fill(7i64);
-        assert!(none.place().is_null());
+        assert!(none.pointer().is_null());
         assert_eq!((length(-1), length(5i64)), (0, 5));
     }
 }

@@ -1,7 +1,7 @@
 //! Statuses: from the program's form to the engine's and back.
 
 use crate::numbers::{error_in, error_out, rank_in, rank_out, tag_in, tag_out};
-use crate::place::Unset;
+use crate::out_param::Unset;
 use crate::{Abi, Outcome};
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
@@ -79,7 +79,7 @@ impl<A: Abi> OneStatus<A> {
     }
 
     #[inline(always)]
-    pub fn place(&mut self) -> *mut MPI_Status {
+    pub fn pointer(&mut self) -> *mut MPI_Status {
         if self.user.is_null() { null_mut() } else { &mut self.own }
     }
 
@@ -129,7 +129,7 @@ impl<A: Abi> Statuses<A> {
     }
 
     #[inline(always)]
-    pub fn place(&mut self) -> *mut MPI_Status {
+    pub fn pointer(&mut self) -> *mut MPI_Status {
         match () {
             _ if self.user.is_null() => null_mut(),
             _ if self.len > FEW => self.many.as_mut_ptr(),
@@ -143,7 +143,7 @@ impl<A: Abi> Statuses<A> {
     /// After `clear`; the program's array has the length given and may be written.
     #[inline(always)]
     pub unsafe fn give(&mut self) {
-        let place = self.place();
+        let place = self.pointer();
         for i in 0..self.len {
             // SAFETY: both arrays have `len` elements, all of ours initialised.
             let (own, user) = unsafe { (&*place.add(i), self.user.add(i)) };

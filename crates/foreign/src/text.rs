@@ -37,7 +37,7 @@ impl Text {
         text
     }
 
-    pub fn place(&mut self) -> *mut c_char {
+    pub fn pointer(&mut self) -> *mut c_char {
         match self.user.is_null() {
             true => null_mut(),
             false => self.own[self.start..].as_mut_ptr().cast(),
@@ -104,7 +104,7 @@ mod tests {
         let mut text = Text::new(buffer.as_mut_ptr(), 4);
         // SAFETY: the buffer is longer than the limit, and the place has more room than is used.
         unsafe {
-            text.place().copy_from_nonoverlapping(c"hello".as_ptr(), 6);
+            text.pointer().copy_from_nonoverlapping(c"hello".as_ptr(), 6);
             text.give(&mut length);
         }
         assert_eq!((&buffer[..5], length), (&b"hel\0\x07".map(|b| b as c_char)[..], 3));
@@ -116,7 +116,7 @@ mod tests {
         let mut text = Text::after("one ", buffer.as_mut_ptr(), 16);
         // SAFETY: the buffer is as long as the limit, and the place has more room than is used.
         unsafe {
-            text.place().copy_from_nonoverlapping(c"two".as_ptr(), 4);
+            text.pointer().copy_from_nonoverlapping(c"two".as_ptr(), 4);
             text.give(&mut length);
         }
         assert_eq!((&buffer[..8], length), (&b"one two\0".map(|b| b as c_char)[..], 7));

@@ -47,7 +47,7 @@ impl<C: Copy> Handle<C> {
 
     /// Where C is to write.
     #[inline(always)]
-    pub fn place(&mut self) -> *mut C {
+    pub fn pointer(&mut self) -> *mut C {
         &mut self.own
     }
 
@@ -108,7 +108,7 @@ impl<C: Copy> Handles<C> {
     /// # Safety
     /// As `new`.
     pub unsafe fn give_if(mut self, success: bool, toint: impl Fn(C) -> c_int) {
-        let own = self.place();
+        let own = self.pointer();
         for i in 0..if success { self.len } else { 0 } {
             // SAFETY: both arrays have `len` elements, all of ours initialised.
             match toint(unsafe { *own.add(i) }) {
@@ -121,7 +121,7 @@ impl<C: Copy> Handles<C> {
 
     /// The array for C. One without elements has an address, too: C's null means something else.
     #[inline(always)]
-    pub fn place(&mut self) -> *mut C {
+    pub fn pointer(&mut self) -> *mut C {
         match () {
             _ if self.user.is_null() => null_mut(),
             _ if self.len > FEW => self.many.as_mut_ptr(),
@@ -135,7 +135,7 @@ impl<C: Copy> Handles<C> {
     /// As `new`.
     #[inline(always)]
     pub unsafe fn give(mut self, toint: impl Fn(C) -> c_int) {
-        let own = self.place();
+        let own = self.pointer();
         for i in 0..self.len {
             // SAFETY: both arrays have `len` elements, all of ours initialised.
             unsafe { *self.user.add(i) = toint(*own.add(i)) };
@@ -153,12 +153,12 @@ mod tests {
         // SAFETY: a local variable.
         unsafe {
             let mut handle = Handle::new(&mut user, |i| i64::from(i) * 2, |c| (c / 2) as c_int);
-            assert_eq!(*handle.place(), 10);
-            *handle.place() = 14;
+            assert_eq!(*handle.pointer(), 10);
+            *handle.pointer() = 14;
             handle.give(|c| (c / 2) as c_int);
             assert_eq!(user, 7);
             let mut result = Handle::fresh(&mut user, i64::from);
-            *result.place() = 9;
+            *result.pointer() = 9;
             result.give_if(false, |c| c as c_int);
             assert_eq!(user, 7);
             // What does not survive the way there and back stays if C writes nothing.
@@ -175,7 +175,7 @@ mod tests {
             // SAFETY: the array has `n` elements.
             unsafe {
                 let mut handles = Handles::new(user.as_mut_ptr(), n, |i| i64::from(i) + 1);
-                let place = handles.place();
+                let place = handles.pointer();
                 (0..n).for_each(|i| *place.add(i) *= 3);
                 handles.give(|c| c as c_int);
             }

@@ -73,7 +73,7 @@ pub unsafe fn type_hvector<F: Fortran>(
         let old = F::datatype_fromint(*oldtype);
         let stride = *stride as MPI_Aint;
         let make = datatype::type_create_hvector::<F>;
-        *ierror = make(*count, *blocklength, stride, old, own.place());
+        *ierror = make(*count, *blocklength, stride, old, own.pointer());
         own.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -98,7 +98,7 @@ pub unsafe fn type_hindexed<F: Fortran>(
         let mut own = Handle::fresh(newtype, F::datatype_fromint);
         let old = F::datatype_fromint(*oldtype);
         let make = datatype::type_create_hindexed::<F>;
-        *ierror = make(*count, lengths, displacements.as_ptr(), old, own.place());
+        *ierror = make(*count, lengths, displacements.as_ptr(), old, own.pointer());
         own.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -118,7 +118,7 @@ pub unsafe fn type_struct<F: Fortran>(
         let mut types = Handles::new(types.cast_mut(), length(*count), F::datatype_fromint);
         let mut own = Handle::fresh(newtype, F::datatype_fromint);
         let make = datatype::type_create_struct::<F>;
-        *ierror = make(*count, lengths, displacements.as_ptr(), types.place(), own.place());
+        *ierror = make(*count, lengths, displacements.as_ptr(), types.pointer(), own.pointer());
         own.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -132,7 +132,7 @@ pub unsafe fn errhandler_get<F: Fortran>(
     // SAFETY: as above.
     unsafe {
         let mut own = Handle::fresh(errhandler, F::errhandler_fromint);
-        *ierror = errh::comm_get_errhandler::<F>(F::comm_fromint(*comm), own.place());
+        *ierror = errh::comm_get_errhandler::<F>(F::comm_fromint(*comm), own.pointer());
         own.give_if(*ierror == MPI_SUCCESS, F::errhandler_toint);
     }
 }

@@ -32,7 +32,7 @@ pub unsafe fn info_create_env<F: Fortran>(info: *mut c_int, ierror: *mut c_int) 
     // SAFETY: as above.
     unsafe {
         let mut own = Handle::fresh(info, F::info_fromint);
-        *ierror = info::info_create_env::<F>(0, null_mut(), own.place());
+        *ierror = info::info_create_env::<F>(0, null_mut(), own.pointer());
         own.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
@@ -111,7 +111,7 @@ pub unsafe fn info_get<F: Fortran>(
         let key = trimmed_in(key, key_len);
         let mut own = TextOut::new(value, value_len, room(*valuelen));
         let info = F::info_fromint(*info);
-        *ierror = info::info_get::<F>(info, key.as_ptr(), *valuelen, own.place(), flag);
+        *ierror = info::info_get::<F>(info, key.as_ptr(), *valuelen, own.pointer(), flag);
         if *ierror == MPI_SUCCESS && *flag != 0 {
             own.give();
         }
@@ -137,7 +137,7 @@ pub unsafe fn info_get_string<F: Fortran>(
         let mut size = if asked > 0 { asked.saturating_add(1) } else { 0 };
         let info = F::info_fromint(*info);
         let get = info::info_get_string::<F>;
-        *ierror = get(info, key.as_ptr(), &mut size, own.place(), flag);
+        *ierror = get(info, key.as_ptr(), &mut size, own.pointer(), flag);
         if *ierror == MPI_SUCCESS && *flag != 0 {
             *buflen = (size - 1).max(0);
             if asked > 0 {
@@ -164,7 +164,7 @@ pub unsafe fn session_get_nth_pset<F: Fortran>(
         let mut size = if asked > 0 { asked.saturating_add(1) } else { 0 };
         let (session, info) = (F::session_fromint(*session), F::info_fromint(*info));
         let get = session::session_get_nth_pset::<F>;
-        *ierror = get(session, info, *n, &mut size, own.place());
+        *ierror = get(session, info, *n, &mut size, own.pointer());
         if *ierror == MPI_SUCCESS {
             *pset_len = (size - 1).max(0);
             if asked > 0 {
@@ -208,12 +208,12 @@ pub unsafe fn comm_spawn<F: Fortran>(
         let mut own = Handle::fresh(intercomm, F::comm_fromint);
         *ierror = spawn::comm_spawn::<F>(
             command.as_ptr(),
-            argv.place(),
+            argv.pointer(),
             *maxprocs,
             F::info_fromint(*info),
             *root,
             F::comm_fromint(*comm),
-            own.place(),
+            own.pointer(),
             error_codes::<F>(codes),
         );
         own.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
@@ -250,7 +250,7 @@ pub unsafe fn comm_spawn_multiple<F: Fortran>(
                 arguments::<F>(first, argv_len, programs * argv_len)
             })
             .collect();
-        let mut argvs: Vec<_> = argvs.iter_mut().map(|list| list.place()).collect();
+        let mut argvs: Vec<_> = argvs.iter_mut().map(|list| list.pointer()).collect();
         let infos: Vec<_> = (0..programs).map(|i| F::info_fromint(*infos.add(i))).collect();
         let mut own = Handle::fresh(intercomm, F::comm_fromint);
         *ierror = spawn::comm_spawn_multiple::<F>(
@@ -261,7 +261,7 @@ pub unsafe fn comm_spawn_multiple<F: Fortran>(
             infos.as_ptr(),
             *root,
             F::comm_fromint(*comm),
-            own.place(),
+            own.pointer(),
             error_codes::<F>(codes),
         );
         own.give_if(*ierror == MPI_SUCCESS, F::comm_toint);

@@ -39,7 +39,7 @@ impl<F: Fortran> Status<F> {
 
     /// The status for C.
     #[inline(always)]
-    pub fn place(&mut self) -> *mut F::Status {
+    pub fn pointer(&mut self) -> *mut F::Status {
         match self.user.is_null() {
             true => without_provenance_mut(F::MPI_STATUS_IGNORE),
             false => self.own.as_mut_ptr(),
@@ -103,7 +103,7 @@ impl<F: Fortran> Statuses<F> {
 
     /// The array for C.
     #[inline(always)]
-    pub fn place(&mut self) -> *mut F::Status {
+    pub fn pointer(&mut self) -> *mut F::Status {
         match () {
             _ if self.user.is_null() => without_provenance_mut(F::MPI_STATUSES_IGNORE),
             _ if self.own.is_empty() => self.user.cast(),

@@ -50,7 +50,7 @@ impl TextOut {
         Self { user, len, own: vec![0; room.max(1)] }
     }
 
-    pub fn place(&mut self) -> *mut c_char {
+    pub fn pointer(&mut self) -> *mut c_char {
         self.own.as_mut_ptr()
     }
 
@@ -98,7 +98,7 @@ impl TextList {
         Self { _texts: texts, pointers }
     }
 
-    pub fn place(&mut self) -> *mut *mut c_char {
+    pub fn pointer(&mut self) -> *mut *mut c_char {
         self.pointers.as_mut_ptr()
     }
 }
@@ -131,7 +131,7 @@ mod tests {
             let mut text = TextOut::new(user.as_mut_ptr(), len, 10);
             // SAFETY: the buffers are longer.
             unsafe {
-                text.place().copy_from_nonoverlapping(c"abc".as_ptr(), 4);
+                text.pointer().copy_from_nonoverlapping(c"abc".as_ptr(), 4);
                 text.give();
             }
             assert_eq!(user[..len], chars(expected));
@@ -145,7 +145,7 @@ mod tests {
         // SAFETY: the fourth element is blank.
         unsafe {
             let mut list = TextList::new(all.as_ptr(), 4, 4);
-            let place = list.place();
+            let place = list.pointer();
             assert_eq!(*(*place).add(2), b'e' as c_char);
             assert_eq!(*(*place).add(3), 0);
             assert!(!(*place.add(2)).is_null());

@@ -13,9 +13,9 @@ pub struct Counts(Array);
 #[derive(Clone, Copy, Debug)]
 pub struct Displs(Array);
 
-/// A place of the caller for one count; `int`, `MPI_Aint` or `MPI_Count`.
+/// Where the caller wants one count stored; `int`, `MPI_Aint` or `MPI_Count`.
 #[derive(Clone, Copy, Debug)]
-pub struct CountOut(Place);
+pub struct CountOut(OutPointer);
 
 #[derive(Clone, Copy, Debug)]
 enum Array {
@@ -25,7 +25,7 @@ enum Array {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum OutPointer {
     Int(*mut c_int),
     Aint(*mut MPI_Aint),
     Count(*mut MPI_Count),
@@ -118,66 +118,66 @@ impl Displs {
 }
 
 impl CountOut {
-    /// A place of the `int` form.
-    pub fn narrow(place: *mut c_int) -> CountOut {
-        CountOut(Place::Int(place))
+    /// Where an `int` is stored.
+    pub fn narrow(at: *mut c_int) -> CountOut {
+        CountOut(OutPointer::Int(at))
     }
 
-    /// A place for an `MPI_Aint`.
-    pub fn aint(place: *mut MPI_Aint) -> CountOut {
-        CountOut(Place::Aint(place))
+    /// Where an `MPI_Aint` is stored.
+    pub fn aint(at: *mut MPI_Aint) -> CountOut {
+        CountOut(OutPointer::Aint(at))
     }
 
-    /// A place of the `_c` form.
-    pub fn wide(place: *mut MPI_Count) -> CountOut {
-        CountOut(Place::Count(place))
+    /// Where an `MPI_Count` is stored.
+    pub fn wide(at: *mut MPI_Count) -> CountOut {
+        CountOut(OutPointer::Count(at))
     }
 
-    /// Whether the caller gave no place.
+    /// Whether the caller gave no pointer.
     pub fn is_null(self) -> bool {
         match self.0 {
-            Place::Int(place) => place.is_null(),
-            Place::Aint(place) => place.is_null(),
-            Place::Count(place) => place.is_null(),
+            OutPointer::Int(at) => at.is_null(),
+            OutPointer::Aint(at) => at.is_null(),
+            OutPointer::Count(at) => at.is_null(),
         }
     }
 
-    /// Stores `value`, or MPI_UNDEFINED where the place is too small for it (MPI 5.0, section
-    /// 3.2.5). Nothing happens when the place is null.
+    /// Stores `value`, or MPI_UNDEFINED where the pointer is too small for it (MPI 5.0, section
+    /// 3.2.5). Nothing happens when the pointer is null.
     ///
     /// # Safety
-    /// The place is null or may be written.
+    /// The pointer is null or may be written.
     pub unsafe fn set(self, value: i64) {
         if self.is_null() {
             return;
         }
-        // SAFETY: not null, and the caller vouches for the place.
+        // SAFETY: not null, and the caller vouches for the pointer.
         unsafe {
             match self.0 {
-                Place::Int(place) => *place = c_int::try_from(value).unwrap_or(MPI_UNDEFINED),
-                Place::Aint(place) => {
-                    *place = MPI_Aint::try_from(value).unwrap_or(MPI_UNDEFINED as MPI_Aint)
+                OutPointer::Int(at) => *at = c_int::try_from(value).unwrap_or(MPI_UNDEFINED),
+                OutPointer::Aint(at) => {
+                    *at = MPI_Aint::try_from(value).unwrap_or(MPI_UNDEFINED as MPI_Aint)
                 }
-                Place::Count(place) => *place = value,
+                OutPointer::Count(at) => *at = value,
             }
         }
     }
 
-    /// What the place holds, for arguments that are read and written (`position` of MPI_Pack);
-    /// 0 when the place is null.
+    /// What the pointer holds, for arguments that are read and written (`position` of MPI_Pack);
+    /// 0 when the pointer is null.
     ///
     /// # Safety
-    /// The place is null or holds a value.
+    /// The pointer is null or holds a value.
     pub unsafe fn get(self) -> i64 {
         if self.is_null() {
             return 0;
         }
-        // SAFETY: not null, and the caller vouches for the place.
+        // SAFETY: not null, and the caller vouches for the pointer.
         unsafe {
             match self.0 {
-                Place::Int(place) => i64::from(*place),
-                Place::Aint(place) => *place as i64,
-                Place::Count(place) => *place,
+                OutPointer::Int(at) => i64::from(*at),
+                OutPointer::Aint(at) => *at as i64,
+                OutPointer::Count(at) => *at,
             }
         }
     }

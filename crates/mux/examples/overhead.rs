@@ -1,4 +1,4 @@
-//! What the lane adds to the system calls: one-way time of a message between two endpoints of one
+//! What the network transport adds to the system calls: one-way time of a message between two endpoints of one
 //! thread over loopback, beside bare datagrams. `cargo run --release -p hpvm-mux --example overhead`
 
 use hpvm_mux::Mux;
@@ -54,7 +54,7 @@ fn pass(from: &mut Mux, to: &mut Mux, credits: &mut u16, bytes: usize) {
     }
 }
 
-fn lane(bytes: usize) -> f64 {
+fn ours(bytes: usize) -> f64 {
     let mut ends = jobs::open(2, 1);
     let (mut there, mut back) = (0, 0);
     let [a, b] = &mut ends[..] else { unreachable!("two ranks") };
@@ -65,9 +65,9 @@ fn lane(bytes: usize) -> f64 {
 }
 
 fn main() {
-    println!("{:>6} {:>10} {:>10} {:>10}", "bytes", "bare ns", "lane ns", "adds ns");
+    println!("{:>6} {:>10} {:>10} {:>10}", "bytes", "bare ns", "hpvm ns", "adds ns");
     for bytes in [8, 64, 256, 1024] {
-        let (bare, lane) = (bare(bytes), lane(bytes));
-        println!("{bytes:>6} {bare:>10.0} {lane:>10.0} {:>10.0}", lane - bare);
+        let (bare, ours) = (bare(bytes), ours(bytes));
+        println!("{bytes:>6} {bare:>10.0} {ours:>10.0} {:>10.0}", ours - bare);
     }
 }

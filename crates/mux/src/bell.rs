@@ -35,7 +35,7 @@ impl Bell {
     /// The system has no descriptors left.
     pub fn new(mapping: Arc<Mapping>, local: u32, descriptors: &[RawFd]) -> io::Result<Bell> {
         let mut ends = [0; 2];
-        // SAFETY: a place for two descriptors.
+        // SAFETY: valid memory for two descriptors.
         if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -88,12 +88,12 @@ impl Bell {
             tv_sec: time.as_secs().min(i64::MAX as u64) as libc::time_t,
             tv_nsec: libc::c_long::from(time.subsec_nanos() as i32),
         };
-        // SAFETY: places for one event and a time; no signal mask.
+        // SAFETY: valid memory for one event and a time; no signal mask.
         let result =
             unsafe { libc::syscall(libc::SYS_epoll_pwait2, epoll, &mut event, 1, &limit, 0, 0) };
         if result < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS) {
             let millis = time.as_micros().div_ceil(1000).min(60_000) as libc::c_int;
-            // SAFETY: a place for one event.
+            // SAFETY: valid memory for one event.
             unsafe { libc::epoll_wait(epoll, &mut event, 1, millis) };
         }
     }

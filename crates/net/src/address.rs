@@ -50,7 +50,7 @@ impl Address {
         // SAFETY: zeros are a value of the structure.
         let mut raw: libc::sockaddr_in6 = unsafe { core::mem::zeroed() };
         let mut len = size_of_val(&raw) as libc::socklen_t;
-        // SAFETY: a place for `len` bytes.
+        // SAFETY: valid memory for `len` bytes.
         match unsafe { libc::getsockname(fd, (&raw mut raw).cast(), &mut len) } {
             0 => Ok(Address::from_raw(raw, len)),
             _ => Err(io::Error::last_os_error()),
@@ -59,7 +59,7 @@ impl Address {
 
     /// The same host at another port.
     pub(crate) fn with_port(mut self, port: u16) -> Address {
-        // Both structures have the port in the same place.
+        // Both structures have the port at the same offset.
         self.raw.sin6_port = port.to_be();
         self
     }

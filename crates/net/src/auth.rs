@@ -10,7 +10,7 @@
 //! again. The reliability protocol drops what it has seen.
 
 use highway::{HighwayHash, HighwayHasher, Key};
-use hpvm_wire::envelope::{SEAL, SIGNED};
+use hpvm_wire::envelope::{MAC, SIGNED};
 use siphasher::sip128::{Hasher128, SipHasher13};
 use std::hash::Hasher;
 
@@ -18,7 +18,7 @@ use std::hash::Hasher;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct JobKey([u8; 16]);
 
-/// Bodies of at most so many bytes are sealed by SipHash.
+/// Bodies of at most so many bytes are authenticated by SipHash.
 const SHORT: usize = 192;
 
 /// The keys of one direction between two processes.
@@ -83,11 +83,11 @@ impl std::fmt::Debug for JobKey {
 }
 
 impl DirectionKey {
-    /// The seal of an envelope's signed bytes and a body.
+    /// The MAC of an envelope's signed bytes and a body.
     #[inline]
-    pub fn seal(&self, signed: &[u8; SIGNED], body: &[u8]) -> [u8; SEAL] {
+    pub fn mac(&self, signed: &[u8; SIGNED], body: &[u8]) -> [u8; MAC] {
         if body.len() > SHORT {
-            return self.seal_long(signed, body);
+            return self.mac_long(signed, body);
         }
         let mut hasher = self.short;
         hasher.write(signed);
@@ -96,7 +96,7 @@ impl DirectionKey {
     }
 
     #[inline(never)]
-    fn seal_long(&self, signed: &[u8; SIGNED], body: &[u8]) -> [u8; SEAL] {
+    fn mac_long(&self, signed: &[u8; SIGNED], body: &[u8]) -> [u8; MAC] {
         let mut hasher = HighwayHasher::new(Key(self.long));
         hasher.append(signed);
         hasher.append(body);
@@ -104,11 +104,11 @@ impl DirectionKey {
         (u128::from(low) | u128::from(high) << 64).to_le_bytes()
     }
 
-    /// Whether `seal` is right. Takes the same time whatever the seal.
+    /// Whether `mac` is right. Takes the same time whatever the MAC.
     #[inline]
-    pub fn agrees(&self, signed: &[u8; SIGNED], body: &[u8], seal: &[u8; SEAL]) -> bool {
-        let right = u128::from_le_bytes(self.seal(signed, body));
-        let found = u128::from_le_bytes(*seal);
+    pub fn verify(&self, signed: &[u8; SIGNED], body: &[u8], mac: &[u8; MAC]) -> bool {
+        let right = u128::from_le_bytes(self.mac(signed, body));
+        let found = u128::from_le_bytes(*mac);
         // One look at all bits, which the compiler must not split.
         core::hint::black_box(right ^ found) == 0
     }
@@ -140,35 +140,35 @@ mod tests {
         let key = JobKey::new([7; 16]);
         let (signed, body) = ([5; SIGNED], vec![6; len]);
         let direction = key.direction(1, 2);
-        let seal = direction.seal(&signed, &body);
-        assert!(direction.agrees(&signed, &body, &seal));
-        for bit in 0..SEAL * 8 {
-            let mut bad = seal;
+        let mac = direction.mac(&signed, &body);
+        assert!(direction.verify(&signed, &body, &mac));
+        for bit in 0..MAC * 8 {
+            let mut bad = mac;
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert!(!direction.agrees(&signed, &body, &bad), "bit {bit} of the seal");
+            assert!(!direction.verify(&signed, &body, &bad), "bit {bit} of the MAC");
         }
         for bit in 0..SIGNED * 8 {
             let mut bad = signed;
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert!(!direction.agrees(&bad, &body, &seal), "bit {bit} of the envelope");
+            assert!(!direction.verify(&bad, &body, &mac), "bit {bit} of the envelope");
         }
         for bit in 0..body.len() * 8 {
             let mut bad = body.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert!(!direction.agrees(&signed, &bad, &seal), "bit {bit} of the body");
+            assert!(!direction.verify(&signed, &bad, &mac), "bit {bit} of the body");
         }
-        assert!(!direction.agrees(&signed, &body[..len - 1], &seal));
+        assert!(!direction.verify(&signed, &body[..len - 1], &mac));
     }
 
     #[test]
     fn directions_and_jobs_differ() {
-        let seal = |key: [u8; 16], src, dst| {
+        let mac = |key: [u8; 16], src, dst| {
             let direction = JobKey::new(key).direction(src, dst);
-            [direction.seal(&[0; SIGNED], b"body"), direction.seal(&[0; SIGNED], &[0; 500])]
+            [direction.mac(&[0; SIGNED], b"body"), direction.mac(&[0; SIGNED], &[0; 500])]
         };
         let mut all: Vec<_> = [([1; 16], 1, 2), ([1; 16], 2, 1), ([1; 16], 1, 3), ([2; 16], 1, 2)]
             .into_iter()
-            .flat_map(|(key, src, dst)| seal(key, src, dst))
+            .flat_map(|(key, src, dst)| mac(key, src, dst))
             .collect();
         all.sort_unstable();
         all.dedup();

@@ -15,14 +15,14 @@ pub const LONGEST: usize = 900;
 /// An address and the length of its network's prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressAndPrefix {
-    pub address: IpAddr,
+    pub ip: IpAddr,
     pub prefix: u8,
 }
 
 impl AddressAndPrefix {
     /// Whether both are in one network as far as this one's prefix says.
     pub fn shares_network(&self, other: IpAddr) -> bool {
-        match (self.address, other) {
+        match (self.ip, other) {
             (IpAddr::V4(a), IpAddr::V4(b)) => {
                 let shift = 32 - u32::from(self.prefix.min(32));
                 let differ = a.to_bits() ^ b.to_bits();
@@ -47,7 +47,8 @@ pub struct Card {
     pub liveness_port: u16,
     /// Name of the host, for messages.
     pub host: String,
-    pub places: Vec<AddressAndPrefix>,
+    /// Its addresses, at most [`MAX_ADDRESSES`].
+    pub addresses: Vec<AddressAndPrefix>,
 }
 
 impl Card {
@@ -55,8 +56,8 @@ impl Card {
         let fits = |c: &char| c.is_ascii_graphic() && !matches!(c, ',' | ';' | '=');
         let host: String = self.host.chars().filter(fits).take(HOST).collect();
         let mut text = format!("{},{},{host}", self.port, self.liveness_port);
-        for place in self.places.iter().take(MAX_ADDRESSES) {
-            let next = format!(",{}/{}", place.address, place.prefix);
+        for subnet in self.addresses.iter().take(MAX_ADDRESSES) {
+            let next = format!(",{}/{}", subnet.ip, subnet.prefix);
             if text.len() + next.len() > LONGEST {
                 break;
             }
@@ -78,32 +79,32 @@ impl Card {
         };
         let (port, liveness_port) = (port()?, port()?);
         let host = parts.next().unwrap_or("").to_owned();
-        let mut places = Vec::new();
+        let mut addresses = Vec::new();
         for part in parts {
-            if places.len() == MAX_ADDRESSES {
+            if addresses.len() == MAX_ADDRESSES {
                 return Err(bad("too many addresses"));
             }
-            let place = part.split_once('/').and_then(|(address, prefix)| {
+            let address = part.split_once('/').and_then(|(address, prefix)| {
                 let address: IpAddr = address.parse().ok()?;
                 let most = if address.is_ipv4() { 32 } else { 128 };
                 let prefix = prefix.parse().ok().filter(|p| *p <= most)?;
-                Some(AddressAndPrefix { address, prefix })
+                Some(AddressAndPrefix { ip: address, prefix })
             });
-            places.push(place.ok_or_else(|| bad("something else than ADDRESS/PREFIX"))?);
+            addresses.push(address.ok_or_else(|| bad("something else than ADDRESS/PREFIX"))?);
         }
-        if places.is_empty() {
+        if addresses.is_empty() {
             return Err(bad("no address"));
         }
-        Ok(Card { port, liveness_port, host, places })
+        Ok(Card { port, liveness_port, host, addresses })
     }
 
     /// The addresses in the order in which they are worth trying from a host that has `own`:
     /// those in a network of ours come first.
     pub fn ordered(&self, own: &[AddressAndPrefix]) -> Vec<IpAddr> {
-        let near = |p: &AddressAndPrefix| own.iter().any(|o| o.shares_network(p.address));
-        let mut places: Vec<&AddressAndPrefix> = self.places.iter().collect();
-        places.sort_by_key(|p| !near(p));
-        places.into_iter().map(|p| p.address).collect()
+        let near = |p: &AddressAndPrefix| own.iter().any(|o| o.shares_network(p.ip));
+        let mut addresses: Vec<&AddressAndPrefix> = self.addresses.iter().collect();
+        addresses.sort_by_key(|p| !near(p));
+        addresses.into_iter().map(|p| p.ip).collect()
     }
 }
 
@@ -119,27 +120,27 @@ pub fn is_link_local(address: IpAddr) -> bool {
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> AddressAndPrefix {
+    fn subnet(text: &str) -> AddressAndPrefix {
         let (address, prefix) = text.split_once('/').unwrap();
-        AddressAndPrefix { address: address.parse().unwrap(), prefix: prefix.parse().unwrap() }
+        AddressAndPrefix { ip: address.parse().unwrap(), prefix: prefix.parse().unwrap() }
     }
 
     #[test]
     fn text_round_trip() {
-        let places = vec![place("10.0.0.1/24"), place("fd00::1/64")];
-        let card = Card { port: 40000, liveness_port: 40001, host: "a.b".into(), places };
+        let addresses = vec![subnet("10.0.0.1/24"), subnet("fd00::1/64")];
+        let card = Card { port: 40000, liveness_port: 40001, host: "a.b".into(), addresses };
         assert_eq!(card.text(), "40000,40001,a.b,10.0.0.1/24,fd00::1/64");
         assert_eq!(Card::parse(&card.text()), Ok(card));
     }
 
     #[test]
     fn a_card_fits_one_value() {
-        let long = place("2001:db8:1234:5678:9abc:def0:1234:5678/128");
+        let long = subnet("2001:db8:1234:5678:9abc:def0:1234:5678/128");
         let card = Card {
             port: 65535,
             liveness_port: 65535,
             host: "a; b=".repeat(99),
-            places: vec![long; 100],
+            addresses: vec![long; 100],
         };
         assert!(card.text().len() <= LONGEST);
         assert!(Card::parse(&card.text()).is_ok());
@@ -171,7 +172,7 @@ mod tests {
         fn what_is_taken_is_a_card(text in "[0-9]{0,6},[0-9]{0,6},[a-z.]{0,4}(,[0-9a-f:./]{0,12}){0,14}") {
             if let Ok(card) = Card::parse(&text) {
                 assert!(card.port > 0 && card.liveness_port > 0);
-                assert!((1..=MAX_ADDRESSES).contains(&card.places.len()));
+                assert!((1..=MAX_ADDRESSES).contains(&card.addresses.len()));
                 assert_eq!(Card::parse(&card.text()), Ok(card));
             }
         }
@@ -186,10 +187,10 @@ mod tests {
     fn networks_of_ours_first() {
         let text = "1,2,h,172.17.0.1/16,10.1.2.3/24,fd00::9/64,192.168.7.7/24";
         let card = Card::parse(text).unwrap();
-        let own = [place("192.168.7.1/24"), place("fd00::1/64")];
+        let own = [subnet("192.168.7.1/24"), subnet("fd00::1/64")];
         let order: Vec<String> = card.ordered(&own).iter().map(IpAddr::to_string).collect();
         assert_eq!(order, ["fd00::9", "192.168.7.7", "172.17.0.1", "10.1.2.3"]);
-        assert!(place("10.0.0.1/0").shares_network("99.0.0.1".parse().unwrap()));
-        assert!(!place("10.0.0.1/32").shares_network("10.0.0.2".parse().unwrap()));
+        assert!(subnet("10.0.0.1/0").shares_network("99.0.0.1".parse().unwrap()));
+        assert!(!subnet("10.0.0.1/32").shares_network("10.0.0.2".parse().unwrap()));
     }
 }

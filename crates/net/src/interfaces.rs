@@ -13,7 +13,8 @@ pub struct Interface {
     pub index: u32,
     pub up: bool,
     pub loopback: bool,
-    pub place: AddressAndPrefix,
+    /// Its address, with its network.
+    pub subnet: AddressAndPrefix,
 }
 
 /// Which interfaces the user wants.
@@ -49,14 +50,14 @@ impl Choice {
                 format!("{text:?}: expected a prefix of 0 to {most} bits after the slash")
             })?,
         };
-        Ok(Choice::Network(AddressAndPrefix { address, prefix }))
+        Ok(Choice::Network(AddressAndPrefix { ip: address, prefix }))
     }
 
     fn takes(&self, interface: &Interface) -> bool {
         match self {
             Choice::All => true,
             Choice::Name(name) => *name == interface.name,
-            Choice::Network(network) => network.shares_network(interface.place.address),
+            Choice::Network(network) => network.shares_network(interface.subnet.ip),
         }
     }
 }
@@ -69,8 +70,8 @@ impl Choice {
 pub fn choose(all: &[Interface], choice: &Choice) -> Result<Vec<Interface>, String> {
     let up: Vec<&Interface> = all.iter().filter(|i| i.up && choice.takes(i)).collect();
     let kinds: [fn(&Interface) -> bool; 3] = [
-        |i| !i.loopback && !is_link_local(i.place.address),
-        |i| !i.loopback && is_link_local(i.place.address),
+        |i| !i.loopback && !is_link_local(i.subnet.ip),
+        |i| !i.loopback && is_link_local(i.subnet.ip),
         |i| i.loopback,
     ];
     for kind in kinds {
@@ -82,12 +83,12 @@ pub fn choose(all: &[Interface], choice: &Choice) -> Result<Vec<Interface>, Stri
     let mut there: Vec<String> = Vec::new();
     for i in all {
         let down = if i.up { "" } else { " (down)" };
-        there.push(format!("{} {}/{}{down}", i.name, i.place.address, i.place.prefix));
+        there.push(format!("{} {}/{}{down}", i.name, i.subnet.ip, i.subnet.prefix));
     }
     let wanted = match choice {
         Choice::All => "no network interface is up".to_owned(),
         Choice::Name(name) => format!("no interface called {name} is up and has an address"),
-        Choice::Network(n) => format!("no interface in {}/{} is up", n.address, n.prefix),
+        Choice::Network(n) => format!("no interface in {}/{} is up", n.ip, n.prefix),
     };
     Err(format!("{wanted}; there are: {}", there.join(", ")))
 }
@@ -98,7 +99,7 @@ pub fn choose(all: &[Interface], choice: &Choice) -> Result<Vec<Interface>, Stri
 /// The system does not tell.
 pub fn all() -> io::Result<Vec<Interface>> {
     let mut first = core::ptr::null_mut();
-    // SAFETY: a valid place for the head of the list.
+    // SAFETY: valid memory for the head of the list.
     if unsafe { libc::getifaddrs(&mut first) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -137,7 +138,7 @@ unsafe fn read(entry: &libc::ifaddrs) -> Option<Interface> {
         index,
         up: has(libc::IFF_UP),
         loopback: has(libc::IFF_LOOPBACK),
-        place: AddressAndPrefix { address, prefix },
+        subnet: AddressAndPrefix { ip: address, prefix },
     })
 }
 
@@ -170,9 +171,9 @@ mod tests {
 
     fn interface(name: &str, text: &str, up: bool) -> Interface {
         let (address, prefix) = text.split_once('/').unwrap();
-        let place =
-            AddressAndPrefix { address: address.parse().unwrap(), prefix: prefix.parse().unwrap() };
-        Interface { name: name.into(), index: 1, up, loopback: name == "lo", place }
+        let subnet =
+            AddressAndPrefix { ip: address.parse().unwrap(), prefix: prefix.parse().unwrap() };
+        Interface { name: name.into(), index: 1, up, loopback: name == "lo", subnet }
     }
 
     fn host() -> Vec<Interface> {
@@ -189,7 +190,7 @@ mod tests {
 
     fn chosen(all: &[Interface], choice: &str) -> Result<Vec<String>, String> {
         let found = choose(all, &Choice::parse(choice)?)?;
-        Ok(found.iter().map(|i| i.place.address.to_string()).collect())
+        Ok(found.iter().map(|i| i.subnet.ip.to_string()).collect())
     }
 
     #[test]

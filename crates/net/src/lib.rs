@@ -1,8 +1,8 @@
 //! Packets and streams between hosts over commodity Ethernet.
 //!
 //! Small messages travel as datagrams of one UDP socket per process. The protocol that makes them
-//! reliable is `hpvm-reliable`; here are the sockets (`socket`, `outbox`), the seal that every
-//! datagram carries (`auth`), who may be reached where (`interfaces`, `card`, `search`, `gate`),
+//! reliable is `hpvm-reliable`; here are the sockets (`socket`, `outbox`), the MAC that every
+//! datagram carries (`auth`), who may be reached where (`interfaces`, `card`, `search`, `datagrams`),
 //! and whether silent peers live (`watch`, `ping`). `hpvm-mux` makes a transport of [`Net`] and
 //! shared memory. docs/network.md is the user's view.
 
@@ -10,9 +10,9 @@ mod address;
 mod auth;
 mod bulk;
 mod card;
+mod datagrams;
 mod epoll;
 mod favourite;
-mod gate;
 pub mod interfaces;
 mod net;
 mod outbox;
@@ -24,6 +24,6 @@ mod watch;
 
 pub use auth::JobKey;
 pub use card::{AddressAndPrefix, Card};
+pub use datagrams::Directory;
 pub use epoll::watch;
-pub use gate::Directory;
 pub use net::{Net, Opened, Settings, now};

@@ -1,9 +1,9 @@
-//! The lane of small messages to other hosts: the reliability protocol over one datagram socket.
+//! Small messages to other hosts: the reliability protocol over one datagram socket.
 
 use crate::auth::JobKey;
 use crate::bulk::{self, MIN_STREAMED, Streams};
 use crate::card::Card;
-use crate::gate::{Admitted, Directory, Gate};
+use crate::datagrams::{Admitted, Datagrams, Directory};
 use crate::interfaces::Interface;
 use crate::ping::LivenessPort;
 use crate::socket::{LARGEST, Socket};
@@ -53,10 +53,10 @@ pub struct Opened {
     liveness_port: LivenessPort,
 }
 
-/// One process's datagram lane to all other hosts.
+/// One process's network to all other hosts: datagrams and streams.
 pub struct Net {
     pub(crate) hub: Hub,
-    pub(crate) gate: Gate,
+    pub(crate) datagrams: Datagrams,
     pub(crate) streams: Streams,
     buffer: Box<[u8]>,
     pub(crate) host: String,
@@ -71,7 +71,7 @@ pub struct Net {
 #[inline]
 pub fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid place for the result; this clock exists on every Linux.
+    // SAFETY: valid memory for the result; this clock exists on every Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }
@@ -84,9 +84,9 @@ impl Opened {
     pub fn new(settings: Settings) -> Result<Opened, String> {
         let own = &settings.interfaces;
         // A socket for both families costs a little more per datagram.
-        let six = own.iter().any(|i| i.place.address.is_ipv6());
+        let six = own.iter().any(|i| i.subnet.ip.is_ipv6());
         let only = match own.as_slice() {
-            [one] => Some((one.place.address, one.index)),
+            [one] => Some((one.subnet.ip, one.index)),
             _ => None,
         };
         let open = || -> io::Result<(Socket, TcpListener)> {
@@ -108,12 +108,12 @@ impl Opened {
 
     /// What the others need to know to find this process.
     pub fn card(&self) -> Card {
-        let places = self.settings.interfaces.iter().map(|i| i.place).collect();
+        let addresses = self.settings.interfaces.iter().map(|i| i.subnet).collect();
         Card {
             port: self.socket.port(),
             liveness_port: self.liveness_port.port(),
             host: self.settings.host.clone(),
-            places,
+            addresses,
         }
     }
 
@@ -137,10 +137,10 @@ impl Opened {
         let bulk = bulk::Settings::default();
         let who = (settings.rank, settings.size);
         let streams = Streams::new(who, &key.derive(b"hpvm bulk streams"), listener, bulk);
-        let gate = Gate::new((settings.rank, settings.size), key, socket, own, directory);
+        let datagrams = Datagrams::new((settings.rank, settings.size), key, socket, own, directory);
         Ok(Net {
             hub,
-            gate,
+            datagrams,
             streams,
             buffer: vec![0; LARGEST].into(),
             host: settings.host,
@@ -169,13 +169,13 @@ fn settled<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
 impl Net {
     /// Descriptors whose readability means that something has come.
     pub fn descriptors(&self) -> [RawFd; 2] {
-        [self.gate.socket.fd(), self.streams.descriptor()]
+        [self.datagrams.socket.fd(), self.streams.descriptor()]
     }
 
     /// What comes later to be watched also wakes who waits at `epoll`, which outlives this.
     pub fn wake_at(&mut self, epoll: RawFd) {
         self.streams.wake_at(epoll);
-        self.gate.favourite.wake_at(epoll);
+        self.datagrams.favourite.wake_at(epoll);
     }
 
     /// See [`hpvm_transport::Packets::grant`].
@@ -208,9 +208,9 @@ impl Net {
         if len as u64 >= MIN_STREAMED {
             self.streams.meet(now, dst);
         }
-        let gate = &mut self.gate;
-        self.hub.transmit_to(now, dst, &mut |rank, body| gate.post(now, rank, body));
-        self.gate.flush();
+        let datagrams = &mut self.datagrams;
+        self.hub.transmit_to(now, dst, &mut |rank, body| datagrams.post(now, rank, body));
+        self.datagrams.flush();
         self.streams.answered(dst);
         Ok(())
     }
@@ -253,7 +253,7 @@ impl Net {
         let skips = !self.turns.is_multiple_of(self.streams.leaves_turns());
         let most = if skips { 0 } else { budget };
         while bytes < most {
-            let received = match self.gate.receive(now, &mut self.buffer) {
+            let received = match self.datagrams.receive(now, &mut self.buffer) {
                 Ok(Some(received)) => received,
                 Ok(None) => break,
                 Err(e) => return Err(socket_failed(&e)),
@@ -261,12 +261,12 @@ impl Net {
             let mut rest = &self.buffer[..received.len];
             while !rest.is_empty() {
                 let Some((datagram, later)) = Envelope::open(rest) else {
-                    self.gate.stranger();
+                    self.datagrams.stranger();
                     break;
                 };
                 rest = later;
                 let from = received.from.as_ref();
-                let Admitted::Data(src, body) = self.gate.admit(now, &datagram, from) else {
+                let Admitted::Data(src, body) = self.datagrams.admit(now, &datagram, from) else {
                     continue;
                 };
                 let mut deliver = |head: Head, data: &[u8]| {
@@ -283,7 +283,7 @@ impl Net {
                 // What was dropped is counted by the hub.
                 match self.hub.on_datagram(now, src, body, &mut deliver) {
                     Ok(delivered) => packets += delivered,
-                    Err(Dropped::Duplicate) => self.gate.repeated(now, src),
+                    Err(Dropped::Duplicate) => self.datagrams.repeated(now, src),
                     Err(_) => {}
                 }
             }
@@ -306,8 +306,8 @@ impl Net {
     /// Moves bytes of large messages. Returns 1 when some moved: whoever waits has reason to.
     #[inline(never)]
     fn stream(&mut self, now: u64) -> Result<usize, Broken> {
-        let gate = &mut self.gate;
-        match self.streams.turn(now, &mut |rank| gate.ways(rank)) {
+        let datagrams = &mut self.datagrams;
+        match self.streams.turn(now, &mut |rank| datagrams.ways(rank)) {
             Ok(moved) => Ok(usize::from(moved || self.streams.has_done())),
             Err(nonsense) => Err(self.nonsense(&nonsense)),
         }
@@ -315,28 +315,28 @@ impl Net {
 
     #[cold]
     pub(crate) fn nonsense(&self, nonsense: &hpvm_bulk::Nonsense) -> Broken {
-        Broken::Corrupt(format!("{}: {}", self.gate.describe(nonsense.peer), nonsense.what))
+        Broken::Corrupt(format!("{}: {}", self.datagrams.describe(nonsense.peer), nonsense.what))
     }
 
     /// Sends what is due.
     #[inline]
     fn settle(&mut self, now: u64) -> Result<(), Broken> {
-        if self.hub.has_work(now) || !self.gate.is_flushed() {
+        if self.hub.has_work(now) || !self.datagrams.is_flushed() {
             self.transmit(now);
         }
-        self.gate.turn(now);
+        self.datagrams.turn(now);
         if now >= self.next_round { self.look_around(now) } else { Ok(()) }
     }
 
     #[inline(never)]
     fn transmit(&mut self, now: u64) {
-        let gate = &mut self.gate;
-        gate.flush();
-        if gate.is_flushed() {
-            self.hub.transmit(now, &mut |rank, body| gate.post(now, rank, body));
-            gate.flush();
+        let datagrams = &mut self.datagrams;
+        datagrams.flush();
+        if datagrams.is_flushed() {
+            self.hub.transmit(now, &mut |rank, body| datagrams.post(now, rank, body));
+            datagrams.flush();
         }
-        while let Some((rank, size)) = self.gate.take_too_large() {
+        while let Some((rank, size)) = self.datagrams.take_too_large() {
             let size = if size == 0 { self.hub.config().least_datagram } else { size };
             self.hub.set_datagram(rank, size);
         }
@@ -352,15 +352,15 @@ impl Net {
             self.next_round = 0;
             return false;
         }
-        !self.gate.readable() && self.streams_rest(now) && self.deadline() > now
+        !self.datagrams.readable() && self.streams_rest(now) && self.deadline() > now
     }
 
     /// Whether nothing can be moved of large messages, so that the kernel wakes us when something
     /// can. What goes wrong comes out of the next poll.
     fn streams_rest(&mut self, now: u64) -> bool {
         self.streams.look(now);
-        let gate = &mut self.gate;
-        let moved = self.streams.last_turn(now, &mut |rank| gate.ways(rank));
+        let datagrams = &mut self.datagrams;
+        let moved = self.streams.last_turn(now, &mut |rank| datagrams.ways(rank));
         match moved {
             Ok(moved) => !moved && !self.streams.has_done(),
             Err(nonsense) => {
@@ -373,12 +373,12 @@ impl Net {
     /// Until when the process may sleep.
     pub fn deadline(&mut self) -> u64 {
         let hub = self.hub.deadline().unwrap_or(u64::MAX);
-        let gate = self.gate.deadline().unwrap_or(u64::MAX);
-        let stuck = if self.gate.is_flushed() { u64::MAX } else { now() + 1_000_000 };
+        let datagrams = self.datagrams.deadline().unwrap_or(u64::MAX);
+        let stuck = if self.datagrams.is_flushed() { u64::MAX } else { now() + 1_000_000 };
         let rests = self.hub.all_acknowledged() && self.streams.is_quiet();
         let round = if rests { u64::MAX } else { self.next_round };
         let streams = self.streams.deadline().unwrap_or(u64::MAX);
-        hub.min(gate).min(stuck).min(round).min(streams)
+        hub.min(datagrams).min(stuck).min(round).min(streams)
     }
 
     /// Streams have something to do: bytes move, or a connection is made.
@@ -389,20 +389,20 @@ impl Net {
 
     /// Everything that was sent has been acknowledged.
     pub fn is_quiet(&self) -> bool {
-        self.hub.all_acknowledged() && self.gate.is_flushed() && self.streams.is_quiet()
+        self.hub.all_acknowledged() && self.datagrams.is_flushed() && self.streams.is_quiet()
     }
 
-    /// Shows what the lane has counted.
+    /// Shows what the datagrams and the streams have counted.
     pub fn count(&self, counters: &Counters) {
         let hub = self.hub.counters();
-        let tally = &self.gate.tally;
+        let tally = &self.datagrams.tally;
         let bulk = self.streams.counters();
         let dropped = hub.duplicates
             + hub.replayed
             + hub.outside
             + hub.garbage
             + hub.no_room
-            + self.gate.refused();
+            + self.datagrams.refused();
         for (counter, value) in [
             (&counters.datagrams_sent, tally.sent),
             (&counters.datagrams_received, tally.received),

@@ -80,17 +80,17 @@ impl Outbox {
         rank: u32,
         to: &Address,
         signed: &[u8; SIGNED],
-        seal: &[u8; ENVELOPE - SIGNED],
+        mac: &[u8; ENVELOPE - SIGNED],
         body: &[u8],
     ) {
         let len = ENVELOPE + body.len();
         if self.count == 0 {
             (self.rank, self.to, self.segment) = (rank, Some(*to), len);
         }
-        let place = &mut self.bytes[self.used..self.used + len];
-        place[..SIGNED].copy_from_slice(signed);
-        place[SIGNED..ENVELOPE].copy_from_slice(seal);
-        place[ENVELOPE..].copy_from_slice(body);
+        let room = &mut self.bytes[self.used..self.used + len];
+        room[..SIGNED].copy_from_slice(signed);
+        room[SIGNED..ENVELOPE].copy_from_slice(mac);
+        room[ENVELOPE..].copy_from_slice(body);
         self.closed = len < self.segment;
         self.used += len;
         self.count += 1;

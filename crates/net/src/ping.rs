@@ -101,7 +101,7 @@ impl Ping {
         let mut error: libc::c_int = 0;
         let mut len = size_of_val(&error) as libc::socklen_t;
         let (fd, value) = (self.fd.as_raw_fd(), (&raw mut error).cast());
-        // SAFETY: a place for an integer.
+        // SAFETY: valid memory for an integer.
         let result =
             unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ERROR, value, &mut len) };
         Some(if result == 0 { error } else { errno() })

@@ -1,5 +1,5 @@
 //! Finding out which of a peer's addresses reaches it: by asking at all of them. Only the peer can
-//! answer, because the answer is sealed and repeats a number that was never sent before; so it does
+//! answer, because the answer carries a MAC and repeats a number that was never sent before; so it does
 //! not matter that another host may have the same address on an interface of its own.
 
 use crate::address::Address;
@@ -77,8 +77,8 @@ impl Search {
     /// The address whose probe the peer has answered, if the answer is one of ours.
     pub fn answered(&self, body: &[u8]) -> Option<Address> {
         let number = u64::from_le_bytes(body.try_into().ok()?);
-        let place = usize::try_from(number.wrapping_sub(self.nonce)).ok()?;
-        self.candidates.get(place).copied()
+        let index = usize::try_from(number.wrapping_sub(self.nonce)).ok()?;
+        self.candidates.get(index).copied()
     }
 }
 

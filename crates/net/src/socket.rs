@@ -104,7 +104,7 @@ impl Socket {
             let _ =
                 self.option(libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO);
         }
-        // Datagrams that the sender's kernel or ours has joined come in one piece.
+        // Datagrams that the sender's kernel or ours has joined come as one.
         let _ = self.option(libc::SOL_UDP, libc::UDP_GRO, 1);
     }
 
@@ -182,10 +182,10 @@ impl Socket {
             true => ((&raw mut raw).cast(), &raw mut size),
             false => (core::ptr::null_mut(), core::ptr::null_mut()),
         };
-        let place = buffer.as_mut_ptr().cast();
+        let bytes = buffer.as_mut_ptr().cast();
         let flags = libc::MSG_DONTWAIT;
-        // SAFETY: live places of the lengths beside them, or null where the kernel takes that.
-        let got = unsafe { libc::recvfrom(self.fd(), place, buffer.len(), flags, name, name_size) };
+        // SAFETY: live memory of the lengths beside them, or null where the kernel takes that.
+        let got = unsafe { libc::recvfrom(self.fd(), bytes, buffer.len(), flags, name, name_size) };
         if got < 0 {
             return match errno() {
                 libc::EAGAIN | libc::EINTR => Ok(None),
@@ -238,18 +238,18 @@ impl Socket {
         #[repr(C, align(8))]
         struct Control([u8; 24]);
         let mut control = Control([0; 24]);
-        let mut piece =
+        let mut part =
             libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         // SAFETY: zeros are a value of the structure.
         let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
         let (name, name_size) = self.destination(to);
         message.msg_name = name.cast_mut().cast();
         message.msg_namelen = name_size;
-        message.msg_iov = &mut piece;
+        message.msg_iov = &mut part;
         message.msg_iovlen = 1;
         message.msg_control = control.0.as_mut_ptr().cast();
         // SAFETY: the control bytes hold one header and two bytes (checked by the macro's size),
-        // and every pointer in `message` is to a live place of the length beside it.
+        // and every pointer in `message` is to live memory of the length beside it.
         let sent = unsafe {
             message.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as u32) as _;
             let header = libc::CMSG_FIRSTHDR(&message);
@@ -286,7 +286,7 @@ pub fn largest_payload(to: &Address, six: bool) -> Option<usize> {
     };
     let mut mtu: libc::c_int = 0;
     let mut len = size_of_val(&mtu) as libc::socklen_t;
-    // SAFETY: a place for an integer.
+    // SAFETY: valid memory for an integer.
     let result =
         unsafe { libc::getsockopt(probe.fd(), level, name, (&raw mut mtu).cast(), &mut len) };
     let mtu = if result == 0 { usize::try_from(mtu).ok()? } else { return None };

@@ -38,21 +38,21 @@ impl Net {
     pub(crate) fn look_around(&mut self, now: u64) -> Result<(), Broken> {
         self.next_round = now + self.watch.limits().round;
         self.streams.look(now);
-        if let Some((rank, why)) = self.gate.trouble.take() {
+        if let Some((rank, why)) = self.datagrams.trouble.take() {
             return Err(Broken::PeerLost { rank, why });
         }
         let owed = self.debts(now);
         for owed in owed.iter().filter(|owed| owed.waits == Waits::Datagrams) {
-            self.gate.doubt(now, owed.peer);
+            self.datagrams.doubt(now, owed.peer);
         }
         let Watch { liveness, pings, .. } = &mut self.watch;
         pings.answers(|host, answer| liveness.answer(now, host, answer));
         pings.keep(|host| owed.iter().any(|owed| owed.host == host));
-        let gate = &mut self.gate;
+        let datagrams = &mut self.datagrams;
         let loss = liveness.look(now, &owed, |owed, about_host| {
-            let ways = gate.ways(owed.peer);
+            let ways = datagrams.ways(owed.peer);
             let mut asked = pings.ask_process(owed.host, owed.peer, &ways);
-            if let Some(port) = gate.liveness_port(owed.peer).filter(|_| asked && about_host) {
+            if let Some(port) = datagrams.liveness_port(owed.peer).filter(|_| asked && about_host) {
                 let ways: Vec<_> = ways.iter().map(|way| way.with_port(port)).collect();
                 asked = pings.ask_host(owed.host, &ways);
             }
@@ -92,7 +92,7 @@ impl Net {
     #[cold]
     fn lost(&self, now: u64, loss: Loss) -> Broken {
         let rank = loss.peer;
-        let who = self.gate.describe(rank);
+        let who = self.datagrams.describe(rank);
         let host = &self.host;
         let owed = self.owed(now, loss);
         let limit = seconds(self.watch.limits().timeout);

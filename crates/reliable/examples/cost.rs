@@ -6,7 +6,7 @@
 use hpvm_reliable::{Config, Head, Hub, Sent};
 use std::time::Instant;
 
-/// A socket of one place after the other.
+/// A socket that writes datagrams one behind the other.
 struct Road {
     bytes: Vec<[u8; 2048]>,
     lens: Vec<usize>,
@@ -76,8 +76,8 @@ fn hand_over(hub: &mut Hub, now: u64, from: usize, road: &mut Road) -> u64 {
 
 impl Road {
     fn take(&mut self, bytes: &[u8]) -> Sent {
-        let Some(place) = self.bytes.get_mut(self.lens.len()) else { return Sent::Later };
-        place[..bytes.len()].copy_from_slice(bytes);
+        let Some(room) = self.bytes.get_mut(self.lens.len()) else { return Sent::Later };
+        room[..bytes.len()].copy_from_slice(bytes);
         self.lens.push(bytes.len());
         Sent::Taken
     }

@@ -72,8 +72,8 @@ impl Assembly {
         let mut rest = records;
         if self.total > 0 {
             let missing = self.total - self.bytes.len();
-            let (piece, later) = rest.split_at(missing.min(rest.len()));
-            self.bytes.extend_from_slice(piece);
+            let (part, later) = rest.split_at(missing.min(rest.len()));
+            self.bytes.extend_from_slice(part);
             rest = later;
             if self.bytes.len() == self.total {
                 deliver(self.head, &self.bytes);
@@ -145,8 +145,8 @@ mod tests {
                     assert!(bytes.iter().enumerate().all(content));
                     seen.push((head.handler, bytes.len()));
                 };
-                let piece = &stream[pair[0]..pair[1]];
-                assembly.deliver(piece, 1000, &mut deliver).expect("sound");
+                let part = &stream[pair[0]..pair[1]];
+                assembly.deliver(part, 1000, &mut deliver).expect("sound");
             }
             assert_eq!(seen, expected);
             assert_eq!(assembly.total, 0);

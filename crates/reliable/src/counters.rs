@@ -32,7 +32,7 @@ counters! {
     acks_sent,
     /// Datagrams handed in.
     datagrams_received,
-    /// Datagrams kept because one before them was missing.
+    /// Datagrams buffered because one before them was missing.
     reordered,
     /// Datagrams dropped because their data had come.
     duplicates,
@@ -42,7 +42,7 @@ counters! {
     outside,
     /// Datagrams dropped because no correct peer sends such bytes.
     garbage,
-    /// Datagrams dropped because there was no memory to keep them.
+    /// Datagrams dropped because there was no memory to buffer them.
     no_room,
     /// Datagrams found lost by later acknowledgements.
     lost,

@@ -71,7 +71,7 @@ pub struct Pending {
 /// and panics.
 pub struct Hub {
     shared: Shared,
-    /// The place in `links` of each peer's link.
+    /// The index in `links` of each peer's link.
     index: Box<[u32]>,
     links: Vec<Link>,
     /// Links that have something to send.
@@ -108,7 +108,7 @@ impl Hub {
     }
 
     /// Credits toward `peer`: so many packets of at most [`Hub::small`] bytes are sure to be
-    /// taken by [`Hub::push`]. 0 when there is no room now. A credit holds a place; ask when the
+    /// taken by [`Hub::push`]. 0 when there is no room now. A credit holds a queue entry; ask when the
     /// last one is used up.
     pub fn grant(&mut self, peer: Peer) -> u16 {
         let i = self.link(peer);
@@ -159,7 +159,7 @@ impl Hub {
         if let Err(dropped) = outcome {
             self.count(dropped);
         }
-        self.note(now, i);
+        self.schedule(now, i);
         outcome
     }
 
@@ -196,7 +196,7 @@ impl Hub {
                 break;
             }
             // After a burst the others have a turn.
-            self.note(now, i);
+            self.schedule(now, i);
         }
         if now >= self.look_at {
             self.look_around(now);
@@ -221,7 +221,7 @@ impl Hub {
             link.queued = false;
             self.queue.clear();
         }
-        self.note(now, i);
+        self.schedule(now, i);
         taken
     }
 
@@ -251,7 +251,7 @@ impl Hub {
     pub fn flush_acks(&mut self, now: u64) {
         for i in 0..self.links.len() as u32 {
             self.links[i as usize].flush_acks();
-            self.note(now, i);
+            self.schedule(now, i);
         }
     }
 
@@ -328,7 +328,7 @@ impl Hub {
     /// `Config::most_buffers` datagrams, and per link its state, its windows and a packet.
     pub fn bound(config: &Config, peers: u32, links: usize) -> usize {
         let link = Outgoing::bound(config) + Incoming::bound(config);
-        // Vectors double, and begin with a few places.
+        // Vectors double, and begin with a few entries.
         let lists = 2 * (links + 4) * (size_of::<Link>() + size_of::<u32>());
         let timers = 2 * (4 * links + SLACK + 4) * size_of::<(u64, u32)>();
         let buffers = Pool::bound(config.most_buffers(links), config.most_datagram);
@@ -355,7 +355,7 @@ impl Hub {
     /// After anything that happened to a link: it is queued if it has something to send, and
     /// there is a timer that is not too late.
     #[inline]
-    fn note(&mut self, now: u64, i: u32) {
+    fn schedule(&mut self, now: u64, i: u32) {
         let link = &mut self.links[i as usize];
         if !link.queued && link.has_work(now) {
             link.queued = true;
@@ -403,7 +403,7 @@ impl Hub {
             if at == link.timer {
                 link.timer = u64::MAX;
                 link.on_time(now, &mut self.shared);
-                self.note(now, i);
+                self.schedule(now, i);
             }
         }
     }

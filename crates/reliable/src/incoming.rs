@@ -11,7 +11,7 @@ use hpvm_wire::datagram::{self, Datagram, FIRST_SEQ, Header, MAX_SACKS, PART_HEA
 
 /// A datagram that waits for those before it, or for its other parts.
 #[derive(Clone, Copy)]
-struct Kept {
+struct Buffered {
     buffer: u32,
     /// Bytes of its records.
     len: u16,
@@ -20,10 +20,10 @@ struct Kept {
     parts: u128,
 }
 
-const NOTHING: Kept = Kept { buffer: NONE, len: 0, whole: false, parts: 0 };
+const NOTHING: Buffered = Buffered { buffer: NONE, len: 0, whole: false, parts: 0 };
 
-impl Default for Kept {
-    fn default() -> Kept {
+impl Default for Buffered {
+    fn default() -> Buffered {
         NOTHING
     }
 }
@@ -33,11 +33,11 @@ pub(crate) struct Incoming {
     next: u32,
     /// What the sender was permitted: datagrams below this.
     limit: u32,
-    /// Above every datagram that is kept; not below `next`.
+    /// Above every datagram that is buffered; not below `next`.
     high: u32,
-    ring: Ring<Kept>,
+    ring: Ring<Buffered>,
     /// Buffers in `ring`, and the window, as `Shared` counts them.
-    kept: u32,
+    buffered: u32,
     window: u32,
     assembly: Assembly,
     /// Datagrams of data not acknowledged, whether they must be at once, and otherwise when.
@@ -62,7 +62,7 @@ impl Incoming {
             limit: FIRST_SEQ.wrapping_add(share),
             high: FIRST_SEQ,
             ring: Ring::default(),
-            kept: 0,
+            buffered: 0,
             window,
             assembly: Assembly::default(),
             owed: 0,
@@ -129,7 +129,7 @@ impl Incoming {
         Ok(delivered)
     }
 
-    /// Notes that an acknowledgement is owed, and whether the sender wants more window.
+    /// Records that an acknowledgement is owed, and whether the sender wants more window.
     #[inline]
     fn owe(&mut self, now: u64, shared: &mut Shared, header: &Header) {
         self.seen += 1;
@@ -146,26 +146,26 @@ impl Incoming {
         }
     }
 
-    /// In order, or what was kept of it is of no use any more.
+    /// In order, or what was buffered of it is of no use any more.
     #[inline]
     fn forget_kept(&mut self, shared: &mut Shared) {
         if self.high == self.next {
             self.high = self.next.wrapping_add(1);
             return;
         }
-        let kept = core::mem::take(self.ring.at(self.next));
-        self.let_go(shared, kept);
+        let buffered = core::mem::take(self.ring.at(self.next));
+        self.let_go(shared, buffered);
     }
 
-    fn let_go(&mut self, shared: &mut Shared, kept: Kept) {
-        if kept.buffer != NONE {
-            shared.pool.give(kept.buffer);
-            shared.kept.give(&mut self.kept, 1);
+    fn let_go(&mut self, shared: &mut Shared, buffered: Buffered) {
+        if buffered.buffer != NONE {
+            shared.pool.give(buffered.buffer);
+            shared.reordering.give(&mut self.buffered, 1);
         }
     }
 
-    /// A place for a datagram that can't be delivered yet.
-    fn place(&mut self, shared: &mut Shared, seq: u32) -> Result<&mut Kept, Dropped> {
+    /// Room for a datagram that can't be delivered yet.
+    fn slot(&mut self, shared: &mut Shared, seq: u32) -> Result<&mut Buffered, Dropped> {
         let live = self.high.wrapping_sub(self.next);
         let wanted = seq.wrapping_sub(self.next) + 1;
         self.ring.make_room(self.next, live, wanted);
@@ -174,11 +174,11 @@ impl Incoming {
             self.high = self.high.wrapping_add(1);
         }
         if self.ring.at(seq).buffer == NONE {
-            if shared.kept.room(self.kept) == 0 {
+            if shared.reordering.room(self.buffered) == 0 {
                 return Err(Dropped::NoRoom);
             }
-            shared.kept.take(&mut self.kept, 1);
-            *self.ring.at(seq) = Kept { buffer: shared.pool.take(), ..NOTHING };
+            shared.reordering.take(&mut self.buffered, 1);
+            *self.ring.at(seq) = Buffered { buffer: shared.pool.take(), ..NOTHING };
         }
         Ok(self.ring.at(seq))
     }
@@ -186,13 +186,13 @@ impl Incoming {
     #[cold]
     fn keep(&mut self, shared: &mut Shared, seq: u32, payload: &[u8]) -> Result<(), Dropped> {
         self.at_once = true;
-        let kept = self.place(shared, seq)?;
-        if kept.whole {
+        let buffered = self.slot(shared, seq)?;
+        if buffered.whole {
             return Err(Dropped::Duplicate);
         }
-        kept.whole = true;
-        kept.len = payload.len() as u16;
-        shared.pool.bytes(kept.buffer)[..payload.len()].copy_from_slice(payload);
+        buffered.whole = true;
+        buffered.len = payload.len() as u16;
+        shared.pool.bytes(buffered.buffer)[..payload.len()].copy_from_slice(payload);
         shared.counters.reordered += 1;
         Ok(())
     }
@@ -211,20 +211,20 @@ impl Incoming {
             return Err(Dropped::Garbage);
         }
         self.at_once = true;
-        let kept = self.place(shared, seq)?;
-        if kept.whole {
+        let buffered = self.slot(shared, seq)?;
+        if buffered.whole {
             return Err(Dropped::Duplicate);
         }
-        if kept.parts != 0 && kept.len as usize != total {
+        if buffered.parts != 0 && buffered.len as usize != total {
             return Err(Dropped::Garbage);
         }
-        kept.len = total as u16;
+        buffered.len = total as u16;
         let units = total.div_ceil(PART_UNIT);
         for unit in offset / PART_UNIT..end.div_ceil(PART_UNIT) {
-            kept.parts |= 1 << unit;
+            buffered.parts |= 1 << unit;
         }
-        kept.whole = kept.parts.count_ones() as usize == units;
-        let buffer = kept.buffer;
+        buffered.whole = buffered.parts.count_ones() as usize == units;
+        let buffer = buffered.buffer;
         shared.pool.bytes(buffer)[offset..end].copy_from_slice(bytes);
         Ok(())
     }
@@ -234,10 +234,10 @@ impl Incoming {
     fn drain(&mut self, shared: &mut Shared, deliver: &mut impl FnMut(Head, &[u8])) -> usize {
         let mut delivered = 0;
         while self.high != self.next && self.ring.at(self.next).whole {
-            let kept = core::mem::take(self.ring.at(self.next));
-            let payload = &shared.pool.bytes(kept.buffer)[..kept.len as usize];
+            let buffered = core::mem::take(self.ring.at(self.next));
+            let payload = &shared.pool.bytes(buffered.buffer)[..buffered.len as usize];
             let outcome = self.assembly.deliver(payload, shared.config.packet, deliver);
-            self.let_go(shared, kept);
+            self.let_go(shared, buffered);
             match outcome {
                 Ok(n) => delivered += n,
                 Err(_) => {
@@ -312,11 +312,11 @@ impl Incoming {
         Some(stamp.wrapping_add((now.saturating_sub(came) >> TICK_SHIFT) as u32))
     }
 
-    /// Words that say what is kept, as many as are needed and at most `most`. How many there
+    /// Words that say what is buffered, as many as are needed and at most `most`. How many there
     /// are, and whether they say everything.
     #[inline]
     pub fn sacks(&mut self, words: &mut [u64; MAX_SACKS], most: usize) -> (usize, bool) {
-        if self.high == self.next || self.kept == 0 {
+        if self.high == self.next || self.buffered == 0 {
             return (0, true);
         }
         self.sack_words(words, most)
@@ -376,6 +376,6 @@ impl Incoming {
 
     /// What `memory` is at most.
     pub fn bound(config: &Config) -> usize {
-        Ring::<Kept>::bound(config.window as usize) + config.packet
+        Ring::<Buffered>::bound(config.window as usize) + config.packet
     }
 }

@@ -13,7 +13,7 @@ use hpvm_wire::datagram::{self, Datagram, HEADER, Header, MAX_SACKS, PART_HEADER
 
 /// Datagrams handed out in one go before it is another peer's turn.
 const BURST: usize = 64;
-/// Words about what was kept that a datagram of data carries.
+/// Words about what was buffered that a datagram of data carries.
 const DATA_SACKS: usize = 4;
 /// An idle link keeps its memory for so long.
 const LONG: u64 = 1000 * MS;

@@ -36,7 +36,7 @@ pub struct Limits {
     /// Silence after which its kernel is asked.
     pub patience: Time,
     /// Time between two questions about one peer.
-    pub pace: Time,
+    pub ask_interval: Time,
 }
 
 impl Limits {
@@ -48,7 +48,7 @@ impl Limits {
             round,
             doubt,
             patience: (timeout / 8).max(doubt),
-            pace: (timeout / 12).max(round).min(15 * SECOND),
+            ask_interval: (timeout / 12).max(round).min(15 * SECOND),
         }
     }
 }
@@ -136,7 +136,7 @@ pub struct Liveness {
     hosts: BTreeMap<(u32, Waits), Silence>,
     ports: BTreeMap<(Peer, Waits), Port>,
     looked: Time,
-    /// Place in the list of debtors where the next look begins to ask.
+    /// Index in the list of debtors where the next look begins to ask.
     turn: usize,
 }
 
@@ -216,7 +216,7 @@ impl Liveness {
         }
     }
 
-    /// Lets `step` of attended time pass, and takes note of who was heard.
+    /// Lets `step` of attended time pass, and records who was heard.
     fn pass(&mut self, now: Time, step: Time, owed: &[Owed]) {
         for silence in self.hosts.values_mut() {
             silence.silent += step;
@@ -282,7 +282,7 @@ impl Liveness {
     }
 
     fn note_question(&mut self, now: Time, owed: &Owed, host: bool) {
-        let next = now + self.limits.pace;
+        let next = now + self.limits.ask_interval;
         if let Some(port) = self.ports.get_mut(&(owed.peer, owed.waits)) {
             port.next_question = next;
         }

@@ -60,7 +60,7 @@ fn limits_are_ordered_whatever_the_timeout() {
     for ms in [1, 500, 2000, 2500, 60_000, 1_000_000_000] {
         let l = Limits::of(ms * 1_000_000);
         assert!(l.round > 0 && l.doubt <= l.timeout && l.patience <= l.timeout, "{l:?}");
-        assert!(l.round <= l.pace && l.doubt <= l.patience, "{l:?}");
+        assert!(l.round <= l.ask_interval && l.doubt <= l.patience, "{l:?}");
     }
 }
 
@@ -68,7 +68,7 @@ fn limits_are_ordered_whatever_the_timeout() {
 fn a_host_that_answers_no_question_is_lost_after_the_limit() {
     let mut case = Case::new(LIMIT);
     assert_eq!(case.rounds(LIMIT - SECOND, &[]), None);
-    let loss = case.rounds(2 * case.liveness.limits().pace, &[]).expect("a loss");
+    let loss = case.rounds(2 * case.liveness.limits().ask_interval, &[]).expect("a loss");
     let Cause::HostSilent { silent, unanswered, heard } = loss.cause else { panic!("{loss:?}") };
     assert!(silent >= LIMIT && unanswered >= MIN_UNANSWERED && heard == 0, "{loss:?}");
 }
@@ -78,8 +78,8 @@ fn a_process_that_computes_for_a_week_lives_while_its_kernel_answers() {
     for answer in [Answer::Host(HOST), Answer::Process(PEER)] {
         let mut case = Case::new(LIMIT);
         assert_eq!(case.rounds(7 * 24 * 3600 * SECOND, &[answer]), None);
-        let pace = case.liveness.limits().pace;
-        let most = 7 * 24 * 3600 * SECOND / pace + 1;
+        let interval = case.liveness.limits().ask_interval;
+        let most = 7 * 24 * 3600 * SECOND / interval + 1;
         assert!(u64::from(case.questions) <= most, "{} questions", case.questions);
     }
 }

@@ -38,7 +38,7 @@ struct Slot {
     order: u64,
     sent_at: u64,
     buffer: u32,
-    /// Bytes used of the buffer, from the header's place on.
+    /// Bytes used of the buffer, from where the header begins.
     end: u16,
     /// Where its parts go on, when the socket was full between two of them; 0 otherwise.
     part: u16,
@@ -215,7 +215,7 @@ impl Outgoing {
         let mut whole = core::mem::take(&mut shared.scratch);
         whole.resize(shared.config.packet, 0);
         fill(&mut whole[..len]);
-        // The credit's place is one of those that are taken.
+        // The credit's entry is one of those that are taken.
         shared.sending.give(&mut self.held, 1);
         self.granted -= 1;
         if self.open(WORTH_SHARING, size).is_none() {
@@ -231,8 +231,8 @@ impl Outgoing {
         let mut rest = &whole[..len];
         while !rest.is_empty() {
             let room = size - self.ring.at(self.end.wrapping_sub(1)).end as usize;
-            let (piece, later) = rest.split_at(room.min(rest.len()));
-            self.write(shared, piece);
+            let (part, later) = rest.split_at(room.min(rest.len()));
+            self.write(shared, part);
             rest = later;
             if !rest.is_empty() {
                 shared.sending.take(&mut self.held, 1);
@@ -255,7 +255,7 @@ impl Outgoing {
         fits.then_some(seq)
     }
 
-    /// Begins a datagram. Its place has been accounted for.
+    /// Begins a datagram. Its entry has been accounted for.
     #[inline]
     fn append(&mut self, now: u64, shared: &mut Shared) {
         let live = self.end.wrapping_sub(self.first);

@@ -13,7 +13,7 @@ const SPARE: usize = 64;
 pub(crate) struct Pool {
     size: usize,
     buffers: Vec<Box<[u8]>>,
-    /// Places in `buffers` of free buffers, and of buffers that were let go.
+    /// Indices in `buffers` of free buffers, and of buffers that were let go.
     free: Vec<u32>,
     holes: Vec<u32>,
 }
@@ -58,17 +58,17 @@ impl Pool {
         let used = self.buffers.len() - self.holes.len() - self.free.len();
         let surplus = self.free.len().saturating_sub(used + SPARE).min(16);
         // The first of the list are those that were not used for longest.
-        for place in self.free.drain(..surplus) {
-            self.buffers[place as usize] = Box::default();
-            self.holes.push(place);
+        for index in self.free.drain(..surplus) {
+            self.buffers[index as usize] = Box::default();
+            self.holes.push(index);
         }
     }
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        let places = self.buffers.capacity() * size_of::<Box<[u8]>>()
+        let entries = self.buffers.capacity() * size_of::<Box<[u8]>>()
             + (self.free.capacity() + self.holes.capacity()) * 4;
-        (self.buffers.len() - self.holes.len()) * self.size + places
+        (self.buffers.len() - self.holes.len()) * self.size + entries
     }
 
     /// What `memory` is at most when accounts allow `buffers` buffers.

@@ -1,27 +1,27 @@
 //! A window of a stream of numbered things, in a vector that grows and shrinks with the window.
 
-/// Places of the smallest ring.
+/// Entries of the smallest ring.
 const MIN_CAPACITY: usize = 16;
 
-/// Holds the entries of consecutive numbers, each in the place that its number names.
+/// Holds the entries of consecutive numbers, each at the index that its number names.
 #[derive(Default)]
 pub(crate) struct Ring<T> {
-    places: Vec<T>,
+    entries: Vec<T>,
 }
 
 impl<T: Copy + Default> Ring<T> {
     /// The entry of a number within the window that `make_room` was told.
     #[inline(always)]
     pub fn at(&mut self, number: u32) -> &mut T {
-        let mask = self.places.len() - 1;
-        &mut self.places[number as usize & mask]
+        let mask = self.entries.len() - 1;
+        &mut self.entries[number as usize & mask]
     }
 
-    /// Makes place for `wanted` entries from `first` on, of which `live` are there. What a new
-    /// place holds is arbitrary.
+    /// Makes room for `wanted` entries from `first` on, of which `live` are there. What a new
+    /// entry holds is arbitrary.
     #[inline]
     pub fn make_room(&mut self, first: u32, live: u32, wanted: u32) {
-        if wanted as usize > self.places.len() {
+        if wanted as usize > self.entries.len() {
             self.grow(first, live, wanted);
         }
     }
@@ -29,22 +29,22 @@ impl<T: Copy + Default> Ring<T> {
     #[cold]
     fn grow(&mut self, first: u32, live: u32, wanted: u32) {
         let len = (wanted as usize).next_power_of_two().max(MIN_CAPACITY);
-        let mut places = vec![T::default(); len];
+        let mut entries = vec![T::default(); len];
         for i in 0..live {
             let number = first.wrapping_add(i);
-            places[number as usize & (len - 1)] = *self.at(number);
+            entries[number as usize & (len - 1)] = *self.at(number);
         }
-        self.places = places;
+        self.entries = entries;
     }
 
-    /// Lets go of all places. Nothing is in the window.
+    /// Frees all entries. Nothing is in the window.
     pub fn shrink(&mut self) {
-        self.places = Vec::new();
+        self.entries = Vec::new();
     }
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        self.places.len() * size_of::<T>()
+        self.entries.len() * size_of::<T>()
     }
 
     /// What `memory` is at most for windows of `wanted`.

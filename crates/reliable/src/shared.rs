@@ -12,8 +12,8 @@ pub(crate) struct Shared {
     pub sending: Share,
     /// Windows granted to senders.
     pub windows: Share,
-    /// Buffers that keep datagrams until those before them have come.
-    pub kept: Share,
+    /// Buffers that hold datagrams until those before them have come.
+    pub reordering: Share,
     /// Links whose window is larger than their share.
     pub wide: u32,
     /// Somebody wants a larger window and there is none: those above the average give some back.
@@ -30,7 +30,7 @@ impl Shared {
             pool: Pool::new(config.most_datagram),
             sending: Share::new(config.guaranteed(), config.send_pool),
             windows: Share::new(config.share as usize, config.receive_pool),
-            kept: Share::new(config.share as usize, config.receive_pool),
+            reordering: Share::new(config.share as usize, config.receive_pool),
             wide: 0,
             scarce: false,
             scratch: Vec::new(),

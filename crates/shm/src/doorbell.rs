@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_pipe_whose_reader_is_gone_raises_no_signal_and_does_not_block() {
         let mut ends = [0; 2];
-        // SAFETY: a place for two descriptors.
+        // SAFETY: valid memory for two descriptors.
         assert_eq!(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
         // SAFETY: both were just made and belong to nobody else.
         let (reading, writing) =

@@ -89,7 +89,7 @@ impl Shm {
         control.rank.store(rank, Ordering::Relaxed);
         // Relaxed: a statistic for tests and tools.
         mapping.attached().fetch_add(1, Ordering::Relaxed);
-        processors::show(mapping.header());
+        processors::show(mapping.header(), control);
         Ok(Shm {
             batch: ring::batch(SLOTS, ranks),
             receiver: Receiver::new(SLOTS),
@@ -114,12 +114,13 @@ impl Shm {
     }
 
     /// To be called once all ranks have attached (after the bootstrap barrier), before anything is sent: learns
-    /// whether senders must fence, and whether the ranks outnumber the processors.
+    /// whether senders must fence, and whether ranks have to share processors.
     pub fn settle(&mut self) {
         let (header, ranks) = (self.mapping.header(), self.mapping.ranks());
         // Relaxed: the bootstrap barrier orders every rank's store before this load.
         self.fences = header.fences.load(Ordering::Relaxed) != 0;
-        self.oversubscribed = processors::oversubscribed(header, ranks);
+        let controls: Vec<_> = (0..ranks).map(|rank| self.mapping.control(rank)).collect();
+        self.oversubscribed = processors::oversubscribed(header, &controls);
         // Ranks that take turns on a processor have one cache.
         let (shared, own) = match self.oversubscribed {
             true => (0, 0),
@@ -134,7 +135,7 @@ impl Shm {
         }
     }
 
-    /// The ranks of this host outnumber the processors that they may use together, so a sender and a receiver
+    /// The ranks of this host have to share processors, so a sender and a receiver
     /// need not run at the same time. The same for all of them.
     pub fn oversubscribed(&self) -> bool {
         self.oversubscribed
@@ -310,7 +311,7 @@ impl Shm {
         if index.is_some() { index } else { self.kept_frame(len) }
     }
 
-    /// Some of our frames may be kept for answers: who has no other keeps none.
+    /// Some of our frames may be with others as reply frames: who has no other makes none.
     #[cold]
     fn kept_frame(&mut self, len: usize) -> Option<usize> {
         self.reply_frames.give_all_back(&self.mapping, self.rank);
@@ -438,10 +439,10 @@ impl Packets for Shm {
             // SAFETY: `next` returned it published, and it is ours until `done`.
             let raw = unsafe { cell.read_head() };
             let mut payload = cell.payload().cast_const();
-            let mut kept = None;
+            let mut read = None;
             match locate(mapping, self.rank, &raw, payload)? {
                 Payload::Slot => {}
-                Payload::Frame(start, frame) => (payload, kept) = (start, Some(frame)),
+                Payload::Frame(start, frame) => (payload, read) = (start, Some(frame)),
                 // The slot is taken there, again.
                 Payload::Fragments => return self.poll_pipelines(budget, (packets, bytes), sink),
             }
@@ -449,7 +450,7 @@ impl Packets for Shm {
             // both are ours to read until they are given back below.
             let payload = unsafe { core::slice::from_raw_parts(payload, raw.len as usize) };
             sink(raw.src, head_of(&raw), payload);
-            if let Some(frame) = kept {
+            if let Some(frame) = read {
                 self.reply_frames.keep(mapping, self.rank, raw.src, frame);
             }
             self.receiver.done(ticket, &control.credits, SLOTS);
@@ -573,9 +574,9 @@ impl PeerMemory for Shm {
 impl Streams for Shm {}
 
 impl Segment for Shm {
-    fn split_copy(&self, owner: Rank, place: usize) -> Option<&SplitCopy> {
+    fn split_copy(&self, owner: Rank, index: usize) -> Option<&SplitCopy> {
         let there = !self.oversubscribed && owner < self.mapping.ranks();
-        if there { self.mapping.control(owner).split_copies.get(place) } else { None }
+        if there { self.mapping.control(owner).split_copies.get(index) } else { None }
     }
 
     fn counters(&self) -> Option<&Counters> {

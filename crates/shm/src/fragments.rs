@@ -119,7 +119,7 @@ impl Pipeline {
         Ok(true)
     }
 
-    /// The message is complete: its frames are kept, or go back.
+    /// The message is complete: its frames become reply frames, or go back.
     fn arrived(&self, mapping: &Mapping, rank: Rank, replies: &mut ReplyFrames) {
         for frame in &self.frames[..self.len.div_ceil(FRAME_BYTES)] {
             replies.keep(mapping, rank, self.src, *frame);
@@ -143,14 +143,14 @@ impl Shm {
     ) -> Result<usize, Broken> {
         let (mapping, rank) = (&*self.mapping, self.rank);
         let control = mapping.control(rank);
-        let (pipelines, kept) = (&mut self.pipelines, &mut self.reply_frames);
+        let (pipelines, replies) = (&mut self.pipelines, &mut self.reply_frames);
         // How many fragments of a message come at a time is chance: the counter counts slots.
-        let (mut fragments, mut place) = (0, 0);
-        while place < pipelines.len() {
-            if pipelines[place].advance(mapping, rank, (&mut fragments, &mut bytes), &mut sink)? {
-                pipelines.swap_remove(place).arrived(mapping, rank, kept);
+        let (mut fragments, mut index) = (0, 0);
+        while index < pipelines.len() {
+            if pipelines[index].advance(mapping, rank, (&mut fragments, &mut bytes), &mut sink)? {
+                pipelines.swap_remove(index).arrived(mapping, rank, replies);
             } else {
-                place += 1;
+                index += 1;
             }
         }
         while bytes < budget {
@@ -163,7 +163,7 @@ impl Shm {
             // SAFETY: `next` returned it published, and it is ours until `done`.
             let raw = unsafe { cell.read_head() };
             let (head, slot) = (head_of(&raw), cell.payload().cast_const());
-            let place = locate(mapping, rank, &raw, slot)?;
+            let found = locate(mapping, rank, &raw, slot)?;
             // What its sender began before has to be complete.
             if let Some(unfinished) = pipelines.iter().position(|t| t.src == raw.src) {
                 let mut pipeline = pipelines.swap_remove(unfinished);
@@ -171,9 +171,9 @@ impl Shm {
                     let (at, len) = (pipeline.at as u32, pipeline.len as u32);
                     return Err(corrupt("bytes of an unfinished message", at, len));
                 }
-                pipeline.arrived(mapping, rank, kept);
+                pipeline.arrived(mapping, rank, replies);
             }
-            match place {
+            match found {
                 Payload::Slot => {
                     // SAFETY: `locate` checked the length.
                     let payload = unsafe { core::slice::from_raw_parts(slot, raw.len as usize) };
@@ -184,7 +184,7 @@ impl Shm {
                     // SAFETY: as above; the frame is ours until it is given back.
                     let payload = unsafe { core::slice::from_raw_parts(start, raw.len as usize) };
                     sink(raw.src, head, payload);
-                    kept.keep(mapping, rank, raw.src, frame);
+                    replies.keep(mapping, rank, raw.src, frame);
                     bytes += 64 + payload.len();
                 }
                 Payload::Fragments => {
@@ -194,7 +194,7 @@ impl Shm {
                         sink(raw.src, head, &prefix);
                     }
                     if pipeline.advance(mapping, rank, (&mut fragments, &mut bytes), &mut sink)? {
-                        pipeline.arrived(mapping, rank, kept);
+                        pipeline.arrived(mapping, rank, replies);
                     } else {
                         pipelines.push(pipeline);
                     }
@@ -270,29 +270,29 @@ impl Shm {
     }
 
     /// Takes frames for a message of `len` bytes to `dst`: all of them, or none. True: they are frames
-    /// that were kept, so nothing is slow about them.
+    /// from the reply frames, so nothing is slow about them.
     fn gather(&mut self, dst: Rank, frames: &mut [Frame], len: usize) -> Result<bool, Refused> {
-        let mut kept = 0;
-        for place in 0..frames.len() {
+        let mut replies = 0;
+        for at in 0..frames.len() {
             if let Some(frame) = self.reply_frames.take(dst) {
-                kept += 1;
-                frames[place] = frame;
+                replies += 1;
+                frames[at] = frame;
             } else if let Some(index) = self.free_frame(len) {
-                frames[place] = Frame { index: index as u16, mine: true };
+                frames[at] = Frame { index: index as u16, mine: true };
             } else {
-                // What was kept for this peer is kept on, in the same order; the others are for everybody.
+                // The reply frames of this peer stay so, in the same order; the others are for everybody.
                 let control = self.mapping.control(self.rank);
-                for frame in &frames[kept..place] {
+                for frame in &frames[replies..at] {
                     frames::give_back(control, frame.index.into());
                 }
-                for frame in frames[..kept].iter().rev() {
+                for frame in frames[..replies].iter().rev() {
                     self.reply_frames.keep(&self.mapping, self.rank, dst, *frame);
                 }
                 add(&control.counters.frame_stalls, 1);
                 return Err(Refused::NoBuffer);
             }
         }
-        Ok(kept == frames.len())
+        Ok(replies == frames.len())
     }
 }
 
@@ -318,8 +318,8 @@ unsafe fn announce(
         ptr::addr_of_mut!((*slot).flags).write_unaligned(rest.flags);
         ptr::addr_of_mut!((*slot).aux).write_unaligned(rest.aux);
         let numbers = ptr::addr_of_mut!((*slot).frames).cast::<u16>();
-        for (place, frame) in frames.iter().enumerate() {
-            numbers.add(place).write_unaligned(frame.number() as u16);
+        for (at, frame) in frames.iter().enumerate() {
+            numbers.add(at).write_unaligned(frame.number() as u16);
         }
     }
 }
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(end.send(2, head, FRAME_BYTES, |_| ()), Err(Refused::NoBuffer));
     }
 
-    /// Frames that were kept for one peer are there for packets to another when there are no others.
+    /// Reply frames of one peer are there for packets to another when there are no others.
     #[test]
     fn who_has_no_frame_left_keeps_none() {
         let mapping = Arc::new(Mapping::create(3, [1, 2]).expect("a segment"));
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(a.send(2, head, FRAME_BYTES, |_| ()), Ok(()));
     }
 
-    /// Frames that were kept of a peer are kept on when they are too few for a message to it.
+    /// Reply frames of a peer stay so when they are too few for a message to it.
     #[test]
     fn a_message_that_finds_too_few_frames_keeps_what_was_kept() {
         let mapping = Arc::new(Mapping::create(2, [1, 2]).expect("a segment"));
@@ -400,7 +400,7 @@ mod tests {
         b.send(0, head, FRAME_BYTES, |_| ()).expect("a frame");
         assert_eq!(a.poll(usize::MAX, |_, _, _| ()), Ok(1));
         assert!(a.reply_frames.serves(1));
-        // All of its own, without those that are kept.
+        // All of its own, without those that are reply frames.
         while a.frames.take(a.mapping.control(0), MAX_LEN).is_some() {}
         credit(a, 1, &mut held[1]);
         assert_eq!(a.send_pipeline(1, None, head, MAX_LEN, |_, _, _| ()), Err(Refused::NoBuffer));

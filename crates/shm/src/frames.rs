@@ -157,6 +157,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "long in Miri, and one thread's arithmetic only")]
     fn frames_take_turns_in_as_much_as_the_cache_holds() {
         let used = |cache, ranks, len| {
             let control = Control::new();

@@ -65,7 +65,7 @@ pub(crate) fn above_streams(file: File) -> io::Result<File> {
 /// Largest file that this process may make, bytes.
 fn largest() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a valid place for the result.
+    // SAFETY: valid memory for the result.
     match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } {
         0 => limit.rlim_cur,
         _ => u64::MAX,

@@ -10,7 +10,7 @@ use hpvm_transport::{Packets, Rank};
 
 /// Most ranks of a host that look after each other: looking costs a cache line for each.
 const MAX_RANKS: u32 = 64;
-/// Times in a row that a better place has to be seen before it is taken.
+/// Times in a row that a better processor has to be seen before it is taken.
 const SIGHTINGS: u32 = 4;
 /// Processors that are told apart.
 const PROCESSORS: usize = libc::CPU_SETSIZE as usize;
@@ -55,18 +55,18 @@ impl Shm {
     /// Moves this thread to a processor with at least two ranks less than its own, if there is one
     /// that it may use and no higher rank is on ours that could go. To be called now and then while
     /// waiting: it moves when it has been so a few times in a row, because what ranks last said of
-    /// their places may be old. Two system calls when it moves.
+    /// what they show may be old. Two system calls when it moves.
     pub fn migrate(&mut self) {
         if self.size() > MAX_RANKS {
             return;
         }
         let here = self.show_processor();
-        let places = (0..self.size()).map(|rank| self.processor(rank));
-        let places: Vec<usize> = places.map(|place| place as usize).collect();
+        let processors = (0..self.size()).map(|rank| self.processor(rank));
+        let processors: Vec<usize> = processors.map(|processor| processor as usize).collect();
         let Some(allowed) = allowed() else { return };
         // SAFETY: the set is a plain bit mask, and the number is below its size.
         let may_use = |processor: usize| unsafe { libc::CPU_ISSET(processor, &allowed) };
-        match better(&places, self.rank() as usize, here as usize, may_use) {
+        match better(&processors, self.rank() as usize, here as usize, may_use) {
             None => self.displaced = 0,
             Some(_) if self.displaced < SIGHTINGS => self.displaced += 1,
             Some(target) => {
@@ -78,20 +78,20 @@ impl Shm {
     }
 }
 
-/// The processor that rank `me` on processor `here - 1` should move to. `places` holds, one more
+/// The processor that rank `me` on processor `here - 1` should move to. `processors` holds, one more
 /// than its number, the processor of each rank; 0 for unknown.
 fn better(
-    places: &[usize],
+    processors: &[usize],
     me: usize,
     here: usize,
     may_use: impl Fn(usize) -> bool,
 ) -> Option<usize> {
     // As long as somebody has not said where it is, the counts mean nothing.
-    if here == 0 || places.iter().any(|p| *p == 0 || *p > PROCESSORS) {
+    if here == 0 || processors.iter().any(|p| *p == 0 || *p > PROCESSORS) {
         return None;
     }
-    let count = |place: usize| places.iter().filter(|p| **p == place).count();
-    let last = places.iter().rposition(|p| *p == here)?;
+    let count = |processor: usize| processors.iter().filter(|p| **p == processor).count();
+    let last = processors.iter().rposition(|p| *p == here)?;
     let ours = count(here);
     let enough = ours.checked_sub(2)?;
     let emptiest = (0..PROCESSORS).filter(|p| may_use(*p)).min_by_key(|p| count(p + 1))?;

@@ -1,18 +1,23 @@
-//! Whether ranks outnumber processors: one answer for all ranks of a host.
+//! Whether ranks have to share processors: one answer for all ranks of a host.
 //!
 //! A launcher may bind each rank to a processor of its own. Each rank then sees one processor only, and
-//! still the host is not oversubscribed. So each rank shows in the segment which processors it may use, and
-//! what counts is all of them together. A limit of processor time (a cgroup's quota), as containers have
+//! still the host is not oversubscribed. It may bind two to one processor while another idles, and then it is.
+//! So each rank shows in the segment which processors it may use, and what counts is whether each can have
+//! one of its own. A limit of processor time (a cgroup's quota), as containers have
 //! it, counts as so many processors.
 
 use core::sync::atomic::Ordering;
-use hpvm_wire::segment::{Header, PROCESSOR_WORDS};
+use hpvm_wire::segment::{Control, Header, PROCESSOR_WORDS};
+use std::collections::VecDeque;
+
+/// A bit for each processor: `n % 64` of word `n / 64`.
+type Processors = [u64; PROCESSOR_WORDS];
 
 /// Shows what this process may use. To be called before the job's bootstrap barrier.
-pub(crate) fn show(header: &Header) {
-    for (word, own) in header.processors.iter().zip(allowed()) {
+pub(crate) fn show(header: &Header, control: &Control) {
+    for (word, own) in control.processors.iter().zip(allowed()) {
         // Relaxed, here and below: the bootstrap barrier orders it before `oversubscribed`.
-        word.fetch_or(own, Ordering::Relaxed);
+        word.store(own, Ordering::Relaxed);
     }
     if let Some(quota) = cgroup::quota() {
         // One more than the number that is left without: 0 is a segment's first state.
@@ -21,17 +26,80 @@ pub(crate) fn show(header: &Header) {
     }
 }
 
-/// After the bootstrap barrier: true when `ranks` ranks are more than the processors they may use together.
-pub(crate) fn oversubscribed(header: &Header, ranks: u32) -> bool {
-    // Relaxed, all: see `show`.
-    let words = header.processors.iter().map(|word| word.load(Ordering::Relaxed).count_ones());
-    let processors: u32 = words.sum();
-    let quota = u32::MAX - header.quota.load(Ordering::Relaxed); // relaxed: as above
-    ranks > processors.min(quota)
+/// After the bootstrap barrier: true when the ranks can't all run at the same time.
+pub(crate) fn oversubscribed(header: &Header, controls: &[&Control]) -> bool {
+    let quota = u32::MAX - header.quota.load(Ordering::Relaxed); // relaxed: see `show`
+    // Relaxed: see `show`.
+    let words =
+        |control: &&Control| control.processors.each_ref().map(|w| w.load(Ordering::Relaxed));
+    controls.len() > quota as usize
+        || must_share(&controls.iter().map(words).collect::<Vec<Processors>>())
+}
+
+/// Whether ranks that may use these processors can't have one each: then two must share one, though others
+/// may idle. The same for all ranks, who see the same masks.
+///
+/// Ranks get processors one after the other. One whose processors are all taken looks, breadth first, for a
+/// rank that can go elsewhere and leave it one (augmenting paths of a bipartite matching).
+fn must_share(masks: &[Processors]) -> bool {
+    // More ranks than bits have no processor each, whatever the masks say.
+    let mut owners = vec![NOBODY; 64 * PROCESSOR_WORDS];
+    let mut free = [u64::MAX; PROCESSOR_WORDS];
+    masks.len() > owners.len()
+        || (0..masks.len()).any(|rank| !finds_a_processor(masks, rank, &mut owners, &mut free))
+}
+
+const NOBODY: usize = usize::MAX;
+
+/// Gives `rank` a processor, for which others may have to change theirs.
+fn finds_a_processor(
+    masks: &[Processors],
+    rank: usize,
+    owners: &mut [usize],
+    free: &mut Processors,
+) -> bool {
+    if let Some(processor) = first(&masks[rank], free) {
+        free[processor / 64] &= !(1 << (processor % 64));
+        owners[processor] = rank;
+        return true;
+    }
+    // The rank that asks for each processor; the processor that each of these ranks would leave.
+    let mut asks = vec![NOBODY; owners.len()];
+    let mut leaves = vec![NOBODY; masks.len()];
+    let mut waiting = VecDeque::from([rank]);
+    let mut unasked = [u64::MAX; PROCESSOR_WORDS];
+    while let Some(asker) = waiting.pop_front() {
+        if let Some(mut processor) = first(&masks[asker], free) {
+            free[processor / 64] &= !(1 << (processor % 64));
+            let mut owner = asker;
+            loop {
+                owners[processor] = owner;
+                processor = leaves[owner];
+                if processor == NOBODY {
+                    return true;
+                }
+                owner = asks[processor];
+            }
+        }
+        while let Some(processor) = first(&masks[asker], &unasked) {
+            unasked[processor / 64] &= !(1 << (processor % 64));
+            asks[processor] = asker;
+            let owner = owners[processor];
+            leaves[owner] = processor;
+            waiting.push_back(owner);
+        }
+    }
+    false
+}
+
+/// The first processor of both.
+fn first(a: &Processors, b: &Processors) -> Option<usize> {
+    let word = a.iter().zip(b).position(|(a, b)| a & b != 0)?;
+    Some(64 * word + (a[word] & b[word]).trailing_zeros() as usize)
 }
 
 /// The processors that this process may use, a bit each.
-fn allowed() -> [u64; PROCESSOR_WORDS] {
+fn allowed() -> Processors {
     let mut words = [0u64; PROCESSOR_WORDS];
     let bytes = size_of_val(&words);
     // SAFETY: the buffer has that many bytes; the kernel writes a mask of words to it.
@@ -51,17 +119,74 @@ mod tests {
     use super::*;
     use crate::segment::Mapping;
 
+    fn mask(processors: &[usize]) -> Processors {
+        let mut mask = [0; PROCESSOR_WORDS];
+        processors.iter().for_each(|p| mask[p / 64] |= 1 << (p % 64));
+        mask
+    }
+
     #[test]
-    fn what_counts_is_all_processors_together() {
+    fn who_must_share() {
+        let table: [(&str, &[&[usize]], bool); 12] = [
+            ("nobody", &[], false),
+            ("one rank", &[&[3]], false),
+            ("no processor", &[&[]], true),
+            ("unbound, one each", &[&[0, 1], &[0, 1]], false),
+            ("unbound, too many", &[&[0, 1], &[0, 1], &[0, 1]], true),
+            ("each bound to its own", &[&[0], &[1], &[8191]], false),
+            ("two on one while another idles", &[&[0], &[0], &[1, 2, 3]], true),
+            ("the bound one comes last", &[&[0, 1], &[0]], false),
+            ("three in a chain change", &[&[0, 1], &[1, 2], &[0, 1], &[0, 1, 2, 3]], false),
+            ("four on three of eight", &[&[0, 1], &[1, 2], &[0, 2], &[0, 1, 2]], true),
+            ("sockets", &[&[0, 1], &[0, 1], &[64, 65], &[64, 65]], false),
+            ("a socket with one too many", &[&[0, 1], &[0, 1], &[0, 1], &[64, 65, 66]], true),
+        ];
+        for (name, ranks, expected) in table {
+            let masks: Vec<_> = ranks.iter().map(|processors| mask(processors)).collect();
+            assert_eq!(must_share(&masks), expected, "{name}");
+            let backwards: Vec<_> = masks.into_iter().rev().collect();
+            assert_eq!(must_share(&backwards), expected, "{name}, backwards");
+        }
+    }
+
+    /// Hall's theorem: all have one each unless some of them have together fewer than they are.
+    #[test]
+    fn sharing_is_as_hall_says() {
+        let mut random = 7u64;
+        let mut shared = 0;
+        for _ in 0..3000 {
+            let ranks: Vec<u64> = (0..6)
+                .map(|_| {
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    (random >> 33) & (random >> 45) & 0x7f
+                })
+                .collect();
+            let few = |set: u32| {
+                let together = ranks.iter().enumerate().filter(|(i, _)| set >> i & 1 == 1);
+                together.fold(0, |all, (_, m)| all | m).count_ones() < set.count_ones()
+            };
+            let masks: Vec<_> = ranks
+                .iter()
+                .map(|m| mask(&(0..7).filter(|p| m >> p & 1 == 1).collect::<Vec<_>>()))
+                .collect();
+            assert_eq!(must_share(&masks), (1..64).any(few), "{ranks:?}");
+            shared += u32::from(must_share(&masks));
+        }
+        assert!((300..2700).contains(&shared), "{shared} of 3000 share");
+    }
+
+    #[test]
+    fn what_is_shown_and_limits_count() {
         let mapping = Mapping::create(2, [1, 2]).expect("memory");
-        let header = mapping.header();
-        // Relaxed, here and below: one thread.
-        header.processors[0].fetch_or(1 << 3, Ordering::Relaxed);
-        assert!(!oversubscribed(header, 1) && oversubscribed(header, 2));
-        header.processors[127].fetch_or(1 << 63, Ordering::Relaxed); // relaxed
-        assert!(!oversubscribed(header, 2) && oversubscribed(header, 3));
+        let (header, controls) = (mapping.header(), [mapping.control(0), mapping.control(1)]);
+        controls.iter().for_each(|control| show(header, control));
+        header.quota.store(0, Ordering::Relaxed); // relaxed, here and below: one thread
+        controls[1].processors.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        assert!(!oversubscribed(header, &controls[..1]) && oversubscribed(header, &controls));
+        controls[1].processors[127].store(1 << 63, Ordering::Relaxed); // relaxed
+        assert!(!oversubscribed(header, &controls));
         header.quota.fetch_max(u32::MAX - 1, Ordering::Relaxed); // relaxed
-        assert!(!oversubscribed(header, 1) && oversubscribed(header, 2), "a limit of one");
+        assert!(oversubscribed(header, &controls), "a limit of one");
     }
 
     #[test]

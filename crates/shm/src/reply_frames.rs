@@ -7,7 +7,7 @@
 //! back at once, and a packet to that peer travels in one of them. It may be a frame of this rank, which
 //! the peer has sent home, or one of the peer's.
 //!
-//! A kept frame counts as filled for its owner. All ranks together keep at most a quarter of one
+//! A reply frame counts as filled for its owner. All ranks together keep at most a quarter of one
 //! rank's frames ([`ReplyFrames::new`]), so a rank that keeps some for ever holds up nobody. A rank that has no
 //! other frame left keeps none.
 
@@ -52,7 +52,7 @@ pub struct ReplyFrames {
     peer: Rank,
     count: usize,
     most: usize,
-    /// Behind the place of the last one. Places count on, round the array.
+    /// Behind the index of the last one. Indices count on, round the array.
     end: usize,
     frames: [Frame; MAX_FRAMES],
 }
@@ -71,7 +71,7 @@ impl ReplyFrames {
         }
     }
 
-    /// Whether the next packet to `dst` can travel in a kept frame.
+    /// Whether the next packet to `dst` can travel in a reply frame.
     #[inline(always)]
     pub fn serves(&self, dst: Rank) -> bool {
         self.count != 0 && self.peer == dst

@@ -217,10 +217,10 @@ impl Mapping {
     #[inline(always)]
     pub fn large_slot(&self, rank: u32, index: usize, number: u64) -> &LargeSlot {
         debug_assert!(rank < self.geometry.ranks && index < LARGE_SETS);
-        let place = index * LARGE_SLOTS + number as usize % LARGE_SLOTS;
+        let at = index * LARGE_SLOTS + number as usize % LARGE_SLOTS;
         // SAFETY: inside the mapping by the geometry, aligned to a page; every bit pattern is valid.
         unsafe {
-            &*self.base.as_ptr().add(self.geometry.large_slots(rank)).cast::<LargeSlot>().add(place)
+            &*self.base.as_ptr().add(self.geometry.large_slots(rank)).cast::<LargeSlot>().add(at)
         }
     }
 

@@ -44,7 +44,7 @@ struct Player {
 
 /// One message, as both know it.
 struct Message {
-    place: usize,
+    index: usize,
     name: u32,
     len: u64,
     ours: *mut u8,
@@ -58,8 +58,8 @@ impl Player {
 
     fn listen(&mut self) {
         let heard = &mut self.heard;
-        let note = |_, head: Head, _: &[u8]| heard.push_back((head.handler, head.imm));
-        self.end.poll(1 << 16, note).expect("clean packets");
+        let hear = |_, head: Head, _: &[u8]| heard.push_back((head.handler, head.imm));
+        self.end.poll(1 << 16, hear).expect("clean packets");
         assert!(self.start.elapsed() < LIMIT, "stuck");
         std::thread::yield_now();
     }
@@ -97,7 +97,7 @@ impl Player {
             }
             let part = undone.take().or_else(|| {
                 let end = if self.end.rank() == SENDER { End::Back } else { End::Front };
-                let split = self.end.split_copy(RECEIVER, m.place).filter(|_| !refused)?;
+                let split = self.end.split_copy(RECEIVER, m.index).filter(|_| !refused)?;
                 split.claim(m.name, end, m.len)
             });
             let Some(part) = part else {
@@ -106,7 +106,7 @@ impl Player {
             };
             match self.copy_part(m, &part) {
                 Ok(()) => {
-                    let split = self.end.split_copy(RECEIVER, m.place).expect("it was there");
+                    let split = self.end.split_copy(RECEIVER, m.index).expect("it was there");
                     if split.finish(part.end - part.start, all) {
                         return self.say(DONE, 0);
                     }
@@ -141,21 +141,21 @@ impl Player {
             self.say(OFFER, ours.expose_provenance() as u64);
             let theirs = self.hear(OPEN);
             let name = self.hear(OPEN) as u32;
-            self.copy(&Message { place: n % SPLIT_COPIES, name, len: len(n) as u64, ours, theirs });
+            self.copy(&Message { index: n % SPLIT_COPIES, name, len: len(n) as u64, ours, theirs });
         }
     }
 
     fn receive_all(&mut self) {
         for n in 0..MESSAGES {
             let theirs = self.hear(OFFER);
-            let place = n % SPLIT_COPIES;
+            let index = n % SPLIT_COPIES;
             let mut room = vec![0; len(n)];
             let ours = room.as_mut_ptr();
-            let split = self.end.split_copy(RECEIVER, place).expect("it was there");
+            let split = self.end.split_copy(RECEIVER, index).expect("it was there");
             let name = split.open(split_copy::units(len(n) as u64)).expect("a name");
             self.say(OPEN, ours.expose_provenance() as u64);
             self.say(OPEN, name.into());
-            self.copy(&Message { place, name, len: len(n) as u64, ours, theirs });
+            self.copy(&Message { index, name, len: len(n) as u64, ours, theirs });
             let changed = room.iter().enumerate().position(|(at, b)| *b != byte(n, at));
             assert_eq!(changed, None, "of {} bytes of message {n}", len(n));
         }

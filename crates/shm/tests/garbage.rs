@@ -106,7 +106,7 @@ fn random_bytes_in_the_ring() {
         state ^= state << 17;
         state
     };
-    let (mut bytes, mut pieces) = (0, 0);
+    let (mut bytes, mut fragments) = (0, 0);
     for _ in 0..2000 {
         let (mapping, mut a, mut b) = pair();
         for _ in 0..8 {
@@ -122,9 +122,9 @@ fn random_bytes_in_the_ring() {
                 publish(&mapping, head, word() as u32 % 128);
                 continue;
             }
-            // A message in pieces, of which some or too much is there.
+            // A message in fragments, of which some or too much is there.
             let head = RawHead { flags: head.flags | FRAME, len: (word() % 80_000) as u32, ..head };
-            let train = Fragments {
+            let raw = Fragments {
                 mark: if word() % 2 == 0 { FRAGMENTS } else { BARE_FRAGMENTS },
                 prefix: [word() as u8; PREFIX],
                 imm: word(),
@@ -134,16 +134,16 @@ fn random_bytes_in_the_ring() {
                 frames: [(); MAX_FRAMES].map(|()| (word() % (2 * FRAMES as u64 + 4)) as u16),
             };
             let grown = (word() % (u64::from(head.len) + 2)) as u32;
-            let first = usize::from(train.frames[0]) % FRAMES;
+            let first = usize::from(raw.frames[0]) % FRAMES;
             for owner in 0..2 {
                 mapping.progress(owner, first).store(grown, Ordering::Relaxed); // relaxed: one thread
             }
-            publish(&mapping, head, train);
+            publish(&mapping, head, raw);
         }
         for _ in 0..100 {
             let mut count = |_, _, data: &[u8]| {
                 bytes += data.len();
-                pieces += u32::from(data.len() > INLINE);
+                fragments += u32::from(data.len() > INLINE);
             };
             if b.poll(usize::MAX, &mut count).is_err() {
                 break;
@@ -157,7 +157,10 @@ fn random_bytes_in_the_ring() {
         let got = a.poll(usize::MAX, |_, _, data| seen = data == b"fine");
         assert_eq!((got, seen), (Ok(1), true));
     }
-    assert!(bytes > 1_000_000 && pieces > 500, "{bytes} bytes, {pieces} long pieces: hardly any");
+    assert!(
+        bytes > 1_000_000 && fragments > 500,
+        "{bytes} bytes, {fragments} long fragments: hardly any"
+    );
 }
 
 #[test]

@@ -19,7 +19,7 @@ struct Limit(libc::__rlimit_resource_t, libc::rlimit);
 impl Limit {
     fn to(resource: libc::__rlimit_resource_t, soft: u64) -> Limit {
         let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: a valid place for the result.
+        // SAFETY: valid memory for the result.
         assert_eq!(unsafe { libc::getrlimit(resource, &mut before) }, 0);
         let now = libc::rlimit { rlim_cur: soft, ..before };
         // SAFETY: a valid limit.
@@ -37,7 +37,7 @@ impl Drop for Limit {
 
 fn pipe() -> (File, File) {
     let mut ends = [0; 2];
-    // SAFETY: a place for two descriptors.
+    // SAFETY: valid memory for two descriptors.
     let made = unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) };
     assert_eq!(made, 0);
     // SAFETY: both were just made and are nobody else's.

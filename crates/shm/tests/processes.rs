@@ -20,7 +20,7 @@ fn content(src: Rank, dst: Rank, n: u64, i: usize) -> u8 {
     (u64::from(src) * 31 + u64::from(dst) * 17 + n * 7 + i as u64) as u8
 }
 
-/// Length of message `n`: mostly small, some in frames, some in pieces.
+/// Length of message `n`: mostly small, some in frames, some in fragments.
 fn length(src: Rank, dst: Rank, n: u64) -> usize {
     let mix = (n + u64::from(src * 5 + dst)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     if mix % 64 == 1 {

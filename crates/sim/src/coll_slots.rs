@@ -24,27 +24,27 @@ impl AllCollSlots {
         }
     }
 
-    /// CollSlots `index` of `rank`; `None` when there is no such rank or slots.
+    /// Set `index` of the collective slots of `rank`; `None` when there is no such rank or index.
     pub fn get(&self, rank: Rank, index: usize) -> Option<&CollSlots> {
         if index >= COLL_SLOTS {
             return None;
         }
-        let place = self.all.get(rank as usize * COLL_SLOTS + index)?;
-        Some(place.get_or_init(CollSlots::new))
+        let cell = self.all.get(rank as usize * COLL_SLOTS + index)?;
+        Some(cell.get_or_init(CollSlots::new))
     }
 
-    /// SplitCopy `place` of `owner`; `None` when there is no such rank or split copy.
-    pub fn split_copy(&self, owner: Rank, place: usize) -> Option<&SplitCopy> {
-        self.split_copies.get(owner as usize)?.get(place)
+    /// Split copy `index` of `owner`; `None` when there is no such rank or index.
+    pub fn split_copy(&self, owner: Rank, index: usize) -> Option<&SplitCopy> {
+        self.split_copies.get(owner as usize)?.get(index)
     }
 
-    /// The large slot for slot `number` of that slots.
+    /// The large slot for operation `number` of that set.
     pub fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
         if index >= LARGE_SETS {
             return None;
         }
         let slots = rank as usize * LARGE_SETS + index;
-        let place = self.large_slots.get(slots * LARGE_SLOTS + number as usize % LARGE_SLOTS)?;
-        Some(place.get_or_init(LargeSlot::new))
+        let cell = self.large_slots.get(slots * LARGE_SLOTS + number as usize % LARGE_SLOTS)?;
+        Some(cell.get_or_init(LargeSlot::new))
     }
 }

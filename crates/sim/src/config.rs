@@ -42,13 +42,16 @@ pub struct Config {
     pub buffers: usize,
     /// Payload limits of the endpoints.
     pub limits: Limits,
-    /// Grants, buffers and messages in pieces in a hundred that are refused although there is room,
+    /// Grants, buffers and messages in fragments in a hundred that are refused although there is room,
     /// and packets after which a poll stops although more wait. Below 100.
     pub refused_percent: u8,
-    /// Bytes of a piece of a message that goes out by `Packets::send_fragments`; `None`: nothing does.
-    pub piece: Option<usize>,
+    /// Bytes of a fragment of a message that goes out by `Packets::send_fragments`; `None`: nothing does.
+    pub fragment: Option<usize>,
     /// Whether single-copy transfers work.
     pub reads: Reads,
+    /// Rounds of [`Network::run`](crate::Network::run) for which a process is held back once it has read a
+    /// peer's memory, up to so many: copying takes time, in which the others go on.
+    pub read_rounds: u32,
     /// By how much each poll moves time on. With 0 only `step`, `advance` and `settle` do.
     pub poll_ticks: u64,
     /// The packets travel in datagrams through this weather, under the reliability protocol. Then
@@ -74,8 +77,9 @@ impl Config {
             buffers: 4,
             limits: Limits { inline: 40, packet: 512 },
             refused_percent: 10,
-            piece: Some(512),
+            fragment: Some(512),
             reads: Reads::Sometimes { refused_percent: 50 },
+            read_rounds: 0,
             poll_ticks: 1,
             weather: None,
         }
@@ -94,7 +98,7 @@ impl Config {
             buffers: 64,
             limits: Limits { inline: 104, packet: 8192 },
             refused_percent: 0,
-            piece: None,
+            fragment: None,
             reads: Reads::Always,
             poll_ticks: 0,
             ..Config::new(size)
@@ -120,12 +124,13 @@ impl Config {
             buffers: r.usize(1..=8),
             limits: Limits { inline, packet: inline + r.usize(64..=1024) },
             refused_percent: r.u8(0..=40),
-            piece: r.bool().then(|| inline + r.usize(20..=64)),
+            fragment: r.bool().then(|| inline + r.usize(20..=64)),
             reads: match r.u8(0..3) {
                 0 => Reads::Never,
                 1 => Reads::Always,
                 _ => Reads::Sometimes { refused_percent: r.u8(1..=99) },
             },
+            read_rounds: 0,
             poll_ticks: r.u64(0..=3),
             weather: None,
         }

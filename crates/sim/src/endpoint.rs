@@ -130,14 +130,14 @@ impl Packets for SimTransport {
             }
             state.progress(self.rank);
         }
-        // Pieces follow what has paid for them, whatever the budget.
-        let (mut delivered, mut pieces) = (0, 0);
+        // Fragments follow what has paid for them, whatever the budget.
+        let (mut delivered, mut fragments) = (0, 0);
         while delivered < budget || self.state.borrow_mut().fragment_waits(self.rank) {
             let Some(packet) = self.state.borrow_mut().take(self.rank) else { break };
             sink(packet.src, packet.head, &packet.payload);
             self.state.borrow_mut().done_with(self.rank, &packet);
             match packet.follows {
-                true => pieces += 1,
+                true => fragments += 1,
                 false => delivered += 1,
             }
             // A budget is a rough limit: now and then less comes than there is.
@@ -146,7 +146,7 @@ impl Packets for SimTransport {
             }
         }
         counters::add(&self.counters.packets_received, delivered as u64);
-        Ok(delivered + pieces)
+        Ok(delivered + fragments)
     }
 
     /// False while a packet for this process waits or is on its way: nobody but the caller moves
@@ -169,7 +169,7 @@ impl Packets for SimTransport {
         if state.lossy.is_some() {
             0
         } else {
-            state.config.piece.map_or(0, |piece| 40 * piece as u64)
+            state.config.fragment.map_or(0, |fragment| 40 * fragment as u64)
         }
     }
 
@@ -181,16 +181,16 @@ impl Packets for SimTransport {
         len: usize,
         mut fill: F,
     ) -> Result<(), Refused> {
-        let piece = self.state.borrow().config.piece.unwrap_or(len).max(1);
+        let fragment = self.state.borrow().config.fragment.unwrap_or(len).max(1);
         self.state.borrow_mut().may_send_fragments(self.rank, dst)?;
         let mut paid = first.is_some();
         if let Some((head, prefix)) = first {
             self.state.borrow_mut().depart(self.rank, dst, head, prefix.to_vec());
         }
-        for at in (0..len).step_by(piece) {
-            let mut payload = vec![UNWRITTEN; piece.min(len - at)];
+        for at in (0..len).step_by(fragment) {
+            let mut payload = vec![UNWRITTEN; fragment.min(len - at)];
             fill(at, &mut payload, false);
-            self.state.borrow_mut().piece(self.rank, dst, rest, payload, paid);
+            self.state.borrow_mut().send_fragment(self.rank, dst, rest, payload, paid);
             paid = true;
         }
         counters::add(&self.counters.packets_sent, 1);
@@ -216,6 +216,7 @@ impl PeerMemory for SimTransport {
         state.may_copy(src, self.size)?;
         // SAFETY: `local` is valid for writes of `len` bytes (the caller's promise).
         unsafe { own_memory::read(remote, local, len)? };
+        state.hold_back(self.rank);
         state.statistics.reads += 1;
         state.statistics.read_bytes += len as u64;
         counters::add(&self.counters.peer_bytes_read, len as u64);
@@ -254,8 +255,8 @@ impl PeerMemory for SimTransport {
 impl Streams for SimTransport {}
 
 impl Segment for SimTransport {
-    fn split_copy(&self, owner: Rank, place: usize) -> Option<&SplitCopy> {
-        self.coll_slots.split_copy(owner, place)
+    fn split_copy(&self, owner: Rank, index: usize) -> Option<&SplitCopy> {
+        self.coll_slots.split_copy(owner, index)
     }
 
     fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {

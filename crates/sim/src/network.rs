@@ -39,7 +39,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// Folds one polled packet into the digest (FNV-1a).
-    pub(crate) fn slot(&mut self, now: u64, src: Rank, dst: Rank, head: &Head, payload: &[u8]) {
+    pub(crate) fn record(&mut self, now: u64, src: Rank, dst: Rank, head: &Head, payload: &[u8]) {
         let mut digest = self.digest ^ 0xcbf2_9ce4_8422_2325;
         let mut fold = |bytes: &[u8]| {
             for b in bytes {

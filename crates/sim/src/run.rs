@@ -15,7 +15,7 @@ pub enum Turn {
 
 /// A network on which nothing moves is dead when every waiting machine has been called this often
 /// in vain. More than once, because a machine may look at something only now and then.
-const PATIENCE: u32 = 100;
+const CALLS_IN_VAIN: u32 = 100;
 
 /// Rounds in a hundred in which a machine is not called, and in a thousand in which it starts a
 /// long nap, as a process does that loses its core.
@@ -72,7 +72,10 @@ impl Network {
         machine: &mut M,
         turn: &mut impl FnMut(u32, &mut M) -> Turn,
     ) {
-        if drive.done[i] || !self.alive(i as u32) || self.naps(&mut drive.naps[i]) {
+        if drive.done[i] || !self.alive(i as u32) {
+            return;
+        }
+        if self.is_held_back(i as u32) || self.naps(&mut drive.naps[i]) {
             return;
         }
         let before = self.activity();
@@ -86,6 +89,14 @@ impl Network {
         } else {
             drive.stir();
         }
+    }
+
+    /// Whether a machine still reads a peer's memory in this round.
+    fn is_held_back(&self, rank: u32) -> bool {
+        let held_back = &mut self.state.borrow_mut().processes[rank as usize].held_back;
+        let left = *held_back;
+        *held_back = left.saturating_sub(1);
+        left > 0
     }
 
     /// Whether a machine sleeps through this round.
@@ -129,12 +140,9 @@ impl Drive {
 
     fn stuck(&self, network: &Network) -> bool {
         network.state.borrow_mut().next_event().is_none()
-            && self
-                .done
-                .iter()
-                .zip(&self.idle)
-                .enumerate()
-                .all(|(i, (done, idle))| *done || *idle >= PATIENCE || !network.alive(i as u32))
+            && self.done.iter().zip(&self.idle).enumerate().all(|(i, (done, idle))| {
+                *done || *idle >= CALLS_IN_VAIN || !network.alive(i as u32)
+            })
     }
 
     fn waiting(&self, network: &Network) -> Vec<usize> {

@@ -18,7 +18,7 @@ pub(crate) struct Packet {
     pub payload: Vec<u8>,
     /// It took one of the sender's buffers.
     pub buffered: bool,
-    /// One that needed no credit: see `piece`.
+    /// One that needed no credit: see `send_fragment`.
     pub follows: bool,
 }
 
@@ -66,6 +66,8 @@ pub(crate) struct Process {
     pub alive: bool,
     /// Its endpoint has been handed out.
     pub taken: bool,
+    /// Rounds for which it is held back, because it has read a peer's memory.
+    pub held_back: u32,
     pub inbox: VecDeque<Packet>,
     /// Packets on their way to it.
     pub incoming: usize,
@@ -114,6 +116,7 @@ impl State {
         let process = |_| Process {
             alive: true,
             taken: false,
+            held_back: 0,
             inbox: VecDeque::new(),
             incoming: 0,
             pool: config.credits,
@@ -188,7 +191,7 @@ impl State {
         Ok(())
     }
 
-    /// The same of a message in pieces, which needs many buffers even when its first packet needs none.
+    /// The same of a message in fragments, which needs many buffers even when its first packet needs none.
     pub fn may_send_fragments(&mut self, src: Rank, dst: Rank) -> Result<(), Refused> {
         self.may_send(src, dst, PREFIX)?;
         if self.refuses() { Err(Refused::NoBuffer) } else { Ok(()) }
@@ -215,8 +218,15 @@ impl State {
         self.statistics.max_outstanding = self.statistics.max_outstanding.max(outstanding);
     }
 
-    /// Puts a piece of a message on its way; `paid`: what came before has paid for it.
-    pub fn piece(&mut self, src: Rank, dst: Rank, head: Head, payload: Vec<u8>, paid: bool) {
+    /// Puts a fragment of a message on its way; `paid`: what came before has paid for it.
+    pub fn send_fragment(
+        &mut self,
+        src: Rank,
+        dst: Rank,
+        head: Head,
+        payload: Vec<u8>,
+        paid: bool,
+    ) {
         if !self.alive(src) {
             return;
         }
@@ -263,11 +273,11 @@ impl State {
         };
         self.statistics.polled += 1;
         self.activity += 1;
-        self.statistics.slot(self.now, packet.src, rank, &packet.head, &packet.payload);
+        self.statistics.record(self.now, packet.src, rank, &packet.head, &packet.payload);
         Some(packet)
     }
 
-    /// Whether a piece of a message is the next that `rank` may have.
+    /// Whether a fragment of a message is the next that `rank` may have.
     pub fn fragment_waits(&mut self, rank: Rank) -> bool {
         self.process(rank).inbox.front().is_some_and(|packet| packet.follows)
     }
@@ -411,6 +421,14 @@ impl State {
             Reads::Sometimes { refused_percent } => refused_percent,
         };
         if self.chance(refused_percent) { Err(PeerMemoryError::NotPermitted) } else { Ok(()) }
+    }
+
+    /// `rank` has read a peer's memory, which takes time.
+    pub fn hold_back(&mut self, rank: Rank) {
+        if self.config.read_rounds > 0 {
+            let rounds = self.random.u32(1..=self.config.read_rounds);
+            self.process(rank).held_back += rounds;
+        }
     }
 
     /// A line for each process, where its packets and credits are, and for the latest packets.

@@ -18,7 +18,7 @@ enum Fault {
     Drops,
     /// Every fiftieth packet comes twice.
     Repeats,
-    /// Two packets of one poll change places.
+    /// Two packets of one poll swap.
     Swaps,
     /// The last byte of large payloads changes.
     FlipsByte,
@@ -219,14 +219,14 @@ impl PeerMemory for Faulty {
 impl Streams for Faulty {}
 
 impl Segment for Faulty {
-    fn split_copy(&self, owner: Rank, place: usize) -> Option<&SplitCopy> {
+    fn split_copy(&self, owner: Rank, index: usize) -> Option<&SplitCopy> {
         match self.fault {
             Fault::OneSplitCopy => {
-                self.inner.split_copy(owner, place.min(SPLIT_COPIES) / SPLIT_COPIES * SPLIT_COPIES)
+                self.inner.split_copy(owner, index.min(SPLIT_COPIES) / SPLIT_COPIES * SPLIT_COPIES)
             }
-            Fault::OwnSplitCopy if owner < self.size() => self.inner.split_copy(self.rank(), place),
-            Fault::InventsSplitCopies => self.inner.split_copy(owner % self.size(), place),
-            _ => self.inner.split_copy(owner, place),
+            Fault::OwnSplitCopy if owner < self.size() => self.inner.split_copy(self.rank(), index),
+            Fault::InventsSplitCopies => self.inner.split_copy(owner % self.size(), index),
+            _ => self.inner.split_copy(owner, index),
         }
     }
 }

@@ -26,23 +26,23 @@ pub enum Memory {
 }
 
 /// Bytes that belong to the stream itself.
-struct Kept(Vec<u8>);
+struct Owned(Vec<u8>);
 
-impl Holes for Kept {
+impl Holes for Owned {
     unsafe fn gather(&self, offset: u64, out: &mut [u8]) {
         let from = offset as usize;
         out.copy_from_slice(&self.0[from..from + out.len()]);
     }
 
     unsafe fn scatter(&self, _: u64, _: &[u8]) {
-        debug_assert!(false, "nobody receives into memory that is kept for sending");
+        debug_assert!(false, "nobody receives into memory that is owned for sending");
     }
 }
 
 impl Memory {
     /// Memory to send from that needs nobody to vouch for it.
-    pub fn kept(bytes: Vec<u8>) -> Memory {
-        Memory::Holes(Box::new(Kept(bytes)))
+    pub fn owned(bytes: Vec<u8>) -> Memory {
+        Memory::Holes(Box::new(Owned(bytes)))
     }
 
     /// The address of byte `offset` when the bytes are one run.

@@ -7,7 +7,7 @@ use hpvm_wire::split_copy::SplitCopy;
 
 /// What ranks of a host post in memory that they share. A transport without it takes the defaults.
 ///
-/// The conformance suite checks that both ends see the same split_copies.
+/// The conformance suite checks that both ends see the same split copies.
 pub trait Segment {
     /// Slots `index` of `rank`, where `rank` shares memory with this process and has such slots.
     fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {

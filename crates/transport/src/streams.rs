@@ -49,7 +49,7 @@ pub trait Streams {
     /// The receiver gets a packet with `head`, in order with all other packets; its payload is the
     /// stream's length and number, little endian, 8 bytes each. `unasked`: bytes may go before
     /// the receiver has said where they belong, as far as it takes some; what comes too soon is
-    /// kept there. Otherwise that all have come means that the receiver knew their place.
+    /// kept there. Otherwise that all have come means that the receiver knew their destination.
     ///
     /// # Safety
     /// `from` is valid for reads of `len` bytes until `streamed` names the stream.

@@ -6,10 +6,10 @@
 //!      0      8  magic                             0      2  magic
 //!      8      2  version                           2      1  kind
 //!     10      1  kind                              3      1  flags
-//!     11      1  lane                              4      4  length: bytes that follow a chunk
-//!     12      4  rank of the connecting process    8      8  number of the stream, or lane
+//!     11      1  rail                              4      4  length: bytes that follow a chunk
+//!     12      4  rank of the connecting process    8      8  number of the stream, or rail
 //!     16      4  rank of the other                16      8  offset in the stream, or count
-//!     20      4  epoch                            24      8  chunks of this lane that have come
+//!     20      4  epoch                            24      8  chunks of this rail that have come
 //!     24     16  nonce, or count and zero         32      8  bytes that may come unasked, in all
 //!     40     16  tag                              40     28  of an opening, otherwise zero:
 //!                                                 40      8  bytes of the whole stream
@@ -46,7 +46,7 @@ pub enum GreetingKind {
     Hello = 1,
     /// The other: my nonce, and the proof that I know the key.
     Challenge = 2,
-    /// The connecting process: my proof, and how many chunks of this lane have come.
+    /// The connecting process: my proof, and how many chunks of this rail have come.
     Proof = 3,
     /// The other: how many have come here. From now on frames.
     Welcome = 4,
@@ -56,10 +56,10 @@ pub enum GreetingKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greeting {
     pub kind: GreetingKind,
-    pub lane: u8,
+    pub rail: u8,
     pub from: u32,
     pub to: u32,
-    /// Number of the attempt to connect this lane.
+    /// Number of the attempt to connect this rail.
     pub epoch: u32,
     /// A nonce, or a count in its first eight bytes.
     pub value: [u8; 16],
@@ -72,7 +72,7 @@ impl Greeting {
         out[0..8].copy_from_slice(&MAGIC);
         out[8..10].copy_from_slice(&VERSION.to_le_bytes());
         out[10] = self.kind as u8;
-        out[11] = self.lane;
+        out[11] = self.rail;
         out[12..16].copy_from_slice(&self.from.to_le_bytes());
         out[16..20].copy_from_slice(&self.to.to_le_bytes());
         out[20..24].copy_from_slice(&self.epoch.to_le_bytes());
@@ -95,7 +95,7 @@ impl Greeting {
         };
         Some(Greeting {
             kind,
-            lane: bytes[11],
+            rail: bytes[11],
             from: word(bytes, 12),
             to: word(bytes, 16),
             epoch: word(bytes, 20),
@@ -120,12 +120,12 @@ impl Greeting {
 pub enum FrameKind {
     /// `len` bytes of stream `number` follow.
     Chunk = 1,
-    /// The sender has given up epoch `offset` of lane `number` and asks how many of its chunks
+    /// The sender has given up epoch `offset` of rail `number` and asks how many of its chunks
     /// have come.
     Ask = 2,
-    /// That many: `offset`. `number` is the lane, and in its upper half the epoch of the question.
+    /// That many: `offset`. `number` is the rail, and in its upper half the epoch of the question.
     Tell = 3,
-    /// The place of stream `number` is known: all of it may come.
+    /// The destination of stream `number` is known: all of it may come.
     Go = 4,
     /// Nothing but the counts that every frame carries.
     Ack = 5,
@@ -154,11 +154,11 @@ pub struct Frame {
     pub len: u32,
     pub number: u64,
     pub offset: u64,
-    /// Chunks of the same lane that the writer has received.
+    /// Chunks of the same rail that the writer has received.
     pub received: u64,
     /// Bytes that the writer takes unasked, from the first on.
     pub limit: u64,
-    /// Chunks of the same lane that the writer knows to have come at the other end. Counts wrap.
+    /// Chunks of the same rail that the writer knows to have come at the other end. Counts wrap.
     pub known: u32,
     /// Of a chunk that opens a stream.
     pub opening: Option<Opening>,
@@ -256,7 +256,7 @@ mod tests {
     fn greetings_round_trip_and_lie_where_the_table_says() {
         let greeting = Greeting {
             kind: GreetingKind::Proof,
-            lane: 3,
+            rail: 3,
             from: 0x0102_0304,
             to: 5,
             epoch: 6,
@@ -267,10 +267,10 @@ mod tests {
         assert_eq!(&bytes[8..16], [3, 0, 3, 3, 4, 3, 2, 1]);
         assert_eq!(Greeting::read(&bytes), Some(greeting));
         assert_eq!(greeting.count(), 1 << 40);
-        for (place, wrong) in [(0, b'H'), (8, 2), (10, 0), (10, 5)] {
+        for (byte, wrong) in [(0, b'H'), (8, 2), (10, 0), (10, 5)] {
             let mut other = bytes;
-            other[place] = wrong;
-            assert_eq!(Greeting::read(&other), None, "byte {place}");
+            other[byte] = wrong;
+            assert_eq!(Greeting::read(&other), None, "byte {byte}");
         }
     }
 
@@ -303,10 +303,10 @@ mod tests {
         ] {
             assert_eq!(Frame::read(&wrong.write()), None, "{wrong:?}");
         }
-        for (place, wrong) in [(0, 0), (2, 0), (2, 6), (3, 2)] {
+        for (byte, wrong) in [(0, 0), (2, 0), (2, 6), (3, 2)] {
             let mut bytes = chunk.write();
-            bytes[place] = wrong;
-            assert_eq!(Frame::read(&bytes), None, "byte {place}");
+            bytes[byte] = wrong;
+            assert_eq!(Frame::read(&bytes), None, "byte {byte}");
         }
     }
 }

@@ -60,13 +60,13 @@ counters! {
     datagrams_received,
     /// Datagrams sent again because no acknowledgement came.
     datagrams_resent,
-    /// Datagrams of the job that were dropped: had come before, out of place, or no room.
+    /// Datagrams of the job that were dropped: had come before, outside the window, or without room for them.
     datagrams_dropped,
-    /// Pieces of large messages sent to other hosts over connections.
+    /// Chunks of large messages sent to other hosts over connections.
     chunks_sent,
-    /// Pieces of large messages received from other hosts.
+    /// Chunks of large messages received from other hosts.
     chunks_received,
-    /// Pieces sent again because a connection broke.
+    /// Chunks sent again because a connection broke.
     chunks_resent,
     /// Connections for large messages that broke.
     connections_broken,

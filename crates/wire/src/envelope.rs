@@ -8,21 +8,21 @@
 //! 8   src     u32  rank of the sender
 //! 12  dst     u32  rank of the receiver
 //! 16  number  u64  the sender's datagrams are numbered from 1 on, over all receivers
-//! 24  seal    16 bytes: authentication code over bytes 0 to 23 and the body
+//! 24  mac     16 bytes: message authentication code over bytes 0 to 23 and the body
 //! 40  body
 //! ```
 //! All numbers are little-endian. The length is there because the kernel joins datagrams that come
 //! behind each other.
 //!
-//! Nothing in it may be used before the seal has been checked,
+//! Nothing in it may be used before the MAC has been checked,
 //! except to find out that the datagram is not for us.
 
-/// Bytes of the envelope, seal included.
+/// Bytes of the envelope, MAC included.
 pub const ENVELOPE: usize = 40;
-/// Bytes of the envelope in front of the seal.
+/// Bytes of the envelope in front of the MAC.
 pub const SIGNED: usize = 24;
-/// Bytes of a seal.
-pub const SEAL: usize = ENVELOPE - SIGNED;
+/// Bytes of the MAC.
+pub const MAC: usize = ENVELOPE - SIGNED;
 /// Bytes of the body of a probe and of an answer.
 pub const PROBE: usize = 8;
 
@@ -44,7 +44,7 @@ impl Kind {
     }
 }
 
-/// The envelope without its seal.
+/// The envelope without its MAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     pub job: u32,
@@ -58,15 +58,15 @@ pub struct Envelope {
 
 /// A datagram taken apart. Nothing is checked but its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sealed<'a> {
+pub struct Unverified<'a> {
     pub envelope: Envelope,
     pub signed: &'a [u8; SIGNED],
-    pub seal: &'a [u8; SEAL],
+    pub mac: &'a [u8; MAC],
     pub body: &'a [u8],
 }
 
 impl Envelope {
-    /// The bytes that the seal covers besides the body.
+    /// The bytes that the MAC covers besides the body.
     #[inline(always)]
     pub fn bytes(&self) -> [u8; SIGNED] {
         let mut bytes = [0; SIGNED];
@@ -82,9 +82,9 @@ impl Envelope {
     /// Takes the first of some joined datagrams apart, and returns what follows it. `None`: it is
     /// none of ours, and nothing behind it can be found.
     #[inline(always)]
-    pub fn open(datagrams: &[u8]) -> Option<(Sealed<'_>, &[u8])> {
+    pub fn open(datagrams: &[u8]) -> Option<(Unverified<'_>, &[u8])> {
         let (signed, rest) = datagrams.split_first_chunk::<SIGNED>()?;
-        let (seal, rest) = rest.split_first_chunk::<SEAL>()?;
+        let (mac, rest) = rest.split_first_chunk::<MAC>()?;
         let len = u16::from_le_bytes([signed[6], signed[7]]);
         let (body, rest) = rest.split_at_checked(usize::from(len))?;
         let half = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| signed[at + i]));
@@ -94,7 +94,7 @@ impl Envelope {
         }
         let number = u64::from(half(16)) | u64::from(half(20)) << 32;
         let envelope = Envelope { job: half(0), kind, src: half(8), dst: half(12), number, len };
-        Some((Sealed { envelope, signed, seal, body }, rest))
+        Some((Unverified { envelope, signed, mac, body }, rest))
     }
 }
 
@@ -114,19 +114,19 @@ mod tests {
         let mut datagram = e.bytes().to_vec();
         assert_eq!(datagram[..8], [4, 3, 2, 1, 1, 0, 4, 0]);
         assert_eq!(datagram[16..24], [0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0, 0]);
-        datagram.extend([9; SEAL]);
+        datagram.extend([9; MAC]);
         datagram.extend(b"body");
         datagram.extend(b"next");
         let (found, rest) = Envelope::open(&datagram).unwrap();
-        let (signed, seal) = (&e.bytes(), &[9; SEAL]);
-        assert_eq!(found, Sealed { envelope: e, signed, seal, body: b"body" });
+        let (signed, mac) = (&e.bytes(), &[9; MAC]);
+        assert_eq!(found, Unverified { envelope: e, signed, mac, body: b"body" });
         assert_eq!(rest, b"next");
     }
 
     #[test]
     fn garbage_is_refused() {
         let e = envelope(Kind::Probe);
-        let datagram = [&e.bytes()[..], &[0; SEAL], &[0; PROBE]].concat();
+        let datagram = [&e.bytes()[..], &[0; MAC], &[0; PROBE]].concat();
         assert!(Envelope::open(&datagram).is_some());
         for len in 0..datagram.len() {
             assert_eq!(Envelope::open(&datagram[..len]), None, "{len} bytes");

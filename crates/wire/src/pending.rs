@@ -252,8 +252,8 @@ impl Snapshot {
                 if shown > SHOWN || total < shown as u32 {
                     return None;
                 }
-                let places = words[FIRST..].chunks_exact(RECORD).take(shown);
-                let records = places.map(Record::read).collect::<Option<_>>()?;
+                let chunks = words[FIRST..].chunks_exact(RECORD).take(shown);
+                let records = chunks.map(Record::read).collect::<Option<_>>()?;
                 Some(Asleep { since: words[2], threads: words[4] != 0, records, total })
             }
             _ => return None,

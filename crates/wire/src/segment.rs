@@ -60,12 +60,9 @@ pub struct Header {
     pub reads: AtomicU32,
     /// The least limit of processor time that a rank has: `u32::MAX` less so many processors; 0: none has one.
     pub quota: AtomicU32,
-    /// The processors that the ranks may use, all together: bit `n % 64` of word `n / 64`. Every rank adds
-    /// its own before the job's bootstrap barrier.
-    pub processors: [AtomicU64; PROCESSOR_WORDS],
 }
 
-/// Words of [`Header::processors`]: for 8192 processors, the most that Linux can be built for.
+/// Words of [`Control::processors`]: for 8192 processors, the most that Linux can be built for.
 pub const PROCESSOR_WORDS: usize = 128;
 
 /// Values of [`Header::reads`].
@@ -75,7 +72,7 @@ pub const READS_DO_NOT: u32 = 2;
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 /// State of a doorbell: its owner sleeps on the word itself (a futex).
 pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.
@@ -105,6 +102,9 @@ pub struct Control {
     pub rank: Padded<AtomicU32>,
     /// One more than the processor on which the rank last waited for long; 0 before that.
     pub processor: Padded<AtomicU32>,
+    /// The processors that the rank may use: bit `n % 64` of word `n / 64`. Written before the job's bootstrap
+    /// barrier.
+    pub processors: [AtomicU64; PROCESSOR_WORDS],
     pub counters: Counters,
     /// Memory that the rank lends.
     pub regions: Regions,
@@ -124,6 +124,7 @@ impl Control {
             pipe: Padded(AtomicU32::new(0)),
             rank: Padded(AtomicU32::new(0)),
             processor: Padded(AtomicU32::new(0)),
+            processors: core::array::from_fn(|_| AtomicU64::new(0)),
             counters: Counters::default(),
             regions: Regions::default(),
             split_copies: core::array::from_fn(|_| SplitCopy::new()),

@@ -161,7 +161,9 @@ mod tests {
 
     #[test]
     fn the_parts_of_both_make_the_message() {
-        for len in [1, 4096, 4097, 131_072, 1 << 20, (5 << 30) + 77, 1 << 45] {
+        let lens = [1, 4096, 4097, 131_072, 1 << 20, (5 << 30) + 77, 1 << 45];
+        // Miri would count through tens of thousands of units of the longest.
+        for len in lens.into_iter().filter(|len| !cfg!(miri) || *len <= 1 << 20) {
             for taste in 0..4 {
                 let (split, all) = (SplitCopy::new(), units(len));
                 assert!(u64::from(all) * unit(len) >= len && all <= 65535);

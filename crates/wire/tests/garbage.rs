@@ -4,7 +4,7 @@
 use hpvm_wire::Head;
 use hpvm_wire::bulk::{FRAME, Frame, FrameKind, GREETING, Greeting, GreetingKind, Opening};
 use hpvm_wire::datagram::{Datagram, HEADER, Header};
-use hpvm_wire::envelope::{Envelope, Kind, SEAL, SIGNED};
+use hpvm_wire::envelope::{Envelope, Kind, MAC, SIGNED};
 use proptest::prelude::*;
 
 /// Any bytes, or something of ours with up to three bytes changed and the end cut or longer.
@@ -29,7 +29,7 @@ fn bent(sound: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
 
 fn envelope() -> Vec<u8> {
     let sound = Envelope { job: 5, kind: Kind::Data, src: 1, dst: 2, number: 9, len: 30 };
-    [&sound.bytes()[..], &[7; SEAL], &[1; 30]].concat()
+    [&sound.bytes()[..], &[7; MAC], &[1; 30]].concat()
 }
 
 fn datagram() -> Vec<u8> {
@@ -43,7 +43,7 @@ fn datagram() -> Vec<u8> {
 fn greeting() -> Vec<u8> {
     let kind = GreetingKind::Proof;
     let (value, tag) = ([1; 16], [2; 16]);
-    Greeting { kind, lane: 3, from: 1, to: 2, epoch: 9, value, tag }.write().to_vec()
+    Greeting { kind, rail: 3, from: 1, to: 2, epoch: 9, value, tag }.write().to_vec()
 }
 
 /// Bytes of a frame that say something: in front of its opening, and with it. The last eight are the
@@ -75,9 +75,9 @@ proptest! {
         // Several may be joined: each is as long as it says, and they come to an end.
         let mut rest = &bytes[..];
         while let Some((found, after)) = Envelope::open(rest) {
-            let whole = SIGNED + SEAL + usize::from(found.envelope.len);
+            let whole = SIGNED + MAC + usize::from(found.envelope.len);
             prop_assert_eq!(&found.envelope.bytes()[..], &rest[..SIGNED]);
-            prop_assert_eq!(found.body, &rest[SIGNED + SEAL..whole]);
+            prop_assert_eq!(found.body, &rest[SIGNED + MAC..whole]);
             prop_assert_eq!(after, &rest[whole..]);
             rest = after;
         }

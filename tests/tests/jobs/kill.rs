@@ -6,8 +6,8 @@ use crate::common::{program, tell};
 use crate::kill::job::Job;
 use crate::random::{Random, seed};
 
+mod folders;
 mod job;
-mod place;
 
 /// How long the launcher may take to end after a kill. Without load it takes milliseconds.
 const SOON: Duration = Duration::from_secs(15);
@@ -149,7 +149,7 @@ fn a_job_survives_its_guardian() {
 fn the_checks_can_fail() {
     let clean = Job::start(2, &program("many"), &["ring"]).expect("starts");
     assert_eq!(clean.end(SOON).map(|(code, ..)| code), Ok(0));
-    if !place::allowed() {
+    if !folders::allowed() {
         hpvm_tests::skip::skipped("what a job litters cannot be kept apart here");
         return;
     }

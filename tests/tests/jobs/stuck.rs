@@ -94,9 +94,9 @@ fn collectives_that_do_not_meet() {
     let job = Stuck::start("collectives", 3);
     job.until(&[
         DEADLOCK,
-        "    MPI_Gatherv on MPI_COMM_WORLD",
+        "    MPI_Gather on MPI_COMM_WORLD",
         "        waits there for rank 2",
-        "=> rank 0 is in MPI_Gatherv, rank 1 in MPI_Bcast, both on MPI_COMM_WORLD",
+        "=> rank 0 is in MPI_Gather, rank 1 in MPI_Bcast, both on MPI_COMM_WORLD",
     ]);
     let job = Stuck::start("barrier", 2);
     job.until(&[

@@ -187,6 +187,35 @@ fn libraries_of_other_mpis_are_left_out() {
     assert_eq!(on_two(&prefix(), &binary, &["ring"]), "done, 2 ranks\n");
 }
 
+/// Compiled with our header, which is for the standard ABI, a program must not get a library of another ABI in
+/// silence; who opens that by its name gets it all the same.
+#[test]
+fn by_hand_only_the_library_of_the_header_links() {
+    let home = folder("by-hand");
+    let (binary, source) = (home.join("many"), sources().join("many.c"));
+    let link = |library: &str| {
+        let mut command = clean("cc");
+        command.arg("-o").arg(&binary).arg(&source).arg("-I").arg(prefix().join("include"));
+        command.arg("-L").arg(prefix().join("lib")).args([library, "-lm"]);
+        command.output().expect("cc")
+    };
+    for library in ["-lmpi", "-lmpich"] {
+        let output = link(library);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains("MPI_Init"), "{library}: {said}");
+    }
+    assert!(link("-lmpi_abi").status.success());
+    assert_eq!(on_two(&prefix(), &binary, &["ring"]), "done, 2 ranks\n");
+    if there("python3") {
+        let open = "import ctypes, sys; print(hasattr(ctypes.CDLL(sys.argv[1]), 'MPI_Init'))";
+        for name in ["libmpi.so", "libmpich.so"] {
+            let mut python = clean("python3");
+            python.args(["-c", open]).arg(prefix().join("lib").join(name));
+            assert_eq!(succeed(python), "True\n", "{name}");
+        }
+    }
+}
+
 #[test]
 fn without_a_file_the_compiler_tells_about_itself() {
     for arguments in [&["--version"][..], &["-v"], &["-dumpversion"], &["-print-search-dirs"]] {

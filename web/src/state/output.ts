@@ -92,8 +92,10 @@ export class Output {
       const end = this.window.start;
       const offset = Math.max(0, end - PART);
       if (end === 0) return;
+      const window = this.window;
       const part = await readPart(this.job, this.stream, offset, end - offset, this.stop.signal);
-      if (this.window.start === end) this.shift(-this.window.prepend(part.bytes.subarray(0, end - part.offset)));
+      // Meanwhile the window may have jumped elsewhere, or lost its first lines.
+      if (this.window === window && window.start === end) this.shift(-window.prepend(part.bytes.subarray(0, end - part.offset)));
     });
   }
 
@@ -101,19 +103,24 @@ export class Output {
   later(): Promise<void> {
     return this.page(async () => {
       if (this.following.value || this.window.end >= this.size.value) return;
-      const part = await readPart(this.job, this.stream, this.window.end, PART, this.stop.signal);
+      const window = this.window;
+      const end = window.end;
+      const part = await readPart(this.job, this.stream, end, PART, this.stop.signal);
       this.size.value = part.size;
-      this.shift(this.window.append(part.bytes, part.next));
+      // Meanwhile the window may have jumped elsewhere, or grown by what was followed.
+      if (this.window === window && window.end === end) this.shift(window.append(part.bytes, part.next));
     });
   }
 
-  /// Goes to the output's first bytes, or its last.
+  /// Goes to the output's first bytes, or its last, whatever else is being brought.
   async jump(to: "start" | "end"): Promise<void> {
     this.pause();
-    await this.page(async () => {
+    try {
       const part = await readPart(this.job, this.stream, to === "start" ? 0 : -PART, PART, this.stop.signal);
       this.show(part.bytes, part.offset, part.next, part.size);
-    });
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
   /// Looks for `text` beyond the window, and moves it there. Says whether it was found.

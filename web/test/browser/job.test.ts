@@ -112,6 +112,27 @@ browserTest(
   },
 );
 
+browserTest(
+  "who goes to the beginning gets there, though other lines are being brought",
+  { prepare: (mock) => (mock.add(ended(4)), mock.output.set(4, new Numbered(2 ** 24))) },
+  async ({ page, mock, open }) => {
+    await open("/jobs/4");
+    await page.getByText(`line ${2 ** 24 / 64 - 1} `).waitFor();
+    let openGate = () => {};
+    mock.outputGate = new Promise((resolve) => (openGate = resolve));
+    const asked = () => page.waitForRequest(/\/jobs\/4\/output\?/);
+    const earlier = asked();
+    await page.getByRole("region", { name: /Output/ }).evaluate((element) => element.scrollTo(0, 0));
+    await earlier;
+    const first = asked();
+    await page.keyboard.press("g");
+    await page.keyboard.press("g");
+    await first;
+    openGate();
+    await page.getByText("line 0 ").waitFor();
+  },
+);
+
 const rank = (i: number, change: Partial<Rank> = {}): Rank => ({
   rank: i, host: "n1", pid: 100 + i, state: "computing", counters: { packets_sent: 10 * i }, ...change,
 });

@@ -27,6 +27,8 @@ export class Mock {
   loseAnswer = false;
   /// Submissions wait for this.
   gate: Promise<void> = Promise.resolve();
+  /// Parts of outputs wait for this.
+  outputGate: Promise<void> = Promise.resolve();
   signedIn = true;
   private nextId = 1;
   private server!: Server;
@@ -180,7 +182,7 @@ export class Mock {
     if (part === undefined) return sendJson(response, 200, this.whole(id));
     if (part === "cancel" || part === "hold" || part === "release") return this.act(response, summary, part);
     if (part === "output" && rest === "follow") return this.follow(response, summary, url);
-    if (part === "output") return this.part(response, id, url);
+    if (part === "output") return void this.part(response, id, url);
     if (part === "ranks") return sendJson(response, 200, { ranks: this.ranks.get(id) ?? [] });
     if (part === "matrix" && this.matrices.has(id)) return sendJson(response, 200, this.matrices.get(id));
     if (part === "matrix") return sendProblem(response, 501, "This job does not count who talks to whom.");
@@ -200,7 +202,8 @@ export class Mock {
     else sendJson(response, 200, this.whole(summary.id));
   }
 
-  private part(response: ServerResponse, id: number, url: URL): void {
+  private async part(response: ServerResponse, id: number, url: URL): Promise<void> {
+    await this.outputGate;
     const source = this.output.get(id) ?? new Written();
     const number = (name: string, otherwise: number) => Number(url.searchParams.get(name) ?? otherwise);
     const asked = number("offset", 0);

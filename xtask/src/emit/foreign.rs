@@ -54,7 +54,7 @@ pub fn chapter(chapter: &Chapter) -> Result<String, String> {
          #![allow(unused_imports, clippy::missing_safety_doc, clippy::too_many_arguments)]\n\n\
          use core::ffi::{{c_char, c_int, c_void}};\n\n\
          use crate::lengths::{{members, neighbours}};\nuse crate::numbers::*;\n\
-         use crate::place::{{Place, Unset}};\nuse crate::several::{{Several, length}};\n\
+         use crate::out_param::{{OutParam, Unset}};\nuse crate::several::{{Several, length}};\n\
          use crate::status::{{OneStatus, Statuses}};\nuse crate::text::{{Text, too_long}};\n\
          use crate::{{Abi, entries}};\nuse hpvm_abi::constants::{{MPI_Aint, MPI_Count, MPI_Offset}};\n\
          use hpvm_abi::constants::*;\n",
@@ -215,7 +215,7 @@ fn handle(function: &Function, param: &Param, short: &str, name: &str) -> Result
     }
     let out = param.direction != "in";
     let give = format!("{own}.give(A::{short}_out);");
-    let argument = format!("{own}.place()");
+    let argument = format!("{own}.pointer()");
     if !param.decl.array.is_empty() {
         let length = array_length(function, param)?;
         // A result's place may hold anything, which no function for handles should see.
@@ -230,8 +230,8 @@ fn handle(function: &Function, param: &Param, short: &str, name: &str) -> Result
         return Ok(Piece { before, argument, after: if out { give } else { String::new() } });
     }
     let before = match param.direction.as_str() {
-        "out" => format!("let mut {own} = Place::new({name});"),
-        _ => format!("let mut {own} = Place::take({name}, A::{short}_in);"),
+        "out" => format!("let mut {own} = OutParam::new({name});"),
+        _ => format!("let mut {own} = OutParam::take({name}, A::{short}_in);"),
     };
     // The engine's `MPI_Cancel` takes the place of a request, but does not change it.
     Ok(Piece { before, argument, after: if out { give } else { String::new() } })
@@ -261,7 +261,7 @@ fn array_length(function: &Function, param: &Param) -> Result<String, String> {
 
 fn status(function: &Function, param: &Param, name: &str) -> Piece {
     let own = format!("own_{}", param.decl.name);
-    let argument = format!("{own}.place()");
+    let argument = format!("{own}.pointer()");
     let many = param.decl.name == "array_of_statuses";
     let before = match (many, param.direction.as_str()) {
         (true, _) => {
@@ -308,13 +308,13 @@ fn pointer(function: &Function, param: &Param, name: &str) -> Piece {
                     "inout" => {
                         let there = number_there(kind).unwrap_or_else(|| "{}".to_owned());
                         let there = there.replace("{}", "v");
-                        format!("let mut {own} = Place::take({name}, |v| {there});")
+                        format!("let mut {own} = OutParam::take({name}, |v| {there});")
                     }
-                    _ => format!("let mut {own} = Place::new({name});"),
+                    _ => format!("let mut {own} = OutParam::new({name});"),
                 };
                 Piece {
                     before,
-                    argument: format!("{own}.place()"),
+                    argument: format!("{own}.pointer()"),
                     after: format!("{own}.give(|v| {});", back.replace("{}", "v")),
                 }
             }
@@ -336,7 +336,7 @@ fn array(function: &Function, param: &Param, name: &str, own: &str) -> Piece {
         before: format!(
             "let mut {own} = Several::new({name}, length({length})); {own}.take({there});"
         ),
-        argument: format!("{own}.place()"),
+        argument: format!("{own}.pointer()"),
         after: match param.direction.as_str() {
             "in" => String::new(),
             _ => format!("if code == MPI_SUCCESS {{ {own}.give(rank_out::<A>); }}"),
@@ -363,7 +363,7 @@ fn text(function: &Function, name: &str, own: &str, limit: &str) -> Piece {
     let length = length.map_or("core::ptr::null_mut()", |_| "resultlen");
     Piece {
         before: format!("let mut {own} = Text::new({name}, A::{limit});"),
-        argument: format!("{own}.place()"),
+        argument: format!("{own}.pointer()"),
         after: format!("if code == MPI_SUCCESS {{ {own}.give({length}); }}"),
     }
 }

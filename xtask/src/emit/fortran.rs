@@ -412,7 +412,7 @@ fn status(function: &Function, param: &Param, name: &str) -> Piece {
     Piece {
         kind: if input { "*const c_int" } else { "*mut c_int" }.to_owned(),
         before,
-        argument: format!("{own}.place()"),
+        argument: format!("{own}.pointer()"),
         after: if input { String::new() } else { format!("{own}.give();") },
         ..Piece::default()
     }
@@ -444,7 +444,7 @@ fn handle(function: &Function, param: &Param, short: &str, name: &str) -> Result
     Ok(Piece {
         kind: kind.to_owned(),
         before,
-        argument: format!("{own}.place()"),
+        argument: format!("{own}.pointer()"),
         after,
         ..Piece::default()
     })
@@ -501,7 +501,7 @@ fn pointer(function: &Function, param: &Param, name: &str, form: Form) -> Result
                 before: format!(
                     "let mut {own} = TextOut::new({name}, {name}_len, room(F::{limit}));"
                 ),
-                argument: format!("{own}.place()"),
+                argument: format!("{own}.pointer()"),
                 after: format!("if *ierror == MPI_SUCCESS {{ {own}.give(); }}"),
             }
         }

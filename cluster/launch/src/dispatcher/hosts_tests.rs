@@ -5,7 +5,7 @@ use super::*;
 use crate::remote::frame::Frame;
 
 const T0: Duration = Duration::ZERO;
-const PATIENCE: Duration = Duration::from_secs(60);
+const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 
 /// Host 0 is ours with ranks 0 and 1; ranks 2 and 3 are on host 1, ranks 4 and 5 on host 2, behind
 /// connections of their own; ranks 6 and 7 on host 3, behind host 2.
@@ -15,7 +15,7 @@ fn job() -> Dispatcher {
         hosts: ["here", "b", "c", "d"].map(str::to_string).to_vec(),
         groups: vec![vec![1], vec![2, 3]],
         mapping: "(vector,(0,4,2))".to_string(),
-        patience: PATIENCE,
+        patience: SILENCE_LIMIT,
     };
     let mut job = Dispatcher::new("job", "here", (0..8).map(info).collect(), None).spread(layout);
     for rank in 0..2 {
@@ -153,11 +153,11 @@ fn the_loss_of_a_host_further_down() {
 #[test]
 fn a_silent_host_is_given_up() {
     let mut job = job();
-    job.handle(Event::Heard { link: 0 }, PATIENCE / 2);
-    assert_eq!(job.poll_timeout(), Some(PATIENCE / 4));
-    job.handle(Event::Tick, PATIENCE / 4);
+    job.handle(Event::Heard { link: 0 }, SILENCE_LIMIT / 2);
+    assert_eq!(job.poll_timeout(), Some(SILENCE_LIMIT / 4));
+    job.handle(Event::Tick, SILENCE_LIMIT / 4);
     assert_eq!(actions(&mut job), [down(Frame::Alive)]);
-    job.handle(Event::Tick, PATIENCE);
+    job.handle(Event::Tick, SILENCE_LIMIT);
     let text = error(&actions(&mut job));
     assert!(text.contains("no sign of life from host 'c' for 60 s"), "{text}");
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::line::{Command, clip};
-use super::tree::Place;
+use super::tree::TreePosition;
 use super::{KEY_MAX, NAME_MAX, VALUE_MAX};
 
 /// The key under which ranks find who shares a host.
@@ -83,7 +83,7 @@ pub struct Server {
     services: HashMap<String, String>,
     /// Ranks of this host that wait in the barrier.
     pub(super) waiting: u32,
-    pub(super) place: Place,
+    pub(super) place: TreePosition,
 }
 
 impl Server {
@@ -106,7 +106,7 @@ impl Server {
             stored: 0,
             services: HashMap::new(),
             waiting: 0,
-            place: Place::alone(appnums.len() as u32),
+            place: TreePosition::alone(appnums.len() as u32),
         };
         let mapping = format!("(vector,(0,1,{}))", appnums.len());
         server.store(MAPPING_KEY, &mapping);

@@ -8,7 +8,7 @@ use super::server::{ClientEvent, ClientState, MAPPING_KEY, Outcome, Server};
 
 /// Where a server stands among the others.
 #[derive(Debug)]
-pub struct Place {
+pub struct TreePosition {
     /// Whether there is a server above.
     pub(super) below: bool,
     /// Ranks of this host.
@@ -24,7 +24,7 @@ pub struct Place {
     told: bool,
 }
 
-impl Place {
+impl TreePosition {
     /// The place of the only server of a job.
     pub(super) fn alone(ranks: u32) -> Self {
         Self {
@@ -58,8 +58,8 @@ impl Server {
         for rank in local {
             self.clients[*rank as usize].local = true;
         }
-        let alone = Place::alone(local.len() as u32);
-        self.place = Place { below, children, ..alone };
+        let alone = TreePosition::alone(local.len() as u32);
+        self.place = TreePosition { below, children, ..alone };
         self.store(MAPPING_KEY, mapping);
     }
 

@@ -33,11 +33,16 @@ pub fn pack() -> io::Result<Vec<u8>> {
             archive.file(&entry, 0o755, &std::fs::read(&path)?)?;
         }
     }
+    // A link, or in a wheel a small library that needs the real one.
     let bare = "lib/hpvm/openmpi/libmpi.so";
-    if let Ok(target) = std::fs::read_link(prefix.join(bare)) {
+    let path = prefix.join(bare);
+    if path.exists() {
         archive.folder("lib/hpvm/");
         archive.folder("lib/hpvm/openmpi/");
-        archive.link(bare, target.as_os_str().as_bytes())?;
+        match std::fs::read_link(&path) {
+            Ok(target) => archive.link(bare, target.as_os_str().as_bytes())?,
+            Err(_) => archive.file(bare, 0o755, &std::fs::read(&path)?)?,
+        }
     }
     Ok(archive.finish())
 }

@@ -22,7 +22,7 @@ const TRIES: u32 = 5;
 
 /// Where jobs run and what they get.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Settings {
     /// The data folder.
     pub data: PathBuf,
     /// The `hpvm` program.
@@ -34,7 +34,7 @@ pub struct Place {
     pub home: PathBuf,
 }
 
-impl Place {
+impl Settings {
     /// The folder of a job.
     pub fn folder(&self, id: JobId) -> Folder {
         Folder(self.data.join("jobs").join(id.to_string()))
@@ -119,7 +119,7 @@ impl Place {
 /// The driver.
 #[derive(Debug)]
 pub struct Embedded {
-    place: Place,
+    place: Settings,
     watch: Watch,
     /// The supervisors that are watched.
     watched: BTreeMap<JobId, i32>,
@@ -128,7 +128,7 @@ pub struct Embedded {
 
 impl Embedded {
     /// `gone` is told of each supervisor that has ended.
-    pub fn new(place: Place, gone: impl Fn(JobId) + Send + 'static) -> io::Result<Embedded> {
+    pub fn new(place: Settings, gone: impl Fn(JobId) + Send + 'static) -> io::Result<Embedded> {
         let watch = Watch::start(gone)?;
         Ok(Embedded { place, watch, watched: BTreeMap::new(), tries: BTreeMap::new() })
     }

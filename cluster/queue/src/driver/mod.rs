@@ -4,7 +4,7 @@
 mod embedded;
 mod watch;
 
-pub use embedded::{Embedded, Place};
+pub use embedded::{Embedded, Settings};
 
 use crate::job::{Job, JobId, Outcome};
 use crate::time::Stamp;

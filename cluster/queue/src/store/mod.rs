@@ -21,7 +21,7 @@ const MIGRATIONS: [&str; 1] = [include_str!("migrations/001_first.sql")];
 /// "hpvm" as a number, by which `file` and we know our stores.
 const APPLICATION: i32 = 0x6870_766d;
 /// How long a call waits for another process that has locked the store.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// Why the store could not do something.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     let db = Connection::open_with_flags(path, flags)
         .map_err(|error| StoreError::Failed(format!("{}: {error}", path.display())))?;
     // First, since the next pragmas may have to wait for a lock themselves.
-    db.busy_timeout(PATIENCE)?;
+    db.busy_timeout(LOCK_WAIT)?;
     if flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE) {
         db.pragma_update(None, "journal_mode", "wal")?;
         // What was answered must be there after a power cut too: a number given twice would be two

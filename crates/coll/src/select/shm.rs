@@ -28,7 +28,7 @@ pub struct Facts {
     pub large: bool,
 }
 
-/// Up to so many bytes slots are the way, whatever the facts.
+/// Up to so many bytes slots are the way, whatever the facts: members that have told each other nothing yet use them.
 pub const ALWAYS_SLOTS: u64 = 1 << 10;
 
 const KIB: u64 = 1 << 10;
@@ -148,6 +148,13 @@ pub fn way(small: Small, facts: &Facts, bytes: u64) -> Way {
     found.map_or(Way::Messages, |row| row.way)
 }
 
+/// The largest power of two up to which every length goes through slots: whoever knows it need not ask [`way`] for
+/// those, as long as no length in the table lies between two powers of two.
+pub fn slots_up_to(small: Small, facts: &Facts) -> u64 {
+    let powers = (0..=SLOT.ilog2()).map(|bit| 1 << bit);
+    powers.take_while(|bytes| way(small, facts, *bytes) == Way::Slots).last().unwrap_or(0)
+}
+
 /// The same where measurements have said that it goes through shared memory.
 pub fn untimed_way(small: Small, facts: &Facts, bytes: u64) -> Way {
     if bytes <= SLOT { Way::Slots } else { way(small, facts, bytes) }
@@ -195,19 +202,36 @@ mod tests {
         }
     }
 
+    fn all_facts() -> impl Iterator<Item = (Small, Facts)> {
+        let members = [2, 3, 64].into_iter();
+        members.flat_map(|members| (0..8).map(move |bits: u32| (members, bits))).flat_map(
+            |(members, bits)| {
+                let is = |bit: u32| bits & bit != 0;
+                let facts = Facts { members, oversubscribed: is(1), reads: is(2), large: is(4) };
+                Small::ALL.map(|small| (small, facts))
+            },
+        )
+    }
+
     #[test]
     fn short_ones_go_through_slots_whatever_the_facts() {
-        for small in Small::ALL {
-            for bits in 0..8 {
-                let is = |bit: u32| bits & bit != 0;
-                for members in [2, 3, 64] {
-                    let facts =
-                        Facts { members, oversubscribed: is(1), reads: is(2), large: is(4) };
-                    for bytes in [1, ALWAYS_SLOTS] {
-                        assert_eq!(way(small, &facts, bytes), Way::Slots);
-                    }
-                }
+        for (small, facts) in all_facts() {
+            for bytes in [1, ALWAYS_SLOTS] {
+                assert_eq!(way(small, &facts, bytes), Way::Slots);
             }
+        }
+    }
+
+    #[test]
+    fn up_to_the_limit_every_length_goes_through_slots() {
+        for (small, facts) in all_facts() {
+            let limit = slots_up_to(small, &facts);
+            assert!(limit >= ALWAYS_SLOTS);
+            for bytes in 1..=limit {
+                assert_eq!(way(small, &facts, bytes), Way::Slots, "{small:?} {facts:?} {bytes}");
+            }
+            let beyond = way(small, &facts, limit + 1);
+            assert!(limit == SLOT || beyond != Way::Slots, "{small:?} {facts:?} {limit}");
         }
     }
 }

@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -55,8 +55,8 @@ pub unsafe fn comm_delete_attr<A: Abi>(comm: A::Comm, comm_keyval: c_int) -> c_i
 pub unsafe fn comm_free_keyval<A: Abi>(comm_keyval: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_comm_keyval = Place::take(comm_keyval, |v| keyval_in::<A>(v));
-        let code = (entries().standard.MPI_Comm_free_keyval)(own_comm_keyval.place());
+        let mut own_comm_keyval = OutParam::take(comm_keyval, |v| keyval_in::<A>(v));
+        let code = (entries().standard.MPI_Comm_free_keyval)(own_comm_keyval.pointer());
         own_comm_keyval.give(|v| to_foreign(A::KEYVAL, v));
         error_out::<A>(code)
     }
@@ -79,8 +79,8 @@ pub unsafe fn comm_set_attr<A: Abi>(comm: A::Comm, comm_keyval: c_int,
 pub unsafe fn keyval_free<A: Abi>(keyval: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_keyval = Place::take(keyval, |v| keyval_in::<A>(v));
-        let code = (entries().standard.MPI_Keyval_free)(own_keyval.place());
+        let mut own_keyval = OutParam::take(keyval, |v| keyval_in::<A>(v));
+        let code = (entries().standard.MPI_Keyval_free)(own_keyval.pointer());
         own_keyval.give(|v| to_foreign(A::KEYVAL, v));
         error_out::<A>(code)
     }
@@ -102,8 +102,8 @@ pub unsafe fn type_delete_attr<A: Abi>(datatype: A::Datatype, type_keyval: c_int
 pub unsafe fn type_free_keyval<A: Abi>(type_keyval: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_type_keyval = Place::take(type_keyval, |v| keyval_in::<A>(v));
-        let code = (entries().standard.MPI_Type_free_keyval)(own_type_keyval.place());
+        let mut own_type_keyval = OutParam::take(type_keyval, |v| keyval_in::<A>(v));
+        let code = (entries().standard.MPI_Type_free_keyval)(own_type_keyval.pointer());
         own_type_keyval.give(|v| to_foreign(A::KEYVAL, v));
         error_out::<A>(code)
     }
@@ -137,8 +137,8 @@ pub unsafe fn win_delete_attr<A: Abi>(win: A::Win, win_keyval: c_int) -> c_int {
 pub unsafe fn win_free_keyval<A: Abi>(win_keyval: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_win_keyval = Place::take(win_keyval, |v| keyval_in::<A>(v));
-        let code = (entries().standard.MPI_Win_free_keyval)(own_win_keyval.place());
+        let mut own_win_keyval = OutParam::take(win_keyval, |v| keyval_in::<A>(v));
+        let code = (entries().standard.MPI_Win_free_keyval)(own_win_keyval.pointer());
         own_win_keyval.give(|v| to_foreign(A::KEYVAL, v));
         error_out::<A>(code)
     }

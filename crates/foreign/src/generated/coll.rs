@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -52,10 +52,10 @@ pub unsafe fn allgather_init<A: Abi>(sendbuf: *const c_void, sendcount: c_int,
     comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Allgather_init)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -68,10 +68,10 @@ pub unsafe fn allgather_init_c<A: Abi>(sendbuf: *const c_void, sendcount: MPI_Co
     comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Allgather_init_c)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -112,10 +112,10 @@ pub unsafe fn allgatherv_init<A: Abi>(sendbuf: *const c_void, sendcount: c_int,
     recvtype: A::Datatype, comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Allgatherv_init)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, displs,
-            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -129,10 +129,10 @@ pub unsafe fn allgatherv_init_c<A: Abi>(sendbuf: *const c_void, sendcount: MPI_C
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Allgatherv_init_c)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, displs,
-            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -171,10 +171,10 @@ pub unsafe fn allreduce_init<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_voi
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Allreduce_init)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), A::info_in(info), own_request.place());
+            A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -187,10 +187,10 @@ pub unsafe fn allreduce_init_c<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_v
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Allreduce_init_c)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), A::info_in(info), own_request.place());
+            A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -230,10 +230,10 @@ pub unsafe fn alltoall_init<A: Abi>(sendbuf: *const c_void, sendcount: c_int, se
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Alltoall_init)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -246,10 +246,10 @@ pub unsafe fn alltoall_init_c<A: Abi>(sendbuf: *const c_void, sendcount: MPI_Cou
     comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Alltoall_init_c)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -292,10 +292,10 @@ pub unsafe fn alltoallv_init<A: Abi>(sendbuf: *const c_void, sendcounts: *const 
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Alltoallv_init)(address_in::<A>(sendbuf), sendcounts,
             sdispls, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
-            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -309,10 +309,10 @@ pub unsafe fn alltoallv_init_c<A: Abi>(sendbuf: *const c_void, sendcounts: *cons
     info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Alltoallv_init_c)(address_in::<A>(sendbuf), sendcounts,
             sdispls, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
-            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -329,8 +329,8 @@ pub unsafe fn alltoallw<A: Abi>(sendbuf: *const c_void, sendcounts: *const c_int
         let mut own_sendtypes = Several::new(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }); own_sendtypes.take(A::datatype_in);
         let mut own_recvtypes = Several::new(recvtypes, members(A::comm_in(comm))); own_recvtypes.take(A::datatype_in);
         let code = (entries().standard.MPI_Alltoallw)(address_in::<A>(sendbuf), sendcounts, sdispls,
-            own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
-            own_recvtypes.place(), A::comm_in(comm));
+            own_sendtypes.pointer(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), A::comm_in(comm));
         error_out::<A>(code)
     }
 }
@@ -346,8 +346,8 @@ pub unsafe fn alltoallw_c<A: Abi>(sendbuf: *const c_void, sendcounts: *const MPI
         let mut own_sendtypes = Several::new(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }); own_sendtypes.take(A::datatype_in);
         let mut own_recvtypes = Several::new(recvtypes, members(A::comm_in(comm))); own_recvtypes.take(A::datatype_in);
         let code = (entries().standard.MPI_Alltoallw_c)(address_in::<A>(sendbuf), sendcounts,
-            sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
-            own_recvtypes.place(), A::comm_in(comm));
+            sdispls, own_sendtypes.pointer(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), A::comm_in(comm));
         error_out::<A>(code)
     }
 }
@@ -362,10 +362,10 @@ pub unsafe fn alltoallw_init<A: Abi>(sendbuf: *const c_void, sendcounts: *const 
     unsafe {
         let mut own_sendtypes = Several::new(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }); own_sendtypes.take(A::datatype_in);
         let mut own_recvtypes = Several::new(recvtypes, members(A::comm_in(comm))); own_recvtypes.take(A::datatype_in);
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Alltoallw_init)(address_in::<A>(sendbuf), sendcounts,
-            sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
-            own_recvtypes.place(), A::comm_in(comm), A::info_in(info), own_request.place());
+            sdispls, own_sendtypes.pointer(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -381,10 +381,10 @@ pub unsafe fn alltoallw_init_c<A: Abi>(sendbuf: *const c_void, sendcounts: *cons
     unsafe {
         let mut own_sendtypes = Several::new(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }); own_sendtypes.take(A::datatype_in);
         let mut own_recvtypes = Several::new(recvtypes, members(A::comm_in(comm))); own_recvtypes.take(A::datatype_in);
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Alltoallw_init_c)(address_in::<A>(sendbuf), sendcounts,
-            sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
-            own_recvtypes.place(), A::comm_in(comm), A::info_in(info), own_request.place());
+            sdispls, own_sendtypes.pointer(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -406,9 +406,9 @@ pub unsafe fn barrier_init<A: Abi>(comm: A::Comm, info: A::Info,
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Barrier_init)(A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -444,10 +444,10 @@ pub unsafe fn bcast_init<A: Abi>(buffer: *mut c_void, count: c_int, datatype: A:
     root: c_int, comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Bcast_init)(address_mut_in::<A>(buffer), count,
             A::datatype_in(datatype), rank_in::<A>(root), A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -459,10 +459,10 @@ pub unsafe fn bcast_init_c<A: Abi>(buffer: *mut c_void, count: MPI_Count, dataty
     root: c_int, comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Bcast_init_c)(address_mut_in::<A>(buffer), count,
             A::datatype_in(datatype), rank_in::<A>(root), A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -501,10 +501,10 @@ pub unsafe fn exscan_init<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_void, 
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Exscan_init)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), A::info_in(info), own_request.place());
+            A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -517,10 +517,10 @@ pub unsafe fn exscan_init_c<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_void
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Exscan_init_c)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), A::info_in(info), own_request.place());
+            A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -561,11 +561,11 @@ pub unsafe fn gather_init<A: Abi>(sendbuf: *const c_void, sendcount: c_int, send
     info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Gather_init)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
             A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -578,11 +578,11 @@ pub unsafe fn gather_init_c<A: Abi>(sendbuf: *const c_void, sendcount: MPI_Count
     root: c_int, comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Gather_init_c)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
             A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -623,11 +623,11 @@ pub unsafe fn gatherv_init<A: Abi>(sendbuf: *const c_void, sendcount: c_int, sen
     root: c_int, comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Gatherv_init)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, displs,
             A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -641,11 +641,11 @@ pub unsafe fn gatherv_init_c<A: Abi>(sendbuf: *const c_void, sendcount: MPI_Coun
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Gatherv_init_c)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, displs,
             A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -658,10 +658,10 @@ pub unsafe fn iallgather<A: Abi>(sendbuf: *const c_void, sendcount: c_int, sendt
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Iallgather)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -674,10 +674,10 @@ pub unsafe fn iallgather_c<A: Abi>(sendbuf: *const c_void, sendcount: MPI_Count,
     comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Iallgather_c)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -690,10 +690,10 @@ pub unsafe fn iallgatherv<A: Abi>(sendbuf: *const c_void, sendcount: c_int, send
     comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Iallgatherv)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, displs,
-            A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -707,10 +707,10 @@ pub unsafe fn iallgatherv_c<A: Abi>(sendbuf: *const c_void, sendcount: MPI_Count
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Iallgatherv_c)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, displs,
-            A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -722,10 +722,10 @@ pub unsafe fn iallreduce<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_void, c
     datatype: A::Datatype, op: A::Op, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Iallreduce)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), own_request.place());
+            A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -737,10 +737,10 @@ pub unsafe fn iallreduce_c<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_void,
     datatype: A::Datatype, op: A::Op, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Iallreduce_c)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), own_request.place());
+            A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -753,10 +753,10 @@ pub unsafe fn ialltoall<A: Abi>(sendbuf: *const c_void, sendcount: c_int, sendty
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ialltoall)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -769,10 +769,10 @@ pub unsafe fn ialltoall_c<A: Abi>(sendbuf: *const c_void, sendcount: MPI_Count,
     comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ialltoall_c)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -786,10 +786,10 @@ pub unsafe fn ialltoallv<A: Abi>(sendbuf: *const c_void, sendcounts: *const c_in
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ialltoallv)(address_in::<A>(sendbuf), sendcounts,
             sdispls, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
-            A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -803,10 +803,10 @@ pub unsafe fn ialltoallv_c<A: Abi>(sendbuf: *const c_void, sendcounts: *const MP
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ialltoallv_c)(address_in::<A>(sendbuf), sendcounts,
             sdispls, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
-            A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -822,10 +822,10 @@ pub unsafe fn ialltoallw<A: Abi>(sendbuf: *const c_void, sendcounts: *const c_in
     unsafe {
         let mut own_sendtypes = Several::new(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }); own_sendtypes.take(A::datatype_in);
         let mut own_recvtypes = Several::new(recvtypes, members(A::comm_in(comm))); own_recvtypes.take(A::datatype_in);
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ialltoallw)(address_in::<A>(sendbuf), sendcounts,
-            sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
-            own_recvtypes.place(), A::comm_in(comm), own_request.place());
+            sdispls, own_sendtypes.pointer(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -841,10 +841,10 @@ pub unsafe fn ialltoallw_c<A: Abi>(sendbuf: *const c_void, sendcounts: *const MP
     unsafe {
         let mut own_sendtypes = Several::new(sendtypes, if is_in_place::<A>(sendbuf) { 0 } else { members(A::comm_in(comm)) }); own_sendtypes.take(A::datatype_in);
         let mut own_recvtypes = Several::new(recvtypes, members(A::comm_in(comm))); own_recvtypes.take(A::datatype_in);
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ialltoallw_c)(address_in::<A>(sendbuf), sendcounts,
-            sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
-            own_recvtypes.place(), A::comm_in(comm), own_request.place());
+            sdispls, own_sendtypes.pointer(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -855,8 +855,8 @@ pub unsafe fn ialltoallw_c<A: Abi>(sendbuf: *const c_void, sendcounts: *const MP
 pub unsafe fn ibarrier<A: Abi>(comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
-        let code = (entries().standard.MPI_Ibarrier)(A::comm_in(comm), own_request.place());
+        let mut own_request = OutParam::new(request);
+        let code = (entries().standard.MPI_Ibarrier)(A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -868,9 +868,9 @@ pub unsafe fn ibcast<A: Abi>(buffer: *mut c_void, count: c_int, datatype: A::Dat
     comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ibcast)(address_mut_in::<A>(buffer), count,
-            A::datatype_in(datatype), rank_in::<A>(root), A::comm_in(comm), own_request.place());
+            A::datatype_in(datatype), rank_in::<A>(root), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -882,9 +882,9 @@ pub unsafe fn ibcast_c<A: Abi>(buffer: *mut c_void, count: MPI_Count, datatype: 
     root: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ibcast_c)(address_mut_in::<A>(buffer), count,
-            A::datatype_in(datatype), rank_in::<A>(root), A::comm_in(comm), own_request.place());
+            A::datatype_in(datatype), rank_in::<A>(root), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -896,10 +896,10 @@ pub unsafe fn iexscan<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_void, coun
     datatype: A::Datatype, op: A::Op, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Iexscan)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), own_request.place());
+            A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -911,10 +911,10 @@ pub unsafe fn iexscan_c<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_void, co
     datatype: A::Datatype, op: A::Op, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Iexscan_c)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), own_request.place());
+            A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -927,10 +927,10 @@ pub unsafe fn igather<A: Abi>(sendbuf: *const c_void, sendcount: c_int, sendtype
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Igather)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -943,10 +943,10 @@ pub unsafe fn igather_c<A: Abi>(sendbuf: *const c_void, sendcount: MPI_Count, se
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Igather_c)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -959,10 +959,10 @@ pub unsafe fn igatherv<A: Abi>(sendbuf: *const c_void, sendcount: c_int, sendtyp
     root: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Igatherv)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, displs,
-            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -976,10 +976,10 @@ pub unsafe fn igatherv_c<A: Abi>(sendbuf: *const c_void, sendcount: MPI_Count,
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Igatherv_c)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, displs,
-            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -992,10 +992,10 @@ pub unsafe fn ineighbor_allgather<A: Abi>(sendbuf: *const c_void, sendcount: c_i
     comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ineighbor_allgather)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1008,10 +1008,10 @@ pub unsafe fn ineighbor_allgather_c<A: Abi>(sendbuf: *const c_void, sendcount: M
     comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ineighbor_allgather_c)(address_in::<A>(sendbuf),
             sendcount, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1024,10 +1024,10 @@ pub unsafe fn ineighbor_allgatherv<A: Abi>(sendbuf: *const c_void, sendcount: c_
     recvtype: A::Datatype, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ineighbor_allgatherv)(address_in::<A>(sendbuf),
             sendcount, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, displs,
-            A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1041,10 +1041,10 @@ pub unsafe fn ineighbor_allgatherv_c<A: Abi>(sendbuf: *const c_void, sendcount: 
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ineighbor_allgatherv_c)(address_in::<A>(sendbuf),
             sendcount, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, displs,
-            A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1057,10 +1057,10 @@ pub unsafe fn ineighbor_alltoall<A: Abi>(sendbuf: *const c_void, sendcount: c_in
     comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ineighbor_alltoall)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1073,10 +1073,10 @@ pub unsafe fn ineighbor_alltoall_c<A: Abi>(sendbuf: *const c_void, sendcount: MP
     comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ineighbor_alltoall_c)(address_in::<A>(sendbuf),
             sendcount, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1090,10 +1090,10 @@ pub unsafe fn ineighbor_alltoallv<A: Abi>(sendbuf: *const c_void, sendcounts: *c
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ineighbor_alltoallv)(address_in::<A>(sendbuf),
             sendcounts, sdispls, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts,
-            rdispls, A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            rdispls, A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1107,10 +1107,10 @@ pub unsafe fn ineighbor_alltoallv_c<A: Abi>(sendbuf: *const c_void, sendcounts: 
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ineighbor_alltoallv_c)(address_in::<A>(sendbuf),
             sendcounts, sdispls, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts,
-            rdispls, A::datatype_in(recvtype), A::comm_in(comm), own_request.place());
+            rdispls, A::datatype_in(recvtype), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1126,10 +1126,10 @@ pub unsafe fn ineighbor_alltoallw<A: Abi>(sendbuf: *const c_void, sendcounts: *c
     unsafe {
         let mut own_sendtypes = Several::new(sendtypes, neighbours(A::comm_in(comm), true)); own_sendtypes.take(A::datatype_in);
         let mut own_recvtypes = Several::new(recvtypes, neighbours(A::comm_in(comm), false)); own_recvtypes.take(A::datatype_in);
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ineighbor_alltoallw)(address_in::<A>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), A::comm_in(comm), own_request.place());
+            sendcounts, sdispls, own_sendtypes.pointer(), address_mut_in::<A>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1145,10 +1145,10 @@ pub unsafe fn ineighbor_alltoallw_c<A: Abi>(sendbuf: *const c_void, sendcounts: 
     unsafe {
         let mut own_sendtypes = Several::new(sendtypes, neighbours(A::comm_in(comm), true)); own_sendtypes.take(A::datatype_in);
         let mut own_recvtypes = Several::new(recvtypes, neighbours(A::comm_in(comm), false)); own_recvtypes.take(A::datatype_in);
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ineighbor_alltoallw_c)(address_in::<A>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), A::comm_in(comm), own_request.place());
+            sendcounts, sdispls, own_sendtypes.pointer(), address_mut_in::<A>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1161,10 +1161,10 @@ pub unsafe fn ireduce<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_void, coun
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ireduce)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            rank_in::<A>(root), A::comm_in(comm), own_request.place());
+            rank_in::<A>(root), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1177,10 +1177,10 @@ pub unsafe fn ireduce_c<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_void, co
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ireduce_c)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            rank_in::<A>(root), A::comm_in(comm), own_request.place());
+            rank_in::<A>(root), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1193,10 +1193,10 @@ pub unsafe fn ireduce_scatter<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_vo
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ireduce_scatter)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), recvcounts, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), own_request.place());
+            A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1209,10 +1209,10 @@ pub unsafe fn ireduce_scatter_c<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ireduce_scatter_c)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), recvcounts, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), own_request.place());
+            A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1225,10 +1225,10 @@ pub unsafe fn ireduce_scatter_block<A: Abi>(sendbuf: *const c_void, recvbuf: *mu
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ireduce_scatter_block)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), recvcount, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), own_request.place());
+            A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1241,10 +1241,10 @@ pub unsafe fn ireduce_scatter_block_c<A: Abi>(sendbuf: *const c_void, recvbuf: *
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ireduce_scatter_block_c)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), recvcount, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), own_request.place());
+            A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1256,10 +1256,10 @@ pub unsafe fn iscan<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_void, count:
     datatype: A::Datatype, op: A::Op, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Iscan)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), own_request.place());
+            A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1271,10 +1271,10 @@ pub unsafe fn iscan_c<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_void, coun
     datatype: A::Datatype, op: A::Op, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Iscan_c)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), own_request.place());
+            A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1287,10 +1287,10 @@ pub unsafe fn iscatter<A: Abi>(sendbuf: *const c_void, sendcount: c_int, sendtyp
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Iscatter)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1303,10 +1303,10 @@ pub unsafe fn iscatter_c<A: Abi>(sendbuf: *const c_void, sendcount: MPI_Count,
     root: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Iscatter_c)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1319,10 +1319,10 @@ pub unsafe fn iscatterv<A: Abi>(sendbuf: *const c_void, sendcounts: *const c_int
     recvtype: A::Datatype, root: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Iscatterv)(address_in::<A>(sendbuf), sendcounts, displs,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1335,10 +1335,10 @@ pub unsafe fn iscatterv_c<A: Abi>(sendbuf: *const c_void, sendcounts: *const MPI
     recvtype: A::Datatype, root: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Iscatterv_c)(address_in::<A>(sendbuf), sendcounts,
             displs, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.place());
+            A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1379,10 +1379,10 @@ pub unsafe fn neighbor_allgather_init<A: Abi>(sendbuf: *const c_void, sendcount:
     comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Neighbor_allgather_init)(address_in::<A>(sendbuf),
             sendcount, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1395,10 +1395,10 @@ pub unsafe fn neighbor_allgather_init_c<A: Abi>(sendbuf: *const c_void, sendcoun
     comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Neighbor_allgather_init_c)(address_in::<A>(sendbuf),
             sendcount, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1439,10 +1439,10 @@ pub unsafe fn neighbor_allgatherv_init<A: Abi>(sendbuf: *const c_void, sendcount
     recvtype: A::Datatype, comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Neighbor_allgatherv_init)(address_in::<A>(sendbuf),
             sendcount, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, displs,
-            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1456,10 +1456,10 @@ pub unsafe fn neighbor_allgatherv_init_c<A: Abi>(sendbuf: *const c_void, sendcou
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Neighbor_allgatherv_init_c)(address_in::<A>(sendbuf),
             sendcount, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts, displs,
-            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1500,10 +1500,10 @@ pub unsafe fn neighbor_alltoall_init<A: Abi>(sendbuf: *const c_void, sendcount: 
     comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Neighbor_alltoall_init)(address_in::<A>(sendbuf),
             sendcount, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1516,10 +1516,10 @@ pub unsafe fn neighbor_alltoall_init_c<A: Abi>(sendbuf: *const c_void, sendcount
     comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Neighbor_alltoall_init_c)(address_in::<A>(sendbuf),
             sendcount, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
-            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.place());
+            A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1562,11 +1562,11 @@ pub unsafe fn neighbor_alltoallv_init<A: Abi>(sendbuf: *const c_void, sendcounts
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Neighbor_alltoallv_init)(address_in::<A>(sendbuf),
             sendcounts, sdispls, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts,
             rdispls, A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1580,11 +1580,11 @@ pub unsafe fn neighbor_alltoallv_init_c<A: Abi>(sendbuf: *const c_void,
     recvtype: A::Datatype, comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Neighbor_alltoallv_init_c)(address_in::<A>(sendbuf),
             sendcounts, sdispls, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcounts,
             rdispls, A::datatype_in(recvtype), A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1601,8 +1601,8 @@ pub unsafe fn neighbor_alltoallw<A: Abi>(sendbuf: *const c_void, sendcounts: *co
         let mut own_sendtypes = Several::new(sendtypes, neighbours(A::comm_in(comm), true)); own_sendtypes.take(A::datatype_in);
         let mut own_recvtypes = Several::new(recvtypes, neighbours(A::comm_in(comm), false)); own_recvtypes.take(A::datatype_in);
         let code = (entries().standard.MPI_Neighbor_alltoallw)(address_in::<A>(sendbuf), sendcounts,
-            sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
-            own_recvtypes.place(), A::comm_in(comm));
+            sdispls, own_sendtypes.pointer(), address_mut_in::<A>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), A::comm_in(comm));
         error_out::<A>(code)
     }
 }
@@ -1618,8 +1618,8 @@ pub unsafe fn neighbor_alltoallw_c<A: Abi>(sendbuf: *const c_void, sendcounts: *
         let mut own_sendtypes = Several::new(sendtypes, neighbours(A::comm_in(comm), true)); own_sendtypes.take(A::datatype_in);
         let mut own_recvtypes = Several::new(recvtypes, neighbours(A::comm_in(comm), false)); own_recvtypes.take(A::datatype_in);
         let code = (entries().standard.MPI_Neighbor_alltoallw_c)(address_in::<A>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), A::comm_in(comm));
+            sendcounts, sdispls, own_sendtypes.pointer(), address_mut_in::<A>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), A::comm_in(comm));
         error_out::<A>(code)
     }
 }
@@ -1634,11 +1634,11 @@ pub unsafe fn neighbor_alltoallw_init<A: Abi>(sendbuf: *const c_void, sendcounts
     unsafe {
         let mut own_sendtypes = Several::new(sendtypes, neighbours(A::comm_in(comm), true)); own_sendtypes.take(A::datatype_in);
         let mut own_recvtypes = Several::new(recvtypes, neighbours(A::comm_in(comm), false)); own_recvtypes.take(A::datatype_in);
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Neighbor_alltoallw_init)(address_in::<A>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            sendcounts, sdispls, own_sendtypes.pointer(), address_mut_in::<A>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), A::comm_in(comm), A::info_in(info),
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1655,11 +1655,11 @@ pub unsafe fn neighbor_alltoallw_init_c<A: Abi>(sendbuf: *const c_void,
     unsafe {
         let mut own_sendtypes = Several::new(sendtypes, neighbours(A::comm_in(comm), true)); own_sendtypes.take(A::datatype_in);
         let mut own_recvtypes = Several::new(recvtypes, neighbours(A::comm_in(comm), false)); own_recvtypes.take(A::datatype_in);
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Neighbor_alltoallw_init_c)(address_in::<A>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), address_mut_in::<A>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            sendcounts, sdispls, own_sendtypes.pointer(), address_mut_in::<A>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), A::comm_in(comm), A::info_in(info),
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1698,10 +1698,10 @@ pub unsafe fn reduce_init<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_void, 
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Reduce_init)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            rank_in::<A>(root), A::comm_in(comm), A::info_in(info), own_request.place());
+            rank_in::<A>(root), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1714,10 +1714,10 @@ pub unsafe fn reduce_init_c<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_void
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Reduce_init_c)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            rank_in::<A>(root), A::comm_in(comm), A::info_in(info), own_request.place());
+            rank_in::<A>(root), A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1782,10 +1782,10 @@ pub unsafe fn reduce_scatter_block_init<A: Abi>(sendbuf: *const c_void, recvbuf:
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Reduce_scatter_block_init)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), recvcount, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), A::info_in(info), own_request.place());
+            A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1798,10 +1798,10 @@ pub unsafe fn reduce_scatter_block_init_c<A: Abi>(sendbuf: *const c_void, recvbu
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Reduce_scatter_block_init_c)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), recvcount, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), A::info_in(info), own_request.place());
+            A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1814,10 +1814,10 @@ pub unsafe fn reduce_scatter_init<A: Abi>(sendbuf: *const c_void, recvbuf: *mut 
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Reduce_scatter_init)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), recvcounts, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), A::info_in(info), own_request.place());
+            A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1830,10 +1830,10 @@ pub unsafe fn reduce_scatter_init_c<A: Abi>(sendbuf: *const c_void, recvbuf: *mu
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Reduce_scatter_init_c)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), recvcounts, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), A::info_in(info), own_request.place());
+            A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1872,10 +1872,10 @@ pub unsafe fn scan_init<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_void, co
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Scan_init)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), A::info_in(info), own_request.place());
+            A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1888,10 +1888,10 @@ pub unsafe fn scan_init_c<A: Abi>(sendbuf: *const c_void, recvbuf: *mut c_void, 
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Scan_init_c)(address_in::<A>(sendbuf),
             address_mut_in::<A>(recvbuf), count, A::datatype_in(datatype), A::op_in(op),
-            A::comm_in(comm), A::info_in(info), own_request.place());
+            A::comm_in(comm), A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1932,11 +1932,11 @@ pub unsafe fn scatter_init<A: Abi>(sendbuf: *const c_void, sendcount: c_int, sen
     info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Scatter_init)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
             A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1949,11 +1949,11 @@ pub unsafe fn scatter_init_c<A: Abi>(sendbuf: *const c_void, sendcount: MPI_Coun
     root: c_int, comm: A::Comm, info: A::Info, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Scatter_init_c)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
             A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1995,11 +1995,11 @@ pub unsafe fn scatterv_init<A: Abi>(sendbuf: *const c_void, sendcounts: *const c
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Scatterv_init)(address_in::<A>(sendbuf), sendcounts,
             displs, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
             A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -2013,11 +2013,11 @@ pub unsafe fn scatterv_init_c<A: Abi>(sendbuf: *const c_void, sendcounts: *const
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Scatterv_init_c)(address_in::<A>(sendbuf), sendcounts,
             displs, A::datatype_in(sendtype), address_mut_in::<A>(recvbuf), recvcount,
             A::datatype_in(recvtype), rank_in::<A>(root), A::comm_in(comm), A::info_in(info),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }

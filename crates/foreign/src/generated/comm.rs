@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -23,9 +23,9 @@ use hpvm_abi::constants::*;
 pub unsafe fn comm_compare<A: Abi>(comm1: A::Comm, comm2: A::Comm, result: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_result = Place::new(result);
+        let mut own_result = OutParam::new(result);
         let code = (entries().standard.MPI_Comm_compare)(A::comm_in(comm1), A::comm_in(comm2),
-            own_result.place());
+            own_result.pointer());
         own_result.give(|v| to_foreign(A::COMPARISON, v));
         error_out::<A>(code)
     }
@@ -36,9 +36,9 @@ pub unsafe fn comm_compare<A: Abi>(comm1: A::Comm, comm2: A::Comm, result: *mut 
 pub unsafe fn comm_create<A: Abi>(comm: A::Comm, group: A::Group, newcomm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Place::new(newcomm);
+        let mut own_newcomm = OutParam::new(newcomm);
         let code = (entries().standard.MPI_Comm_create)(A::comm_in(comm), A::group_in(group),
-            own_newcomm.place());
+            own_newcomm.pointer());
         own_newcomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -50,9 +50,9 @@ pub unsafe fn comm_create_from_group<A: Abi>(group: A::Group, stringtag: *const 
     info: A::Info, errhandler: A::Errhandler, newcomm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Place::new(newcomm);
+        let mut own_newcomm = OutParam::new(newcomm);
         let code = (entries().standard.MPI_Comm_create_from_group)(A::group_in(group), stringtag,
-            A::info_in(info), A::errhandler_in(errhandler), own_newcomm.place());
+            A::info_in(info), A::errhandler_in(errhandler), own_newcomm.pointer());
         own_newcomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -64,9 +64,9 @@ pub unsafe fn comm_create_group<A: Abi>(comm: A::Comm, group: A::Group, tag: c_i
     newcomm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Place::new(newcomm);
+        let mut own_newcomm = OutParam::new(newcomm);
         let code = (entries().standard.MPI_Comm_create_group)(A::comm_in(comm), A::group_in(group),
-            tag_in::<A>(tag), own_newcomm.place());
+            tag_in::<A>(tag), own_newcomm.pointer());
         own_newcomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -77,8 +77,8 @@ pub unsafe fn comm_create_group<A: Abi>(comm: A::Comm, group: A::Group, tag: c_i
 pub unsafe fn comm_dup<A: Abi>(comm: A::Comm, newcomm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Place::new(newcomm);
-        let code = (entries().standard.MPI_Comm_dup)(A::comm_in(comm), own_newcomm.place());
+        let mut own_newcomm = OutParam::new(newcomm);
+        let code = (entries().standard.MPI_Comm_dup)(A::comm_in(comm), own_newcomm.pointer());
         own_newcomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -90,9 +90,9 @@ pub unsafe fn comm_dup_with_info<A: Abi>(comm: A::Comm, info: A::Info,
     newcomm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Place::new(newcomm);
+        let mut own_newcomm = OutParam::new(newcomm);
         let code = (entries().standard.MPI_Comm_dup_with_info)(A::comm_in(comm), A::info_in(info),
-            own_newcomm.place());
+            own_newcomm.pointer());
         own_newcomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -103,8 +103,8 @@ pub unsafe fn comm_dup_with_info<A: Abi>(comm: A::Comm, info: A::Info,
 pub unsafe fn comm_free<A: Abi>(comm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_comm = Place::take(comm, A::comm_in);
-        let code = (entries().standard.MPI_Comm_free)(own_comm.place());
+        let mut own_comm = OutParam::take(comm, A::comm_in);
+        let code = (entries().standard.MPI_Comm_free)(own_comm.pointer());
         own_comm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -115,8 +115,9 @@ pub unsafe fn comm_free<A: Abi>(comm: *mut A::Comm) -> c_int {
 pub unsafe fn comm_get_info<A: Abi>(comm: A::Comm, info_used: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_info_used = Place::new(info_used);
-        let code = (entries().standard.MPI_Comm_get_info)(A::comm_in(comm), own_info_used.place());
+        let mut own_info_used = OutParam::new(info_used);
+        let code = (entries().standard.MPI_Comm_get_info)(A::comm_in(comm),
+            own_info_used.pointer());
         own_info_used.give(A::info_out);
         error_out::<A>(code)
     }
@@ -129,7 +130,7 @@ pub unsafe fn comm_get_name<A: Abi>(comm: A::Comm, comm_name: *mut c_char,
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_comm_name = Text::new(comm_name, A::MPI_MAX_OBJECT_NAME);
-        let code = (entries().standard.MPI_Comm_get_name)(A::comm_in(comm), own_comm_name.place(),
+        let code = (entries().standard.MPI_Comm_get_name)(A::comm_in(comm), own_comm_name.pointer(),
             resultlen);
         if code == MPI_SUCCESS { own_comm_name.give(resultlen); }
         error_out::<A>(code)
@@ -141,8 +142,8 @@ pub unsafe fn comm_get_name<A: Abi>(comm: A::Comm, comm_name: *mut c_char,
 pub unsafe fn comm_group<A: Abi>(comm: A::Comm, group: *mut A::Group) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_group = Place::new(group);
-        let code = (entries().standard.MPI_Comm_group)(A::comm_in(comm), own_group.place());
+        let mut own_group = OutParam::new(group);
+        let code = (entries().standard.MPI_Comm_group)(A::comm_in(comm), own_group.pointer());
         own_group.give(A::group_out);
         error_out::<A>(code)
     }
@@ -154,10 +155,10 @@ pub unsafe fn comm_idup<A: Abi>(comm: A::Comm, newcomm: *mut A::Comm,
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Place::new(newcomm);
-        let mut own_request = Place::new(request);
-        let code = (entries().standard.MPI_Comm_idup)(A::comm_in(comm), own_newcomm.place(),
-            own_request.place());
+        let mut own_newcomm = OutParam::new(newcomm);
+        let mut own_request = OutParam::new(request);
+        let code = (entries().standard.MPI_Comm_idup)(A::comm_in(comm), own_newcomm.pointer(),
+            own_request.pointer());
         own_newcomm.give(A::comm_out);
         own_request.give(A::request_out);
         error_out::<A>(code)
@@ -170,10 +171,10 @@ pub unsafe fn comm_idup_with_info<A: Abi>(comm: A::Comm, info: A::Info, newcomm:
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Place::new(newcomm);
-        let mut own_request = Place::new(request);
+        let mut own_newcomm = OutParam::new(newcomm);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Comm_idup_with_info)(A::comm_in(comm), A::info_in(info),
-            own_newcomm.place(), own_request.place());
+            own_newcomm.pointer(), own_request.pointer());
         own_newcomm.give(A::comm_out);
         own_request.give(A::request_out);
         error_out::<A>(code)
@@ -185,8 +186,8 @@ pub unsafe fn comm_idup_with_info<A: Abi>(comm: A::Comm, info: A::Info, newcomm:
 pub unsafe fn comm_rank<A: Abi>(comm: A::Comm, rank: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_rank = Place::new(rank);
-        let code = (entries().standard.MPI_Comm_rank)(A::comm_in(comm), own_rank.place());
+        let mut own_rank = OutParam::new(rank);
+        let code = (entries().standard.MPI_Comm_rank)(A::comm_in(comm), own_rank.pointer());
         own_rank.give(|v| rank_out::<A>(v));
         error_out::<A>(code)
     }
@@ -197,8 +198,9 @@ pub unsafe fn comm_rank<A: Abi>(comm: A::Comm, rank: *mut c_int) -> c_int {
 pub unsafe fn comm_remote_group<A: Abi>(comm: A::Comm, group: *mut A::Group) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_group = Place::new(group);
-        let code = (entries().standard.MPI_Comm_remote_group)(A::comm_in(comm), own_group.place());
+        let mut own_group = OutParam::new(group);
+        let code = (entries().standard.MPI_Comm_remote_group)(A::comm_in(comm),
+            own_group.pointer());
         own_group.give(A::group_out);
         error_out::<A>(code)
     }
@@ -250,9 +252,9 @@ pub unsafe fn comm_split<A: Abi>(comm: A::Comm, color: c_int, key: c_int,
     newcomm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Place::new(newcomm);
+        let mut own_newcomm = OutParam::new(newcomm);
         let code = (entries().standard.MPI_Comm_split)(A::comm_in(comm), color, key,
-            own_newcomm.place());
+            own_newcomm.pointer());
         own_newcomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -264,9 +266,9 @@ pub unsafe fn comm_split_type<A: Abi>(comm: A::Comm, split_type: c_int, key: c_i
     newcomm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Place::new(newcomm);
+        let mut own_newcomm = OutParam::new(newcomm);
         let code = (entries().standard.MPI_Comm_split_type)(A::comm_in(comm),
-            split_type_in::<A>(split_type), key, A::info_in(info), own_newcomm.place());
+            split_type_in::<A>(split_type), key, A::info_in(info), own_newcomm.pointer());
         own_newcomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -288,10 +290,10 @@ pub unsafe fn intercomm_create<A: Abi>(local_comm: A::Comm, local_leader: c_int,
     remote_leader: c_int, tag: c_int, newintercomm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newintercomm = Place::new(newintercomm);
+        let mut own_newintercomm = OutParam::new(newintercomm);
         let code = (entries().standard.MPI_Intercomm_create)(A::comm_in(local_comm),
             rank_in::<A>(local_leader), A::comm_in(peer_comm), rank_in::<A>(remote_leader),
-            tag_in::<A>(tag), own_newintercomm.place());
+            tag_in::<A>(tag), own_newintercomm.pointer());
         own_newintercomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -304,10 +306,10 @@ pub unsafe fn intercomm_create_from_groups<A: Abi>(local_group: A::Group, local_
     errhandler: A::Errhandler, newintercomm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newintercomm = Place::new(newintercomm);
+        let mut own_newintercomm = OutParam::new(newintercomm);
         let code = (entries().standard.MPI_Intercomm_create_from_groups)(A::group_in(local_group),
             rank_in::<A>(local_leader), A::group_in(remote_group), rank_in::<A>(remote_leader),
-            stringtag, A::info_in(info), A::errhandler_in(errhandler), own_newintercomm.place());
+            stringtag, A::info_in(info), A::errhandler_in(errhandler), own_newintercomm.pointer());
         own_newintercomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -319,9 +321,9 @@ pub unsafe fn intercomm_merge<A: Abi>(intercomm: A::Comm, high: c_int,
     newintracomm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newintracomm = Place::new(newintracomm);
+        let mut own_newintracomm = OutParam::new(newintracomm);
         let code = (entries().standard.MPI_Intercomm_merge)(A::comm_in(intercomm), high,
-            own_newintracomm.place());
+            own_newintracomm.pointer());
         own_newintracomm.give(A::comm_out);
         error_out::<A>(code)
     }

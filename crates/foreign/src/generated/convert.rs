@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};

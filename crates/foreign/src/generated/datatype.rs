@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -133,8 +133,8 @@ pub unsafe fn pack_size_c<A: Abi>(incount: MPI_Count, datatype: A::Datatype, com
 pub unsafe fn type_commit<A: Abi>(datatype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_datatype = Place::take(datatype, A::datatype_in);
-        let code = (entries().standard.MPI_Type_commit)(own_datatype.place());
+        let mut own_datatype = OutParam::take(datatype, A::datatype_in);
+        let code = (entries().standard.MPI_Type_commit)(own_datatype.pointer());
         own_datatype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -146,9 +146,9 @@ pub unsafe fn type_contiguous<A: Abi>(count: c_int, oldtype: A::Datatype,
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_contiguous)(count, A::datatype_in(oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -160,9 +160,9 @@ pub unsafe fn type_contiguous_c<A: Abi>(count: MPI_Count, oldtype: A::Datatype,
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_contiguous_c)(count, A::datatype_in(oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -178,11 +178,11 @@ pub unsafe fn type_create_darray<A: Abi>(size: c_int, rank: c_int, ndims: c_int,
     unsafe {
         let mut own_array_of_distribs = Several::new(array_of_distribs, length(ndims)); own_array_of_distribs.take(|v| to_standard(A::DISTRIBUTION, v));
         let mut own_array_of_dargs = Several::new(array_of_dargs, length(ndims)); own_array_of_dargs.take(distribution_argument_in::<A>);
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_darray)(size, rank_in::<A>(rank), ndims,
-            array_of_gsizes, own_array_of_distribs.place(), own_array_of_dargs.place(),
+            array_of_gsizes, own_array_of_distribs.pointer(), own_array_of_dargs.pointer(),
             array_of_psizes, to_standard(A::ORDER, order), A::datatype_in(oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -198,11 +198,11 @@ pub unsafe fn type_create_darray_c<A: Abi>(size: c_int, rank: c_int, ndims: c_in
     unsafe {
         let mut own_array_of_distribs = Several::new(array_of_distribs, length(ndims)); own_array_of_distribs.take(|v| to_standard(A::DISTRIBUTION, v));
         let mut own_array_of_dargs = Several::new(array_of_dargs, length(ndims)); own_array_of_dargs.take(distribution_argument_in::<A>);
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_darray_c)(size, rank_in::<A>(rank), ndims,
-            array_of_gsizes, own_array_of_distribs.place(), own_array_of_dargs.place(),
+            array_of_gsizes, own_array_of_distribs.pointer(), own_array_of_dargs.pointer(),
             array_of_psizes, to_standard(A::ORDER, order), A::datatype_in(oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -214,8 +214,8 @@ pub unsafe fn type_create_f90_complex<A: Abi>(p: c_int, r: c_int,
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
-        let code = (entries().standard.MPI_Type_create_f90_complex)(p, r, own_newtype.place());
+        let mut own_newtype = OutParam::new(newtype);
+        let code = (entries().standard.MPI_Type_create_f90_complex)(p, r, own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -226,8 +226,8 @@ pub unsafe fn type_create_f90_complex<A: Abi>(p: c_int, r: c_int,
 pub unsafe fn type_create_f90_integer<A: Abi>(r: c_int, newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
-        let code = (entries().standard.MPI_Type_create_f90_integer)(r, own_newtype.place());
+        let mut own_newtype = OutParam::new(newtype);
+        let code = (entries().standard.MPI_Type_create_f90_integer)(r, own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -238,8 +238,8 @@ pub unsafe fn type_create_f90_integer<A: Abi>(r: c_int, newtype: *mut A::Datatyp
 pub unsafe fn type_create_f90_real<A: Abi>(p: c_int, r: c_int, newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
-        let code = (entries().standard.MPI_Type_create_f90_real)(p, r, own_newtype.place());
+        let mut own_newtype = OutParam::new(newtype);
+        let code = (entries().standard.MPI_Type_create_f90_real)(p, r, own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -252,9 +252,9 @@ pub unsafe fn type_create_hindexed<A: Abi>(count: c_int, array_of_blocklengths: 
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_hindexed)(count, array_of_blocklengths,
-            array_of_displacements, A::datatype_in(oldtype), own_newtype.place());
+            array_of_displacements, A::datatype_in(oldtype), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -267,9 +267,9 @@ pub unsafe fn type_create_hindexed_c<A: Abi>(count: MPI_Count,
     oldtype: A::Datatype, newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_hindexed_c)(count, array_of_blocklengths,
-            array_of_displacements, A::datatype_in(oldtype), own_newtype.place());
+            array_of_displacements, A::datatype_in(oldtype), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -282,9 +282,9 @@ pub unsafe fn type_create_hindexed_block<A: Abi>(count: c_int, blocklength: c_in
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_hindexed_block)(count, blocklength,
-            array_of_displacements, A::datatype_in(oldtype), own_newtype.place());
+            array_of_displacements, A::datatype_in(oldtype), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -297,9 +297,9 @@ pub unsafe fn type_create_hindexed_block_c<A: Abi>(count: MPI_Count, blocklength
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_hindexed_block_c)(count, blocklength,
-            array_of_displacements, A::datatype_in(oldtype), own_newtype.place());
+            array_of_displacements, A::datatype_in(oldtype), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -311,9 +311,9 @@ pub unsafe fn type_create_hvector<A: Abi>(count: c_int, blocklength: c_int, stri
     oldtype: A::Datatype, newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_hvector)(count, blocklength, stride,
-            A::datatype_in(oldtype), own_newtype.place());
+            A::datatype_in(oldtype), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -325,9 +325,9 @@ pub unsafe fn type_create_hvector_c<A: Abi>(count: MPI_Count, blocklength: MPI_C
     stride: MPI_Count, oldtype: A::Datatype, newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_hvector_c)(count, blocklength, stride,
-            A::datatype_in(oldtype), own_newtype.place());
+            A::datatype_in(oldtype), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -340,9 +340,9 @@ pub unsafe fn type_create_indexed_block<A: Abi>(count: c_int, blocklength: c_int
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_indexed_block)(count, blocklength,
-            array_of_displacements, A::datatype_in(oldtype), own_newtype.place());
+            array_of_displacements, A::datatype_in(oldtype), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -355,9 +355,9 @@ pub unsafe fn type_create_indexed_block_c<A: Abi>(count: MPI_Count, blocklength:
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_indexed_block_c)(count, blocklength,
-            array_of_displacements, A::datatype_in(oldtype), own_newtype.place());
+            array_of_displacements, A::datatype_in(oldtype), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -369,9 +369,9 @@ pub unsafe fn type_create_resized<A: Abi>(oldtype: A::Datatype, lb: MPI_Aint, ex
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_resized)(A::datatype_in(oldtype), lb, extent,
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -383,9 +383,9 @@ pub unsafe fn type_create_resized_c<A: Abi>(oldtype: A::Datatype, lb: MPI_Count,
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_resized_c)(A::datatype_in(oldtype), lb,
-            extent, own_newtype.place());
+            extent, own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -399,9 +399,9 @@ pub unsafe fn type_create_struct<A: Abi>(count: c_int, array_of_blocklengths: *c
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_array_of_types = Several::new(array_of_types, length(count)); own_array_of_types.take(A::datatype_in);
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_struct)(count, array_of_blocklengths,
-            array_of_displacements, own_array_of_types.place(), own_newtype.place());
+            array_of_displacements, own_array_of_types.pointer(), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -415,9 +415,9 @@ pub unsafe fn type_create_struct_c<A: Abi>(count: MPI_Count,
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_array_of_types = Several::new(array_of_types, length(count)); own_array_of_types.take(A::datatype_in);
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_struct_c)(count, array_of_blocklengths,
-            array_of_displacements, own_array_of_types.place(), own_newtype.place());
+            array_of_displacements, own_array_of_types.pointer(), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -430,10 +430,10 @@ pub unsafe fn type_create_subarray<A: Abi>(ndims: c_int, array_of_sizes: *const 
     oldtype: A::Datatype, newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_subarray)(ndims, array_of_sizes,
             array_of_subsizes, array_of_starts, to_standard(A::ORDER, order),
-            A::datatype_in(oldtype), own_newtype.place());
+            A::datatype_in(oldtype), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -446,10 +446,10 @@ pub unsafe fn type_create_subarray_c<A: Abi>(ndims: c_int, array_of_sizes: *cons
     oldtype: A::Datatype, newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_create_subarray_c)(ndims, array_of_sizes,
             array_of_subsizes, array_of_starts, to_standard(A::ORDER, order),
-            A::datatype_in(oldtype), own_newtype.place());
+            A::datatype_in(oldtype), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -460,8 +460,9 @@ pub unsafe fn type_create_subarray_c<A: Abi>(ndims: c_int, array_of_sizes: *cons
 pub unsafe fn type_dup<A: Abi>(oldtype: A::Datatype, newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
-        let code = (entries().standard.MPI_Type_dup)(A::datatype_in(oldtype), own_newtype.place());
+        let mut own_newtype = OutParam::new(newtype);
+        let code = (entries().standard.MPI_Type_dup)(A::datatype_in(oldtype),
+            own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -472,8 +473,8 @@ pub unsafe fn type_dup<A: Abi>(oldtype: A::Datatype, newtype: *mut A::Datatype) 
 pub unsafe fn type_free<A: Abi>(datatype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_datatype = Place::take(datatype, A::datatype_in);
-        let code = (entries().standard.MPI_Type_free)(own_datatype.place());
+        let mut own_datatype = OutParam::take(datatype, A::datatype_in);
+        let code = (entries().standard.MPI_Type_free)(own_datatype.pointer());
         own_datatype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -485,9 +486,9 @@ pub unsafe fn type_get_envelope<A: Abi>(datatype: A::Datatype, num_integers: *mu
     num_addresses: *mut c_int, num_datatypes: *mut c_int, combiner: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_combiner = Place::new(combiner);
+        let mut own_combiner = OutParam::new(combiner);
         let code = (entries().standard.MPI_Type_get_envelope)(A::datatype_in(datatype),
-            num_integers, num_addresses, num_datatypes, own_combiner.place());
+            num_integers, num_addresses, num_datatypes, own_combiner.pointer());
         own_combiner.give(|v| to_foreign(A::COMBINER, v));
         error_out::<A>(code)
     }
@@ -500,9 +501,9 @@ pub unsafe fn type_get_envelope_c<A: Abi>(datatype: A::Datatype, num_integers: *
     combiner: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_combiner = Place::new(combiner);
+        let mut own_combiner = OutParam::new(combiner);
         let code = (entries().standard.MPI_Type_get_envelope_c)(A::datatype_in(datatype),
-            num_integers, num_addresses, num_large_counts, num_datatypes, own_combiner.place());
+            num_integers, num_addresses, num_large_counts, num_datatypes, own_combiner.pointer());
         own_combiner.give(|v| to_foreign(A::COMBINER, v));
         error_out::<A>(code)
     }
@@ -549,7 +550,7 @@ pub unsafe fn type_get_name<A: Abi>(datatype: A::Datatype, type_name: *mut c_cha
     unsafe {
         let mut own_type_name = Text::new(type_name, A::MPI_MAX_OBJECT_NAME);
         let code = (entries().standard.MPI_Type_get_name)(A::datatype_in(datatype),
-            own_type_name.place(), resultlen);
+            own_type_name.pointer(), resultlen);
         if code == MPI_SUCCESS { own_type_name.give(resultlen); }
         error_out::<A>(code)
     }
@@ -597,9 +598,9 @@ pub unsafe fn type_get_value_index<A: Abi>(value_type: A::Datatype, index_type: 
     pair_type: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_pair_type = Place::new(pair_type);
+        let mut own_pair_type = OutParam::new(pair_type);
         let code = (entries().standard.MPI_Type_get_value_index)(A::datatype_in(value_type),
-            A::datatype_in(index_type), own_pair_type.place());
+            A::datatype_in(index_type), own_pair_type.pointer());
         own_pair_type.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -612,9 +613,9 @@ pub unsafe fn type_indexed<A: Abi>(count: c_int, array_of_blocklengths: *const c
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_indexed)(count, array_of_blocklengths,
-            array_of_displacements, A::datatype_in(oldtype), own_newtype.place());
+            array_of_displacements, A::datatype_in(oldtype), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -627,9 +628,9 @@ pub unsafe fn type_indexed_c<A: Abi>(count: MPI_Count, array_of_blocklengths: *c
     newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_indexed_c)(count, array_of_blocklengths,
-            array_of_displacements, A::datatype_in(oldtype), own_newtype.place());
+            array_of_displacements, A::datatype_in(oldtype), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -641,9 +642,9 @@ pub unsafe fn type_match_size<A: Abi>(typeclass: c_int, size: c_int,
     datatype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_datatype = Place::new(datatype);
+        let mut own_datatype = OutParam::new(datatype);
         let code = (entries().standard.MPI_Type_match_size)(to_standard(A::TYPECLASS, typeclass),
-            size, own_datatype.place());
+            size, own_datatype.pointer());
         own_datatype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -695,9 +696,9 @@ pub unsafe fn type_vector<A: Abi>(count: c_int, blocklength: c_int, stride: c_in
     oldtype: A::Datatype, newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_vector)(count, blocklength, stride,
-            A::datatype_in(oldtype), own_newtype.place());
+            A::datatype_in(oldtype), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }
@@ -709,9 +710,9 @@ pub unsafe fn type_vector_c<A: Abi>(count: MPI_Count, blocklength: MPI_Count, st
     oldtype: A::Datatype, newtype: *mut A::Datatype) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newtype = Place::new(newtype);
+        let mut own_newtype = OutParam::new(newtype);
         let code = (entries().standard.MPI_Type_vector_c)(count, blocklength, stride,
-            A::datatype_in(oldtype), own_newtype.place());
+            A::datatype_in(oldtype), own_newtype.pointer());
         own_newtype.give(A::datatype_out);
         error_out::<A>(code)
     }

@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -35,8 +35,8 @@ pub unsafe fn abi_get_fortran_booleans<A: Abi>(logical_size: c_int, logical_true
 pub unsafe fn abi_get_fortran_info<A: Abi>(info: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_info = Place::new(info);
-        let code = (entries().standard.MPI_Abi_get_fortran_info)(own_info.place());
+        let mut own_info = OutParam::new(info);
+        let code = (entries().standard.MPI_Abi_get_fortran_info)(own_info.pointer());
         own_info.give(A::info_out);
         error_out::<A>(code)
     }
@@ -47,8 +47,8 @@ pub unsafe fn abi_get_fortran_info<A: Abi>(info: *mut A::Info) -> c_int {
 pub unsafe fn abi_get_info<A: Abi>(info: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_info = Place::new(info);
-        let code = (entries().standard.MPI_Abi_get_info)(own_info.place());
+        let mut own_info = OutParam::new(info);
+        let code = (entries().standard.MPI_Abi_get_info)(own_info.pointer());
         own_info.give(A::info_out);
         error_out::<A>(code)
     }
@@ -131,8 +131,8 @@ pub unsafe fn free_mem<A: Abi>(base: *mut c_void) -> c_int {
 pub unsafe fn get_hw_resource_info<A: Abi>(hw_info: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_hw_info = Place::new(hw_info);
-        let code = (entries().standard.MPI_Get_hw_resource_info)(own_hw_info.place());
+        let mut own_hw_info = OutParam::new(hw_info);
+        let code = (entries().standard.MPI_Get_hw_resource_info)(own_hw_info.pointer());
         own_hw_info.give(A::info_out);
         error_out::<A>(code)
     }
@@ -144,7 +144,7 @@ pub unsafe fn get_processor_name<A: Abi>(name: *mut c_char, resultlen: *mut c_in
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_name = Text::new(name, A::MPI_MAX_PROCESSOR_NAME);
-        let code = (entries().standard.MPI_Get_processor_name)(own_name.place(), resultlen);
+        let code = (entries().standard.MPI_Get_processor_name)(own_name.pointer(), resultlen);
         if code == MPI_SUCCESS { own_name.give(resultlen); }
         error_out::<A>(code)
     }
@@ -176,9 +176,9 @@ pub unsafe fn init_thread<A: Abi>(argc: *mut c_int, argv: *mut *mut *mut c_char,
     provided: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_provided = Place::new(provided);
+        let mut own_provided = OutParam::new(provided);
         let code = (entries().standard.MPI_Init_thread)(argc, argv,
-            to_standard(A::THREAD_LEVEL, required), own_provided.place());
+            to_standard(A::THREAD_LEVEL, required), own_provided.pointer());
         own_provided.give(|v| to_foreign(A::THREAD_LEVEL, v));
         error_out::<A>(code)
     }
@@ -219,8 +219,8 @@ pub unsafe fn pcontrol<A: Abi>(level: c_int) -> c_int {
 pub unsafe fn query_thread<A: Abi>(provided: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_provided = Place::new(provided);
-        let code = (entries().standard.MPI_Query_thread)(own_provided.place());
+        let mut own_provided = OutParam::new(provided);
+        let code = (entries().standard.MPI_Query_thread)(own_provided.pointer());
         own_provided.give(|v| to_foreign(A::THREAD_LEVEL, v));
         error_out::<A>(code)
     }

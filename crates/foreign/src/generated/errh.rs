@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -23,8 +23,8 @@ use hpvm_abi::constants::*;
 pub unsafe fn add_error_class<A: Abi>(errorclass: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_errorclass = Place::new(errorclass);
-        let code = (entries().standard.MPI_Add_error_class)(own_errorclass.place());
+        let mut own_errorclass = OutParam::new(errorclass);
+        let code = (entries().standard.MPI_Add_error_class)(own_errorclass.pointer());
         own_errorclass.give(|v| error_out::<A>(v));
         error_out::<A>(code)
     }
@@ -35,9 +35,9 @@ pub unsafe fn add_error_class<A: Abi>(errorclass: *mut c_int) -> c_int {
 pub unsafe fn add_error_code<A: Abi>(errorclass: c_int, errorcode: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_errorcode = Place::new(errorcode);
+        let mut own_errorcode = OutParam::new(errorcode);
         let code = (entries().standard.MPI_Add_error_code)(error_in::<A>(errorclass),
-            own_errorcode.place());
+            own_errorcode.pointer());
         own_errorcode.give(|v| error_out::<A>(v));
         error_out::<A>(code)
     }
@@ -69,9 +69,9 @@ pub unsafe fn comm_call_errhandler<A: Abi>(comm: A::Comm, errorcode: c_int) -> c
 pub unsafe fn comm_get_errhandler<A: Abi>(comm: A::Comm, errhandler: *mut A::Errhandler) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_errhandler = Place::new(errhandler);
+        let mut own_errhandler = OutParam::new(errhandler);
         let code = (entries().standard.MPI_Comm_get_errhandler)(A::comm_in(comm),
-            own_errhandler.place());
+            own_errhandler.pointer());
         own_errhandler.give(A::errhandler_out);
         error_out::<A>(code)
     }
@@ -93,8 +93,8 @@ pub unsafe fn comm_set_errhandler<A: Abi>(comm: A::Comm, errhandler: A::Errhandl
 pub unsafe fn errhandler_free<A: Abi>(errhandler: *mut A::Errhandler) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_errhandler = Place::take(errhandler, A::errhandler_in);
-        let code = (entries().standard.MPI_Errhandler_free)(own_errhandler.place());
+        let mut own_errhandler = OutParam::take(errhandler, A::errhandler_in);
+        let code = (entries().standard.MPI_Errhandler_free)(own_errhandler.pointer());
         own_errhandler.give(A::errhandler_out);
         error_out::<A>(code)
     }
@@ -105,9 +105,9 @@ pub unsafe fn errhandler_free<A: Abi>(errhandler: *mut A::Errhandler) -> c_int {
 pub unsafe fn error_class<A: Abi>(errorcode: c_int, errorclass: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_errorclass = Place::new(errorclass);
+        let mut own_errorclass = OutParam::new(errorclass);
         let code = (entries().standard.MPI_Error_class)(error_in::<A>(errorcode),
-            own_errorclass.place());
+            own_errorclass.pointer());
         own_errorclass.give(|v| error_out::<A>(v));
         error_out::<A>(code)
     }
@@ -121,7 +121,7 @@ pub unsafe fn error_string<A: Abi>(errorcode: c_int, string: *mut c_char,
     unsafe {
         let mut own_string = Text::new(string, A::MPI_MAX_ERROR_STRING);
         let code = (entries().standard.MPI_Error_string)(error_in::<A>(errorcode),
-            own_string.place(), resultlen);
+            own_string.pointer(), resultlen);
         if code == MPI_SUCCESS { own_string.give(resultlen); }
         error_out::<A>(code)
     }
@@ -143,9 +143,9 @@ pub unsafe fn file_call_errhandler<A: Abi>(fh: A::File, errorcode: c_int) -> c_i
 pub unsafe fn file_get_errhandler<A: Abi>(file: A::File, errhandler: *mut A::Errhandler) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_errhandler = Place::new(errhandler);
+        let mut own_errhandler = OutParam::new(errhandler);
         let code = (entries().standard.MPI_File_get_errhandler)(A::file_in(file),
-            own_errhandler.place());
+            own_errhandler.pointer());
         own_errhandler.give(A::errhandler_out);
         error_out::<A>(code)
     }
@@ -209,9 +209,9 @@ pub unsafe fn session_get_errhandler<A: Abi>(session: A::Session,
     errhandler: *mut A::Errhandler) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_errhandler = Place::new(errhandler);
+        let mut own_errhandler = OutParam::new(errhandler);
         let code = (entries().standard.MPI_Session_get_errhandler)(A::session_in(session),
-            own_errhandler.place());
+            own_errhandler.pointer());
         own_errhandler.give(A::errhandler_out);
         error_out::<A>(code)
     }
@@ -245,9 +245,9 @@ pub unsafe fn win_call_errhandler<A: Abi>(win: A::Win, errorcode: c_int) -> c_in
 pub unsafe fn win_get_errhandler<A: Abi>(win: A::Win, errhandler: *mut A::Errhandler) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_errhandler = Place::new(errhandler);
+        let mut own_errhandler = OutParam::new(errhandler);
         let code = (entries().standard.MPI_Win_get_errhandler)(A::win_in(win),
-            own_errhandler.place());
+            own_errhandler.pointer());
         own_errhandler.give(A::errhandler_out);
         error_out::<A>(code)
     }

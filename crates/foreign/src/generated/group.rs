@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -24,9 +24,9 @@ pub unsafe fn group_compare<A: Abi>(group1: A::Group, group2: A::Group,
     result: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_result = Place::new(result);
+        let mut own_result = OutParam::new(result);
         let code = (entries().standard.MPI_Group_compare)(A::group_in(group1), A::group_in(group2),
-            own_result.place());
+            own_result.pointer());
         own_result.give(|v| to_foreign(A::COMPARISON, v));
         error_out::<A>(code)
     }
@@ -38,9 +38,9 @@ pub unsafe fn group_difference<A: Abi>(group1: A::Group, group2: A::Group,
     newgroup: *mut A::Group) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Place::new(newgroup);
+        let mut own_newgroup = OutParam::new(newgroup);
         let code = (entries().standard.MPI_Group_difference)(A::group_in(group1),
-            A::group_in(group2), own_newgroup.place());
+            A::group_in(group2), own_newgroup.pointer());
         own_newgroup.give(A::group_out);
         error_out::<A>(code)
     }
@@ -52,9 +52,9 @@ pub unsafe fn group_excl<A: Abi>(group: A::Group, n: c_int, ranks: *const c_int,
     newgroup: *mut A::Group) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Place::new(newgroup);
+        let mut own_newgroup = OutParam::new(newgroup);
         let code = (entries().standard.MPI_Group_excl)(A::group_in(group), n, ranks,
-            own_newgroup.place());
+            own_newgroup.pointer());
         own_newgroup.give(A::group_out);
         error_out::<A>(code)
     }
@@ -65,8 +65,8 @@ pub unsafe fn group_excl<A: Abi>(group: A::Group, n: c_int, ranks: *const c_int,
 pub unsafe fn group_free<A: Abi>(group: *mut A::Group) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_group = Place::take(group, A::group_in);
-        let code = (entries().standard.MPI_Group_free)(own_group.place());
+        let mut own_group = OutParam::take(group, A::group_in);
+        let code = (entries().standard.MPI_Group_free)(own_group.pointer());
         own_group.give(A::group_out);
         error_out::<A>(code)
     }
@@ -78,9 +78,9 @@ pub unsafe fn group_from_session_pset<A: Abi>(session: A::Session, pset_name: *c
     newgroup: *mut A::Group) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Place::new(newgroup);
+        let mut own_newgroup = OutParam::new(newgroup);
         let code = (entries().standard.MPI_Group_from_session_pset)(A::session_in(session),
-            pset_name, own_newgroup.place());
+            pset_name, own_newgroup.pointer());
         own_newgroup.give(A::group_out);
         error_out::<A>(code)
     }
@@ -92,9 +92,9 @@ pub unsafe fn group_incl<A: Abi>(group: A::Group, n: c_int, ranks: *const c_int,
     newgroup: *mut A::Group) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Place::new(newgroup);
+        let mut own_newgroup = OutParam::new(newgroup);
         let code = (entries().standard.MPI_Group_incl)(A::group_in(group), n, ranks,
-            own_newgroup.place());
+            own_newgroup.pointer());
         own_newgroup.give(A::group_out);
         error_out::<A>(code)
     }
@@ -106,9 +106,9 @@ pub unsafe fn group_intersection<A: Abi>(group1: A::Group, group2: A::Group,
     newgroup: *mut A::Group) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Place::new(newgroup);
+        let mut own_newgroup = OutParam::new(newgroup);
         let code = (entries().standard.MPI_Group_intersection)(A::group_in(group1),
-            A::group_in(group2), own_newgroup.place());
+            A::group_in(group2), own_newgroup.pointer());
         own_newgroup.give(A::group_out);
         error_out::<A>(code)
     }
@@ -120,9 +120,9 @@ pub unsafe fn group_range_excl<A: Abi>(group: A::Group, n: c_int, ranges: *mut [
     newgroup: *mut A::Group) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Place::new(newgroup);
+        let mut own_newgroup = OutParam::new(newgroup);
         let code = (entries().standard.MPI_Group_range_excl)(A::group_in(group), n, ranges,
-            own_newgroup.place());
+            own_newgroup.pointer());
         own_newgroup.give(A::group_out);
         error_out::<A>(code)
     }
@@ -134,9 +134,9 @@ pub unsafe fn group_range_incl<A: Abi>(group: A::Group, n: c_int, ranges: *mut [
     newgroup: *mut A::Group) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Place::new(newgroup);
+        let mut own_newgroup = OutParam::new(newgroup);
         let code = (entries().standard.MPI_Group_range_incl)(A::group_in(group), n, ranges,
-            own_newgroup.place());
+            own_newgroup.pointer());
         own_newgroup.give(A::group_out);
         error_out::<A>(code)
     }
@@ -147,8 +147,8 @@ pub unsafe fn group_range_incl<A: Abi>(group: A::Group, n: c_int, ranges: *mut [
 pub unsafe fn group_rank<A: Abi>(group: A::Group, rank: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_rank = Place::new(rank);
-        let code = (entries().standard.MPI_Group_rank)(A::group_in(group), own_rank.place());
+        let mut own_rank = OutParam::new(rank);
+        let code = (entries().standard.MPI_Group_rank)(A::group_in(group), own_rank.pointer());
         own_rank.give(|v| rank_out::<A>(v));
         error_out::<A>(code)
     }
@@ -173,7 +173,7 @@ pub unsafe fn group_translate_ranks<A: Abi>(group1: A::Group, n: c_int, ranks1: 
         let mut own_ranks1 = Several::new(ranks1, length(n)); own_ranks1.take(rank_in::<A>);
         let mut own_ranks2 = Several::new(ranks2, length(n)); own_ranks2.take(rank_in::<A>);
         let code = (entries().standard.MPI_Group_translate_ranks)(A::group_in(group1), n,
-            own_ranks1.place(), A::group_in(group2), own_ranks2.place());
+            own_ranks1.pointer(), A::group_in(group2), own_ranks2.pointer());
         if code == MPI_SUCCESS { own_ranks2.give(rank_out::<A>); }
         error_out::<A>(code)
     }
@@ -185,9 +185,9 @@ pub unsafe fn group_union<A: Abi>(group1: A::Group, group2: A::Group,
     newgroup: *mut A::Group) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newgroup = Place::new(newgroup);
+        let mut own_newgroup = OutParam::new(newgroup);
         let code = (entries().standard.MPI_Group_union)(A::group_in(group1), A::group_in(group2),
-            own_newgroup.place());
+            own_newgroup.pointer());
         own_newgroup.give(A::group_out);
         error_out::<A>(code)
     }

@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -23,8 +23,8 @@ use hpvm_abi::constants::*;
 pub unsafe fn info_create<A: Abi>(info: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_info = Place::new(info);
-        let code = (entries().standard.MPI_Info_create)(own_info.place());
+        let mut own_info = OutParam::new(info);
+        let code = (entries().standard.MPI_Info_create)(own_info.pointer());
         own_info.give(A::info_out);
         error_out::<A>(code)
     }
@@ -36,8 +36,8 @@ pub unsafe fn info_create_env<A: Abi>(argc: c_int, argv: *mut *mut c_char,
     info: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_info = Place::new(info);
-        let code = (entries().standard.MPI_Info_create_env)(argc, argv, own_info.place());
+        let mut own_info = OutParam::new(info);
+        let code = (entries().standard.MPI_Info_create_env)(argc, argv, own_info.pointer());
         own_info.give(A::info_out);
         error_out::<A>(code)
     }
@@ -58,8 +58,8 @@ pub unsafe fn info_delete<A: Abi>(info: A::Info, key: *const c_char) -> c_int {
 pub unsafe fn info_dup<A: Abi>(info: A::Info, newinfo: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newinfo = Place::new(newinfo);
-        let code = (entries().standard.MPI_Info_dup)(A::info_in(info), own_newinfo.place());
+        let mut own_newinfo = OutParam::new(newinfo);
+        let code = (entries().standard.MPI_Info_dup)(A::info_in(info), own_newinfo.pointer());
         own_newinfo.give(A::info_out);
         error_out::<A>(code)
     }
@@ -70,8 +70,8 @@ pub unsafe fn info_dup<A: Abi>(info: A::Info, newinfo: *mut A::Info) -> c_int {
 pub unsafe fn info_free<A: Abi>(info: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_info = Place::take(info, A::info_in);
-        let code = (entries().standard.MPI_Info_free)(own_info.place());
+        let mut own_info = OutParam::take(info, A::info_in);
+        let code = (entries().standard.MPI_Info_free)(own_info.pointer());
         own_info.give(A::info_out);
         error_out::<A>(code)
     }
@@ -104,7 +104,7 @@ pub unsafe fn info_get_nthkey<A: Abi>(info: A::Info, n: c_int, key: *mut c_char)
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_key = Text::new(key, A::MPI_MAX_INFO_KEY);
-        let code = (entries().standard.MPI_Info_get_nthkey)(A::info_in(info), n, own_key.place());
+        let code = (entries().standard.MPI_Info_get_nthkey)(A::info_in(info), n, own_key.pointer());
         if code == MPI_SUCCESS { own_key.give(core::ptr::null_mut()); }
         error_out::<A>(code)
     }

@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -23,8 +23,8 @@ use hpvm_abi::constants::*;
 pub unsafe fn file_close<A: Abi>(fh: *mut A::File) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_fh = Place::take(fh, A::file_in);
-        let code = (entries().standard.MPI_File_close)(own_fh.place());
+        let mut own_fh = OutParam::take(fh, A::file_in);
+        let code = (entries().standard.MPI_File_close)(own_fh.pointer());
         own_fh.give(A::file_out);
         error_out::<A>(code)
     }
@@ -45,8 +45,8 @@ pub unsafe fn file_delete<A: Abi>(filename: *const c_char, info: A::Info) -> c_i
 pub unsafe fn file_get_amode<A: Abi>(fh: A::File, amode: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_amode = Place::new(amode);
-        let code = (entries().standard.MPI_File_get_amode)(A::file_in(fh), own_amode.place());
+        let mut own_amode = OutParam::new(amode);
+        let code = (entries().standard.MPI_File_get_amode)(A::file_in(fh), own_amode.pointer());
         own_amode.give(|v| flags_to_foreign(A::FILE_MODE, v));
         error_out::<A>(code)
     }
@@ -78,8 +78,8 @@ pub unsafe fn file_get_byte_offset<A: Abi>(fh: A::File, offset: MPI_Offset,
 pub unsafe fn file_get_group<A: Abi>(fh: A::File, group: *mut A::Group) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_group = Place::new(group);
-        let code = (entries().standard.MPI_File_get_group)(A::file_in(fh), own_group.place());
+        let mut own_group = OutParam::new(group);
+        let code = (entries().standard.MPI_File_get_group)(A::file_in(fh), own_group.pointer());
         own_group.give(A::group_out);
         error_out::<A>(code)
     }
@@ -90,8 +90,8 @@ pub unsafe fn file_get_group<A: Abi>(fh: A::File, group: *mut A::Group) -> c_int
 pub unsafe fn file_get_info<A: Abi>(fh: A::File, info_used: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_info_used = Place::new(info_used);
-        let code = (entries().standard.MPI_File_get_info)(A::file_in(fh), own_info_used.place());
+        let mut own_info_used = OutParam::new(info_used);
+        let code = (entries().standard.MPI_File_get_info)(A::file_in(fh), own_info_used.pointer());
         own_info_used.give(A::info_out);
         error_out::<A>(code)
     }
@@ -157,11 +157,11 @@ pub unsafe fn file_get_view<A: Abi>(fh: A::File, disp: *mut MPI_Offset, etype: *
     filetype: *mut A::Datatype, datarep: *mut c_char) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_etype = Place::new(etype);
-        let mut own_filetype = Place::new(filetype);
+        let mut own_etype = OutParam::new(etype);
+        let mut own_filetype = OutParam::new(filetype);
         let mut own_datarep = Text::new(datarep, A::MPI_MAX_DATAREP_STRING);
-        let code = (entries().standard.MPI_File_get_view)(A::file_in(fh), disp, own_etype.place(),
-            own_filetype.place(), own_datarep.place());
+        let code = (entries().standard.MPI_File_get_view)(A::file_in(fh), disp, own_etype.pointer(),
+            own_filetype.pointer(), own_datarep.pointer());
         own_etype.give(A::datatype_out);
         own_filetype.give(A::datatype_out);
         if code == MPI_SUCCESS { own_datarep.give(core::ptr::null_mut()); }
@@ -175,9 +175,9 @@ pub unsafe fn file_iread<A: Abi>(fh: A::File, buf: *mut c_void, count: c_int, da
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iread)(A::file_in(fh), address_mut_in::<A>(buf),
-            count, A::datatype_in(datatype), own_request.place());
+            count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -189,9 +189,9 @@ pub unsafe fn file_iread_c<A: Abi>(fh: A::File, buf: *mut c_void, count: MPI_Cou
     datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iread_c)(A::file_in(fh), address_mut_in::<A>(buf),
-            count, A::datatype_in(datatype), own_request.place());
+            count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -203,9 +203,9 @@ pub unsafe fn file_iread_all<A: Abi>(fh: A::File, buf: *mut c_void, count: c_int
     datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iread_all)(A::file_in(fh), address_mut_in::<A>(buf),
-            count, A::datatype_in(datatype), own_request.place());
+            count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -217,9 +217,9 @@ pub unsafe fn file_iread_all_c<A: Abi>(fh: A::File, buf: *mut c_void, count: MPI
     datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iread_all_c)(A::file_in(fh),
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_request.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -231,9 +231,9 @@ pub unsafe fn file_iread_at<A: Abi>(fh: A::File, offset: MPI_Offset, buf: *mut c
     datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iread_at)(A::file_in(fh), offset,
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_request.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -245,9 +245,9 @@ pub unsafe fn file_iread_at_c<A: Abi>(fh: A::File, offset: MPI_Offset, buf: *mut
     count: MPI_Count, datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iread_at_c)(A::file_in(fh), offset,
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_request.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -259,9 +259,9 @@ pub unsafe fn file_iread_at_all<A: Abi>(fh: A::File, offset: MPI_Offset, buf: *m
     count: c_int, datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iread_at_all)(A::file_in(fh), offset,
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_request.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -273,9 +273,9 @@ pub unsafe fn file_iread_at_all_c<A: Abi>(fh: A::File, offset: MPI_Offset, buf: 
     count: MPI_Count, datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iread_at_all_c)(A::file_in(fh), offset,
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_request.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -287,9 +287,9 @@ pub unsafe fn file_iread_shared<A: Abi>(fh: A::File, buf: *mut c_void, count: c_
     datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iread_shared)(A::file_in(fh),
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_request.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -301,9 +301,9 @@ pub unsafe fn file_iread_shared_c<A: Abi>(fh: A::File, buf: *mut c_void, count: 
     datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iread_shared_c)(A::file_in(fh),
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_request.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -315,9 +315,9 @@ pub unsafe fn file_iwrite<A: Abi>(fh: A::File, buf: *const c_void, count: c_int,
     datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iwrite)(A::file_in(fh), address_in::<A>(buf), count,
-            A::datatype_in(datatype), own_request.place());
+            A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -329,9 +329,9 @@ pub unsafe fn file_iwrite_c<A: Abi>(fh: A::File, buf: *const c_void, count: MPI_
     datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iwrite_c)(A::file_in(fh), address_in::<A>(buf),
-            count, A::datatype_in(datatype), own_request.place());
+            count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -343,9 +343,9 @@ pub unsafe fn file_iwrite_all<A: Abi>(fh: A::File, buf: *const c_void, count: c_
     datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iwrite_all)(A::file_in(fh), address_in::<A>(buf),
-            count, A::datatype_in(datatype), own_request.place());
+            count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -357,9 +357,9 @@ pub unsafe fn file_iwrite_all_c<A: Abi>(fh: A::File, buf: *const c_void, count: 
     datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iwrite_all_c)(A::file_in(fh), address_in::<A>(buf),
-            count, A::datatype_in(datatype), own_request.place());
+            count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -371,9 +371,9 @@ pub unsafe fn file_iwrite_at<A: Abi>(fh: A::File, offset: MPI_Offset, buf: *cons
     count: c_int, datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iwrite_at)(A::file_in(fh), offset,
-            address_in::<A>(buf), count, A::datatype_in(datatype), own_request.place());
+            address_in::<A>(buf), count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -385,9 +385,9 @@ pub unsafe fn file_iwrite_at_c<A: Abi>(fh: A::File, offset: MPI_Offset, buf: *co
     count: MPI_Count, datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iwrite_at_c)(A::file_in(fh), offset,
-            address_in::<A>(buf), count, A::datatype_in(datatype), own_request.place());
+            address_in::<A>(buf), count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -399,9 +399,9 @@ pub unsafe fn file_iwrite_at_all<A: Abi>(fh: A::File, offset: MPI_Offset, buf: *
     count: c_int, datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iwrite_at_all)(A::file_in(fh), offset,
-            address_in::<A>(buf), count, A::datatype_in(datatype), own_request.place());
+            address_in::<A>(buf), count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -413,9 +413,9 @@ pub unsafe fn file_iwrite_at_all_c<A: Abi>(fh: A::File, offset: MPI_Offset, buf:
     count: MPI_Count, datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iwrite_at_all_c)(A::file_in(fh), offset,
-            address_in::<A>(buf), count, A::datatype_in(datatype), own_request.place());
+            address_in::<A>(buf), count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -427,9 +427,9 @@ pub unsafe fn file_iwrite_shared<A: Abi>(fh: A::File, buf: *const c_void, count:
     datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iwrite_shared)(A::file_in(fh), address_in::<A>(buf),
-            count, A::datatype_in(datatype), own_request.place());
+            count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -441,9 +441,9 @@ pub unsafe fn file_iwrite_shared_c<A: Abi>(fh: A::File, buf: *const c_void, coun
     datatype: A::Datatype, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_File_iwrite_shared_c)(A::file_in(fh),
-            address_in::<A>(buf), count, A::datatype_in(datatype), own_request.place());
+            address_in::<A>(buf), count, A::datatype_in(datatype), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -455,9 +455,9 @@ pub unsafe fn file_open<A: Abi>(comm: A::Comm, filename: *const c_char, amode: c
     fh: *mut A::File) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_fh = Place::new(fh);
+        let mut own_fh = OutParam::new(fh);
         let code = (entries().standard.MPI_File_open)(A::comm_in(comm), filename,
-            flags_to_standard(A::FILE_MODE, amode), A::info_in(info), own_fh.place());
+            flags_to_standard(A::FILE_MODE, amode), A::info_in(info), own_fh.pointer());
         own_fh.give(A::file_out);
         error_out::<A>(code)
     }
@@ -481,7 +481,7 @@ pub unsafe fn file_read<A: Abi>(fh: A::File, buf: *mut c_void, count: c_int, dat
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read)(A::file_in(fh), address_mut_in::<A>(buf),
-            count, A::datatype_in(datatype), own_status.place());
+            count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -495,7 +495,7 @@ pub unsafe fn file_read_c<A: Abi>(fh: A::File, buf: *mut c_void, count: MPI_Coun
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read_c)(A::file_in(fh), address_mut_in::<A>(buf),
-            count, A::datatype_in(datatype), own_status.place());
+            count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -509,7 +509,7 @@ pub unsafe fn file_read_all<A: Abi>(fh: A::File, buf: *mut c_void, count: c_int,
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read_all)(A::file_in(fh), address_mut_in::<A>(buf),
-            count, A::datatype_in(datatype), own_status.place());
+            count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -523,7 +523,7 @@ pub unsafe fn file_read_all_c<A: Abi>(fh: A::File, buf: *mut c_void, count: MPI_
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read_all_c)(A::file_in(fh),
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -561,7 +561,7 @@ pub unsafe fn file_read_all_end<A: Abi>(fh: A::File, buf: *mut c_void,
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read_all_end)(A::file_in(fh),
-            address_mut_in::<A>(buf), own_status.place());
+            address_mut_in::<A>(buf), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -575,7 +575,7 @@ pub unsafe fn file_read_at<A: Abi>(fh: A::File, offset: MPI_Offset, buf: *mut c_
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read_at)(A::file_in(fh), offset,
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -589,7 +589,7 @@ pub unsafe fn file_read_at_c<A: Abi>(fh: A::File, offset: MPI_Offset, buf: *mut 
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read_at_c)(A::file_in(fh), offset,
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -603,7 +603,7 @@ pub unsafe fn file_read_at_all<A: Abi>(fh: A::File, offset: MPI_Offset, buf: *mu
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read_at_all)(A::file_in(fh), offset,
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -617,7 +617,7 @@ pub unsafe fn file_read_at_all_c<A: Abi>(fh: A::File, offset: MPI_Offset, buf: *
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read_at_all_c)(A::file_in(fh), offset,
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -655,7 +655,7 @@ pub unsafe fn file_read_at_all_end<A: Abi>(fh: A::File, buf: *mut c_void,
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read_at_all_end)(A::file_in(fh),
-            address_mut_in::<A>(buf), own_status.place());
+            address_mut_in::<A>(buf), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -669,7 +669,7 @@ pub unsafe fn file_read_ordered<A: Abi>(fh: A::File, buf: *mut c_void, count: c_
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read_ordered)(A::file_in(fh),
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -683,7 +683,7 @@ pub unsafe fn file_read_ordered_c<A: Abi>(fh: A::File, buf: *mut c_void, count: 
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read_ordered_c)(A::file_in(fh),
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -721,7 +721,7 @@ pub unsafe fn file_read_ordered_end<A: Abi>(fh: A::File, buf: *mut c_void,
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read_ordered_end)(A::file_in(fh),
-            address_mut_in::<A>(buf), own_status.place());
+            address_mut_in::<A>(buf), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -735,7 +735,7 @@ pub unsafe fn file_read_shared<A: Abi>(fh: A::File, buf: *mut c_void, count: c_i
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read_shared)(A::file_in(fh),
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -749,7 +749,7 @@ pub unsafe fn file_read_shared_c<A: Abi>(fh: A::File, buf: *mut c_void, count: M
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_read_shared_c)(A::file_in(fh),
-            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_mut_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -838,7 +838,7 @@ pub unsafe fn file_write<A: Abi>(fh: A::File, buf: *const c_void, count: c_int,
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write)(A::file_in(fh), address_in::<A>(buf), count,
-            A::datatype_in(datatype), own_status.place());
+            A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -852,7 +852,7 @@ pub unsafe fn file_write_c<A: Abi>(fh: A::File, buf: *const c_void, count: MPI_C
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write_c)(A::file_in(fh), address_in::<A>(buf),
-            count, A::datatype_in(datatype), own_status.place());
+            count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -866,7 +866,7 @@ pub unsafe fn file_write_all<A: Abi>(fh: A::File, buf: *const c_void, count: c_i
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write_all)(A::file_in(fh), address_in::<A>(buf),
-            count, A::datatype_in(datatype), own_status.place());
+            count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -880,7 +880,7 @@ pub unsafe fn file_write_all_c<A: Abi>(fh: A::File, buf: *const c_void, count: M
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write_all_c)(A::file_in(fh), address_in::<A>(buf),
-            count, A::datatype_in(datatype), own_status.place());
+            count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -918,7 +918,7 @@ pub unsafe fn file_write_all_end<A: Abi>(fh: A::File, buf: *const c_void,
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write_all_end)(A::file_in(fh), address_in::<A>(buf),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -932,7 +932,7 @@ pub unsafe fn file_write_at<A: Abi>(fh: A::File, offset: MPI_Offset, buf: *const
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write_at)(A::file_in(fh), offset,
-            address_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -946,7 +946,7 @@ pub unsafe fn file_write_at_c<A: Abi>(fh: A::File, offset: MPI_Offset, buf: *con
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write_at_c)(A::file_in(fh), offset,
-            address_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -960,7 +960,7 @@ pub unsafe fn file_write_at_all<A: Abi>(fh: A::File, offset: MPI_Offset, buf: *c
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write_at_all)(A::file_in(fh), offset,
-            address_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -974,7 +974,7 @@ pub unsafe fn file_write_at_all_c<A: Abi>(fh: A::File, offset: MPI_Offset, buf: 
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write_at_all_c)(A::file_in(fh), offset,
-            address_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -1012,7 +1012,7 @@ pub unsafe fn file_write_at_all_end<A: Abi>(fh: A::File, buf: *const c_void,
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write_at_all_end)(A::file_in(fh),
-            address_in::<A>(buf), own_status.place());
+            address_in::<A>(buf), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -1026,7 +1026,7 @@ pub unsafe fn file_write_ordered<A: Abi>(fh: A::File, buf: *const c_void, count:
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write_ordered)(A::file_in(fh), address_in::<A>(buf),
-            count, A::datatype_in(datatype), own_status.place());
+            count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -1040,7 +1040,7 @@ pub unsafe fn file_write_ordered_c<A: Abi>(fh: A::File, buf: *const c_void, coun
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write_ordered_c)(A::file_in(fh),
-            address_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -1078,7 +1078,7 @@ pub unsafe fn file_write_ordered_end<A: Abi>(fh: A::File, buf: *const c_void,
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write_ordered_end)(A::file_in(fh),
-            address_in::<A>(buf), own_status.place());
+            address_in::<A>(buf), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -1092,7 +1092,7 @@ pub unsafe fn file_write_shared<A: Abi>(fh: A::File, buf: *const c_void, count: 
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write_shared)(A::file_in(fh), address_in::<A>(buf),
-            count, A::datatype_in(datatype), own_status.place());
+            count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -1106,7 +1106,7 @@ pub unsafe fn file_write_shared_c<A: Abi>(fh: A::File, buf: *const c_void, count
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_File_write_shared_c)(A::file_in(fh),
-            address_in::<A>(buf), count, A::datatype_in(datatype), own_status.place());
+            address_in::<A>(buf), count, A::datatype_in(datatype), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }

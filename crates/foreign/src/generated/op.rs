@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -33,8 +33,8 @@ pub unsafe fn op_commutative<A: Abi>(op: A::Op, commute: *mut c_int) -> c_int {
 pub unsafe fn op_free<A: Abi>(op: *mut A::Op) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_op = Place::take(op, A::op_in);
-        let code = (entries().standard.MPI_Op_free)(own_op.place());
+        let mut own_op = OutParam::take(op, A::op_in);
+        let code = (entries().standard.MPI_Op_free)(own_op.pointer());
         own_op.give(A::op_out);
         error_out::<A>(code)
     }

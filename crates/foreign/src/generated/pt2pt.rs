@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -48,10 +48,10 @@ pub unsafe fn bsend_init<A: Abi>(buf: *const c_void, count: c_int, datatype: A::
     dest: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Bsend_init)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -63,10 +63,10 @@ pub unsafe fn bsend_init_c<A: Abi>(buf: *const c_void, count: MPI_Count, datatyp
     dest: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Bsend_init_c)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -129,8 +129,8 @@ pub unsafe fn buffer_flush<A: Abi>() -> c_int {
 pub unsafe fn buffer_iflush<A: Abi>(request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
-        let code = (entries().standard.MPI_Buffer_iflush)(own_request.place());
+        let mut own_request = OutParam::new(request);
+        let code = (entries().standard.MPI_Buffer_iflush)(own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -141,8 +141,8 @@ pub unsafe fn buffer_iflush<A: Abi>(request: *mut A::Request) -> c_int {
 pub unsafe fn cancel<A: Abi>(request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::take(request, A::request_in);
-        let code = (entries().standard.MPI_Cancel)(own_request.place());
+        let mut own_request = OutParam::take(request, A::request_in);
+        let code = (entries().standard.MPI_Cancel)(own_request.pointer());
         error_out::<A>(code)
     }
 }
@@ -210,9 +210,9 @@ pub unsafe fn comm_flush_buffer<A: Abi>(comm: A::Comm) -> c_int {
 pub unsafe fn comm_iflush_buffer<A: Abi>(comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Comm_iflush_buffer)(A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -225,8 +225,8 @@ pub unsafe fn get_count<A: Abi>(status: *const A::Status, datatype: A::Datatype,
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let code = (entries().standard.MPI_Get_count)(own_status.place(), A::datatype_in(datatype),
-            count);
+        let code = (entries().standard.MPI_Get_count)(own_status.pointer(),
+            A::datatype_in(datatype), count);
         error_out::<A>(code)
     }
 }
@@ -238,7 +238,7 @@ pub unsafe fn get_count_c<A: Abi>(status: *const A::Status, datatype: A::Datatyp
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let code = (entries().standard.MPI_Get_count_c)(own_status.place(),
+        let code = (entries().standard.MPI_Get_count_c)(own_status.pointer(),
             A::datatype_in(datatype), count);
         error_out::<A>(code)
     }
@@ -251,7 +251,7 @@ pub unsafe fn get_elements<A: Abi>(status: *const A::Status, datatype: A::Dataty
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let code = (entries().standard.MPI_Get_elements)(own_status.place(),
+        let code = (entries().standard.MPI_Get_elements)(own_status.pointer(),
             A::datatype_in(datatype), count);
         error_out::<A>(code)
     }
@@ -264,7 +264,7 @@ pub unsafe fn get_elements_c<A: Abi>(status: *const A::Status, datatype: A::Data
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let code = (entries().standard.MPI_Get_elements_c)(own_status.place(),
+        let code = (entries().standard.MPI_Get_elements_c)(own_status.pointer(),
             A::datatype_in(datatype), count);
         error_out::<A>(code)
     }
@@ -277,7 +277,7 @@ pub unsafe fn get_elements_x<A: Abi>(status: *const A::Status, datatype: A::Data
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let code = (entries().standard.MPI_Get_elements_x)(own_status.place(),
+        let code = (entries().standard.MPI_Get_elements_x)(own_status.pointer(),
             A::datatype_in(datatype), count);
         error_out::<A>(code)
     }
@@ -299,10 +299,10 @@ pub unsafe fn ibsend<A: Abi>(buf: *const c_void, count: c_int, datatype: A::Data
     tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ibsend)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -314,10 +314,10 @@ pub unsafe fn ibsend_c<A: Abi>(buf: *const c_void, count: MPI_Count, datatype: A
     dest: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ibsend_c)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -329,10 +329,10 @@ pub unsafe fn improbe<A: Abi>(source: c_int, tag: c_int, comm: A::Comm, flag: *m
     message: *mut A::Message, status: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_message = Place::new(message);
+        let mut own_message = OutParam::new(message);
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Improbe)(rank_in::<A>(source), tag_in::<A>(tag),
-            A::comm_in(comm), flag, own_message.place(), own_status.place());
+            A::comm_in(comm), flag, own_message.pointer(), own_status.pointer());
         own_message.give(A::message_out);
         own_status.give();
         error_out::<A>(code)
@@ -345,10 +345,10 @@ pub unsafe fn imrecv<A: Abi>(buf: *mut c_void, count: c_int, datatype: A::Dataty
     message: *mut A::Message, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_message = Place::take(message, A::message_in);
-        let mut own_request = Place::new(request);
+        let mut own_message = OutParam::take(message, A::message_in);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Imrecv)(address_mut_in::<A>(buf), count,
-            A::datatype_in(datatype), own_message.place(), own_request.place());
+            A::datatype_in(datatype), own_message.pointer(), own_request.pointer());
         own_message.give(A::message_out);
         own_request.give(A::request_out);
         error_out::<A>(code)
@@ -361,10 +361,10 @@ pub unsafe fn imrecv_c<A: Abi>(buf: *mut c_void, count: MPI_Count, datatype: A::
     message: *mut A::Message, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_message = Place::take(message, A::message_in);
-        let mut own_request = Place::new(request);
+        let mut own_message = OutParam::take(message, A::message_in);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Imrecv_c)(address_mut_in::<A>(buf), count,
-            A::datatype_in(datatype), own_message.place(), own_request.place());
+            A::datatype_in(datatype), own_message.pointer(), own_request.pointer());
         own_message.give(A::message_out);
         own_request.give(A::request_out);
         error_out::<A>(code)
@@ -379,7 +379,7 @@ pub unsafe fn iprobe<A: Abi>(source: c_int, tag: c_int, comm: A::Comm, flag: *mu
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Iprobe)(rank_in::<A>(source), tag_in::<A>(tag),
-            A::comm_in(comm), flag, own_status.place());
+            A::comm_in(comm), flag, own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -391,10 +391,10 @@ pub unsafe fn irecv<A: Abi>(buf: *mut c_void, count: c_int, datatype: A::Datatyp
     tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Irecv)(address_mut_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(source), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -406,10 +406,10 @@ pub unsafe fn irecv_c<A: Abi>(buf: *mut c_void, count: MPI_Count, datatype: A::D
     source: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Irecv_c)(address_mut_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(source), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -421,10 +421,10 @@ pub unsafe fn irsend<A: Abi>(buf: *const c_void, count: c_int, datatype: A::Data
     tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Irsend)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -436,10 +436,10 @@ pub unsafe fn irsend_c<A: Abi>(buf: *const c_void, count: MPI_Count, datatype: A
     dest: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Irsend_c)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -451,10 +451,10 @@ pub unsafe fn isend<A: Abi>(buf: *const c_void, count: c_int, datatype: A::Datat
     tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Isend)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -466,10 +466,10 @@ pub unsafe fn isend_c<A: Abi>(buf: *const c_void, count: MPI_Count, datatype: A:
     dest: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Isend_c)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -482,11 +482,11 @@ pub unsafe fn isendrecv<A: Abi>(sendbuf: *const c_void, sendcount: c_int, sendty
     source: c_int, recvtag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Isendrecv)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), rank_in::<A>(dest), tag_in::<A>(sendtag),
             address_mut_in::<A>(recvbuf), recvcount, A::datatype_in(recvtype), rank_in::<A>(source),
-            tag_in::<A>(recvtag), A::comm_in(comm), own_request.place());
+            tag_in::<A>(recvtag), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -500,11 +500,11 @@ pub unsafe fn isendrecv_c<A: Abi>(sendbuf: *const c_void, sendcount: MPI_Count,
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Isendrecv_c)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), rank_in::<A>(dest), tag_in::<A>(sendtag),
             address_mut_in::<A>(recvbuf), recvcount, A::datatype_in(recvtype), rank_in::<A>(source),
-            tag_in::<A>(recvtag), A::comm_in(comm), own_request.place());
+            tag_in::<A>(recvtag), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -517,10 +517,10 @@ pub unsafe fn isendrecv_replace<A: Abi>(buf: *mut c_void, count: c_int, datatype
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Isendrecv_replace)(address_mut_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(sendtag),
-            rank_in::<A>(source), tag_in::<A>(recvtag), A::comm_in(comm), own_request.place());
+            rank_in::<A>(source), tag_in::<A>(recvtag), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -533,10 +533,10 @@ pub unsafe fn isendrecv_replace_c<A: Abi>(buf: *mut c_void, count: MPI_Count, da
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Isendrecv_replace_c)(address_mut_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(sendtag),
-            rank_in::<A>(source), tag_in::<A>(recvtag), A::comm_in(comm), own_request.place());
+            rank_in::<A>(source), tag_in::<A>(recvtag), A::comm_in(comm), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -548,10 +548,10 @@ pub unsafe fn issend<A: Abi>(buf: *const c_void, count: c_int, datatype: A::Data
     tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Issend)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -563,10 +563,10 @@ pub unsafe fn issend_c<A: Abi>(buf: *const c_void, count: MPI_Count, datatype: A
     dest: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Issend_c)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -578,10 +578,10 @@ pub unsafe fn mprobe<A: Abi>(source: c_int, tag: c_int, comm: A::Comm, message: 
     status: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_message = Place::new(message);
+        let mut own_message = OutParam::new(message);
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Mprobe)(rank_in::<A>(source), tag_in::<A>(tag),
-            A::comm_in(comm), own_message.place(), own_status.place());
+            A::comm_in(comm), own_message.pointer(), own_status.pointer());
         own_message.give(A::message_out);
         own_status.give();
         error_out::<A>(code)
@@ -594,10 +594,10 @@ pub unsafe fn mrecv<A: Abi>(buf: *mut c_void, count: c_int, datatype: A::Datatyp
     message: *mut A::Message, status: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_message = Place::take(message, A::message_in);
+        let mut own_message = OutParam::take(message, A::message_in);
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Mrecv)(address_mut_in::<A>(buf), count,
-            A::datatype_in(datatype), own_message.place(), own_status.place());
+            A::datatype_in(datatype), own_message.pointer(), own_status.pointer());
         own_message.give(A::message_out);
         own_status.give();
         error_out::<A>(code)
@@ -610,10 +610,10 @@ pub unsafe fn mrecv_c<A: Abi>(buf: *mut c_void, count: MPI_Count, datatype: A::D
     message: *mut A::Message, status: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_message = Place::take(message, A::message_in);
+        let mut own_message = OutParam::take(message, A::message_in);
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Mrecv_c)(address_mut_in::<A>(buf), count,
-            A::datatype_in(datatype), own_message.place(), own_status.place());
+            A::datatype_in(datatype), own_message.pointer(), own_status.pointer());
         own_message.give(A::message_out);
         own_status.give();
         error_out::<A>(code)
@@ -671,10 +671,10 @@ pub unsafe fn precv_init<A: Abi>(buf: *mut c_void, partitions: c_int, count: MPI
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Precv_init)(address_mut_in::<A>(buf), partitions, count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            A::info_in(info), own_request.place());
+            A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -687,10 +687,10 @@ pub unsafe fn precv_init_c<A: Abi>(buf: *mut c_void, partitions: c_int, count: M
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Precv_init_c)(address_mut_in::<A>(buf), partitions,
             count, A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            A::info_in(info), own_request.place());
+            A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -704,7 +704,7 @@ pub unsafe fn probe<A: Abi>(source: c_int, tag: c_int, comm: A::Comm,
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Probe)(rank_in::<A>(source), tag_in::<A>(tag),
-            A::comm_in(comm), own_status.place());
+            A::comm_in(comm), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -717,10 +717,10 @@ pub unsafe fn psend_init<A: Abi>(buf: *const c_void, partitions: c_int, count: M
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Psend_init)(address_in::<A>(buf), partitions, count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            A::info_in(info), own_request.place());
+            A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -733,10 +733,10 @@ pub unsafe fn psend_init_c<A: Abi>(buf: *const c_void, partitions: c_int, count:
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Psend_init_c)(address_in::<A>(buf), partitions, count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            A::info_in(info), own_request.place());
+            A::info_in(info), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -751,7 +751,7 @@ pub unsafe fn recv<A: Abi>(buf: *mut c_void, count: c_int, datatype: A::Datatype
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Recv)(address_mut_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(source), tag_in::<A>(tag), A::comm_in(comm),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -766,7 +766,7 @@ pub unsafe fn recv_c<A: Abi>(buf: *mut c_void, count: MPI_Count, datatype: A::Da
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Recv_c)(address_mut_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(source), tag_in::<A>(tag), A::comm_in(comm),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -778,10 +778,10 @@ pub unsafe fn recv_init<A: Abi>(buf: *mut c_void, count: c_int, datatype: A::Dat
     source: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Recv_init)(address_mut_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(source), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -793,10 +793,10 @@ pub unsafe fn recv_init_c<A: Abi>(buf: *mut c_void, count: MPI_Count, datatype: 
     source: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Recv_init_c)(address_mut_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(source), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -807,8 +807,8 @@ pub unsafe fn recv_init_c<A: Abi>(buf: *mut c_void, count: MPI_Count, datatype: 
 pub unsafe fn request_free<A: Abi>(request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::take(request, A::request_in);
-        let code = (entries().standard.MPI_Request_free)(own_request.place());
+        let mut own_request = OutParam::take(request, A::request_in);
+        let code = (entries().standard.MPI_Request_free)(own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -822,7 +822,7 @@ pub unsafe fn request_get_status<A: Abi>(request: A::Request, flag: *mut c_int,
     unsafe {
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Request_get_status)(A::request_in(request), flag,
-            own_status.place());
+            own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -837,7 +837,7 @@ pub unsafe fn request_get_status_all<A: Abi>(count: c_int, array_of_requests: *c
         let mut own_array_of_requests = Several::new(array_of_requests, length(count)); own_array_of_requests.take(A::request_in);
         let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(count)); own_array_of_statuses.clear();
         let code = (entries().standard.MPI_Request_get_status_all)(count,
-            own_array_of_requests.place(), flag, own_array_of_statuses.place());
+            own_array_of_requests.pointer(), flag, own_array_of_statuses.pointer());
         own_array_of_statuses.give();
         error_out::<A>(code)
     }
@@ -852,7 +852,7 @@ pub unsafe fn request_get_status_any<A: Abi>(count: c_int, array_of_requests: *c
         let mut own_array_of_requests = Several::new(array_of_requests, length(count)); own_array_of_requests.take(A::request_in);
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Request_get_status_any)(count,
-            own_array_of_requests.place(), indx, flag, own_status.place());
+            own_array_of_requests.pointer(), indx, flag, own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -868,8 +868,8 @@ pub unsafe fn request_get_status_some<A: Abi>(incount: c_int, array_of_requests:
         let mut own_array_of_requests = Several::new(array_of_requests, length(incount)); own_array_of_requests.take(A::request_in);
         let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(incount)); own_array_of_statuses.clear();
         let code = (entries().standard.MPI_Request_get_status_some)(incount,
-            own_array_of_requests.place(), outcount, array_of_indices,
-            own_array_of_statuses.place());
+            own_array_of_requests.pointer(), outcount, array_of_indices,
+            own_array_of_statuses.pointer());
         own_array_of_statuses.give();
         error_out::<A>(code)
     }
@@ -905,10 +905,10 @@ pub unsafe fn rsend_init<A: Abi>(buf: *const c_void, count: c_int, datatype: A::
     dest: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Rsend_init)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -920,10 +920,10 @@ pub unsafe fn rsend_init_c<A: Abi>(buf: *const c_void, count: MPI_Count, datatyp
     dest: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Rsend_init_c)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -959,10 +959,10 @@ pub unsafe fn send_init<A: Abi>(buf: *const c_void, count: c_int, datatype: A::D
     dest: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Send_init)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -974,10 +974,10 @@ pub unsafe fn send_init_c<A: Abi>(buf: *const c_void, count: MPI_Count, datatype
     dest: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Send_init_c)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -994,7 +994,7 @@ pub unsafe fn sendrecv<A: Abi>(sendbuf: *const c_void, sendcount: c_int, sendtyp
         let code = (entries().standard.MPI_Sendrecv)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), rank_in::<A>(dest), tag_in::<A>(sendtag),
             address_mut_in::<A>(recvbuf), recvcount, A::datatype_in(recvtype), rank_in::<A>(source),
-            tag_in::<A>(recvtag), A::comm_in(comm), own_status.place());
+            tag_in::<A>(recvtag), A::comm_in(comm), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -1012,7 +1012,7 @@ pub unsafe fn sendrecv_c<A: Abi>(sendbuf: *const c_void, sendcount: MPI_Count,
         let code = (entries().standard.MPI_Sendrecv_c)(address_in::<A>(sendbuf), sendcount,
             A::datatype_in(sendtype), rank_in::<A>(dest), tag_in::<A>(sendtag),
             address_mut_in::<A>(recvbuf), recvcount, A::datatype_in(recvtype), rank_in::<A>(source),
-            tag_in::<A>(recvtag), A::comm_in(comm), own_status.place());
+            tag_in::<A>(recvtag), A::comm_in(comm), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -1028,7 +1028,7 @@ pub unsafe fn sendrecv_replace<A: Abi>(buf: *mut c_void, count: c_int, datatype:
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Sendrecv_replace)(address_mut_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(sendtag),
-            rank_in::<A>(source), tag_in::<A>(recvtag), A::comm_in(comm), own_status.place());
+            rank_in::<A>(source), tag_in::<A>(recvtag), A::comm_in(comm), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -1044,7 +1044,7 @@ pub unsafe fn sendrecv_replace_c<A: Abi>(buf: *mut c_void, count: MPI_Count, dat
         let mut own_status = OneStatus::<A>::new(status);
         let code = (entries().standard.MPI_Sendrecv_replace_c)(address_mut_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(sendtag),
-            rank_in::<A>(source), tag_in::<A>(recvtag), A::comm_in(comm), own_status.place());
+            rank_in::<A>(source), tag_in::<A>(recvtag), A::comm_in(comm), own_status.pointer());
         own_status.give();
         error_out::<A>(code)
     }
@@ -1116,9 +1116,9 @@ pub unsafe fn session_iflush_buffer<A: Abi>(session: A::Session,
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Session_iflush_buffer)(A::session_in(session),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1154,10 +1154,10 @@ pub unsafe fn ssend_init<A: Abi>(buf: *const c_void, count: c_int, datatype: A::
     dest: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ssend_init)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1169,10 +1169,10 @@ pub unsafe fn ssend_init_c<A: Abi>(buf: *const c_void, count: MPI_Count, datatyp
     dest: c_int, tag: c_int, comm: A::Comm, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Ssend_init_c)(address_in::<A>(buf), count,
             A::datatype_in(datatype), rank_in::<A>(dest), tag_in::<A>(tag), A::comm_in(comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1183,8 +1183,8 @@ pub unsafe fn ssend_init_c<A: Abi>(buf: *const c_void, count: MPI_Count, datatyp
 pub unsafe fn start<A: Abi>(request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::take(request, A::request_in);
-        let code = (entries().standard.MPI_Start)(own_request.place());
+        let mut own_request = OutParam::take(request, A::request_in);
+        let code = (entries().standard.MPI_Start)(own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1196,7 +1196,7 @@ pub unsafe fn startall<A: Abi>(count: c_int, array_of_requests: *mut A::Request)
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_array_of_requests = Several::new(array_of_requests, length(count)); own_array_of_requests.take(A::request_in);
-        let code = (entries().standard.MPI_Startall)(count, own_array_of_requests.place());
+        let code = (entries().standard.MPI_Startall)(count, own_array_of_requests.pointer());
         own_array_of_requests.give(A::request_out);
         error_out::<A>(code)
     }
@@ -1208,8 +1208,9 @@ pub unsafe fn status_get_error<A: Abi>(status: *const A::Status, error: *mut c_i
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let mut own_error = Place::new(error);
-        let code = (entries().standard.MPI_Status_get_error)(own_status.place(), own_error.place());
+        let mut own_error = OutParam::new(error);
+        let code = (entries().standard.MPI_Status_get_error)(own_status.pointer(),
+            own_error.pointer());
         own_error.give(|v| error_out::<A>(v));
         error_out::<A>(code)
     }
@@ -1221,9 +1222,9 @@ pub unsafe fn status_get_source<A: Abi>(status: *const A::Status, source: *mut c
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let mut own_source = Place::new(source);
-        let code = (entries().standard.MPI_Status_get_source)(own_status.place(),
-            own_source.place());
+        let mut own_source = OutParam::new(source);
+        let code = (entries().standard.MPI_Status_get_source)(own_status.pointer(),
+            own_source.pointer());
         own_source.give(|v| rank_out::<A>(v));
         error_out::<A>(code)
     }
@@ -1235,8 +1236,8 @@ pub unsafe fn status_get_tag<A: Abi>(status: *const A::Status, tag: *mut c_int) 
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let mut own_tag = Place::new(tag);
-        let code = (entries().standard.MPI_Status_get_tag)(own_status.place(), own_tag.place());
+        let mut own_tag = OutParam::new(tag);
+        let code = (entries().standard.MPI_Status_get_tag)(own_status.pointer(), own_tag.pointer());
         own_tag.give(|v| tag_out::<A>(v));
         error_out::<A>(code)
     }
@@ -1248,7 +1249,7 @@ pub unsafe fn status_set_cancelled<A: Abi>(status: *mut A::Status, flag: c_int) 
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let code = (entries().standard.MPI_Status_set_cancelled)(own_status.place(), flag);
+        let code = (entries().standard.MPI_Status_set_cancelled)(own_status.pointer(), flag);
         own_status.give();
         error_out::<A>(code)
     }
@@ -1261,7 +1262,7 @@ pub unsafe fn status_set_elements<A: Abi>(status: *mut A::Status, datatype: A::D
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let code = (entries().standard.MPI_Status_set_elements)(own_status.place(),
+        let code = (entries().standard.MPI_Status_set_elements)(own_status.pointer(),
             A::datatype_in(datatype), count);
         own_status.give();
         error_out::<A>(code)
@@ -1275,7 +1276,7 @@ pub unsafe fn status_set_elements_c<A: Abi>(status: *mut A::Status, datatype: A:
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let code = (entries().standard.MPI_Status_set_elements_c)(own_status.place(),
+        let code = (entries().standard.MPI_Status_set_elements_c)(own_status.pointer(),
             A::datatype_in(datatype), count);
         own_status.give();
         error_out::<A>(code)
@@ -1289,7 +1290,7 @@ pub unsafe fn status_set_elements_x<A: Abi>(status: *mut A::Status, datatype: A:
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let code = (entries().standard.MPI_Status_set_elements_x)(own_status.place(),
+        let code = (entries().standard.MPI_Status_set_elements_x)(own_status.pointer(),
             A::datatype_in(datatype), count);
         own_status.give();
         error_out::<A>(code)
@@ -1302,7 +1303,7 @@ pub unsafe fn status_set_error<A: Abi>(status: *mut A::Status, error: c_int) -> 
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let code = (entries().standard.MPI_Status_set_error)(own_status.place(),
+        let code = (entries().standard.MPI_Status_set_error)(own_status.pointer(),
             error_in::<A>(error));
         own_status.give();
         error_out::<A>(code)
@@ -1315,7 +1316,7 @@ pub unsafe fn status_set_source<A: Abi>(status: *mut A::Status, source: c_int) -
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let code = (entries().standard.MPI_Status_set_source)(own_status.place(),
+        let code = (entries().standard.MPI_Status_set_source)(own_status.pointer(),
             rank_in::<A>(source));
         own_status.give();
         error_out::<A>(code)
@@ -1328,7 +1329,7 @@ pub unsafe fn status_set_tag<A: Abi>(status: *mut A::Status, tag: c_int) -> c_in
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let code = (entries().standard.MPI_Status_set_tag)(own_status.place(), tag_in::<A>(tag));
+        let code = (entries().standard.MPI_Status_set_tag)(own_status.pointer(), tag_in::<A>(tag));
         own_status.give();
         error_out::<A>(code)
     }
@@ -1340,9 +1341,9 @@ pub unsafe fn test<A: Abi>(request: *mut A::Request, flag: *mut c_int,
     status: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::take(request, A::request_in);
+        let mut own_request = OutParam::take(request, A::request_in);
         let mut own_status = OneStatus::<A>::new(status);
-        let code = (entries().standard.MPI_Test)(own_request.place(), flag, own_status.place());
+        let code = (entries().standard.MPI_Test)(own_request.pointer(), flag, own_status.pointer());
         own_request.give(A::request_out);
         own_status.give();
         error_out::<A>(code)
@@ -1355,7 +1356,7 @@ pub unsafe fn test_cancelled<A: Abi>(status: *const A::Status, flag: *mut c_int)
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_status = OneStatus::<A>::take(status);
-        let code = (entries().standard.MPI_Test_cancelled)(own_status.place(), flag);
+        let code = (entries().standard.MPI_Test_cancelled)(own_status.pointer(), flag);
         error_out::<A>(code)
     }
 }
@@ -1368,8 +1369,8 @@ pub unsafe fn testall<A: Abi>(count: c_int, array_of_requests: *mut A::Request, 
     unsafe {
         let mut own_array_of_requests = Several::new(array_of_requests, length(count)); own_array_of_requests.take(A::request_in);
         let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(count)); own_array_of_statuses.clear();
-        let code = (entries().standard.MPI_Testall)(count, own_array_of_requests.place(), flag,
-            own_array_of_statuses.place());
+        let code = (entries().standard.MPI_Testall)(count, own_array_of_requests.pointer(), flag,
+            own_array_of_statuses.pointer());
         own_array_of_requests.give(A::request_out);
         own_array_of_statuses.give();
         error_out::<A>(code)
@@ -1384,8 +1385,8 @@ pub unsafe fn testany<A: Abi>(count: c_int, array_of_requests: *mut A::Request, 
     unsafe {
         let mut own_array_of_requests = Several::new(array_of_requests, length(count)); own_array_of_requests.take(A::request_in);
         let mut own_status = OneStatus::<A>::new(status);
-        let code = (entries().standard.MPI_Testany)(count, own_array_of_requests.place(), indx,
-            flag, own_status.place());
+        let code = (entries().standard.MPI_Testany)(count, own_array_of_requests.pointer(), indx,
+            flag, own_status.pointer());
         own_array_of_requests.give(A::request_out);
         own_status.give();
         error_out::<A>(code)
@@ -1401,8 +1402,8 @@ pub unsafe fn testsome<A: Abi>(incount: c_int, array_of_requests: *mut A::Reques
     unsafe {
         let mut own_array_of_requests = Several::new(array_of_requests, length(incount)); own_array_of_requests.take(A::request_in);
         let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(incount)); own_array_of_statuses.clear();
-        let code = (entries().standard.MPI_Testsome)(incount, own_array_of_requests.place(),
-            outcount, array_of_indices, own_array_of_statuses.place());
+        let code = (entries().standard.MPI_Testsome)(incount, own_array_of_requests.pointer(),
+            outcount, array_of_indices, own_array_of_statuses.pointer());
         own_array_of_requests.give(A::request_out);
         own_array_of_statuses.give();
         error_out::<A>(code)
@@ -1414,9 +1415,9 @@ pub unsafe fn testsome<A: Abi>(incount: c_int, array_of_requests: *mut A::Reques
 pub unsafe fn wait<A: Abi>(request: *mut A::Request, status: *mut A::Status) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::take(request, A::request_in);
+        let mut own_request = OutParam::take(request, A::request_in);
         let mut own_status = OneStatus::<A>::new(status);
-        let code = (entries().standard.MPI_Wait)(own_request.place(), own_status.place());
+        let code = (entries().standard.MPI_Wait)(own_request.pointer(), own_status.pointer());
         own_request.give(A::request_out);
         own_status.give();
         error_out::<A>(code)
@@ -1431,8 +1432,8 @@ pub unsafe fn waitall<A: Abi>(count: c_int, array_of_requests: *mut A::Request,
     unsafe {
         let mut own_array_of_requests = Several::new(array_of_requests, length(count)); own_array_of_requests.take(A::request_in);
         let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(count)); own_array_of_statuses.clear();
-        let code = (entries().standard.MPI_Waitall)(count, own_array_of_requests.place(),
-            own_array_of_statuses.place());
+        let code = (entries().standard.MPI_Waitall)(count, own_array_of_requests.pointer(),
+            own_array_of_statuses.pointer());
         own_array_of_requests.give(A::request_out);
         own_array_of_statuses.give();
         error_out::<A>(code)
@@ -1447,8 +1448,8 @@ pub unsafe fn waitany<A: Abi>(count: c_int, array_of_requests: *mut A::Request, 
     unsafe {
         let mut own_array_of_requests = Several::new(array_of_requests, length(count)); own_array_of_requests.take(A::request_in);
         let mut own_status = OneStatus::<A>::new(status);
-        let code = (entries().standard.MPI_Waitany)(count, own_array_of_requests.place(), indx,
-            own_status.place());
+        let code = (entries().standard.MPI_Waitany)(count, own_array_of_requests.pointer(), indx,
+            own_status.pointer());
         own_array_of_requests.give(A::request_out);
         own_status.give();
         error_out::<A>(code)
@@ -1464,8 +1465,8 @@ pub unsafe fn waitsome<A: Abi>(incount: c_int, array_of_requests: *mut A::Reques
     unsafe {
         let mut own_array_of_requests = Several::new(array_of_requests, length(incount)); own_array_of_requests.take(A::request_in);
         let mut own_array_of_statuses = Statuses::<A>::new(array_of_statuses, length(incount)); own_array_of_statuses.clear();
-        let code = (entries().standard.MPI_Waitsome)(incount, own_array_of_requests.place(),
-            outcount, array_of_indices, own_array_of_statuses.place());
+        let code = (entries().standard.MPI_Waitsome)(incount, own_array_of_requests.pointer(),
+            outcount, array_of_indices, own_array_of_statuses.pointer());
         own_array_of_requests.give(A::request_out);
         own_array_of_statuses.give();
         error_out::<A>(code)

@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -169,10 +169,10 @@ pub unsafe fn raccumulate<A: Abi>(origin_addr: *const c_void, origin_count: c_in
     target_datatype: A::Datatype, op: A::Op, win: A::Win, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Raccumulate)(address_in::<A>(origin_addr), origin_count,
             A::datatype_in(origin_datatype), rank_in::<A>(target_rank), target_disp, target_count,
-            A::datatype_in(target_datatype), A::op_in(op), A::win_in(win), own_request.place());
+            A::datatype_in(target_datatype), A::op_in(op), A::win_in(win), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -186,11 +186,11 @@ pub unsafe fn raccumulate_c<A: Abi>(origin_addr: *const c_void, origin_count: MP
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Raccumulate_c)(address_in::<A>(origin_addr),
             origin_count, A::datatype_in(origin_datatype), rank_in::<A>(target_rank), target_disp,
             target_count, A::datatype_in(target_datatype), A::op_in(op), A::win_in(win),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -203,10 +203,10 @@ pub unsafe fn rget<A: Abi>(origin_addr: *mut c_void, origin_count: c_int,
     target_datatype: A::Datatype, win: A::Win, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Rget)(address_mut_in::<A>(origin_addr), origin_count,
             A::datatype_in(origin_datatype), rank_in::<A>(target_rank), target_disp, target_count,
-            A::datatype_in(target_datatype), A::win_in(win), own_request.place());
+            A::datatype_in(target_datatype), A::win_in(win), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -220,10 +220,10 @@ pub unsafe fn rget_c<A: Abi>(origin_addr: *mut c_void, origin_count: MPI_Count,
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Rget_c)(address_mut_in::<A>(origin_addr), origin_count,
             A::datatype_in(origin_datatype), rank_in::<A>(target_rank), target_disp, target_count,
-            A::datatype_in(target_datatype), A::win_in(win), own_request.place());
+            A::datatype_in(target_datatype), A::win_in(win), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -237,12 +237,12 @@ pub unsafe fn rget_accumulate<A: Abi>(origin_addr: *const c_void, origin_count: 
     target_datatype: A::Datatype, op: A::Op, win: A::Win, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Rget_accumulate)(address_in::<A>(origin_addr),
             origin_count, A::datatype_in(origin_datatype), address_mut_in::<A>(result_addr),
             result_count, A::datatype_in(result_datatype), rank_in::<A>(target_rank), target_disp,
             target_count, A::datatype_in(target_datatype), A::op_in(op), A::win_in(win),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -257,12 +257,12 @@ pub unsafe fn rget_accumulate_c<A: Abi>(origin_addr: *const c_void, origin_count
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Rget_accumulate_c)(address_in::<A>(origin_addr),
             origin_count, A::datatype_in(origin_datatype), address_mut_in::<A>(result_addr),
             result_count, A::datatype_in(result_datatype), rank_in::<A>(target_rank), target_disp,
             target_count, A::datatype_in(target_datatype), A::op_in(op), A::win_in(win),
-            own_request.place());
+            own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -275,10 +275,10 @@ pub unsafe fn rput<A: Abi>(origin_addr: *const c_void, origin_count: c_int,
     target_datatype: A::Datatype, win: A::Win, request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Rput)(address_in::<A>(origin_addr), origin_count,
             A::datatype_in(origin_datatype), rank_in::<A>(target_rank), target_disp, target_count,
-            A::datatype_in(target_datatype), A::win_in(win), own_request.place());
+            A::datatype_in(target_datatype), A::win_in(win), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -292,10 +292,10 @@ pub unsafe fn rput_c<A: Abi>(origin_addr: *const c_void, origin_count: MPI_Count
     request: *mut A::Request) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_request = Place::new(request);
+        let mut own_request = OutParam::new(request);
         let code = (entries().standard.MPI_Rput_c)(address_in::<A>(origin_addr), origin_count,
             A::datatype_in(origin_datatype), rank_in::<A>(target_rank), target_disp, target_count,
-            A::datatype_in(target_datatype), A::win_in(win), own_request.place());
+            A::datatype_in(target_datatype), A::win_in(win), own_request.pointer());
         own_request.give(A::request_out);
         error_out::<A>(code)
     }
@@ -307,9 +307,9 @@ pub unsafe fn win_allocate<A: Abi>(size: MPI_Aint, disp_unit: c_int, info: A::In
     baseptr: *mut c_void, win: *mut A::Win) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_win = Place::new(win);
+        let mut own_win = OutParam::new(win);
         let code = (entries().standard.MPI_Win_allocate)(size, disp_unit, A::info_in(info),
-            A::comm_in(comm), baseptr, own_win.place());
+            A::comm_in(comm), baseptr, own_win.pointer());
         own_win.give(A::win_out);
         error_out::<A>(code)
     }
@@ -321,9 +321,9 @@ pub unsafe fn win_allocate_c<A: Abi>(size: MPI_Aint, disp_unit: MPI_Aint, info: 
     comm: A::Comm, baseptr: *mut c_void, win: *mut A::Win) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_win = Place::new(win);
+        let mut own_win = OutParam::new(win);
         let code = (entries().standard.MPI_Win_allocate_c)(size, disp_unit, A::info_in(info),
-            A::comm_in(comm), baseptr, own_win.place());
+            A::comm_in(comm), baseptr, own_win.pointer());
         own_win.give(A::win_out);
         error_out::<A>(code)
     }
@@ -335,9 +335,9 @@ pub unsafe fn win_allocate_shared<A: Abi>(size: MPI_Aint, disp_unit: c_int, info
     comm: A::Comm, baseptr: *mut c_void, win: *mut A::Win) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_win = Place::new(win);
+        let mut own_win = OutParam::new(win);
         let code = (entries().standard.MPI_Win_allocate_shared)(size, disp_unit, A::info_in(info),
-            A::comm_in(comm), baseptr, own_win.place());
+            A::comm_in(comm), baseptr, own_win.pointer());
         own_win.give(A::win_out);
         error_out::<A>(code)
     }
@@ -349,9 +349,9 @@ pub unsafe fn win_allocate_shared_c<A: Abi>(size: MPI_Aint, disp_unit: MPI_Aint,
     comm: A::Comm, baseptr: *mut c_void, win: *mut A::Win) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_win = Place::new(win);
+        let mut own_win = OutParam::new(win);
         let code = (entries().standard.MPI_Win_allocate_shared_c)(size, disp_unit, A::info_in(info),
-            A::comm_in(comm), baseptr, own_win.place());
+            A::comm_in(comm), baseptr, own_win.pointer());
         own_win.give(A::win_out);
         error_out::<A>(code)
     }
@@ -384,9 +384,9 @@ pub unsafe fn win_create<A: Abi>(base: *mut c_void, size: MPI_Aint, disp_unit: c
     comm: A::Comm, win: *mut A::Win) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_win = Place::new(win);
+        let mut own_win = OutParam::new(win);
         let code = (entries().standard.MPI_Win_create)(address_mut_in::<A>(base), size, disp_unit,
-            A::info_in(info), A::comm_in(comm), own_win.place());
+            A::info_in(info), A::comm_in(comm), own_win.pointer());
         own_win.give(A::win_out);
         error_out::<A>(code)
     }
@@ -398,9 +398,9 @@ pub unsafe fn win_create_c<A: Abi>(base: *mut c_void, size: MPI_Aint, disp_unit:
     info: A::Info, comm: A::Comm, win: *mut A::Win) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_win = Place::new(win);
+        let mut own_win = OutParam::new(win);
         let code = (entries().standard.MPI_Win_create_c)(address_mut_in::<A>(base), size, disp_unit,
-            A::info_in(info), A::comm_in(comm), own_win.place());
+            A::info_in(info), A::comm_in(comm), own_win.pointer());
         own_win.give(A::win_out);
         error_out::<A>(code)
     }
@@ -411,9 +411,9 @@ pub unsafe fn win_create_c<A: Abi>(base: *mut c_void, size: MPI_Aint, disp_unit:
 pub unsafe fn win_create_dynamic<A: Abi>(info: A::Info, comm: A::Comm, win: *mut A::Win) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_win = Place::new(win);
+        let mut own_win = OutParam::new(win);
         let code = (entries().standard.MPI_Win_create_dynamic)(A::info_in(info), A::comm_in(comm),
-            own_win.place());
+            own_win.pointer());
         own_win.give(A::win_out);
         error_out::<A>(code)
     }
@@ -485,8 +485,8 @@ pub unsafe fn win_flush_local_all<A: Abi>(win: A::Win) -> c_int {
 pub unsafe fn win_free<A: Abi>(win: *mut A::Win) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_win = Place::take(win, A::win_in);
-        let code = (entries().standard.MPI_Win_free)(own_win.place());
+        let mut own_win = OutParam::take(win, A::win_in);
+        let code = (entries().standard.MPI_Win_free)(own_win.pointer());
         own_win.give(A::win_out);
         error_out::<A>(code)
     }
@@ -497,8 +497,8 @@ pub unsafe fn win_free<A: Abi>(win: *mut A::Win) -> c_int {
 pub unsafe fn win_get_group<A: Abi>(win: A::Win, group: *mut A::Group) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_group = Place::new(group);
-        let code = (entries().standard.MPI_Win_get_group)(A::win_in(win), own_group.place());
+        let mut own_group = OutParam::new(group);
+        let code = (entries().standard.MPI_Win_get_group)(A::win_in(win), own_group.pointer());
         own_group.give(A::group_out);
         error_out::<A>(code)
     }
@@ -509,8 +509,8 @@ pub unsafe fn win_get_group<A: Abi>(win: A::Win, group: *mut A::Group) -> c_int 
 pub unsafe fn win_get_info<A: Abi>(win: A::Win, info_used: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_info_used = Place::new(info_used);
-        let code = (entries().standard.MPI_Win_get_info)(A::win_in(win), own_info_used.place());
+        let mut own_info_used = OutParam::new(info_used);
+        let code = (entries().standard.MPI_Win_get_info)(A::win_in(win), own_info_used.pointer());
         own_info_used.give(A::info_out);
         error_out::<A>(code)
     }
@@ -523,7 +523,7 @@ pub unsafe fn win_get_name<A: Abi>(win: A::Win, win_name: *mut c_char,
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_win_name = Text::new(win_name, A::MPI_MAX_OBJECT_NAME);
-        let code = (entries().standard.MPI_Win_get_name)(A::win_in(win), own_win_name.place(),
+        let code = (entries().standard.MPI_Win_get_name)(A::win_in(win), own_win_name.pointer(),
             resultlen);
         if code == MPI_SUCCESS { own_win_name.give(resultlen); }
         error_out::<A>(code)

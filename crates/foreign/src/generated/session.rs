@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -23,8 +23,8 @@ use hpvm_abi::constants::*;
 pub unsafe fn session_finalize<A: Abi>(session: *mut A::Session) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_session = Place::take(session, A::session_in);
-        let code = (entries().standard.MPI_Session_finalize)(own_session.place());
+        let mut own_session = OutParam::take(session, A::session_in);
+        let code = (entries().standard.MPI_Session_finalize)(own_session.pointer());
         own_session.give(A::session_out);
         error_out::<A>(code)
     }
@@ -35,9 +35,9 @@ pub unsafe fn session_finalize<A: Abi>(session: *mut A::Session) -> c_int {
 pub unsafe fn session_get_info<A: Abi>(session: A::Session, info_used: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_info_used = Place::new(info_used);
+        let mut own_info_used = OutParam::new(info_used);
         let code = (entries().standard.MPI_Session_get_info)(A::session_in(session),
-            own_info_used.place());
+            own_info_used.pointer());
         own_info_used.give(A::info_out);
         error_out::<A>(code)
     }
@@ -73,9 +73,9 @@ pub unsafe fn session_get_pset_info<A: Abi>(session: A::Session, pset_name: *con
     info: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_info = Place::new(info);
+        let mut own_info = OutParam::new(info);
         let code = (entries().standard.MPI_Session_get_pset_info)(A::session_in(session), pset_name,
-            own_info.place());
+            own_info.pointer());
         own_info.give(A::info_out);
         error_out::<A>(code)
     }
@@ -87,9 +87,9 @@ pub unsafe fn session_init<A: Abi>(info: A::Info, errhandler: A::Errhandler,
     session: *mut A::Session) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_session = Place::new(session);
+        let mut own_session = OutParam::new(session);
         let code = (entries().standard.MPI_Session_init)(A::info_in(info),
-            A::errhandler_in(errhandler), own_session.place());
+            A::errhandler_in(errhandler), own_session.pointer());
         own_session.give(A::session_out);
         error_out::<A>(code)
     }

@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -34,9 +34,9 @@ pub unsafe fn comm_accept<A: Abi>(port_name: *const c_char, info: A::Info, root:
     comm: A::Comm, newcomm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Place::new(newcomm);
+        let mut own_newcomm = OutParam::new(newcomm);
         let code = (entries().standard.MPI_Comm_accept)(port_name, A::info_in(info),
-            rank_in::<A>(root), A::comm_in(comm), own_newcomm.place());
+            rank_in::<A>(root), A::comm_in(comm), own_newcomm.pointer());
         own_newcomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -48,9 +48,9 @@ pub unsafe fn comm_connect<A: Abi>(port_name: *const c_char, info: A::Info, root
     comm: A::Comm, newcomm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Place::new(newcomm);
+        let mut own_newcomm = OutParam::new(newcomm);
         let code = (entries().standard.MPI_Comm_connect)(port_name, A::info_in(info),
-            rank_in::<A>(root), A::comm_in(comm), own_newcomm.place());
+            rank_in::<A>(root), A::comm_in(comm), own_newcomm.pointer());
         own_newcomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -61,8 +61,8 @@ pub unsafe fn comm_connect<A: Abi>(port_name: *const c_char, info: A::Info, root
 pub unsafe fn comm_disconnect<A: Abi>(comm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_comm = Place::take(comm, A::comm_in);
-        let code = (entries().standard.MPI_Comm_disconnect)(own_comm.place());
+        let mut own_comm = OutParam::take(comm, A::comm_in);
+        let code = (entries().standard.MPI_Comm_disconnect)(own_comm.pointer());
         own_comm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -73,8 +73,8 @@ pub unsafe fn comm_disconnect<A: Abi>(comm: *mut A::Comm) -> c_int {
 pub unsafe fn comm_get_parent<A: Abi>(parent: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_parent = Place::new(parent);
-        let code = (entries().standard.MPI_Comm_get_parent)(own_parent.place());
+        let mut own_parent = OutParam::new(parent);
+        let code = (entries().standard.MPI_Comm_get_parent)(own_parent.pointer());
         own_parent.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -85,8 +85,8 @@ pub unsafe fn comm_get_parent<A: Abi>(parent: *mut A::Comm) -> c_int {
 pub unsafe fn comm_join<A: Abi>(fd: c_int, intercomm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_intercomm = Place::new(intercomm);
-        let code = (entries().standard.MPI_Comm_join)(fd, own_intercomm.place());
+        let mut own_intercomm = OutParam::new(intercomm);
+        let code = (entries().standard.MPI_Comm_join)(fd, own_intercomm.pointer());
         own_intercomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -99,9 +99,9 @@ pub unsafe fn comm_spawn<A: Abi>(command: *const c_char, argv: *mut *mut c_char,
     array_of_errcodes: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_intercomm = Place::new(intercomm);
+        let mut own_intercomm = OutParam::new(intercomm);
         let code = (entries().standard.MPI_Comm_spawn)(command, argv, maxprocs, A::info_in(info),
-            rank_in::<A>(root), A::comm_in(comm), own_intercomm.place(), array_of_errcodes);
+            rank_in::<A>(root), A::comm_in(comm), own_intercomm.pointer(), array_of_errcodes);
         own_intercomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -116,10 +116,10 @@ pub unsafe fn comm_spawn_multiple<A: Abi>(count: c_int, array_of_commands: *mut 
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_array_of_info = Several::new(array_of_info, length(count)); own_array_of_info.take(A::info_in);
-        let mut own_intercomm = Place::new(intercomm);
+        let mut own_intercomm = OutParam::new(intercomm);
         let code = (entries().standard.MPI_Comm_spawn_multiple)(count, array_of_commands,
-            array_of_argv, array_of_maxprocs, own_array_of_info.place(), rank_in::<A>(root),
-            A::comm_in(comm), own_intercomm.place(), array_of_errcodes);
+            array_of_argv, array_of_maxprocs, own_array_of_info.pointer(), rank_in::<A>(root),
+            A::comm_in(comm), own_intercomm.pointer(), array_of_errcodes);
         own_intercomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -133,7 +133,7 @@ pub unsafe fn lookup_name<A: Abi>(service_name: *const c_char, info: A::Info,
     unsafe {
         let mut own_port_name = Text::new(port_name, A::MPI_MAX_PORT_NAME);
         let code = (entries().standard.MPI_Lookup_name)(service_name, A::info_in(info),
-            own_port_name.place());
+            own_port_name.pointer());
         if code == MPI_SUCCESS { own_port_name.give(core::ptr::null_mut()); }
         error_out::<A>(code)
     }
@@ -145,7 +145,7 @@ pub unsafe fn open_port<A: Abi>(info: A::Info, port_name: *mut c_char) -> c_int 
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
         let mut own_port_name = Text::new(port_name, A::MPI_MAX_PORT_NAME);
-        let code = (entries().standard.MPI_Open_port)(A::info_in(info), own_port_name.place());
+        let code = (entries().standard.MPI_Open_port)(A::info_in(info), own_port_name.pointer());
         if code == MPI_SUCCESS { own_port_name.give(core::ptr::null_mut()); }
         error_out::<A>(code)
     }

@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -132,13 +132,13 @@ pub unsafe fn cvar_get_info<A: Abi>(cvar_index: c_int, name: *mut c_char, name_l
     desc_len: *mut c_int, bind: *mut c_int, scope: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_verbosity = Place::new(verbosity);
-        let mut own_datatype = Place::new(datatype);
-        let mut own_bind = Place::new(bind);
-        let mut own_scope = Place::new(scope);
+        let mut own_verbosity = OutParam::new(verbosity);
+        let mut own_datatype = OutParam::new(datatype);
+        let mut own_bind = OutParam::new(bind);
+        let mut own_scope = OutParam::new(scope);
         let code = (entries().standard.MPI_T_cvar_get_info)(cvar_index, name, name_len,
-            own_verbosity.place(), own_datatype.place(), enumtype, desc, desc_len, own_bind.place(),
-            own_scope.place());
+            own_verbosity.pointer(), own_datatype.pointer(), enumtype, desc, desc_len,
+            own_bind.pointer(), own_scope.pointer());
         own_verbosity.give(|v| to_foreign(A::T_VERBOSITY, v));
         own_datatype.give(A::datatype_out);
         own_bind.give(|v| to_foreign(A::T_BIND, v));
@@ -227,9 +227,9 @@ pub unsafe fn event_callback_get_info<A: Abi>(event_registration: MPI_T_event_re
     cb_safety: MPI_T_cb_safety, info_used: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_info_used = Place::new(info_used);
+        let mut own_info_used = OutParam::new(info_used);
         let code = (entries().standard.MPI_T_event_callback_get_info)(event_registration,
-            to_standard(A::T_CB_SAFETY, cb_safety), own_info_used.place());
+            to_standard(A::T_CB_SAFETY, cb_safety), own_info_used.pointer());
         own_info_used.give(A::info_out);
         error_out::<A>(code)
     }
@@ -276,13 +276,13 @@ pub unsafe fn event_get_info<A: Abi>(event_index: c_int, name: *mut c_char, name
     info: *mut A::Info, desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_verbosity = Place::new(verbosity);
+        let mut own_verbosity = OutParam::new(verbosity);
         let mut own_array_of_datatypes = Several::new(array_of_datatypes, if num_elements.is_null() { 0 } else { length(*num_elements) }); own_array_of_datatypes.fill(Unset::UNSET);
-        let mut own_info = Place::new(info);
-        let mut own_bind = Place::new(bind);
+        let mut own_info = OutParam::new(info);
+        let mut own_bind = OutParam::new(bind);
         let code = (entries().standard.MPI_T_event_get_info)(event_index, name, name_len,
-            own_verbosity.place(), own_array_of_datatypes.place(), array_of_displacements,
-            num_elements, enumtype, own_info.place(), desc, desc_len, own_bind.place());
+            own_verbosity.pointer(), own_array_of_datatypes.pointer(), array_of_displacements,
+            num_elements, enumtype, own_info.pointer(), desc, desc_len, own_bind.pointer());
         own_verbosity.give(|v| to_foreign(A::T_VERBOSITY, v));
         own_array_of_datatypes.give(A::datatype_out);
         own_info.give(A::info_out);
@@ -353,9 +353,9 @@ pub unsafe fn event_handle_get_info<A: Abi>(event_registration: MPI_T_event_regi
     info_used: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_info_used = Place::new(info_used);
+        let mut own_info_used = OutParam::new(info_used);
         let code = (entries().standard.MPI_T_event_handle_get_info)(event_registration,
-            own_info_used.place());
+            own_info_used.pointer());
         own_info_used.give(A::info_out);
         error_out::<A>(code)
     }
@@ -424,9 +424,9 @@ pub unsafe fn finalize<A: Abi>() -> c_int {
 pub unsafe fn init_thread<A: Abi>(required: c_int, provided: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_provided = Place::new(provided);
+        let mut own_provided = OutParam::new(provided);
         let code = (entries().standard.MPI_T_init_thread)(to_standard(A::THREAD_LEVEL, required),
-            own_provided.place());
+            own_provided.pointer());
         own_provided.give(|v| to_foreign(A::THREAD_LEVEL, v));
         error_out::<A>(code)
     }
@@ -452,13 +452,13 @@ pub unsafe fn pvar_get_info<A: Abi>(pvar_index: c_int, name: *mut c_char, name_l
     readonly: *mut c_int, continuous: *mut c_int, atomic: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_verbosity = Place::new(verbosity);
-        let mut own_var_class = Place::new(var_class);
-        let mut own_datatype = Place::new(datatype);
-        let mut own_bind = Place::new(bind);
+        let mut own_verbosity = OutParam::new(verbosity);
+        let mut own_var_class = OutParam::new(var_class);
+        let mut own_datatype = OutParam::new(datatype);
+        let mut own_bind = OutParam::new(bind);
         let code = (entries().standard.MPI_T_pvar_get_info)(pvar_index, name, name_len,
-            own_verbosity.place(), own_var_class.place(), own_datatype.place(), enumtype, desc,
-            desc_len, own_bind.place(), readonly, continuous, atomic);
+            own_verbosity.pointer(), own_var_class.pointer(), own_datatype.pointer(), enumtype,
+            desc, desc_len, own_bind.pointer(), readonly, continuous, atomic);
         own_verbosity.give(|v| to_foreign(A::T_VERBOSITY, v));
         own_var_class.give(|v| to_foreign(A::T_PVAR_CLASS, v));
         own_datatype.give(A::datatype_out);
@@ -591,10 +591,10 @@ pub unsafe fn source_get_info<A: Abi>(source_index: c_int, name: *mut c_char, na
     ticks_per_second: *mut MPI_Count, max_ticks: *mut MPI_Count, info: *mut A::Info) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_ordering = Place::new(ordering);
-        let mut own_info = Place::new(info);
+        let mut own_ordering = OutParam::new(ordering);
+        let mut own_info = OutParam::new(info);
         let code = (entries().standard.MPI_T_source_get_info)(source_index, name, name_len, desc,
-            desc_len, own_ordering.place(), ticks_per_second, max_ticks, own_info.place());
+            desc_len, own_ordering.pointer(), ticks_per_second, max_ticks, own_info.pointer());
         own_ordering.give(|v| to_foreign(A::T_SOURCE_ORDER, v));
         own_info.give(A::info_out);
         error_out::<A>(code)

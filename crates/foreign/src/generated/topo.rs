@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use crate::lengths::{members, neighbours};
 use crate::numbers::*;
-use crate::place::{Place, Unset};
+use crate::out_param::{OutParam, Unset};
 use crate::several::{Several, length};
 use crate::status::{OneStatus, Statuses};
 use crate::text::{Text, too_long};
@@ -36,9 +36,9 @@ pub unsafe fn cart_create<A: Abi>(comm_old: A::Comm, ndims: c_int, dims: *const 
     periods: *const c_int, reorder: c_int, comm_cart: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_comm_cart = Place::new(comm_cart);
+        let mut own_comm_cart = OutParam::new(comm_cart);
         let code = (entries().standard.MPI_Cart_create)(A::comm_in(comm_old), ndims, dims, periods,
-            reorder, own_comm_cart.place());
+            reorder, own_comm_cart.pointer());
         own_comm_cart.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -62,9 +62,9 @@ pub unsafe fn cart_map<A: Abi>(comm: A::Comm, ndims: c_int, dims: *const c_int,
     periods: *const c_int, newrank: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newrank = Place::new(newrank);
+        let mut own_newrank = OutParam::new(newrank);
         let code = (entries().standard.MPI_Cart_map)(A::comm_in(comm), ndims, dims, periods,
-            own_newrank.place());
+            own_newrank.pointer());
         own_newrank.give(|v| rank_out::<A>(v));
         error_out::<A>(code)
     }
@@ -75,8 +75,8 @@ pub unsafe fn cart_map<A: Abi>(comm: A::Comm, ndims: c_int, dims: *const c_int,
 pub unsafe fn cart_rank<A: Abi>(comm: A::Comm, coords: *const c_int, rank: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_rank = Place::new(rank);
-        let code = (entries().standard.MPI_Cart_rank)(A::comm_in(comm), coords, own_rank.place());
+        let mut own_rank = OutParam::new(rank);
+        let code = (entries().standard.MPI_Cart_rank)(A::comm_in(comm), coords, own_rank.pointer());
         own_rank.give(|v| rank_out::<A>(v));
         error_out::<A>(code)
     }
@@ -88,10 +88,10 @@ pub unsafe fn cart_shift<A: Abi>(comm: A::Comm, direction: c_int, disp: c_int,
     rank_source: *mut c_int, rank_dest: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_rank_source = Place::new(rank_source);
-        let mut own_rank_dest = Place::new(rank_dest);
+        let mut own_rank_source = OutParam::new(rank_source);
+        let mut own_rank_dest = OutParam::new(rank_dest);
         let code = (entries().standard.MPI_Cart_shift)(A::comm_in(comm), direction, disp,
-            own_rank_source.place(), own_rank_dest.place());
+            own_rank_source.pointer(), own_rank_dest.pointer());
         own_rank_source.give(|v| rank_out::<A>(v));
         own_rank_dest.give(|v| rank_out::<A>(v));
         error_out::<A>(code)
@@ -104,9 +104,9 @@ pub unsafe fn cart_sub<A: Abi>(comm: A::Comm, remain_dims: *const c_int,
     newcomm: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newcomm = Place::new(newcomm);
+        let mut own_newcomm = OutParam::new(newcomm);
         let code = (entries().standard.MPI_Cart_sub)(A::comm_in(comm), remain_dims,
-            own_newcomm.place());
+            own_newcomm.pointer());
         own_newcomm.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -139,10 +139,10 @@ pub unsafe fn dist_graph_create<A: Abi>(comm_old: A::Comm, n: c_int, sources: *c
     reorder: c_int, comm_dist_graph: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_comm_dist_graph = Place::new(comm_dist_graph);
+        let mut own_comm_dist_graph = OutParam::new(comm_dist_graph);
         let code = (entries().standard.MPI_Dist_graph_create)(A::comm_in(comm_old), n, sources,
             degrees, destinations, A::weights_in(weights), A::info_in(info), reorder,
-            own_comm_dist_graph.place());
+            own_comm_dist_graph.pointer());
         own_comm_dist_graph.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -156,10 +156,10 @@ pub unsafe fn dist_graph_create_adjacent<A: Abi>(comm_old: A::Comm, indegree: c_
     comm_dist_graph: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_comm_dist_graph = Place::new(comm_dist_graph);
+        let mut own_comm_dist_graph = OutParam::new(comm_dist_graph);
         let code = (entries().standard.MPI_Dist_graph_create_adjacent)(A::comm_in(comm_old),
             indegree, sources, A::weights_in(sourceweights), outdegree, destinations,
-            A::weights_in(destweights), A::info_in(info), reorder, own_comm_dist_graph.place());
+            A::weights_in(destweights), A::info_in(info), reorder, own_comm_dist_graph.pointer());
         own_comm_dist_graph.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -197,9 +197,9 @@ pub unsafe fn graph_create<A: Abi>(comm_old: A::Comm, nnodes: c_int, indx: *cons
     edges: *const c_int, reorder: c_int, comm_graph: *mut A::Comm) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_comm_graph = Place::new(comm_graph);
+        let mut own_comm_graph = OutParam::new(comm_graph);
         let code = (entries().standard.MPI_Graph_create)(A::comm_in(comm_old), nnodes, indx, edges,
-            reorder, own_comm_graph.place());
+            reorder, own_comm_graph.pointer());
         own_comm_graph.give(A::comm_out);
         error_out::<A>(code)
     }
@@ -223,9 +223,9 @@ pub unsafe fn graph_map<A: Abi>(comm: A::Comm, nnodes: c_int, indx: *const c_int
     edges: *const c_int, newrank: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_newrank = Place::new(newrank);
+        let mut own_newrank = OutParam::new(newrank);
         let code = (entries().standard.MPI_Graph_map)(A::comm_in(comm), nnodes, indx, edges,
-            own_newrank.place());
+            own_newrank.pointer());
         own_newrank.give(|v| rank_out::<A>(v));
         error_out::<A>(code)
     }
@@ -271,8 +271,8 @@ pub unsafe fn graphdims_get<A: Abi>(comm: A::Comm, nnodes: *mut c_int,
 pub unsafe fn topo_test<A: Abi>(comm: A::Comm, status: *mut c_int) -> c_int {
     // SAFETY: the caller's promises; places of ours live through the call.
     unsafe {
-        let mut own_status = Place::new(status);
-        let code = (entries().standard.MPI_Topo_test)(A::comm_in(comm), own_status.place());
+        let mut own_status = OutParam::new(status);
+        let code = (entries().standard.MPI_Topo_test)(A::comm_in(comm), own_status.pointer());
         own_status.give(|v| to_foreign(A::TOPOLOGY, v));
         error_out::<A>(code)
     }

@@ -48,7 +48,7 @@ pub unsafe fn allgather_init<F: Fortran>(sendbuf: *const c_void, sendcount: *con
         *ierror = hpvm_foreign::generated::coll::allgather_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -64,7 +64,7 @@ pub unsafe fn allgather_init_c<F: Fortran>(sendbuf: *const c_void, sendcount: *c
         *ierror = hpvm_foreign::generated::coll::allgather_init_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -104,7 +104,7 @@ pub unsafe fn allgatherv_init<F: Fortran>(sendbuf: *const c_void, sendcount: *co
         *ierror = hpvm_foreign::generated::coll::allgatherv_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts,
             displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -120,7 +120,7 @@ pub unsafe fn allgatherv_init_c<F: Fortran>(sendbuf: *const c_void, sendcount: *
         *ierror = hpvm_foreign::generated::coll::allgatherv_init_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -158,7 +158,7 @@ pub unsafe fn allreduce_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::allreduce_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
+            F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -173,7 +173,7 @@ pub unsafe fn allreduce_init_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut
         *ierror = hpvm_foreign::generated::coll::allreduce_init_c::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -212,7 +212,7 @@ pub unsafe fn alltoall_init<F: Fortran>(sendbuf: *const c_void, sendcount: *cons
         *ierror = hpvm_foreign::generated::coll::alltoall_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -228,7 +228,7 @@ pub unsafe fn alltoall_init_c<F: Fortran>(sendbuf: *const c_void, sendcount: *co
         *ierror = hpvm_foreign::generated::coll::alltoall_init_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -269,7 +269,7 @@ pub unsafe fn alltoallv_init<F: Fortran>(sendbuf: *const c_void, sendcounts: *co
         *ierror = hpvm_foreign::generated::coll::alltoallv_init::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -285,7 +285,7 @@ pub unsafe fn alltoallv_init_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *
         *ierror = hpvm_foreign::generated::coll::alltoallv_init_c::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -299,8 +299,8 @@ pub unsafe fn alltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c
         let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), if F::sentinels().in_place.contains(&sendbuf) { 0 } else { members(F::comm_in(F::comm_fromint(*comm))) }, F::datatype_fromint);
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
         *ierror = hpvm_foreign::generated::coll::alltoallw::<F>(buffer::<F>(sendbuf), sendcounts,
-            sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
-            own_recvtypes.place(), F::comm_fromint(*comm));
+            sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), F::comm_fromint(*comm));
     }
 }
 
@@ -314,8 +314,8 @@ pub unsafe fn alltoallw_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *const
         let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), if F::sentinels().in_place.contains(&sendbuf) { 0 } else { members(F::comm_in(F::comm_fromint(*comm))) }, F::datatype_fromint);
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
         *ierror = hpvm_foreign::generated::coll::alltoallw_c::<F>(buffer::<F>(sendbuf), sendcounts,
-            sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
-            own_recvtypes.place(), F::comm_fromint(*comm));
+            sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), F::comm_fromint(*comm));
     }
 }
 
@@ -330,9 +330,9 @@ pub unsafe fn alltoallw_init<F: Fortran>(sendbuf: *const c_void, sendcounts: *co
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::alltoallw_init::<F>(buffer::<F>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm), F::info_fromint(*info),
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -348,9 +348,9 @@ pub unsafe fn alltoallw_init_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::alltoallw_init_c::<F>(buffer::<F>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm), F::info_fromint(*info),
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -370,7 +370,7 @@ pub unsafe fn barrier_init<F: Fortran>(comm: *const c_int, info: *const c_int, r
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::barrier_init::<F>(F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -404,7 +404,7 @@ pub unsafe fn bcast_init<F: Fortran>(buffer: *mut c_void, count: *const c_int,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::bcast_init::<F>(buffer_mut::<F>(buffer), *count,
             F::datatype_fromint(*datatype), *root, F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -418,7 +418,7 @@ pub unsafe fn bcast_init_c<F: Fortran>(buffer: *mut c_void, count: *const MPI_Co
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::bcast_init_c::<F>(buffer_mut::<F>(buffer),
             count.read_unaligned(), F::datatype_fromint(*datatype), *root, F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -455,7 +455,7 @@ pub unsafe fn exscan_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_vo
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::exscan_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
+            F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -470,7 +470,7 @@ pub unsafe fn exscan_init_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_
         *ierror = hpvm_foreign::generated::coll::exscan_init_c::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -511,7 +511,7 @@ pub unsafe fn gather_init<F: Fortran>(sendbuf: *const c_void, sendcount: *const 
         *ierror = hpvm_foreign::generated::coll::gather_init::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -527,7 +527,7 @@ pub unsafe fn gather_init_c<F: Fortran>(sendbuf: *const c_void, sendcount: *cons
         *ierror = hpvm_foreign::generated::coll::gather_init_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
-            F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
+            F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -568,7 +568,7 @@ pub unsafe fn gatherv_init<F: Fortran>(sendbuf: *const c_void, sendcount: *const
         *ierror = hpvm_foreign::generated::coll::gatherv_init::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, displs,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -584,7 +584,7 @@ pub unsafe fn gatherv_init_c<F: Fortran>(sendbuf: *const c_void, sendcount: *con
         *ierror = hpvm_foreign::generated::coll::gatherv_init_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, displs, F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -598,7 +598,7 @@ pub unsafe fn iallgather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iallgather::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
-            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -613,7 +613,7 @@ pub unsafe fn iallgather_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const
         *ierror = hpvm_foreign::generated::coll::iallgather_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -627,7 +627,7 @@ pub unsafe fn iallgatherv<F: Fortran>(sendbuf: *const c_void, sendcount: *const 
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iallgatherv::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, displs,
-            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -643,7 +643,7 @@ pub unsafe fn iallgatherv_c<F: Fortran>(sendbuf: *const c_void, sendcount: *cons
         *ierror = hpvm_foreign::generated::coll::iallgatherv_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -657,7 +657,7 @@ pub unsafe fn iallreduce<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_voi
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iallreduce::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -671,7 +671,7 @@ pub unsafe fn iallreduce_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_v
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iallreduce_c::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            F::op_fromint(*op), F::comm_fromint(*comm), own_request.place());
+            F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -685,7 +685,7 @@ pub unsafe fn ialltoall<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ialltoall::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
-            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -700,7 +700,7 @@ pub unsafe fn ialltoall_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const 
         *ierror = hpvm_foreign::generated::coll::ialltoall_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -715,7 +715,7 @@ pub unsafe fn ialltoallv<F: Fortran>(sendbuf: *const c_void, sendcounts: *const 
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ialltoallv::<F>(buffer::<F>(sendbuf), sendcounts,
             sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
-            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -730,7 +730,7 @@ pub unsafe fn ialltoallv_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *cons
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ialltoallv_c::<F>(buffer::<F>(sendbuf), sendcounts,
             sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
-            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -746,8 +746,8 @@ pub unsafe fn ialltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts: *const 
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ialltoallw::<F>(buffer::<F>(sendbuf), sendcounts,
-            sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
-            own_recvtypes.place(), F::comm_fromint(*comm), own_request.place());
+            sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -763,8 +763,8 @@ pub unsafe fn ialltoallw_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *cons
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ialltoallw_c::<F>(buffer::<F>(sendbuf), sendcounts,
-            sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
-            own_recvtypes.place(), F::comm_fromint(*comm), own_request.place());
+            sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -775,7 +775,7 @@ pub unsafe fn ibarrier<F: Fortran>(comm: *const c_int, request: *mut c_int, ierr
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ibarrier::<F>(F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -787,7 +787,7 @@ pub unsafe fn ibcast<F: Fortran>(buffer: *mut c_void, count: *const c_int, datat
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ibcast::<F>(buffer_mut::<F>(buffer), *count,
-            F::datatype_fromint(*datatype), *root, F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*datatype), *root, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -801,7 +801,7 @@ pub unsafe fn ibcast_c<F: Fortran>(buffer: *mut c_void, count: *const MPI_Count,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ibcast_c::<F>(buffer_mut::<F>(buffer),
             count.read_unaligned(), F::datatype_fromint(*datatype), *root, F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -815,7 +815,7 @@ pub unsafe fn iexscan<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, 
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iexscan::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -829,7 +829,7 @@ pub unsafe fn iexscan_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iexscan_c::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            F::op_fromint(*op), F::comm_fromint(*comm), own_request.place());
+            F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -843,7 +843,7 @@ pub unsafe fn igather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_in
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::igather::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
-            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -859,7 +859,7 @@ pub unsafe fn igather_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MP
         *ierror = hpvm_foreign::generated::coll::igather_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -874,7 +874,7 @@ pub unsafe fn igatherv<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_i
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::igatherv::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, displs,
-            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -890,7 +890,7 @@ pub unsafe fn igatherv_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const M
         *ierror = hpvm_foreign::generated::coll::igatherv_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, displs, F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -904,7 +904,7 @@ pub unsafe fn ineighbor_allgather<F: Fortran>(sendbuf: *const c_void, sendcount:
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_allgather::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
-            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -919,7 +919,7 @@ pub unsafe fn ineighbor_allgather_c<F: Fortran>(sendbuf: *const c_void, sendcoun
         *ierror = hpvm_foreign::generated::coll::ineighbor_allgather_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -933,7 +933,7 @@ pub unsafe fn ineighbor_allgatherv<F: Fortran>(sendbuf: *const c_void, sendcount
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_allgatherv::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts,
-            displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -949,7 +949,7 @@ pub unsafe fn ineighbor_allgatherv_c<F: Fortran>(sendbuf: *const c_void,
         *ierror = hpvm_foreign::generated::coll::ineighbor_allgatherv_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -963,7 +963,7 @@ pub unsafe fn ineighbor_alltoall<F: Fortran>(sendbuf: *const c_void, sendcount: 
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_alltoall::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
-            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -978,7 +978,7 @@ pub unsafe fn ineighbor_alltoall_c<F: Fortran>(sendbuf: *const c_void, sendcount
         *ierror = hpvm_foreign::generated::coll::ineighbor_alltoall_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -994,7 +994,7 @@ pub unsafe fn ineighbor_alltoallv<F: Fortran>(sendbuf: *const c_void, sendcounts
         *ierror = hpvm_foreign::generated::coll::ineighbor_alltoallv::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1010,7 +1010,7 @@ pub unsafe fn ineighbor_alltoallv_c<F: Fortran>(sendbuf: *const c_void,
         *ierror = hpvm_foreign::generated::coll::ineighbor_alltoallv_c::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1026,8 +1026,8 @@ pub unsafe fn ineighbor_alltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_alltoallw::<F>(buffer::<F>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), F::comm_fromint(*comm), own_request.place());
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1043,8 +1043,8 @@ pub unsafe fn ineighbor_alltoallw_c<F: Fortran>(sendbuf: *const c_void,
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_alltoallw_c::<F>(buffer::<F>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), F::comm_fromint(*comm), own_request.place());
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1058,7 +1058,7 @@ pub unsafe fn ireduce<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, 
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ireduce::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            *root, F::comm_fromint(*comm), own_request.place());
+            *root, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1072,7 +1072,7 @@ pub unsafe fn ireduce_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ireduce_c::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            F::op_fromint(*op), *root, F::comm_fromint(*comm), own_request.place());
+            F::op_fromint(*op), *root, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1086,7 +1086,7 @@ pub unsafe fn ireduce_scatter<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut 
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ireduce_scatter::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), recvcounts, F::datatype_fromint(*datatype),
-            F::op_fromint(*op), F::comm_fromint(*comm), own_request.place());
+            F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1100,7 +1100,7 @@ pub unsafe fn ireduce_scatter_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mu
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ireduce_scatter_c::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), recvcounts, F::datatype_fromint(*datatype),
-            F::op_fromint(*op), F::comm_fromint(*comm), own_request.place());
+            F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1114,7 +1114,7 @@ pub unsafe fn ireduce_scatter_block<F: Fortran>(sendbuf: *const c_void, recvbuf:
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ireduce_scatter_block::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *recvcount, F::datatype_fromint(*datatype),
-            F::op_fromint(*op), F::comm_fromint(*comm), own_request.place());
+            F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1128,7 +1128,7 @@ pub unsafe fn ireduce_scatter_block_c<F: Fortran>(sendbuf: *const c_void, recvbu
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ireduce_scatter_block_c::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), recvcount.read_unaligned(), F::datatype_fromint(*datatype),
-            F::op_fromint(*op), F::comm_fromint(*comm), own_request.place());
+            F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1142,7 +1142,7 @@ pub unsafe fn iscan<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, co
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iscan::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1156,7 +1156,7 @@ pub unsafe fn iscan_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iscan_c::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            F::op_fromint(*op), F::comm_fromint(*comm), own_request.place());
+            F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1170,7 +1170,7 @@ pub unsafe fn iscatter<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_i
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iscatter::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
-            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1186,7 +1186,7 @@ pub unsafe fn iscatter_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const M
         *ierror = hpvm_foreign::generated::coll::iscatter_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1201,7 +1201,7 @@ pub unsafe fn iscatterv<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::iscatterv::<F>(buffer::<F>(sendbuf), sendcounts,
             displs, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
-            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.place());
+            F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1217,7 +1217,7 @@ pub unsafe fn iscatterv_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *const
         *ierror = hpvm_foreign::generated::coll::iscatterv_c::<F>(buffer::<F>(sendbuf), sendcounts,
             displs, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1256,7 +1256,7 @@ pub unsafe fn neighbor_allgather_init<F: Fortran>(sendbuf: *const c_void, sendco
         *ierror = hpvm_foreign::generated::coll::neighbor_allgather_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1272,7 +1272,7 @@ pub unsafe fn neighbor_allgather_init_c<F: Fortran>(sendbuf: *const c_void,
         *ierror = hpvm_foreign::generated::coll::neighbor_allgather_init_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1312,7 +1312,7 @@ pub unsafe fn neighbor_allgatherv_init<F: Fortran>(sendbuf: *const c_void, sendc
         *ierror = hpvm_foreign::generated::coll::neighbor_allgatherv_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts,
             displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1328,7 +1328,7 @@ pub unsafe fn neighbor_allgatherv_init_c<F: Fortran>(sendbuf: *const c_void,
         *ierror = hpvm_foreign::generated::coll::neighbor_allgatherv_init_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1367,7 +1367,7 @@ pub unsafe fn neighbor_alltoall_init<F: Fortran>(sendbuf: *const c_void, sendcou
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoall_init::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1383,7 +1383,7 @@ pub unsafe fn neighbor_alltoall_init_c<F: Fortran>(sendbuf: *const c_void,
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoall_init_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1424,7 +1424,7 @@ pub unsafe fn neighbor_alltoallv_init<F: Fortran>(sendbuf: *const c_void, sendco
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoallv_init::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1441,7 +1441,7 @@ pub unsafe fn neighbor_alltoallv_init_c<F: Fortran>(sendbuf: *const c_void,
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoallv_init_c::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1456,8 +1456,8 @@ pub unsafe fn neighbor_alltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts:
         let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), true), F::datatype_fromint);
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoallw::<F>(buffer::<F>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), F::comm_fromint(*comm));
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm));
     }
 }
 
@@ -1471,8 +1471,8 @@ pub unsafe fn neighbor_alltoallw_c<F: Fortran>(sendbuf: *const c_void, sendcount
         let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), true), F::datatype_fromint);
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoallw_c::<F>(buffer::<F>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), F::comm_fromint(*comm));
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm));
     }
 }
 
@@ -1487,9 +1487,9 @@ pub unsafe fn neighbor_alltoallw_init<F: Fortran>(sendbuf: *const c_void, sendco
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoallw_init::<F>(buffer::<F>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm), F::info_fromint(*info),
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1506,9 +1506,9 @@ pub unsafe fn neighbor_alltoallw_init_c<F: Fortran>(sendbuf: *const c_void,
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoallw_init_c::<F>(buffer::<F>(sendbuf),
-            sendcounts, sdispls, own_sendtypes.place(), buffer_mut::<F>(recvbuf), recvcounts,
-            rdispls, own_recvtypes.place(), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm), F::info_fromint(*info),
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1546,7 +1546,7 @@ pub unsafe fn reduce_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_vo
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::reduce_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            *root, F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
+            *root, F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1561,7 +1561,7 @@ pub unsafe fn reduce_init_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_
         *ierror = hpvm_foreign::generated::coll::reduce_init_c::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
             F::op_fromint(*op), *root, F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1624,7 +1624,7 @@ pub unsafe fn reduce_scatter_block_init<F: Fortran>(sendbuf: *const c_void, recv
         *ierror = hpvm_foreign::generated::coll::reduce_scatter_block_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *recvcount, F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1639,7 +1639,7 @@ pub unsafe fn reduce_scatter_block_init_c<F: Fortran>(sendbuf: *const c_void, re
         *ierror = hpvm_foreign::generated::coll::reduce_scatter_block_init_c::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), recvcount.read_unaligned(), F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1654,7 +1654,7 @@ pub unsafe fn reduce_scatter_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *
         *ierror = hpvm_foreign::generated::coll::reduce_scatter_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), recvcounts, F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1669,7 +1669,7 @@ pub unsafe fn reduce_scatter_init_c<F: Fortran>(sendbuf: *const c_void, recvbuf:
         *ierror = hpvm_foreign::generated::coll::reduce_scatter_init_c::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), recvcounts, F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1706,7 +1706,7 @@ pub unsafe fn scan_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::scan_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
-            F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
+            F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1721,7 +1721,7 @@ pub unsafe fn scan_init_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_vo
         *ierror = hpvm_foreign::generated::coll::scan_init_c::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1762,7 +1762,7 @@ pub unsafe fn scatter_init<F: Fortran>(sendbuf: *const c_void, sendcount: *const
         *ierror = hpvm_foreign::generated::coll::scatter_init::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), F::info_fromint(*info),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1778,7 +1778,7 @@ pub unsafe fn scatter_init_c<F: Fortran>(sendbuf: *const c_void, sendcount: *con
         *ierror = hpvm_foreign::generated::coll::scatter_init_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
-            F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
+            F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1820,7 +1820,7 @@ pub unsafe fn scatterv_init<F: Fortran>(sendbuf: *const c_void, sendcounts: *con
         *ierror = hpvm_foreign::generated::coll::scatterv_init::<F>(buffer::<F>(sendbuf),
             sendcounts, displs, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             *recvcount, F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm),
-            F::info_fromint(*info), own_request.place());
+            F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -1836,7 +1836,7 @@ pub unsafe fn scatterv_init_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *c
         *ierror = hpvm_foreign::generated::coll::scatterv_init_c::<F>(buffer::<F>(sendbuf),
             sendcounts, displs, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
-            F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
+            F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }

@@ -31,7 +31,7 @@ pub unsafe fn comm_create<F: Fortran>(comm: *const c_int, group: *const c_int, n
     unsafe {
         let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_create::<F>(F::comm_fromint(*comm),
-            F::group_fromint(*group), own_newcomm.place());
+            F::group_fromint(*group), own_newcomm.pointer());
         own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -46,7 +46,7 @@ pub unsafe fn comm_create_from_group<F: Fortran>(group: *const c_int, stringtag:
         let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_create_from_group::<F>(F::group_fromint(*group),
             own_stringtag.as_ptr(), F::info_fromint(*info), F::errhandler_fromint(*errhandler),
-            own_newcomm.place());
+            own_newcomm.pointer());
         own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -58,7 +58,7 @@ pub unsafe fn comm_create_group<F: Fortran>(comm: *const c_int, group: *const c_
     unsafe {
         let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_create_group::<F>(F::comm_fromint(*comm),
-            F::group_fromint(*group), *tag, own_newcomm.place());
+            F::group_fromint(*group), *tag, own_newcomm.pointer());
         own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -69,7 +69,7 @@ pub unsafe fn comm_dup<F: Fortran>(comm: *const c_int, newcomm: *mut c_int, ierr
     unsafe {
         let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_dup::<F>(F::comm_fromint(*comm),
-            own_newcomm.place());
+            own_newcomm.pointer());
         own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -81,7 +81,7 @@ pub unsafe fn comm_dup_with_info<F: Fortran>(comm: *const c_int, info: *const c_
     unsafe {
         let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_dup_with_info::<F>(F::comm_fromint(*comm),
-            F::info_fromint(*info), own_newcomm.place());
+            F::info_fromint(*info), own_newcomm.pointer());
         own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -91,7 +91,7 @@ pub unsafe fn comm_free<F: Fortran>(comm: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_comm = Handle::new(comm, F::comm_fromint, F::comm_toint);
-        *ierror = hpvm_foreign::generated::comm::comm_free::<F>(own_comm.place());
+        *ierror = hpvm_foreign::generated::comm::comm_free::<F>(own_comm.pointer());
         own_comm.give(F::comm_toint);
     }
 }
@@ -103,7 +103,7 @@ pub unsafe fn comm_get_info<F: Fortran>(comm: *const c_int, info_used: *mut c_in
     unsafe {
         let mut own_info_used = Handle::fresh(info_used, F::info_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_get_info::<F>(F::comm_fromint(*comm),
-            own_info_used.place());
+            own_info_used.pointer());
         own_info_used.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
@@ -115,7 +115,7 @@ pub unsafe fn comm_get_name<F: Fortran>(comm: *const c_int, comm_name: *mut c_ch
     unsafe {
         let mut own_comm_name = TextOut::new(comm_name, comm_name_len, room(F::MPI_MAX_OBJECT_NAME));
         *ierror = hpvm_foreign::generated::comm::comm_get_name::<F>(F::comm_fromint(*comm),
-            own_comm_name.place(), resultlen);
+            own_comm_name.pointer(), resultlen);
         if *ierror == MPI_SUCCESS { own_comm_name.give(); }
     }
 }
@@ -126,7 +126,7 @@ pub unsafe fn comm_group<F: Fortran>(comm: *const c_int, group: *mut c_int, ierr
     unsafe {
         let mut own_group = Handle::fresh(group, F::group_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_group::<F>(F::comm_fromint(*comm),
-            own_group.place());
+            own_group.pointer());
         own_group.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
@@ -139,7 +139,7 @@ pub unsafe fn comm_idup<F: Fortran>(comm: *const c_int, newcomm: *mut c_int, req
         let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_idup::<F>(F::comm_fromint(*comm),
-            own_newcomm.place(), own_request.place());
+            own_newcomm.pointer(), own_request.pointer());
         own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
@@ -153,7 +153,7 @@ pub unsafe fn comm_idup_with_info<F: Fortran>(comm: *const c_int, info: *const c
         let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_idup_with_info::<F>(F::comm_fromint(*comm),
-            F::info_fromint(*info), own_newcomm.place(), own_request.place());
+            F::info_fromint(*info), own_newcomm.pointer(), own_request.pointer());
         own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
@@ -174,7 +174,7 @@ pub unsafe fn comm_remote_group<F: Fortran>(comm: *const c_int, group: *mut c_in
     unsafe {
         let mut own_group = Handle::fresh(group, F::group_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_remote_group::<F>(F::comm_fromint(*comm),
-            own_group.place());
+            own_group.pointer());
         own_group.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
@@ -225,7 +225,7 @@ pub unsafe fn comm_split<F: Fortran>(comm: *const c_int, color: *const c_int, ke
     unsafe {
         let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_split::<F>(F::comm_fromint(*comm), *color,
-            *key, own_newcomm.place());
+            *key, own_newcomm.pointer());
         own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -237,7 +237,7 @@ pub unsafe fn comm_split_type<F: Fortran>(comm: *const c_int, split_type: *const
     unsafe {
         let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::comm_split_type::<F>(F::comm_fromint(*comm),
-            *split_type, *key, F::info_fromint(*info), own_newcomm.place());
+            *split_type, *key, F::info_fromint(*info), own_newcomm.pointer());
         own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -260,7 +260,7 @@ pub unsafe fn intercomm_create<F: Fortran>(local_comm: *const c_int, local_leade
         let mut own_newintercomm = Handle::fresh(newintercomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::intercomm_create::<F>(F::comm_fromint(*local_comm),
             *local_leader, F::comm_fromint(*peer_comm), *remote_leader, *tag,
-            own_newintercomm.place());
+            own_newintercomm.pointer());
         own_newintercomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -276,7 +276,7 @@ pub unsafe fn intercomm_create_from_groups<F: Fortran>(local_group: *const c_int
         let mut own_newintercomm = Handle::fresh(newintercomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::intercomm_create_from_groups::<F>(F::group_fromint(*local_group),
             *local_leader, F::group_fromint(*remote_group), *remote_leader, own_stringtag.as_ptr(),
-            F::info_fromint(*info), F::errhandler_fromint(*errhandler), own_newintercomm.place());
+            F::info_fromint(*info), F::errhandler_fromint(*errhandler), own_newintercomm.pointer());
         own_newintercomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -288,7 +288,7 @@ pub unsafe fn intercomm_merge<F: Fortran>(intercomm: *const c_int, high: *const 
     unsafe {
         let mut own_newintracomm = Handle::fresh(newintracomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::comm::intercomm_merge::<F>(F::comm_fromint(*intercomm),
-            c_int::from(*high != 0), own_newintracomm.place());
+            c_int::from(*high != 0), own_newintracomm.pointer());
         own_newintracomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }

@@ -121,7 +121,7 @@ pub unsafe fn type_commit<F: Fortran>(datatype: *mut c_int, ierror: *mut c_int) 
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_datatype = Handle::new(datatype, F::datatype_fromint, F::datatype_toint);
-        *ierror = hpvm_foreign::generated::datatype::type_commit::<F>(own_datatype.place());
+        *ierror = hpvm_foreign::generated::datatype::type_commit::<F>(own_datatype.pointer());
         own_datatype.give(F::datatype_toint);
     }
 }
@@ -133,7 +133,7 @@ pub unsafe fn type_contiguous<F: Fortran>(count: *const c_int, oldtype: *const c
     unsafe {
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_contiguous::<F>(*count,
-            F::datatype_fromint(*oldtype), own_newtype.place());
+            F::datatype_fromint(*oldtype), own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -145,7 +145,7 @@ pub unsafe fn type_contiguous_c<F: Fortran>(count: *const MPI_Count, oldtype: *c
     unsafe {
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_contiguous_c::<F>(count.read_unaligned(),
-            F::datatype_fromint(*oldtype), own_newtype.place());
+            F::datatype_fromint(*oldtype), own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -160,7 +160,7 @@ pub unsafe fn type_create_darray<F: Fortran>(size: *const c_int, rank: *const c_
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_darray::<F>(*size, *rank, *ndims,
             array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, *order,
-            F::datatype_fromint(*oldtype), own_newtype.place());
+            F::datatype_fromint(*oldtype), own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -175,7 +175,7 @@ pub unsafe fn type_create_darray_c<F: Fortran>(size: *const c_int, rank: *const 
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_darray_c::<F>(*size, *rank, *ndims,
             array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, *order,
-            F::datatype_fromint(*oldtype), own_newtype.place());
+            F::datatype_fromint(*oldtype), own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -187,7 +187,7 @@ pub unsafe fn type_create_f90_complex<F: Fortran>(p: *const c_int, r: *const c_i
     unsafe {
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_f90_complex::<F>(*p, *r,
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -199,7 +199,7 @@ pub unsafe fn type_create_f90_integer<F: Fortran>(r: *const c_int, newtype: *mut
     unsafe {
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_f90_integer::<F>(*r,
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -211,7 +211,7 @@ pub unsafe fn type_create_f90_real<F: Fortran>(p: *const c_int, r: *const c_int,
     unsafe {
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_f90_real::<F>(*p, *r,
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -225,7 +225,7 @@ pub unsafe fn type_create_hindexed<F: Fortran>(count: *const c_int,
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_hindexed::<F>(*count,
             array_of_blocklengths, array_of_displacements, F::datatype_fromint(*oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -239,7 +239,7 @@ pub unsafe fn type_create_hindexed_c<F: Fortran>(count: *const MPI_Count,
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_hindexed_c::<F>(count.read_unaligned(),
             array_of_blocklengths, array_of_displacements, F::datatype_fromint(*oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -253,7 +253,7 @@ pub unsafe fn type_create_hindexed_block<F: Fortran>(count: *const c_int, blockl
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_hindexed_block::<F>(*count,
             *blocklength, array_of_displacements, F::datatype_fromint(*oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -267,7 +267,7 @@ pub unsafe fn type_create_hindexed_block_c<F: Fortran>(count: *const MPI_Count,
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_hindexed_block_c::<F>(count.read_unaligned(),
             blocklength.read_unaligned(), array_of_displacements, F::datatype_fromint(*oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -279,7 +279,7 @@ pub unsafe fn type_create_hvector<F: Fortran>(count: *const c_int, blocklength: 
     unsafe {
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_hvector::<F>(*count, *blocklength,
-            stride.read_unaligned(), F::datatype_fromint(*oldtype), own_newtype.place());
+            stride.read_unaligned(), F::datatype_fromint(*oldtype), own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -293,7 +293,7 @@ pub unsafe fn type_create_hvector_c<F: Fortran>(count: *const MPI_Count,
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_hvector_c::<F>(count.read_unaligned(),
             blocklength.read_unaligned(), stride.read_unaligned(), F::datatype_fromint(*oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -307,7 +307,7 @@ pub unsafe fn type_create_indexed_block<F: Fortran>(count: *const c_int, blockle
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_indexed_block::<F>(*count,
             *blocklength, array_of_displacements, F::datatype_fromint(*oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -321,7 +321,7 @@ pub unsafe fn type_create_indexed_block_c<F: Fortran>(count: *const MPI_Count,
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_indexed_block_c::<F>(count.read_unaligned(),
             blocklength.read_unaligned(), array_of_displacements, F::datatype_fromint(*oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -333,7 +333,7 @@ pub unsafe fn type_create_resized<F: Fortran>(oldtype: *const c_int, lb: *const 
     unsafe {
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_resized::<F>(F::datatype_fromint(*oldtype),
-            lb.read_unaligned(), extent.read_unaligned(), own_newtype.place());
+            lb.read_unaligned(), extent.read_unaligned(), own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -345,7 +345,7 @@ pub unsafe fn type_create_resized_c<F: Fortran>(oldtype: *const c_int, lb: *cons
     unsafe {
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_resized_c::<F>(F::datatype_fromint(*oldtype),
-            lb.read_unaligned(), extent.read_unaligned(), own_newtype.place());
+            lb.read_unaligned(), extent.read_unaligned(), own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -359,8 +359,8 @@ pub unsafe fn type_create_struct<F: Fortran>(count: *const c_int,
         let mut own_array_of_types = Handles::new(array_of_types.cast_mut(), length(*count), F::datatype_fromint);
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_struct::<F>(*count,
-            array_of_blocklengths, array_of_displacements, own_array_of_types.place(),
-            own_newtype.place());
+            array_of_blocklengths, array_of_displacements, own_array_of_types.pointer(),
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -374,8 +374,8 @@ pub unsafe fn type_create_struct_c<F: Fortran>(count: *const MPI_Count,
         let mut own_array_of_types = Handles::new(array_of_types.cast_mut(), length(*count), F::datatype_fromint);
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_struct_c::<F>(count.read_unaligned(),
-            array_of_blocklengths, array_of_displacements, own_array_of_types.place(),
-            own_newtype.place());
+            array_of_blocklengths, array_of_displacements, own_array_of_types.pointer(),
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -389,7 +389,7 @@ pub unsafe fn type_create_subarray<F: Fortran>(ndims: *const c_int, array_of_siz
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_subarray::<F>(*ndims,
             array_of_sizes, array_of_subsizes, array_of_starts, *order,
-            F::datatype_fromint(*oldtype), own_newtype.place());
+            F::datatype_fromint(*oldtype), own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -404,7 +404,7 @@ pub unsafe fn type_create_subarray_c<F: Fortran>(ndims: *const c_int,
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_subarray_c::<F>(*ndims,
             array_of_sizes, array_of_subsizes, array_of_starts, *order,
-            F::datatype_fromint(*oldtype), own_newtype.place());
+            F::datatype_fromint(*oldtype), own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -415,7 +415,7 @@ pub unsafe fn type_dup<F: Fortran>(oldtype: *const c_int, newtype: *mut c_int, i
     unsafe {
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_dup::<F>(F::datatype_fromint(*oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -425,7 +425,7 @@ pub unsafe fn type_free<F: Fortran>(datatype: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_datatype = Handle::new(datatype, F::datatype_fromint, F::datatype_toint);
-        *ierror = hpvm_foreign::generated::datatype::type_free::<F>(own_datatype.place());
+        *ierror = hpvm_foreign::generated::datatype::type_free::<F>(own_datatype.pointer());
         own_datatype.give(F::datatype_toint);
     }
 }
@@ -439,7 +439,7 @@ pub unsafe fn type_get_contents<F: Fortran>(datatype: *const c_int, max_integers
         let mut own_array_of_datatypes = Handles::fresh(array_of_datatypes, length(*max_datatypes), F::datatype_fromint);
         *ierror = hpvm_foreign::by_hand::type_get_contents::<F>(F::datatype_fromint(*datatype),
             *max_integers, *max_addresses, *max_datatypes, array_of_integers, array_of_addresses,
-            own_array_of_datatypes.place());
+            own_array_of_datatypes.pointer());
         own_array_of_datatypes.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -456,7 +456,7 @@ pub unsafe fn type_get_contents_c<F: Fortran>(datatype: *const c_int,
         *ierror = hpvm_foreign::by_hand::type_get_contents_c::<F>(F::datatype_fromint(*datatype),
             max_integers.read_unaligned(), max_addresses.read_unaligned(),
             max_large_counts.read_unaligned(), max_datatypes.read_unaligned(), array_of_integers,
-            array_of_addresses, array_of_large_counts, own_array_of_datatypes.place());
+            array_of_addresses, array_of_large_counts, own_array_of_datatypes.pointer());
         own_array_of_datatypes.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -520,7 +520,7 @@ pub unsafe fn type_get_name<F: Fortran>(datatype: *const c_int, type_name: *mut 
     unsafe {
         let mut own_type_name = TextOut::new(type_name, type_name_len, room(F::MPI_MAX_OBJECT_NAME));
         *ierror = hpvm_foreign::generated::datatype::type_get_name::<F>(F::datatype_fromint(*datatype),
-            own_type_name.place(), resultlen);
+            own_type_name.pointer(), resultlen);
         if *ierror == MPI_SUCCESS { own_type_name.give(); }
     }
 }
@@ -562,7 +562,7 @@ pub unsafe fn type_get_value_index<F: Fortran>(value_type: *const c_int, index_t
     unsafe {
         let mut own_pair_type = Handle::fresh(pair_type, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_get_value_index::<F>(F::datatype_fromint(*value_type),
-            F::datatype_fromint(*index_type), own_pair_type.place());
+            F::datatype_fromint(*index_type), own_pair_type.pointer());
         own_pair_type.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -576,7 +576,7 @@ pub unsafe fn type_indexed<F: Fortran>(count: *const c_int, array_of_blocklength
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_indexed::<F>(*count,
             array_of_blocklengths, array_of_displacements, F::datatype_fromint(*oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -590,7 +590,7 @@ pub unsafe fn type_indexed_c<F: Fortran>(count: *const MPI_Count,
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_indexed_c::<F>(count.read_unaligned(),
             array_of_blocklengths, array_of_displacements, F::datatype_fromint(*oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -602,7 +602,7 @@ pub unsafe fn type_match_size<F: Fortran>(typeclass: *const c_int, size: *const 
     unsafe {
         let mut own_datatype = Handle::fresh(datatype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_match_size::<F>(*typeclass, *size,
-            own_datatype.place());
+            own_datatype.pointer());
         own_datatype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -654,7 +654,7 @@ pub unsafe fn type_vector<F: Fortran>(count: *const c_int, blocklength: *const c
     unsafe {
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_vector::<F>(*count, *blocklength, *stride,
-            F::datatype_fromint(*oldtype), own_newtype.place());
+            F::datatype_fromint(*oldtype), own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -667,7 +667,7 @@ pub unsafe fn type_vector_c<F: Fortran>(count: *const MPI_Count, blocklength: *c
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_vector_c::<F>(count.read_unaligned(),
             blocklength.read_unaligned(), stride.read_unaligned(), F::datatype_fromint(*oldtype),
-            own_newtype.place());
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }

@@ -29,7 +29,7 @@ pub unsafe fn abi_get_fortran_info<F: Fortran>(info: *mut c_int, ierror: *mut c_
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_info = Handle::fresh(info, F::info_fromint);
-        *ierror = hpvm_foreign::generated::env::abi_get_fortran_info::<F>(own_info.place());
+        *ierror = hpvm_foreign::generated::env::abi_get_fortran_info::<F>(own_info.pointer());
         own_info.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
@@ -39,7 +39,7 @@ pub unsafe fn abi_get_info<F: Fortran>(info: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_info = Handle::fresh(info, F::info_fromint);
-        *ierror = hpvm_foreign::generated::env::abi_get_info::<F>(own_info.place());
+        *ierror = hpvm_foreign::generated::env::abi_get_info::<F>(own_info.pointer());
         own_info.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
@@ -118,7 +118,7 @@ pub unsafe fn get_hw_resource_info<F: Fortran>(hw_info: *mut c_int, ierror: *mut
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_hw_info = Handle::fresh(hw_info, F::info_fromint);
-        *ierror = hpvm_foreign::generated::env::get_hw_resource_info::<F>(own_hw_info.place());
+        *ierror = hpvm_foreign::generated::env::get_hw_resource_info::<F>(own_hw_info.pointer());
         own_hw_info.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
@@ -129,7 +129,7 @@ pub unsafe fn get_library_version<F: Fortran>(version: *mut c_char, resultlen: *
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_version = TextOut::new(version, version_len, room(F::MPI_MAX_LIBRARY_VERSION_STRING));
-        *ierror = hpvm_foreign::by_hand::get_library_version::<F>(own_version.place(), resultlen);
+        *ierror = hpvm_foreign::by_hand::get_library_version::<F>(own_version.pointer(), resultlen);
         if *ierror == MPI_SUCCESS { own_version.give(); }
     }
 }
@@ -140,7 +140,7 @@ pub unsafe fn get_processor_name<F: Fortran>(name: *mut c_char, resultlen: *mut 
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_name = TextOut::new(name, name_len, room(F::MPI_MAX_PROCESSOR_NAME));
-        *ierror = hpvm_foreign::generated::env::get_processor_name::<F>(own_name.place(),
+        *ierror = hpvm_foreign::generated::env::get_processor_name::<F>(own_name.pointer(),
             resultlen);
         if *ierror == MPI_SUCCESS { own_name.give(); }
     }

@@ -59,7 +59,7 @@ pub unsafe fn comm_get_errhandler<F: Fortran>(comm: *const c_int, errhandler: *m
     unsafe {
         let mut own_errhandler = Handle::fresh(errhandler, F::errhandler_fromint);
         *ierror = hpvm_foreign::generated::errh::comm_get_errhandler::<F>(F::comm_fromint(*comm),
-            own_errhandler.place());
+            own_errhandler.pointer());
         own_errhandler.give_if(*ierror == MPI_SUCCESS, F::errhandler_toint);
     }
 }
@@ -79,7 +79,7 @@ pub unsafe fn errhandler_free<F: Fortran>(errhandler: *mut c_int, ierror: *mut c
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_errhandler = Handle::new(errhandler, F::errhandler_fromint, F::errhandler_toint);
-        *ierror = hpvm_foreign::generated::errh::errhandler_free::<F>(own_errhandler.place());
+        *ierror = hpvm_foreign::generated::errh::errhandler_free::<F>(own_errhandler.pointer());
         own_errhandler.give(F::errhandler_toint);
     }
 }
@@ -99,7 +99,7 @@ pub unsafe fn error_string<F: Fortran>(errorcode: *const c_int, string: *mut c_c
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_string = TextOut::new(string, string_len, room(F::MPI_MAX_ERROR_STRING));
-        *ierror = hpvm_foreign::generated::errh::error_string::<F>(*errorcode, own_string.place(),
+        *ierror = hpvm_foreign::generated::errh::error_string::<F>(*errorcode, own_string.pointer(),
             resultlen);
         if *ierror == MPI_SUCCESS { own_string.give(); }
     }
@@ -122,7 +122,7 @@ pub unsafe fn file_get_errhandler<F: Fortran>(file: *const c_int, errhandler: *m
     unsafe {
         let mut own_errhandler = Handle::fresh(errhandler, F::errhandler_fromint);
         *ierror = hpvm_foreign::generated::errh::file_get_errhandler::<F>(F::file_fromint(*file),
-            own_errhandler.place());
+            own_errhandler.pointer());
         own_errhandler.give_if(*ierror == MPI_SUCCESS, F::errhandler_toint);
     }
 }
@@ -178,7 +178,7 @@ pub unsafe fn session_get_errhandler<F: Fortran>(session: *const c_int, errhandl
     unsafe {
         let mut own_errhandler = Handle::fresh(errhandler, F::errhandler_fromint);
         *ierror = hpvm_foreign::generated::errh::session_get_errhandler::<F>(F::session_fromint(*session),
-            own_errhandler.place());
+            own_errhandler.pointer());
         own_errhandler.give_if(*ierror == MPI_SUCCESS, F::errhandler_toint);
     }
 }
@@ -210,7 +210,7 @@ pub unsafe fn win_get_errhandler<F: Fortran>(win: *const c_int, errhandler: *mut
     unsafe {
         let mut own_errhandler = Handle::fresh(errhandler, F::errhandler_fromint);
         *ierror = hpvm_foreign::generated::errh::win_get_errhandler::<F>(F::win_fromint(*win),
-            own_errhandler.place());
+            own_errhandler.pointer());
         own_errhandler.give_if(*ierror == MPI_SUCCESS, F::errhandler_toint);
     }
 }

@@ -31,7 +31,7 @@ pub unsafe fn group_difference<F: Fortran>(group1: *const c_int, group2: *const 
     unsafe {
         let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_difference::<F>(F::group_fromint(*group1),
-            F::group_fromint(*group2), own_newgroup.place());
+            F::group_fromint(*group2), own_newgroup.pointer());
         own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
@@ -43,7 +43,7 @@ pub unsafe fn group_excl<F: Fortran>(group: *const c_int, n: *const c_int, ranks
     unsafe {
         let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_excl::<F>(F::group_fromint(*group), *n,
-            ranks, own_newgroup.place());
+            ranks, own_newgroup.pointer());
         own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
@@ -53,7 +53,7 @@ pub unsafe fn group_free<F: Fortran>(group: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_group = Handle::new(group, F::group_fromint, F::group_toint);
-        *ierror = hpvm_foreign::generated::group::group_free::<F>(own_group.place());
+        *ierror = hpvm_foreign::generated::group::group_free::<F>(own_group.pointer());
         own_group.give(F::group_toint);
     }
 }
@@ -66,7 +66,7 @@ pub unsafe fn group_from_session_pset<F: Fortran>(session: *const c_int, pset_na
         let own_pset_name = text_in(pset_name, pset_name_len);
         let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_from_session_pset::<F>(F::session_fromint(*session),
-            own_pset_name.as_ptr(), own_newgroup.place());
+            own_pset_name.as_ptr(), own_newgroup.pointer());
         own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
@@ -78,7 +78,7 @@ pub unsafe fn group_incl<F: Fortran>(group: *const c_int, n: *const c_int, ranks
     unsafe {
         let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_incl::<F>(F::group_fromint(*group), *n,
-            ranks, own_newgroup.place());
+            ranks, own_newgroup.pointer());
         own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
@@ -90,7 +90,7 @@ pub unsafe fn group_intersection<F: Fortran>(group1: *const c_int, group2: *cons
     unsafe {
         let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_intersection::<F>(F::group_fromint(*group1),
-            F::group_fromint(*group2), own_newgroup.place());
+            F::group_fromint(*group2), own_newgroup.pointer());
         own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
@@ -102,7 +102,7 @@ pub unsafe fn group_range_excl<F: Fortran>(group: *const c_int, n: *const c_int,
     unsafe {
         let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_range_excl::<F>(F::group_fromint(*group),
-            *n, ranges, own_newgroup.place());
+            *n, ranges, own_newgroup.pointer());
         own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
@@ -114,7 +114,7 @@ pub unsafe fn group_range_incl<F: Fortran>(group: *const c_int, n: *const c_int,
     unsafe {
         let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_range_incl::<F>(F::group_fromint(*group),
-            *n, ranges, own_newgroup.place());
+            *n, ranges, own_newgroup.pointer());
         own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
@@ -152,7 +152,7 @@ pub unsafe fn group_union<F: Fortran>(group1: *const c_int, group2: *const c_int
     unsafe {
         let mut own_newgroup = Handle::fresh(newgroup, F::group_fromint);
         *ierror = hpvm_foreign::generated::group::group_union::<F>(F::group_fromint(*group1),
-            F::group_fromint(*group2), own_newgroup.place());
+            F::group_fromint(*group2), own_newgroup.pointer());
         own_newgroup.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }

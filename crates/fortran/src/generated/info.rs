@@ -19,7 +19,7 @@ pub unsafe fn info_create<F: Fortran>(info: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_info = Handle::fresh(info, F::info_fromint);
-        *ierror = hpvm_foreign::generated::info::info_create::<F>(own_info.place());
+        *ierror = hpvm_foreign::generated::info::info_create::<F>(own_info.pointer());
         own_info.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
@@ -41,7 +41,7 @@ pub unsafe fn info_dup<F: Fortran>(info: *const c_int, newinfo: *mut c_int, ierr
     unsafe {
         let mut own_newinfo = Handle::fresh(newinfo, F::info_fromint);
         *ierror = hpvm_foreign::generated::info::info_dup::<F>(F::info_fromint(*info),
-            own_newinfo.place());
+            own_newinfo.pointer());
         own_newinfo.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
@@ -51,7 +51,7 @@ pub unsafe fn info_free<F: Fortran>(info: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_info = Handle::new(info, F::info_fromint, F::info_toint);
-        *ierror = hpvm_foreign::generated::info::info_free::<F>(own_info.place());
+        *ierror = hpvm_foreign::generated::info::info_free::<F>(own_info.pointer());
         own_info.give(F::info_toint);
     }
 }
@@ -72,7 +72,7 @@ pub unsafe fn info_get_nthkey<F: Fortran>(info: *const c_int, n: *const c_int, k
     unsafe {
         let mut own_key = TextOut::new(key, key_len, room(F::MPI_MAX_INFO_KEY));
         *ierror = hpvm_foreign::generated::info::info_get_nthkey::<F>(F::info_fromint(*info), *n,
-            own_key.place());
+            own_key.pointer());
         if *ierror == MPI_SUCCESS { own_key.give(); }
     }
 }

@@ -19,7 +19,7 @@ pub unsafe fn file_close<F: Fortran>(fh: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_fh = Handle::new(fh, F::file_fromint, F::file_toint);
-        *ierror = hpvm_foreign::generated::io::file_close::<F>(own_fh.place());
+        *ierror = hpvm_foreign::generated::io::file_close::<F>(own_fh.pointer());
         own_fh.give(F::file_toint);
     }
 }
@@ -68,7 +68,7 @@ pub unsafe fn file_get_group<F: Fortran>(fh: *const c_int, group: *mut c_int, ie
     unsafe {
         let mut own_group = Handle::fresh(group, F::group_fromint);
         *ierror = hpvm_foreign::generated::io::file_get_group::<F>(F::file_fromint(*fh),
-            own_group.place());
+            own_group.pointer());
         own_group.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
@@ -80,7 +80,7 @@ pub unsafe fn file_get_info<F: Fortran>(fh: *const c_int, info_used: *mut c_int,
     unsafe {
         let mut own_info_used = Handle::fresh(info_used, F::info_fromint);
         *ierror = hpvm_foreign::generated::io::file_get_info::<F>(F::file_fromint(*fh),
-            own_info_used.place());
+            own_info_used.pointer());
         own_info_used.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
@@ -142,7 +142,7 @@ pub unsafe fn file_get_view<F: Fortran>(fh: *const c_int, disp: *mut MPI_Offset,
         let mut own_filetype = Handle::fresh(filetype, F::datatype_fromint);
         let mut own_datarep = TextOut::new(datarep, datarep_len, room(F::MPI_MAX_DATAREP_STRING));
         *ierror = hpvm_foreign::generated::io::file_get_view::<F>(F::file_fromint(*fh), disp,
-            own_etype.place(), own_filetype.place(), own_datarep.place());
+            own_etype.pointer(), own_filetype.pointer(), own_datarep.pointer());
         own_etype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
         own_filetype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
         if *ierror == MPI_SUCCESS { own_datarep.give(); }
@@ -156,7 +156,7 @@ pub unsafe fn file_iread<F: Fortran>(fh: *const c_int, buf: *mut c_void, count: 
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
+            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -169,7 +169,7 @@ pub unsafe fn file_iread_c<F: Fortran>(fh: *const c_int, buf: *mut c_void, count
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_c::<F>(F::file_fromint(*fh),
             buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -181,7 +181,7 @@ pub unsafe fn file_iread_all<F: Fortran>(fh: *const c_int, buf: *mut c_void, cou
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_all::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
+            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -194,7 +194,7 @@ pub unsafe fn file_iread_all_c<F: Fortran>(fh: *const c_int, buf: *mut c_void,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_all_c::<F>(F::file_fromint(*fh),
             buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -208,7 +208,7 @@ pub unsafe fn file_iread_at<F: Fortran>(fh: *const c_int, offset: *const MPI_Off
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_at::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -222,7 +222,7 @@ pub unsafe fn file_iread_at_c<F: Fortran>(fh: *const c_int, offset: *const MPI_O
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_at_c::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), count.read_unaligned(),
-            F::datatype_fromint(*datatype), own_request.place());
+            F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -236,7 +236,7 @@ pub unsafe fn file_iread_at_all<F: Fortran>(fh: *const c_int, offset: *const MPI
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_at_all::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -250,7 +250,7 @@ pub unsafe fn file_iread_at_all_c<F: Fortran>(fh: *const c_int, offset: *const M
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_at_all_c::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), count.read_unaligned(),
-            F::datatype_fromint(*datatype), own_request.place());
+            F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -262,7 +262,7 @@ pub unsafe fn file_iread_shared<F: Fortran>(fh: *const c_int, buf: *mut c_void, 
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_shared::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
+            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -275,7 +275,7 @@ pub unsafe fn file_iread_shared_c<F: Fortran>(fh: *const c_int, buf: *mut c_void
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_shared_c::<F>(F::file_fromint(*fh),
             buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -287,7 +287,7 @@ pub unsafe fn file_iwrite<F: Fortran>(fh: *const c_int, buf: *const c_void, coun
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
+            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -300,7 +300,7 @@ pub unsafe fn file_iwrite_c<F: Fortran>(fh: *const c_int, buf: *const c_void,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_c::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -312,7 +312,7 @@ pub unsafe fn file_iwrite_all<F: Fortran>(fh: *const c_int, buf: *const c_void, 
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_all::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
+            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -325,7 +325,7 @@ pub unsafe fn file_iwrite_all_c<F: Fortran>(fh: *const c_int, buf: *const c_void
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_all_c::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -339,7 +339,7 @@ pub unsafe fn file_iwrite_at<F: Fortran>(fh: *const c_int, offset: *const MPI_Of
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_at::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -353,7 +353,7 @@ pub unsafe fn file_iwrite_at_c<F: Fortran>(fh: *const c_int, offset: *const MPI_
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_at_c::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), count.read_unaligned(),
-            F::datatype_fromint(*datatype), own_request.place());
+            F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -367,7 +367,7 @@ pub unsafe fn file_iwrite_at_all<F: Fortran>(fh: *const c_int, offset: *const MP
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_at_all::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -381,7 +381,7 @@ pub unsafe fn file_iwrite_at_all_c<F: Fortran>(fh: *const c_int, offset: *const 
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_at_all_c::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), count.read_unaligned(),
-            F::datatype_fromint(*datatype), own_request.place());
+            F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -393,7 +393,7 @@ pub unsafe fn file_iwrite_shared<F: Fortran>(fh: *const c_int, buf: *const c_voi
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_shared::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.place());
+            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -406,7 +406,7 @@ pub unsafe fn file_iwrite_shared_c<F: Fortran>(fh: *const c_int, buf: *const c_v
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_shared_c::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -420,7 +420,7 @@ pub unsafe fn file_open<F: Fortran>(comm: *const c_int, filename: *const c_char,
         let own_filename = text_in(filename, filename_len);
         let mut own_fh = Handle::fresh(fh, F::file_fromint);
         *ierror = hpvm_foreign::generated::io::file_open::<F>(F::comm_fromint(*comm),
-            own_filename.as_ptr(), *amode, F::info_fromint(*info), own_fh.place());
+            own_filename.as_ptr(), *amode, F::info_fromint(*info), own_fh.pointer());
         own_fh.give_if(*ierror == MPI_SUCCESS, F::file_toint);
     }
 }
@@ -442,7 +442,7 @@ pub unsafe fn file_read<F: Fortran>(fh: *const c_int, buf: *mut c_void, count: *
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -455,7 +455,7 @@ pub unsafe fn file_read_c<F: Fortran>(fh: *const c_int, buf: *mut c_void, count:
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_c::<F>(F::file_fromint(*fh),
             buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -467,7 +467,7 @@ pub unsafe fn file_read_all<F: Fortran>(fh: *const c_int, buf: *mut c_void, coun
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_all::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -480,7 +480,7 @@ pub unsafe fn file_read_all_c<F: Fortran>(fh: *const c_int, buf: *mut c_void,
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_all_c::<F>(F::file_fromint(*fh),
             buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -512,7 +512,7 @@ pub unsafe fn file_read_all_end<F: Fortran>(fh: *const c_int, buf: *mut c_void, 
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_all_end::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), own_status.place());
+            buffer_mut::<F>(buf), own_status.pointer());
         own_status.give();
     }
 }
@@ -526,7 +526,7 @@ pub unsafe fn file_read_at<F: Fortran>(fh: *const c_int, offset: *const MPI_Offs
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_at::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -540,7 +540,7 @@ pub unsafe fn file_read_at_c<F: Fortran>(fh: *const c_int, offset: *const MPI_Of
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_at_c::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), count.read_unaligned(),
-            F::datatype_fromint(*datatype), own_status.place());
+            F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -554,7 +554,7 @@ pub unsafe fn file_read_at_all<F: Fortran>(fh: *const c_int, offset: *const MPI_
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_at_all::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -568,7 +568,7 @@ pub unsafe fn file_read_at_all_c<F: Fortran>(fh: *const c_int, offset: *const MP
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_at_all_c::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), count.read_unaligned(),
-            F::datatype_fromint(*datatype), own_status.place());
+            F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -601,7 +601,7 @@ pub unsafe fn file_read_at_all_end<F: Fortran>(fh: *const c_int, buf: *mut c_voi
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_at_all_end::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), own_status.place());
+            buffer_mut::<F>(buf), own_status.pointer());
         own_status.give();
     }
 }
@@ -613,7 +613,7 @@ pub unsafe fn file_read_ordered<F: Fortran>(fh: *const c_int, buf: *mut c_void, 
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_ordered::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -626,7 +626,7 @@ pub unsafe fn file_read_ordered_c<F: Fortran>(fh: *const c_int, buf: *mut c_void
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_ordered_c::<F>(F::file_fromint(*fh),
             buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -658,7 +658,7 @@ pub unsafe fn file_read_ordered_end<F: Fortran>(fh: *const c_int, buf: *mut c_vo
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_ordered_end::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), own_status.place());
+            buffer_mut::<F>(buf), own_status.pointer());
         own_status.give();
     }
 }
@@ -670,7 +670,7 @@ pub unsafe fn file_read_shared<F: Fortran>(fh: *const c_int, buf: *mut c_void, c
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_shared::<F>(F::file_fromint(*fh),
-            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -683,7 +683,7 @@ pub unsafe fn file_read_shared_c<F: Fortran>(fh: *const c_int, buf: *mut c_void,
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_shared_c::<F>(F::file_fromint(*fh),
             buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -765,7 +765,7 @@ pub unsafe fn file_write<F: Fortran>(fh: *const c_int, buf: *const c_void, count
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -778,7 +778,7 @@ pub unsafe fn file_write_c<F: Fortran>(fh: *const c_int, buf: *const c_void,
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_c::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -790,7 +790,7 @@ pub unsafe fn file_write_all<F: Fortran>(fh: *const c_int, buf: *const c_void, c
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_all::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -803,7 +803,7 @@ pub unsafe fn file_write_all_c<F: Fortran>(fh: *const c_int, buf: *const c_void,
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_all_c::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -835,7 +835,7 @@ pub unsafe fn file_write_all_end<F: Fortran>(fh: *const c_int, buf: *const c_voi
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_all_end::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), own_status.place());
+            buffer::<F>(buf), own_status.pointer());
         own_status.give();
     }
 }
@@ -849,7 +849,7 @@ pub unsafe fn file_write_at<F: Fortran>(fh: *const c_int, offset: *const MPI_Off
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_at::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -863,7 +863,7 @@ pub unsafe fn file_write_at_c<F: Fortran>(fh: *const c_int, offset: *const MPI_O
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_at_c::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), count.read_unaligned(),
-            F::datatype_fromint(*datatype), own_status.place());
+            F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -877,7 +877,7 @@ pub unsafe fn file_write_at_all<F: Fortran>(fh: *const c_int, offset: *const MPI
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_at_all::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), *count, F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -891,7 +891,7 @@ pub unsafe fn file_write_at_all_c<F: Fortran>(fh: *const c_int, offset: *const M
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_at_all_c::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), count.read_unaligned(),
-            F::datatype_fromint(*datatype), own_status.place());
+            F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -924,7 +924,7 @@ pub unsafe fn file_write_at_all_end<F: Fortran>(fh: *const c_int, buf: *const c_
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_at_all_end::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), own_status.place());
+            buffer::<F>(buf), own_status.pointer());
         own_status.give();
     }
 }
@@ -936,7 +936,7 @@ pub unsafe fn file_write_ordered<F: Fortran>(fh: *const c_int, buf: *const c_voi
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_ordered::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -949,7 +949,7 @@ pub unsafe fn file_write_ordered_c<F: Fortran>(fh: *const c_int, buf: *const c_v
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_ordered_c::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -981,7 +981,7 @@ pub unsafe fn file_write_ordered_end<F: Fortran>(fh: *const c_int, buf: *const c
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_ordered_end::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), own_status.place());
+            buffer::<F>(buf), own_status.pointer());
         own_status.give();
     }
 }
@@ -993,7 +993,7 @@ pub unsafe fn file_write_shared<F: Fortran>(fh: *const c_int, buf: *const c_void
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_shared::<F>(F::file_fromint(*fh),
-            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.place());
+            buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
         own_status.give();
     }
 }
@@ -1006,7 +1006,7 @@ pub unsafe fn file_write_shared_c<F: Fortran>(fh: *const c_int, buf: *const c_vo
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_shared_c::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }

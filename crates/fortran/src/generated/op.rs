@@ -28,7 +28,7 @@ pub unsafe fn op_free<F: Fortran>(op: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_op = Handle::new(op, F::op_fromint, F::op_toint);
-        *ierror = hpvm_foreign::generated::op::op_free::<F>(own_op.place());
+        *ierror = hpvm_foreign::generated::op::op_free::<F>(own_op.pointer());
         own_op.give(F::op_toint);
     }
 }

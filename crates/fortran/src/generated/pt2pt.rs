@@ -45,7 +45,7 @@ pub unsafe fn bsend_init<F: Fortran>(buf: *const c_void, count: *const c_int,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::bsend_init::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -59,7 +59,7 @@ pub unsafe fn bsend_init_c<F: Fortran>(buf: *const c_void, count: *const MPI_Cou
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::bsend_init_c::<F>(buffer::<F>(buf),
             count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -97,7 +97,7 @@ pub unsafe fn buffer_iflush<F: Fortran>(request: *mut c_int, ierror: *mut c_int)
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
-        *ierror = hpvm_foreign::generated::pt2pt::buffer_iflush::<F>(own_request.place());
+        *ierror = hpvm_foreign::generated::pt2pt::buffer_iflush::<F>(own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -107,7 +107,7 @@ pub unsafe fn cancel<F: Fortran>(request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
-        *ierror = hpvm_foreign::generated::pt2pt::cancel::<F>(own_request.place());
+        *ierror = hpvm_foreign::generated::pt2pt::cancel::<F>(own_request.pointer());
     }
 }
 
@@ -146,7 +146,7 @@ pub unsafe fn comm_iflush_buffer<F: Fortran>(comm: *const c_int, request: *mut c
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::comm_iflush_buffer::<F>(F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -157,7 +157,7 @@ pub unsafe fn get_count<F: Fortran>(status: *const c_int, datatype: *const c_int
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::get_count::<F>(own_status.place(),
+        *ierror = hpvm_foreign::generated::pt2pt::get_count::<F>(own_status.pointer(),
             F::datatype_fromint(*datatype), count);
     }
 }
@@ -168,7 +168,7 @@ pub unsafe fn get_count_c<F: Fortran>(status: *const c_int, datatype: *const c_i
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::get_count_c::<F>(own_status.place(),
+        *ierror = hpvm_foreign::generated::pt2pt::get_count_c::<F>(own_status.pointer(),
             F::datatype_fromint(*datatype), count);
     }
 }
@@ -179,7 +179,7 @@ pub unsafe fn get_elements<F: Fortran>(status: *const c_int, datatype: *const c_
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::get_elements::<F>(own_status.place(),
+        *ierror = hpvm_foreign::generated::pt2pt::get_elements::<F>(own_status.pointer(),
             F::datatype_fromint(*datatype), count);
     }
 }
@@ -190,7 +190,7 @@ pub unsafe fn get_elements_c<F: Fortran>(status: *const c_int, datatype: *const 
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::get_elements_c::<F>(own_status.place(),
+        *ierror = hpvm_foreign::generated::pt2pt::get_elements_c::<F>(own_status.pointer(),
             F::datatype_fromint(*datatype), count);
     }
 }
@@ -201,7 +201,7 @@ pub unsafe fn get_elements_x<F: Fortran>(status: *const c_int, datatype: *const 
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::get_elements_x::<F>(own_status.place(),
+        *ierror = hpvm_foreign::generated::pt2pt::get_elements_x::<F>(own_status.pointer(),
             F::datatype_fromint(*datatype), count);
     }
 }
@@ -223,7 +223,7 @@ pub unsafe fn ibsend<F: Fortran>(buf: *const c_void, count: *const c_int, dataty
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::ibsend::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -237,7 +237,7 @@ pub unsafe fn ibsend_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::ibsend_c::<F>(buffer::<F>(buf),
             count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -250,7 +250,7 @@ pub unsafe fn improbe<F: Fortran>(source: *const c_int, tag: *const c_int, comm:
         let mut own_message = Handle::fresh(message, F::message_fromint);
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::improbe::<F>(*source, *tag,
-            F::comm_fromint(*comm), flag, own_message.place(), own_status.place());
+            F::comm_fromint(*comm), flag, own_message.pointer(), own_status.pointer());
         own_message.give_if(*ierror == MPI_SUCCESS, F::message_toint);
         own_status.give();
     }
@@ -264,7 +264,7 @@ pub unsafe fn imrecv<F: Fortran>(buf: *mut c_void, count: *const c_int, datatype
         let mut own_message = Handle::new(message, F::message_fromint, F::message_toint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::imrecv::<F>(buffer_mut::<F>(buf), *count,
-            F::datatype_fromint(*datatype), own_message.place(), own_request.place());
+            F::datatype_fromint(*datatype), own_message.pointer(), own_request.pointer());
         own_message.give(F::message_toint);
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
@@ -278,8 +278,8 @@ pub unsafe fn imrecv_c<F: Fortran>(buf: *mut c_void, count: *const MPI_Count,
         let mut own_message = Handle::new(message, F::message_fromint, F::message_toint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::imrecv_c::<F>(buffer_mut::<F>(buf),
-            count.read_unaligned(), F::datatype_fromint(*datatype), own_message.place(),
-            own_request.place());
+            count.read_unaligned(), F::datatype_fromint(*datatype), own_message.pointer(),
+            own_request.pointer());
         own_message.give(F::message_toint);
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
@@ -292,7 +292,7 @@ pub unsafe fn iprobe<F: Fortran>(source: *const c_int, tag: *const c_int, comm: 
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::iprobe::<F>(*source, *tag, F::comm_fromint(*comm),
-            flag, own_status.place());
+            flag, own_status.pointer());
         own_status.give();
     }
 }
@@ -306,7 +306,7 @@ pub unsafe fn irecv<F: Fortran>(buf: *mut c_void, count: *const c_int, datatype:
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::irecv::<F>(buffer_mut::<F>(buf), *count,
             F::datatype_fromint(*datatype), *source, *tag, F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -320,7 +320,7 @@ pub unsafe fn irecv_c<F: Fortran>(buf: *mut c_void, count: *const MPI_Count, dat
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::irecv_c::<F>(buffer_mut::<F>(buf),
             count.read_unaligned(), F::datatype_fromint(*datatype), *source, *tag,
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -334,7 +334,7 @@ pub unsafe fn irsend<F: Fortran>(buf: *const c_void, count: *const c_int, dataty
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::irsend::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -348,7 +348,7 @@ pub unsafe fn irsend_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::irsend_c::<F>(buffer::<F>(buf),
             count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -362,7 +362,7 @@ pub unsafe fn isend<F: Fortran>(buf: *const c_void, count: *const c_int, datatyp
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::isend::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -376,7 +376,7 @@ pub unsafe fn isend_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::isend_c::<F>(buffer::<F>(buf),
             count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -392,7 +392,7 @@ pub unsafe fn isendrecv<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_
         *ierror = hpvm_foreign::generated::pt2pt::isendrecv::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), *dest, *sendtag, buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *source, *recvtag, F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -408,7 +408,7 @@ pub unsafe fn isendrecv_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const 
         *ierror = hpvm_foreign::generated::pt2pt::isendrecv_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), *dest, *sendtag,
             buffer_mut::<F>(recvbuf), recvcount.read_unaligned(), F::datatype_fromint(*recvtype),
-            *source, *recvtag, F::comm_fromint(*comm), own_request.place());
+            *source, *recvtag, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -422,7 +422,7 @@ pub unsafe fn isendrecv_replace<F: Fortran>(buf: *mut c_void, count: *const c_in
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::isendrecv_replace::<F>(buffer_mut::<F>(buf),
             *count, F::datatype_fromint(*datatype), *dest, *sendtag, *source, *recvtag,
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -436,7 +436,7 @@ pub unsafe fn isendrecv_replace_c<F: Fortran>(buf: *mut c_void, count: *const MP
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::isendrecv_replace_c::<F>(buffer_mut::<F>(buf),
             count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *sendtag, *source,
-            *recvtag, F::comm_fromint(*comm), own_request.place());
+            *recvtag, F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -450,7 +450,7 @@ pub unsafe fn issend<F: Fortran>(buf: *const c_void, count: *const c_int, dataty
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::issend::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -464,7 +464,7 @@ pub unsafe fn issend_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::issend_c::<F>(buffer::<F>(buf),
             count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -477,7 +477,7 @@ pub unsafe fn mprobe<F: Fortran>(source: *const c_int, tag: *const c_int, comm: 
         let mut own_message = Handle::fresh(message, F::message_fromint);
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::mprobe::<F>(*source, *tag, F::comm_fromint(*comm),
-            own_message.place(), own_status.place());
+            own_message.pointer(), own_status.pointer());
         own_message.give_if(*ierror == MPI_SUCCESS, F::message_toint);
         own_status.give();
     }
@@ -491,7 +491,7 @@ pub unsafe fn mrecv<F: Fortran>(buf: *mut c_void, count: *const c_int, datatype:
         let mut own_message = Handle::new(message, F::message_fromint, F::message_toint);
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::mrecv::<F>(buffer_mut::<F>(buf), *count,
-            F::datatype_fromint(*datatype), own_message.place(), own_status.place());
+            F::datatype_fromint(*datatype), own_message.pointer(), own_status.pointer());
         own_message.give(F::message_toint);
         own_status.give();
     }
@@ -505,8 +505,8 @@ pub unsafe fn mrecv_c<F: Fortran>(buf: *mut c_void, count: *const MPI_Count, dat
         let mut own_message = Handle::new(message, F::message_fromint, F::message_toint);
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::mrecv_c::<F>(buffer_mut::<F>(buf),
-            count.read_unaligned(), F::datatype_fromint(*datatype), own_message.place(),
-            own_status.place());
+            count.read_unaligned(), F::datatype_fromint(*datatype), own_message.pointer(),
+            own_status.pointer());
         own_message.give(F::message_toint);
         own_status.give();
     }
@@ -561,7 +561,7 @@ pub unsafe fn precv_init<F: Fortran>(buf: *mut c_void, partitions: *const c_int,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::precv_init::<F>(buffer_mut::<F>(buf), *partitions,
             count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
-            F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
+            F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -573,7 +573,7 @@ pub unsafe fn probe<F: Fortran>(source: *const c_int, tag: *const c_int, comm: *
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::probe::<F>(*source, *tag, F::comm_fromint(*comm),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -587,7 +587,7 @@ pub unsafe fn psend_init<F: Fortran>(buf: *const c_void, partitions: *const c_in
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::psend_init::<F>(buffer::<F>(buf), *partitions,
             count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
-            F::comm_fromint(*comm), F::info_fromint(*info), own_request.place());
+            F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -601,7 +601,7 @@ pub unsafe fn recv<F: Fortran>(buf: *mut c_void, count: *const c_int, datatype: 
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::recv::<F>(buffer_mut::<F>(buf), *count,
             F::datatype_fromint(*datatype), *source, *tag, F::comm_fromint(*comm),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -615,7 +615,7 @@ pub unsafe fn recv_c<F: Fortran>(buf: *mut c_void, count: *const MPI_Count, data
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::recv_c::<F>(buffer_mut::<F>(buf),
             count.read_unaligned(), F::datatype_fromint(*datatype), *source, *tag,
-            F::comm_fromint(*comm), own_status.place());
+            F::comm_fromint(*comm), own_status.pointer());
         own_status.give();
     }
 }
@@ -629,7 +629,7 @@ pub unsafe fn recv_init<F: Fortran>(buf: *mut c_void, count: *const c_int, datat
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::recv_init::<F>(buffer_mut::<F>(buf), *count,
             F::datatype_fromint(*datatype), *source, *tag, F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -643,7 +643,7 @@ pub unsafe fn recv_init_c<F: Fortran>(buf: *mut c_void, count: *const MPI_Count,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::recv_init_c::<F>(buffer_mut::<F>(buf),
             count.read_unaligned(), F::datatype_fromint(*datatype), *source, *tag,
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -653,7 +653,7 @@ pub unsafe fn request_free<F: Fortran>(request: *mut c_int, ierror: *mut c_int) 
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
-        *ierror = hpvm_foreign::generated::pt2pt::request_free::<F>(own_request.place());
+        *ierror = hpvm_foreign::generated::pt2pt::request_free::<F>(own_request.pointer());
         own_request.give(F::request_toint);
     }
 }
@@ -665,7 +665,7 @@ pub unsafe fn request_get_status<F: Fortran>(request: *const c_int, flag: *mut c
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::request_get_status::<F>(F::request_fromint(*request),
-            flag, own_status.place());
+            flag, own_status.pointer());
         own_status.give();
     }
 }
@@ -679,7 +679,7 @@ pub unsafe fn request_get_status_all<F: Fortran>(count: *const c_int,
         let mut own_array_of_requests = Handles::new(array_of_requests.cast_mut(), length(*count), F::request_fromint);
         let mut own_array_of_statuses = Statuses::<F>::new(array_of_statuses, length(*count));
         *ierror = hpvm_foreign::generated::pt2pt::request_get_status_all::<F>(*count,
-            own_array_of_requests.place(), flag, own_array_of_statuses.place());
+            own_array_of_requests.pointer(), flag, own_array_of_statuses.pointer());
         own_array_of_statuses.give();
     }
 }
@@ -693,7 +693,7 @@ pub unsafe fn request_get_status_any<F: Fortran>(count: *const c_int,
         let mut own_array_of_requests = Handles::new(array_of_requests.cast_mut(), length(*count), F::request_fromint);
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::request_get_status_any::<F>(*count,
-            own_array_of_requests.place(), indx, flag, own_status.place());
+            own_array_of_requests.pointer(), indx, flag, own_status.pointer());
         if *ierror == MPI_SUCCESS { *indx = index_out::<F>(*indx); }
         own_status.give();
     }
@@ -708,8 +708,8 @@ pub unsafe fn request_get_status_some<F: Fortran>(incount: *const c_int,
         let mut own_array_of_requests = Handles::new(array_of_requests.cast_mut(), length(*incount), F::request_fromint);
         let mut own_array_of_statuses = Statuses::<F>::new(array_of_statuses, length(*incount));
         *ierror = hpvm_foreign::generated::pt2pt::request_get_status_some::<F>(*incount,
-            own_array_of_requests.place(), outcount, array_of_indices,
-            own_array_of_statuses.place());
+            own_array_of_requests.pointer(), outcount, array_of_indices,
+            own_array_of_statuses.pointer());
         for i in 0..length(*outcount) { *array_of_indices.add(i) = index_out::<F>(*array_of_indices.add(i)); }
         own_array_of_statuses.give();
     }
@@ -746,7 +746,7 @@ pub unsafe fn rsend_init<F: Fortran>(buf: *const c_void, count: *const c_int,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::rsend_init::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -760,7 +760,7 @@ pub unsafe fn rsend_init_c<F: Fortran>(buf: *const c_void, count: *const MPI_Cou
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::rsend_init_c::<F>(buffer::<F>(buf),
             count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -796,7 +796,7 @@ pub unsafe fn send_init<F: Fortran>(buf: *const c_void, count: *const c_int, dat
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::send_init::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -810,7 +810,7 @@ pub unsafe fn send_init_c<F: Fortran>(buf: *const c_void, count: *const MPI_Coun
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::send_init_c::<F>(buffer::<F>(buf),
             count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -826,7 +826,7 @@ pub unsafe fn sendrecv<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_i
         *ierror = hpvm_foreign::generated::pt2pt::sendrecv::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), *dest, *sendtag, buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *source, *recvtag, F::comm_fromint(*comm),
-            own_status.place());
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -842,7 +842,7 @@ pub unsafe fn sendrecv_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const M
         *ierror = hpvm_foreign::generated::pt2pt::sendrecv_c::<F>(buffer::<F>(sendbuf),
             sendcount.read_unaligned(), F::datatype_fromint(*sendtype), *dest, *sendtag,
             buffer_mut::<F>(recvbuf), recvcount.read_unaligned(), F::datatype_fromint(*recvtype),
-            *source, *recvtag, F::comm_fromint(*comm), own_status.place());
+            *source, *recvtag, F::comm_fromint(*comm), own_status.pointer());
         own_status.give();
     }
 }
@@ -856,7 +856,7 @@ pub unsafe fn sendrecv_replace<F: Fortran>(buf: *mut c_void, count: *const c_int
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::sendrecv_replace::<F>(buffer_mut::<F>(buf),
             *count, F::datatype_fromint(*datatype), *dest, *sendtag, *source, *recvtag,
-            F::comm_fromint(*comm), own_status.place());
+            F::comm_fromint(*comm), own_status.pointer());
         own_status.give();
     }
 }
@@ -870,7 +870,7 @@ pub unsafe fn sendrecv_replace_c<F: Fortran>(buf: *mut c_void, count: *const MPI
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::sendrecv_replace_c::<F>(buffer_mut::<F>(buf),
             count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *sendtag, *source,
-            *recvtag, F::comm_fromint(*comm), own_status.place());
+            *recvtag, F::comm_fromint(*comm), own_status.pointer());
         own_status.give();
     }
 }
@@ -910,7 +910,7 @@ pub unsafe fn session_iflush_buffer<F: Fortran>(session: *const c_int, request: 
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::session_iflush_buffer::<F>(F::session_fromint(*session),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -946,7 +946,7 @@ pub unsafe fn ssend_init<F: Fortran>(buf: *const c_void, count: *const c_int,
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::ssend_init::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -960,7 +960,7 @@ pub unsafe fn ssend_init_c<F: Fortran>(buf: *const c_void, count: *const MPI_Cou
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::ssend_init_c::<F>(buffer::<F>(buf),
             count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
-            F::comm_fromint(*comm), own_request.place());
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -970,7 +970,7 @@ pub unsafe fn start<F: Fortran>(request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
-        *ierror = hpvm_foreign::generated::pt2pt::start::<F>(own_request.place());
+        *ierror = hpvm_foreign::generated::pt2pt::start::<F>(own_request.pointer());
         own_request.give(F::request_toint);
     }
 }
@@ -982,7 +982,7 @@ pub unsafe fn startall<F: Fortran>(count: *const c_int, array_of_requests: *mut 
     unsafe {
         let mut own_array_of_requests = Handles::new(array_of_requests, length(*count), F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::startall::<F>(*count,
-            own_array_of_requests.place());
+            own_array_of_requests.pointer());
         own_array_of_requests.give(F::request_toint);
     }
 }
@@ -993,7 +993,8 @@ pub unsafe fn status_get_error<F: Fortran>(status: *const c_int, error: *mut c_i
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::status_get_error::<F>(own_status.place(), error);
+        *ierror = hpvm_foreign::generated::pt2pt::status_get_error::<F>(own_status.pointer(),
+            error);
     }
 }
 
@@ -1003,7 +1004,7 @@ pub unsafe fn status_get_source<F: Fortran>(status: *const c_int, source: *mut c
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::status_get_source::<F>(own_status.place(),
+        *ierror = hpvm_foreign::generated::pt2pt::status_get_source::<F>(own_status.pointer(),
             source);
     }
 }
@@ -1014,7 +1015,7 @@ pub unsafe fn status_get_tag<F: Fortran>(status: *const c_int, tag: *mut c_int,
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::status_get_tag::<F>(own_status.place(), tag);
+        *ierror = hpvm_foreign::generated::pt2pt::status_get_tag::<F>(own_status.pointer(), tag);
     }
 }
 
@@ -1024,7 +1025,7 @@ pub unsafe fn status_set_cancelled<F: Fortran>(status: *mut c_int, flag: *const 
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::status_set_cancelled::<F>(own_status.place(),
+        *ierror = hpvm_foreign::generated::pt2pt::status_set_cancelled::<F>(own_status.pointer(),
             c_int::from(*flag != 0));
         own_status.give();
     }
@@ -1036,7 +1037,7 @@ pub unsafe fn status_set_elements<F: Fortran>(status: *mut c_int, datatype: *con
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::status_set_elements::<F>(own_status.place(),
+        *ierror = hpvm_foreign::generated::pt2pt::status_set_elements::<F>(own_status.pointer(),
             F::datatype_fromint(*datatype), *count);
         own_status.give();
     }
@@ -1048,7 +1049,7 @@ pub unsafe fn status_set_elements_c<F: Fortran>(status: *mut c_int, datatype: *c
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::status_set_elements_c::<F>(own_status.place(),
+        *ierror = hpvm_foreign::generated::pt2pt::status_set_elements_c::<F>(own_status.pointer(),
             F::datatype_fromint(*datatype), count.read_unaligned());
         own_status.give();
     }
@@ -1060,7 +1061,7 @@ pub unsafe fn status_set_elements_x<F: Fortran>(status: *mut c_int, datatype: *c
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::status_set_elements_x::<F>(own_status.place(),
+        *ierror = hpvm_foreign::generated::pt2pt::status_set_elements_x::<F>(own_status.pointer(),
             F::datatype_fromint(*datatype), count.read_unaligned());
         own_status.give();
     }
@@ -1072,7 +1073,8 @@ pub unsafe fn status_set_error<F: Fortran>(status: *mut c_int, error: *const c_i
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::status_set_error::<F>(own_status.place(), *error);
+        *ierror = hpvm_foreign::generated::pt2pt::status_set_error::<F>(own_status.pointer(),
+            *error);
         own_status.give();
     }
 }
@@ -1083,7 +1085,7 @@ pub unsafe fn status_set_source<F: Fortran>(status: *mut c_int, source: *const c
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::status_set_source::<F>(own_status.place(),
+        *ierror = hpvm_foreign::generated::pt2pt::status_set_source::<F>(own_status.pointer(),
             *source);
         own_status.give();
     }
@@ -1095,7 +1097,7 @@ pub unsafe fn status_set_tag<F: Fortran>(status: *mut c_int, tag: *const c_int,
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::status_set_tag::<F>(own_status.place(), *tag);
+        *ierror = hpvm_foreign::generated::pt2pt::status_set_tag::<F>(own_status.pointer(), *tag);
         own_status.give();
     }
 }
@@ -1107,8 +1109,8 @@ pub unsafe fn test<F: Fortran>(request: *mut c_int, flag: *mut c_int, status: *m
     unsafe {
         let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::test::<F>(own_request.place(), flag,
-            own_status.place());
+        *ierror = hpvm_foreign::generated::pt2pt::test::<F>(own_request.pointer(), flag,
+            own_status.pointer());
         own_request.give(F::request_toint);
         own_status.give();
     }
@@ -1120,7 +1122,7 @@ pub unsafe fn test_cancelled<F: Fortran>(status: *const c_int, flag: *mut c_int,
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::test_cancelled::<F>(own_status.place(), flag);
+        *ierror = hpvm_foreign::generated::pt2pt::test_cancelled::<F>(own_status.pointer(), flag);
     }
 }
 
@@ -1132,7 +1134,7 @@ pub unsafe fn testall<F: Fortran>(count: *const c_int, array_of_requests: *mut c
         let mut own_array_of_requests = Handles::new(array_of_requests, length(*count), F::request_fromint);
         let mut own_array_of_statuses = Statuses::<F>::new(array_of_statuses, length(*count));
         *ierror = hpvm_foreign::generated::pt2pt::testall::<F>(*count,
-            own_array_of_requests.place(), flag, own_array_of_statuses.place());
+            own_array_of_requests.pointer(), flag, own_array_of_statuses.pointer());
         own_array_of_requests.give(F::request_toint);
         own_array_of_statuses.give();
     }
@@ -1146,7 +1148,7 @@ pub unsafe fn testany<F: Fortran>(count: *const c_int, array_of_requests: *mut c
         let mut own_array_of_requests = Handles::new(array_of_requests, length(*count), F::request_fromint);
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::testany::<F>(*count,
-            own_array_of_requests.place(), indx, flag, own_status.place());
+            own_array_of_requests.pointer(), indx, flag, own_status.pointer());
         own_array_of_requests.give(F::request_toint);
         if *ierror == MPI_SUCCESS { *indx = index_out::<F>(*indx); }
         own_status.give();
@@ -1162,8 +1164,8 @@ pub unsafe fn testsome<F: Fortran>(incount: *const c_int, array_of_requests: *mu
         let mut own_array_of_requests = Handles::new(array_of_requests, length(*incount), F::request_fromint);
         let mut own_array_of_statuses = Statuses::<F>::new(array_of_statuses, length(*incount));
         *ierror = hpvm_foreign::generated::pt2pt::testsome::<F>(*incount,
-            own_array_of_requests.place(), outcount, array_of_indices,
-            own_array_of_statuses.place());
+            own_array_of_requests.pointer(), outcount, array_of_indices,
+            own_array_of_statuses.pointer());
         own_array_of_requests.give(F::request_toint);
         for i in 0..length(*outcount) { *array_of_indices.add(i) = index_out::<F>(*array_of_indices.add(i)); }
         own_array_of_statuses.give();
@@ -1176,8 +1178,8 @@ pub unsafe fn wait<F: Fortran>(request: *mut c_int, status: *mut c_int, ierror: 
     unsafe {
         let mut own_request = Handle::new(request, F::request_fromint, F::request_toint);
         let mut own_status = Status::<F>::new(status);
-        *ierror = hpvm_foreign::generated::pt2pt::wait::<F>(own_request.place(),
-            own_status.place());
+        *ierror = hpvm_foreign::generated::pt2pt::wait::<F>(own_request.pointer(),
+            own_status.pointer());
         own_request.give(F::request_toint);
         own_status.give();
     }
@@ -1191,7 +1193,7 @@ pub unsafe fn waitall<F: Fortran>(count: *const c_int, array_of_requests: *mut c
         let mut own_array_of_requests = Handles::new(array_of_requests, length(*count), F::request_fromint);
         let mut own_array_of_statuses = Statuses::<F>::new(array_of_statuses, length(*count));
         *ierror = hpvm_foreign::generated::pt2pt::waitall::<F>(*count,
-            own_array_of_requests.place(), own_array_of_statuses.place());
+            own_array_of_requests.pointer(), own_array_of_statuses.pointer());
         own_array_of_requests.give(F::request_toint);
         own_array_of_statuses.give();
     }
@@ -1205,7 +1207,7 @@ pub unsafe fn waitany<F: Fortran>(count: *const c_int, array_of_requests: *mut c
         let mut own_array_of_requests = Handles::new(array_of_requests, length(*count), F::request_fromint);
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::waitany::<F>(*count,
-            own_array_of_requests.place(), indx, own_status.place());
+            own_array_of_requests.pointer(), indx, own_status.pointer());
         own_array_of_requests.give(F::request_toint);
         if *ierror == MPI_SUCCESS { *indx = index_out::<F>(*indx); }
         own_status.give();
@@ -1221,8 +1223,8 @@ pub unsafe fn waitsome<F: Fortran>(incount: *const c_int, array_of_requests: *mu
         let mut own_array_of_requests = Handles::new(array_of_requests, length(*incount), F::request_fromint);
         let mut own_array_of_statuses = Statuses::<F>::new(array_of_statuses, length(*incount));
         *ierror = hpvm_foreign::generated::pt2pt::waitsome::<F>(*incount,
-            own_array_of_requests.place(), outcount, array_of_indices,
-            own_array_of_statuses.place());
+            own_array_of_requests.pointer(), outcount, array_of_indices,
+            own_array_of_statuses.pointer());
         own_array_of_requests.give(F::request_toint);
         for i in 0..length(*outcount) { *array_of_indices.add(i) = index_out::<F>(*array_of_indices.add(i)); }
         own_array_of_statuses.give();

@@ -165,7 +165,7 @@ pub unsafe fn raccumulate<F: Fortran>(origin_addr: *const c_void, origin_count: 
         *ierror = hpvm_foreign::generated::rma::raccumulate::<F>(buffer::<F>(origin_addr),
             *origin_count, F::datatype_fromint(*origin_datatype), *target_rank,
             target_disp.read_unaligned(), *target_count, F::datatype_fromint(*target_datatype),
-            F::op_fromint(*op), F::win_fromint(*win), own_request.place());
+            F::op_fromint(*op), F::win_fromint(*win), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -182,7 +182,7 @@ pub unsafe fn raccumulate_c<F: Fortran>(origin_addr: *const c_void, origin_count
             origin_count.read_unaligned(), F::datatype_fromint(*origin_datatype), *target_rank,
             target_disp.read_unaligned(), target_count.read_unaligned(),
             F::datatype_fromint(*target_datatype), F::op_fromint(*op), F::win_fromint(*win),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -198,7 +198,7 @@ pub unsafe fn rget<F: Fortran>(origin_addr: *mut c_void, origin_count: *const c_
         *ierror = hpvm_foreign::generated::rma::rget::<F>(buffer_mut::<F>(origin_addr),
             *origin_count, F::datatype_fromint(*origin_datatype), *target_rank,
             target_disp.read_unaligned(), *target_count, F::datatype_fromint(*target_datatype),
-            F::win_fromint(*win), own_request.place());
+            F::win_fromint(*win), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -214,7 +214,7 @@ pub unsafe fn rget_c<F: Fortran>(origin_addr: *mut c_void, origin_count: *const 
         *ierror = hpvm_foreign::generated::rma::rget_c::<F>(buffer_mut::<F>(origin_addr),
             origin_count.read_unaligned(), F::datatype_fromint(*origin_datatype), *target_rank,
             target_disp.read_unaligned(), target_count.read_unaligned(),
-            F::datatype_fromint(*target_datatype), F::win_fromint(*win), own_request.place());
+            F::datatype_fromint(*target_datatype), F::win_fromint(*win), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -232,7 +232,7 @@ pub unsafe fn rget_accumulate<F: Fortran>(origin_addr: *const c_void, origin_cou
             *origin_count, F::datatype_fromint(*origin_datatype), buffer_mut::<F>(result_addr),
             *result_count, F::datatype_fromint(*result_datatype), *target_rank,
             target_disp.read_unaligned(), *target_count, F::datatype_fromint(*target_datatype),
-            F::op_fromint(*op), F::win_fromint(*win), own_request.place());
+            F::op_fromint(*op), F::win_fromint(*win), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -251,7 +251,7 @@ pub unsafe fn rget_accumulate_c<F: Fortran>(origin_addr: *const c_void,
             buffer_mut::<F>(result_addr), result_count.read_unaligned(),
             F::datatype_fromint(*result_datatype), *target_rank, target_disp.read_unaligned(),
             target_count.read_unaligned(), F::datatype_fromint(*target_datatype),
-            F::op_fromint(*op), F::win_fromint(*win), own_request.place());
+            F::op_fromint(*op), F::win_fromint(*win), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -267,7 +267,7 @@ pub unsafe fn rput<F: Fortran>(origin_addr: *const c_void, origin_count: *const 
         *ierror = hpvm_foreign::generated::rma::rput::<F>(buffer::<F>(origin_addr), *origin_count,
             F::datatype_fromint(*origin_datatype), *target_rank, target_disp.read_unaligned(),
             *target_count, F::datatype_fromint(*target_datatype), F::win_fromint(*win),
-            own_request.place());
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -283,7 +283,7 @@ pub unsafe fn rput_c<F: Fortran>(origin_addr: *const c_void, origin_count: *cons
         *ierror = hpvm_foreign::generated::rma::rput_c::<F>(buffer::<F>(origin_addr),
             origin_count.read_unaligned(), F::datatype_fromint(*origin_datatype), *target_rank,
             target_disp.read_unaligned(), target_count.read_unaligned(),
-            F::datatype_fromint(*target_datatype), F::win_fromint(*win), own_request.place());
+            F::datatype_fromint(*target_datatype), F::win_fromint(*win), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -296,7 +296,7 @@ pub unsafe fn win_allocate<F: Fortran>(size: *const MPI_Aint, disp_unit: *const 
     unsafe {
         let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_allocate::<F>(size.read_unaligned(), *disp_unit,
-            F::info_fromint(*info), F::comm_fromint(*comm), baseptr, own_win.place());
+            F::info_fromint(*info), F::comm_fromint(*comm), baseptr, own_win.pointer());
         own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
@@ -310,7 +310,7 @@ pub unsafe fn win_allocate_c<F: Fortran>(size: *const MPI_Aint, disp_unit: *cons
         let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_allocate_c::<F>(size.read_unaligned(),
             disp_unit.read_unaligned(), F::info_fromint(*info), F::comm_fromint(*comm), baseptr,
-            own_win.place());
+            own_win.pointer());
         own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
@@ -323,7 +323,7 @@ pub unsafe fn win_allocate_shared<F: Fortran>(size: *const MPI_Aint, disp_unit: 
     unsafe {
         let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_allocate_shared::<F>(size.read_unaligned(),
-            *disp_unit, F::info_fromint(*info), F::comm_fromint(*comm), baseptr, own_win.place());
+            *disp_unit, F::info_fromint(*info), F::comm_fromint(*comm), baseptr, own_win.pointer());
         own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
@@ -337,7 +337,7 @@ pub unsafe fn win_allocate_shared_c<F: Fortran>(size: *const MPI_Aint, disp_unit
         let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_allocate_shared_c::<F>(size.read_unaligned(),
             disp_unit.read_unaligned(), F::info_fromint(*info), F::comm_fromint(*comm), baseptr,
-            own_win.place());
+            own_win.pointer());
         own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
@@ -369,7 +369,7 @@ pub unsafe fn win_create<F: Fortran>(base: *mut c_void, size: *const MPI_Aint,
         let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_create::<F>(buffer_mut::<F>(base),
             size.read_unaligned(), *disp_unit, F::info_fromint(*info), F::comm_fromint(*comm),
-            own_win.place());
+            own_win.pointer());
         own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
@@ -383,7 +383,7 @@ pub unsafe fn win_create_c<F: Fortran>(base: *mut c_void, size: *const MPI_Aint,
         let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_create_c::<F>(buffer_mut::<F>(base),
             size.read_unaligned(), disp_unit.read_unaligned(), F::info_fromint(*info),
-            F::comm_fromint(*comm), own_win.place());
+            F::comm_fromint(*comm), own_win.pointer());
         own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
@@ -395,7 +395,7 @@ pub unsafe fn win_create_dynamic<F: Fortran>(info: *const c_int, comm: *const c_
     unsafe {
         let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_create_dynamic::<F>(F::info_fromint(*info),
-            F::comm_fromint(*comm), own_win.place());
+            F::comm_fromint(*comm), own_win.pointer());
         own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
@@ -455,7 +455,7 @@ pub unsafe fn win_free<F: Fortran>(win: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_win = Handle::new(win, F::win_fromint, F::win_toint);
-        *ierror = hpvm_foreign::generated::rma::win_free::<F>(own_win.place());
+        *ierror = hpvm_foreign::generated::rma::win_free::<F>(own_win.pointer());
         own_win.give(F::win_toint);
     }
 }
@@ -466,7 +466,7 @@ pub unsafe fn win_get_group<F: Fortran>(win: *const c_int, group: *mut c_int, ie
     unsafe {
         let mut own_group = Handle::fresh(group, F::group_fromint);
         *ierror = hpvm_foreign::generated::rma::win_get_group::<F>(F::win_fromint(*win),
-            own_group.place());
+            own_group.pointer());
         own_group.give_if(*ierror == MPI_SUCCESS, F::group_toint);
     }
 }
@@ -478,7 +478,7 @@ pub unsafe fn win_get_info<F: Fortran>(win: *const c_int, info_used: *mut c_int,
     unsafe {
         let mut own_info_used = Handle::fresh(info_used, F::info_fromint);
         *ierror = hpvm_foreign::generated::rma::win_get_info::<F>(F::win_fromint(*win),
-            own_info_used.place());
+            own_info_used.pointer());
         own_info_used.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
@@ -490,7 +490,7 @@ pub unsafe fn win_get_name<F: Fortran>(win: *const c_int, win_name: *mut c_char,
     unsafe {
         let mut own_win_name = TextOut::new(win_name, win_name_len, room(F::MPI_MAX_OBJECT_NAME));
         *ierror = hpvm_foreign::generated::rma::win_get_name::<F>(F::win_fromint(*win),
-            own_win_name.place(), resultlen);
+            own_win_name.pointer(), resultlen);
         if *ierror == MPI_SUCCESS { own_win_name.give(); }
     }
 }

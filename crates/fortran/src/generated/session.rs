@@ -19,7 +19,7 @@ pub unsafe fn session_finalize<F: Fortran>(session: *mut c_int, ierror: *mut c_i
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_session = Handle::new(session, F::session_fromint, F::session_toint);
-        *ierror = hpvm_foreign::generated::session::session_finalize::<F>(own_session.place());
+        *ierror = hpvm_foreign::generated::session::session_finalize::<F>(own_session.pointer());
         own_session.give(F::session_toint);
     }
 }
@@ -31,7 +31,7 @@ pub unsafe fn session_get_info<F: Fortran>(session: *const c_int, info_used: *mu
     unsafe {
         let mut own_info_used = Handle::fresh(info_used, F::info_fromint);
         *ierror = hpvm_foreign::generated::session::session_get_info::<F>(F::session_fromint(*session),
-            own_info_used.place());
+            own_info_used.pointer());
         own_info_used.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
@@ -54,7 +54,7 @@ pub unsafe fn session_get_pset_info<F: Fortran>(session: *const c_int, pset_name
         let own_pset_name = text_in(pset_name, pset_name_len);
         let mut own_info = Handle::fresh(info, F::info_fromint);
         *ierror = hpvm_foreign::generated::session::session_get_pset_info::<F>(F::session_fromint(*session),
-            own_pset_name.as_ptr(), own_info.place());
+            own_pset_name.as_ptr(), own_info.pointer());
         own_info.give_if(*ierror == MPI_SUCCESS, F::info_toint);
     }
 }
@@ -66,7 +66,7 @@ pub unsafe fn session_init<F: Fortran>(info: *const c_int, errhandler: *const c_
     unsafe {
         let mut own_session = Handle::fresh(session, F::session_fromint);
         *ierror = hpvm_foreign::generated::session::session_init::<F>(F::info_fromint(*info),
-            F::errhandler_fromint(*errhandler), own_session.place());
+            F::errhandler_fromint(*errhandler), own_session.pointer());
         own_session.give_if(*ierror == MPI_SUCCESS, F::session_toint);
     }
 }

@@ -33,7 +33,7 @@ pub unsafe fn comm_accept<F: Fortran>(port_name: *const c_char, info: *const c_i
         let own_port_name = text_in(port_name, port_name_len);
         let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::spawn::comm_accept::<F>(own_port_name.as_ptr(),
-            F::info_fromint(*info), *root, F::comm_fromint(*comm), own_newcomm.place());
+            F::info_fromint(*info), *root, F::comm_fromint(*comm), own_newcomm.pointer());
         own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -47,7 +47,7 @@ pub unsafe fn comm_connect<F: Fortran>(port_name: *const c_char, info: *const c_
         let own_port_name = text_in(port_name, port_name_len);
         let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::spawn::comm_connect::<F>(own_port_name.as_ptr(),
-            F::info_fromint(*info), *root, F::comm_fromint(*comm), own_newcomm.place());
+            F::info_fromint(*info), *root, F::comm_fromint(*comm), own_newcomm.pointer());
         own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -57,7 +57,7 @@ pub unsafe fn comm_disconnect<F: Fortran>(comm: *mut c_int, ierror: *mut c_int) 
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_comm = Handle::new(comm, F::comm_fromint, F::comm_toint);
-        *ierror = hpvm_foreign::generated::spawn::comm_disconnect::<F>(own_comm.place());
+        *ierror = hpvm_foreign::generated::spawn::comm_disconnect::<F>(own_comm.pointer());
         own_comm.give(F::comm_toint);
     }
 }
@@ -67,7 +67,7 @@ pub unsafe fn comm_get_parent<F: Fortran>(parent: *mut c_int, ierror: *mut c_int
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_parent = Handle::fresh(parent, F::comm_fromint);
-        *ierror = hpvm_foreign::generated::spawn::comm_get_parent::<F>(own_parent.place());
+        *ierror = hpvm_foreign::generated::spawn::comm_get_parent::<F>(own_parent.pointer());
         own_parent.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -77,7 +77,7 @@ pub unsafe fn comm_join<F: Fortran>(fd: *const c_int, intercomm: *mut c_int, ier
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         let mut own_intercomm = Handle::fresh(intercomm, F::comm_fromint);
-        *ierror = hpvm_foreign::generated::spawn::comm_join::<F>(*fd, own_intercomm.place());
+        *ierror = hpvm_foreign::generated::spawn::comm_join::<F>(*fd, own_intercomm.pointer());
         own_intercomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -90,7 +90,7 @@ pub unsafe fn lookup_name<F: Fortran>(service_name: *const c_char, info: *const 
         let own_service_name = text_in(service_name, service_name_len);
         let mut own_port_name = TextOut::new(port_name, port_name_len, room(F::MPI_MAX_PORT_NAME));
         *ierror = hpvm_foreign::generated::spawn::lookup_name::<F>(own_service_name.as_ptr(),
-            F::info_fromint(*info), own_port_name.place());
+            F::info_fromint(*info), own_port_name.pointer());
         if *ierror == MPI_SUCCESS { own_port_name.give(); }
     }
 }
@@ -102,7 +102,7 @@ pub unsafe fn open_port<F: Fortran>(info: *const c_int, port_name: *mut c_char, 
     unsafe {
         let mut own_port_name = TextOut::new(port_name, port_name_len, room(F::MPI_MAX_PORT_NAME));
         *ierror = hpvm_foreign::generated::spawn::open_port::<F>(F::info_fromint(*info),
-            own_port_name.place());
+            own_port_name.pointer());
         if *ierror == MPI_SUCCESS { own_port_name.give(); }
     }
 }

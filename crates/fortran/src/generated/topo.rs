@@ -32,7 +32,7 @@ pub unsafe fn cart_create<F: Fortran>(comm_old: *const c_int, ndims: *const c_in
     unsafe {
         let mut own_comm_cart = Handle::fresh(comm_cart, F::comm_fromint);
         *ierror = hpvm_foreign::generated::topo::cart_create::<F>(F::comm_fromint(*comm_old),
-            *ndims, dims, periods, c_int::from(*reorder != 0), own_comm_cart.place());
+            *ndims, dims, periods, c_int::from(*reorder != 0), own_comm_cart.pointer());
         own_comm_cart.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -84,7 +84,7 @@ pub unsafe fn cart_sub<F: Fortran>(comm: *const c_int, remain_dims: *const c_int
     unsafe {
         let mut own_newcomm = Handle::fresh(newcomm, F::comm_fromint);
         *ierror = hpvm_foreign::generated::topo::cart_sub::<F>(F::comm_fromint(*comm), remain_dims,
-            own_newcomm.place());
+            own_newcomm.pointer());
         own_newcomm.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -115,7 +115,7 @@ pub unsafe fn dist_graph_create<F: Fortran>(comm_old: *const c_int, n: *const c_
         let mut own_comm_dist_graph = Handle::fresh(comm_dist_graph, F::comm_fromint);
         *ierror = hpvm_foreign::generated::topo::dist_graph_create::<F>(F::comm_fromint(*comm_old),
             *n, sources, degrees, destinations, weights_in::<F>(weights), F::info_fromint(*info),
-            c_int::from(*reorder != 0), own_comm_dist_graph.place());
+            c_int::from(*reorder != 0), own_comm_dist_graph.pointer());
         own_comm_dist_graph.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -131,7 +131,7 @@ pub unsafe fn dist_graph_create_adjacent<F: Fortran>(comm_old: *const c_int, ind
         *ierror = hpvm_foreign::generated::topo::dist_graph_create_adjacent::<F>(F::comm_fromint(*comm_old),
             *indegree, sources, weights_in::<F>(sourceweights), *outdegree, destinations,
             weights_in::<F>(destweights), F::info_fromint(*info), c_int::from(*reorder != 0),
-            own_comm_dist_graph.place());
+            own_comm_dist_graph.pointer());
         own_comm_dist_graph.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }
@@ -166,7 +166,7 @@ pub unsafe fn graph_create<F: Fortran>(comm_old: *const c_int, nnodes: *const c_
     unsafe {
         let mut own_comm_graph = Handle::fresh(comm_graph, F::comm_fromint);
         *ierror = hpvm_foreign::generated::topo::graph_create::<F>(F::comm_fromint(*comm_old),
-            *nnodes, indx, edges, c_int::from(*reorder != 0), own_comm_graph.place());
+            *nnodes, indx, edges, c_int::from(*reorder != 0), own_comm_graph.pointer());
         own_comm_graph.give_if(*ierror == MPI_SUCCESS, F::comm_toint);
     }
 }

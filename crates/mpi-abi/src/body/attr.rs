@@ -194,12 +194,16 @@ unsafe fn get(
 ) -> Result<()> {
     out("attribute_val", value)?;
     out("flag", flag)?;
-    let own = on.list(w, |a| a.get(keyval).map(|a| seen(&a.value) as *mut c_void))?;
+    let known = (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval);
     let found = match on {
-        On::Comm(_) => own.or_else(|| predefined(w, keyval)),
-        _ => own,
+        On::Comm(comm) if known => {
+            w.objects.comm(comm)?;
+            predefined(w, keyval)
+        }
+        _ => on.list(w, |a| a.get(keyval).map(|a| seen(&a.value) as *mut c_void))?,
     };
-    let known = (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval) && on.holder() == Holder::Comm;
+    // A key that the object has is one; programs ask for attributes again and again.
+    let known = found.is_some() || (known && on.holder() == Holder::Comm);
     if !known && find_key(keyval, on.holder()).is_none() {
         return Err(bad_key(keyval));
     }

@@ -46,6 +46,31 @@ fn odd_buffer(buf: *const c_void, count: i64, ty: &Datatype) -> Result<()> {
     Ok(())
 }
 
+/// The type of `count` elements for `peer`.
+#[inline(always)]
+fn element_type(
+    objects: &Objects,
+    count: i64,
+    datatype: MPI_Datatype,
+    peer: i32,
+) -> Result<&Arc<Datatype>> {
+    objects.datatype(datatype).or_else(|error| no_type(error, count, datatype, peer))
+}
+
+/// Where no element moves other MPIs take `MPI_DATATYPE_NULL`, and programs write it.
+#[cold]
+fn no_type(
+    error: Error,
+    count: i64,
+    datatype: MPI_Datatype,
+    peer: i32,
+) -> Result<&'static Arc<Datatype>> {
+    match datatype == MPI_DATATYPE_NULL && (count == 0 || peer == MPI_PROC_NULL) {
+        true => Ok(Datatype::byte()),
+        false => Err(error),
+    }
+}
+
 /// A send buffer.
 #[inline(always)]
 pub fn outgoing(
@@ -54,7 +79,17 @@ pub fn outgoing(
     count: i64,
     datatype: MPI_Datatype,
 ) -> Result<Outgoing<'_>> {
-    let ty = objects.datatype(datatype)?;
+    outgoing_to(objects, (buf, count, datatype), 0)
+}
+
+/// The buffer of a send to rank `dest` or `MPI_PROC_NULL`.
+#[inline(always)]
+pub fn outgoing_to(
+    objects: &Objects,
+    (buf, count, datatype): (*const c_void, i64, MPI_Datatype),
+    dest: i32,
+) -> Result<Outgoing<'_>> {
+    let ty = element_type(objects, count, datatype, dest)?;
     buffer(buf, count, ty)?;
     Ok(Outgoing { buf: buf.cast(), count, ty })
 }
@@ -67,7 +102,17 @@ pub fn incoming(
     count: i64,
     datatype: MPI_Datatype,
 ) -> Result<Incoming<'_>> {
-    let ty = objects.datatype(datatype)?;
+    incoming_from(objects, (buf, count, datatype), 0)
+}
+
+/// The buffer of a receive from rank `source`, `MPI_ANY_SOURCE` or `MPI_PROC_NULL`.
+#[inline(always)]
+pub fn incoming_from(
+    objects: &Objects,
+    (buf, count, datatype): (*mut c_void, i64, MPI_Datatype),
+    source: i32,
+) -> Result<Incoming<'_>> {
+    let ty = element_type(objects, count, datatype, source)?;
     buffer(buf, count, ty)?;
     Ok(Incoming { buf: buf.cast(), count, ty })
 }
@@ -79,7 +124,16 @@ pub fn typed(
     count: i64,
     datatype: MPI_Datatype,
 ) -> Result<Arc<Datatype>> {
-    Ok(outgoing(objects, buf, count, datatype)?.ty.clone())
+    typed_for(objects, (buf, count, datatype), 0)
+}
+
+/// The same of a message to or from `peer`, which may be `MPI_PROC_NULL`.
+pub fn typed_for(
+    objects: &Objects,
+    message: (*const c_void, i64, MPI_Datatype),
+    peer: i32,
+) -> Result<Arc<Datatype>> {
+    Ok(outgoing_to(objects, message, peer)?.ty.clone())
 }
 
 /// The process that a destination means; `None` for `MPI_PROC_NULL`.

@@ -59,6 +59,10 @@ fn initialise(level: c_int) -> Result<()> {
     }
     runtime::raise_thread_level(level);
     runtime::start()?;
+    let mut w = enter()?;
+    let (world, own) = (w.process.world().clone(), w.process.own().clone());
+    w.objects.add_predefined_comms(world, own);
+    drop(w);
     let _ = MAIN.set(std::thread::current().id());
     runtime::set_stage(Stage::Initialized);
     Ok(())
@@ -95,6 +99,7 @@ pub unsafe fn finalize() -> c_int {
         if enter()?.audit {
             crate::audit::report()?;
         }
+        enter()?.objects.remove_predefined_comms();
         runtime::finish(runtime::Use::World)?;
         runtime::set_stage(Stage::Finalized);
         Ok(())

@@ -53,6 +53,12 @@ fn predefined() -> &'static [Option<Arc<TypeObject>>] {
     })
 }
 
+/// The predefined type of a handle. It never changes, so that nobody has to enter the engine for it.
+#[inline]
+pub fn named_type(handle: MPI_Datatype) -> Option<&'static Arc<Datatype>> {
+    predefined().get(handle.0.wrapping_sub(FIRST))?.as_ref().map(|object| &object.ty)
+}
+
 /// The predefined types by handle minus `FIRST`, for `Objects`.
 pub fn named_types() -> Box<[Option<Arc<Datatype>>]> {
     predefined().iter().map(|o| o.as_ref().map(|o| o.ty.clone())).collect()
@@ -119,6 +125,15 @@ impl Objects {
         found.ok_or_else(|| {
             bad_handle(Class::Type, "datatype", handle == MPI_DATATYPE_NULL, handle.0)
         })
+    }
+
+    /// The datatype of a handle, committed or not.
+    #[inline(always)]
+    pub fn any_type(&self, handle: MPI_Datatype) -> Result<&Arc<Datatype>> {
+        if let Some(Some(ty)) = self.named.get(handle.0.wrapping_sub(FIRST)) {
+            return Ok(ty);
+        }
+        Ok(&self.type_object(handle)?.ty)
     }
 
     /// The datatype of a handle, for communication: it must be committed.

@@ -123,9 +123,8 @@ pub fn environment(arguments: &[Vec<u8>]) -> Info {
     if let Ok(folder) = std::env::current_dir() {
         set("wdir", folder.into_os_string().into_vec());
     }
-    if crate::runtime::is_running() {
-        set("thread_level", level_name(crate::runtime::thread_level()).into());
-    }
+    // Before MPI runs and after it the lowest, or what was given last.
+    set("thread_level", level_name(crate::runtime::thread_level()).into());
     set(ALLOC_KINDS.0, ALLOC_KINDS.1.into());
     info
 }

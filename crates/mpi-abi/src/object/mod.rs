@@ -112,13 +112,34 @@ fn bad_handle(class: Class, what: &str, null: bool, value: usize) -> Error {
     Error::new(class, format!("expected a {what} handle, found {found}"))
 }
 
+/// The error of a handle that is no communicator.
+#[cold]
+fn bad_comm(handle: MPI_Comm) -> Error {
+    let name = match handle {
+        MPI_COMM_WORLD => "MPI_COMM_WORLD",
+        MPI_COMM_SELF => "MPI_COMM_SELF",
+        _ => return bad_handle(Class::Comm, "comm", handle == MPI_COMM_NULL, handle.0),
+    };
+    let text = format!(
+        "{name} exists from MPI_Init to MPI_Finalize only; in a program of sessions make a communicator \
+         by MPI_Group_from_session_pset and MPI_Comm_create_from_group"
+    );
+    Error::new(Class::Comm, text)
+}
+
 impl Objects {
+    /// `MPI_Init` makes `MPI_COMM_WORLD` and `MPI_COMM_SELF`; programs of sessions alone have neither.
     pub fn add_predefined_comms(&mut self, world: Arc<Comm>, own: Arc<Comm>) {
         self.world = Some(CommObject::new(world, "MPI_COMM_WORLD"));
         self.own = Some(CommObject::new(own, "MPI_COMM_SELF"));
         for comm in self.world.iter().chain(&self.own) {
             comm.extras().handler = crate::body::errh::initial_handler();
         }
+    }
+
+    /// `MPI_Finalize` ends both, although sessions may go on.
+    pub fn remove_predefined_comms(&mut self) {
+        (self.world, self.own) = (None, None);
     }
 
     /// The communicator of a handle.
@@ -129,7 +150,7 @@ impl Objects {
             MPI_COMM_SELF => self.own.as_ref(),
             other => self.comms.get(other.0),
         };
-        found.ok_or_else(|| bad_handle(Class::Comm, "comm", handle == MPI_COMM_NULL, handle.0))
+        found.ok_or_else(|| bad_comm(handle))
     }
 
     /// Keeps a communicator and returns its handle.

@@ -41,37 +41,37 @@ pub const CAPACITY: usize = 1 << INDEX_BITS;
 #[derive(Debug)]
 pub struct Table<T> {
     kind: Kind,
-    places: Vec<Place<T>>,
+    entries: Vec<Entry<T>>,
     free: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct Place<T> {
+struct Entry<T> {
     generation: u8,
     object: Option<T>,
 }
 
 impl<T> Table<T> {
     pub const fn new(kind: Kind) -> Table<T> {
-        Table { kind, places: Vec::new(), free: Vec::new() }
+        Table { kind, entries: Vec::new(), free: Vec::new() }
     }
 
     /// Keeps `object` and returns its handle; `None` when `CAPACITY` objects live.
     pub fn insert(&mut self, object: T) -> Option<usize> {
         if let Some(index) = self.free.pop() {
-            let place = &mut self.places[index as usize];
-            place.object = Some(object);
+            let entry = &mut self.entries[index as usize];
+            entry.object = Some(object);
             return Some(self.handle(index as usize));
         }
-        if self.places.len() == CAPACITY {
+        if self.entries.len() == CAPACITY {
             return None;
         }
-        self.places.push(Place { generation: 1, object: Some(object) });
-        Some(self.handle(self.places.len() - 1))
+        self.entries.push(Entry { generation: 1, object: Some(object) });
+        Some(self.handle(self.entries.len() - 1))
     }
 
     fn handle(&self, index: usize) -> usize {
-        let generation = usize::from(self.places[index].generation);
+        let generation = usize::from(self.entries[index].generation);
         (generation << INDEX_BITS | index) << KIND_BITS | self.kind as usize
     }
 
@@ -80,42 +80,42 @@ impl<T> Table<T> {
         let kind = handle & ((1 << KIND_BITS) - 1);
         let index = handle >> KIND_BITS & (CAPACITY - 1);
         let generation = handle >> (KIND_BITS + INDEX_BITS);
-        let place = self.places.get(index)?;
-        let live = kind == self.kind as usize && generation == usize::from(place.generation);
+        let entry = self.entries.get(index)?;
+        let live = kind == self.kind as usize && generation == usize::from(entry.generation);
         live.then_some(index)
     }
 
     #[inline]
     pub fn get(&self, handle: usize) -> Option<&T> {
-        self.places[self.index(handle)?].object.as_ref()
+        self.entries[self.index(handle)?].object.as_ref()
     }
 
     #[inline]
     pub fn get_mut(&mut self, handle: usize) -> Option<&mut T> {
         let index = self.index(handle)?;
-        self.places[index].object.as_mut()
+        self.entries[index].object.as_mut()
     }
 
     /// Takes the object out; the handle is stale from now on.
     pub fn remove(&mut self, handle: usize) -> Option<T> {
         let index = self.index(handle)?;
-        let place = &mut self.places[index];
-        let object = place.object.take()?;
+        let entry = &mut self.entries[index];
+        let object = entry.object.take()?;
         // Generation 0 is skipped: such handles could look like predefined ones.
-        place.generation = ((usize::from(place.generation) % (GENERATIONS - 1)) + 1) as u8;
+        entry.generation = ((usize::from(entry.generation) % (GENERATIONS - 1)) + 1) as u8;
         self.free.push(index as u32);
         Some(object)
     }
 
     /// Handles and objects.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
-        let places = self.places.iter().enumerate();
-        places.filter_map(|(i, p)| p.object.as_ref().map(|o| (self.handle(i), o)))
+        let entries = self.entries.iter().enumerate();
+        entries.filter_map(|(i, p)| p.object.as_ref().map(|o| (self.handle(i), o)))
     }
 
     /// Objects that live.
     pub fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.entries.len() - self.free.len()
     }
 
     pub fn is_empty(&self) -> bool {

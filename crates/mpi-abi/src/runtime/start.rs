@@ -61,10 +61,7 @@ fn bootstrap() -> Result<()> {
         followers: 0,
     });
     super::identity::started();
-    let mut w = enter()?;
-    w.show_stage(Stage::Running);
-    let (world, own) = (w.process.world().clone(), w.process.own().clone());
-    w.objects.add_predefined_comms(world, own);
+    enter()?.show_stage(Stage::Running);
     Ok(())
 }
 

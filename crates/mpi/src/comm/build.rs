@@ -51,32 +51,32 @@ fn settle<M>(host: &mut impl Host, id: ReqId, memory: M) -> Result<(M, Outcome)>
 
 /// Where the messages of one call travel: all of its steps use one channel and one tag, because the
 /// messages of a pair of processes stay in order and both go through the steps in the same order.
-struct Lane {
+struct TaggedComm {
     comm: Arc<Comm>,
     channel: Channel,
     tag: i32,
 }
 
-impl Lane {
+impl TaggedComm {
     /// A collective call on an intracommunicator.
-    fn collective(comm: &Arc<Comm>) -> Lane {
-        Lane::of(comm, Channel::Collective, Form::Blocking)
+    fn collective(comm: &Arc<Comm>) -> TaggedComm {
+        TaggedComm::of(comm, Channel::Collective, Form::Blocking)
     }
 
-    fn of(comm: &Arc<Comm>, channel: Channel, form: Form) -> Lane {
-        Lane { comm: comm.clone(), channel, tag: comm.collective_tag(form) }
+    fn of(comm: &Arc<Comm>, channel: Channel, form: Form) -> TaggedComm {
+        TaggedComm { comm: comm.clone(), channel, tag: comm.collective_tag(form) }
     }
 
     /// The same channel and tag for the members of `group` only, or for more than the group.
-    fn among(&self, group: Arc<Group>, me: Rank) -> Result<Lane> {
+    fn among(&self, group: Arc<Group>, me: Rank) -> Result<TaggedComm> {
         let comm = Comm::intra(self.comm.base_context(), group, me).ok_or_else(not_a_member)?;
-        Ok(Lane { comm, channel: self.channel, tag: self.tag })
+        Ok(TaggedComm { comm, channel: self.channel, tag: self.tag })
     }
 }
 
-/// A context id that no member of the lane's communicator uses.
-fn agree(host: &mut impl Host, lane: &Lane) -> Result<u32> {
-    let mut agreement = host.with(|p| p.agree(&lane.comm, lane.channel, lane.tag))?;
+/// A context id that no member of the via's communicator uses.
+fn agree(host: &mut impl Host, via: &TaggedComm) -> Result<u32> {
+    let mut agreement = host.with(|p| p.agree(&via.comm, via.channel, via.tag))?;
     loop {
         let outcome = host.wait_only(agreement.request());
         let agreed = host.with(|p| p.agreed(agreement));
@@ -89,13 +89,13 @@ fn agree(host: &mut impl Host, lane: &Lane) -> Result<u32> {
 }
 
 /// Every member's `words`, one row after the other in rank order.
-fn gather_words(host: &mut impl Host, lane: &Lane, words: &[u64]) -> Result<Vec<u64>> {
+fn gather_words(host: &mut impl Host, via: &TaggedComm, words: &[u64]) -> Result<Vec<u64>> {
     let bytes = size_of_val(words) as i64;
     let words: Box<[u64]> = words.into();
-    let mut all = vec![0u64; words.len() * lane.comm.size() as usize];
+    let mut all = vec![0u64; words.len() * via.comm.size() as usize];
     let input = Exchange {
-        rank: lane.comm.rank(),
-        size: lane.comm.size(),
+        rank: via.comm.rank(),
+        size: via.comm.size(),
         root: 0,
         send_count: bytes,
         send_extent: 1,
@@ -111,7 +111,7 @@ fn gather_words(host: &mut impl Host, lane: &Lane, words: &[u64]) -> Result<Vec<
         let schedule = hpvm_coll::allgather::schedule_with(&p.select, &input);
         let plan = Plan::new(schedule, data, None);
         // SAFETY: both buffers live until the operation has ended (`settle`).
-        unsafe { p.start_tagged(&lane.comm, lane.channel, lane.tag, plan) }
+        unsafe { p.start_tagged(&via.comm, via.channel, via.tag, plan) }
     });
     let ((_, all), _) = settle(host, id, (words, all))?;
     Ok(all)
@@ -120,12 +120,12 @@ fn gather_words(host: &mut impl Host, lane: &Lane, words: &[u64]) -> Result<Vec<
 /// Sends `out` to `peer` and returns the words that come from it, at most `most`.
 fn swap_words(
     host: &mut impl Host,
-    lane: &Lane,
+    via: &TaggedComm,
     peer: Rank,
     out: &[u64],
     most: usize,
 ) -> Result<Vec<u64>> {
-    let Lane { comm, channel, tag } = lane;
+    let TaggedComm { comm, channel, tag } = via;
     let (channel, tag) = (*channel, *tag);
     let byte = Datatype::byte();
     let out: Box<[u64]> = out.into();
@@ -172,13 +172,13 @@ fn take_back(host: &mut impl Host, id: ReqId, memory: Vec<u64>) {
 /// Sends words from `root` of `comm` to all members, at most `most`.
 fn spread_words(
     host: &mut impl Host,
-    lane: &Lane,
+    via: &TaggedComm,
     root: u32,
     mut words: Vec<u64>,
     most: usize,
 ) -> Result<Vec<u64>> {
     // The length first: only the root knows it. All members see the same one.
-    let rows = gather_words(host, lane, &[words.len() as u64])?;
+    let rows = gather_words(host, via, &[words.len() as u64])?;
     let len = rows.get(root as usize).copied().unwrap_or(0);
     if len > most as u64 {
         let text = format!("member {root} is about to tell {len} words; expected at most {most}");
@@ -186,8 +186,8 @@ fn spread_words(
     }
     words.resize(len as usize, 0);
     let input = hpvm_coll::Broadcast {
-        rank: lane.comm.rank(),
-        size: lane.comm.size(),
+        rank: via.comm.rank(),
+        size: via.comm.size(),
         root,
         count: words.len() as i64 * 8,
         size_bytes: 1,
@@ -199,7 +199,7 @@ fn spread_words(
         let schedule = hpvm_coll::bcast::schedule_with(&p.select, &input);
         let plan = Plan::new(schedule, data, None);
         // SAFETY: `words` lives until the operation has ended (`settle`).
-        unsafe { p.start_tagged(&lane.comm, lane.channel, lane.tag, plan) }
+        unsafe { p.start_tagged(&via.comm, via.channel, via.tag, plan) }
     });
     Ok(settle(host, id, words)?.0)
 }
@@ -215,23 +215,23 @@ fn not_a_member() -> Error {
 /// `MPI_Comm_dup`: the same groups, a new context.
 pub fn dup(host: &mut impl Host, comm: &Arc<Comm>) -> Result<Arc<Comm>> {
     let me = me(host);
-    let lane = everybody(comm, me, Form::Blocking)?;
-    let base = agree(host, &lane)?;
+    let via = everybody(comm, me, Form::Blocking)?;
+    let base = agree(host, &via)?;
     same_groups(comm, base, me)
 }
 
 /// As [`dup`], for a process that wants no communicator in the end: the others get theirs.
 pub fn dup_and_drop(host: &mut impl Host, comm: &Arc<Comm>) -> Result<()> {
-    let lane = everybody(comm, me(host), Form::Blocking)?;
-    let base = agree(host, &lane)?;
+    let via = everybody(comm, me(host), Form::Blocking)?;
+    let base = agree(host, &via)?;
     host.with(|p| p.release_base(base));
     Ok(())
 }
 
 /// Starts what [`dup`] does. When the agreement has ended, [`same_groups`] makes the communicator.
 pub fn start_dup<T: Transport>(process: &mut Process<T>, comm: &Arc<Comm>) -> Result<Agreement> {
-    let lane = everybody(comm, process.fm().rank(), Form::Nonblocking)?;
-    process.agree(&lane.comm, lane.channel, lane.tag)
+    let via = everybody(comm, process.fm().rank(), Form::Nonblocking)?;
+    process.agree(&via.comm, via.channel, via.tag)
 }
 
 /// A communicator with the groups of `comm` and another context.
@@ -244,17 +244,17 @@ pub fn same_groups(comm: &Comm, base: u32, me: Rank) -> Result<Arc<Comm>> {
 }
 
 /// All members of `comm`, those of both sides of an intercommunicator.
-fn everybody(comm: &Arc<Comm>, me: Rank, form: Form) -> Result<Lane> {
+fn everybody(comm: &Arc<Comm>, me: Rank, form: Form) -> Result<TaggedComm> {
     match comm.is_inter() {
-        false => Ok(Lane::of(comm, Channel::Collective, form)),
-        true => Lane::of(comm, Channel::Building, form).among(both_sides(comm), me),
+        false => Ok(TaggedComm::of(comm, Channel::Collective, form)),
+        true => TaggedComm::of(comm, Channel::Building, form).among(both_sides(comm), me),
     }
 }
 
 /// A collective call on an intercommunicator. Collectives within a side have no channel of their
 /// own: they share `Building`, where the tag keeps them apart.
-fn between(comm: &Arc<Comm>) -> Lane {
-    Lane::of(comm, Channel::Building, Form::Blocking)
+fn between(comm: &Arc<Comm>) -> TaggedComm {
+    TaggedComm::of(comm, Channel::Building, Form::Blocking)
 }
 
 /// Both sides of an intercommunicator as one group, the side with the lower first process first.
@@ -280,7 +280,7 @@ pub fn create(
     if comm.is_inter() {
         return create_inter(host, comm, group);
     }
-    let base = agree(host, &Lane::collective(comm))?;
+    let base = agree(host, &TaggedComm::collective(comm))?;
     let made = Comm::intra(base, group.clone(), me);
     Ok(keep_or_release(host, made, base))
 }
@@ -299,11 +299,11 @@ fn create_inter(
     group: &Arc<Group>,
 ) -> Result<Option<Arc<Comm>>> {
     let me = me(host);
-    let lane = between(comm);
-    let base = agree(host, &lane.among(both_sides(comm), me)?)?;
+    let via = between(comm);
+    let base = agree(host, &via.among(both_sides(comm), me)?)?;
     let mine: Vec<u64> = group.processes().map(u64::from).collect();
     let size = host.with(|p| p.fm().size());
-    let remote = group_of(&across(host, &lane, mine)?, size)?;
+    let remote = group_of(&across(host, &via, mine)?, size)?;
     let made = match remote.size() {
         0 => None,
         _ => Comm::inter(base, group.clone(), remote, me),
@@ -329,17 +329,17 @@ fn group_of(words: &[u64], size: u32) -> Result<Arc<Group>> {
     Ok(Group::list(processes))
 }
 
-/// What the first process of each side says, told to all of the other side. `lane` is that of an
+/// What the first process of each side says, told to all of the other side. `via` is that of an
 /// intercommunicator. No side says more than two words for each of its members, and two.
-fn across(host: &mut impl Host, lane: &Lane, words: Vec<u64>) -> Result<Vec<u64>> {
+fn across(host: &mut impl Host, via: &TaggedComm, words: Vec<u64>) -> Result<Vec<u64>> {
     let me = me(host);
-    let comm = &lane.comm;
+    let comm = &via.comm;
     let most = 2 * comm.peers().size() as usize + 2;
     let theirs = match (comm.rank(), comm.peer(0)) {
-        (0, Some(leader)) => swap_words(host, lane, leader, &words, most)?,
+        (0, Some(leader)) => swap_words(host, via, leader, &words, most)?,
         _ => Vec::new(),
     };
-    let side = lane.among(comm.group().clone(), me)?;
+    let side = via.among(comm.group().clone(), me)?;
     spread_words(host, &side, 0, theirs, most)
 }
 
@@ -355,9 +355,9 @@ pub fn split(
     if comm.is_inter() {
         return split_inter(host, comm, row);
     }
-    let lane = Lane::collective(comm);
-    let rows = gather_words(host, &lane, &row)?;
-    let base = agree(host, &lane)?;
+    let via = TaggedComm::collective(comm);
+    let rows = gather_words(host, &via, &row)?;
+    let base = agree(host, &via)?;
     let made = match colour {
         None => None,
         Some(_) => Comm::intra(base, of_colour(comm.group(), &rows, row[0]), me),
@@ -380,10 +380,10 @@ fn of_colour(group: &Group, rows: &[u64], colour: u64) -> Arc<Group> {
 
 fn split_inter(host: &mut impl Host, comm: &Arc<Comm>, row: [u64; 2]) -> Result<Option<Arc<Comm>>> {
     let me = me(host);
-    let lane = between(comm);
-    let base = agree(host, &lane.among(both_sides(comm), me)?)?;
-    let rows = gather_words(host, &lane.among(comm.group().clone(), me)?, &row)?;
-    let theirs = across(host, &lane, rows.clone())?;
+    let via = between(comm);
+    let base = agree(host, &via.among(both_sides(comm), me)?)?;
+    let rows = gather_words(host, &via.among(comm.group().clone(), me)?, &row)?;
+    let theirs = across(host, &via, rows.clone())?;
     let made = match row[0] {
         u64::MAX => None,
         colour => {
@@ -405,8 +405,8 @@ pub fn create_group(
     group: &Arc<Group>,
     tag: i32,
 ) -> Result<Option<Arc<Comm>>> {
-    let lane = Lane { comm: comm.clone(), channel: Channel::Building, tag };
-    create_from(host, &lane, group)
+    let via = TaggedComm { comm: comm.clone(), channel: Channel::Building, tag };
+    create_from(host, &via, group)
 }
 
 /// `MPI_Comm_create_from_group`: no parent; `tag` is made from the string tag.
@@ -419,15 +419,19 @@ pub fn create_from_group(
     let Some(comm) = Comm::intra(FROM_GROUP, group.clone(), me) else {
         return Ok(None);
     };
-    create_from(host, &Lane { comm, channel: Channel::Building, tag: tag & i32::MAX }, group)
+    create_from(host, &TaggedComm { comm, channel: Channel::Building, tag: tag & i32::MAX }, group)
 }
 
-fn create_from(host: &mut impl Host, lane: &Lane, group: &Arc<Group>) -> Result<Option<Arc<Comm>>> {
+fn create_from(
+    host: &mut impl Host,
+    via: &TaggedComm,
+    group: &Arc<Group>,
+) -> Result<Option<Arc<Comm>>> {
     let me = me(host);
     if group.place(me).is_none() {
         return Ok(None);
     }
-    let base = agree(host, &lane.among(group.clone(), me)?)?;
+    let base = agree(host, &via.among(group.clone(), me)?)?;
     Ok(Comm::intra(base, group.clone(), me))
 }
 
@@ -441,13 +445,13 @@ pub fn intercomm_create(
     tag: i32,
 ) -> Result<Arc<Comm>> {
     let bridge = bridge.map(|(comm, remote)| {
-        let lane = Lane { comm: comm.clone(), channel: Channel::Building, tag };
+        let via = TaggedComm { comm: comm.clone(), channel: Channel::Building, tag };
         let peer = comm.peer(remote).filter(|_| remote >= 0).ok_or_else(|| {
             Error::new(Class::Rank, format!("remote leader {remote} is not a rank of peer_comm"))
         });
-        peer.map(|peer| (lane, peer))
+        peer.map(|peer| (via, peer))
     });
-    connect(host, &Lane::collective(local), leader, bridge, tag)
+    connect(host, &TaggedComm::collective(local), leader, bridge, tag)
 }
 
 /// `MPI_Intercomm_create_from_groups`: `local` is this side's group, `peer` the remote leader,
@@ -461,19 +465,19 @@ pub fn intercomm_create_from_groups(
 ) -> Result<Arc<Comm>> {
     let tag = tag & i32::MAX;
     let comm = Comm::intra(FROM_GROUP, local.clone(), me(host)).ok_or_else(not_a_member)?;
-    let lane = Lane { comm, channel: Channel::Building, tag };
-    let bridge =
-        peer.map(|peer| Ok((Lane { comm: lane.comm.clone(), channel: Channel::User, tag }, peer)));
-    connect(host, &lane, leader, bridge, tag)
+    let via = TaggedComm { comm, channel: Channel::Building, tag };
+    let bridge = peer
+        .map(|peer| Ok((TaggedComm { comm: via.comm.clone(), channel: Channel::User, tag }, peer)));
+    connect(host, &via, leader, bridge, tag)
 }
 
 /// Joins two groups: the leaders swap the lists of members over `bridge`, and tell them to their
 /// sides.
 fn connect(
     host: &mut impl Host,
-    side: &Lane,
+    side: &TaggedComm,
     leader: u32,
-    bridge: Option<Result<(Lane, Rank)>>,
+    bridge: Option<Result<(TaggedComm, Rank)>>,
     tag: i32,
 ) -> Result<Arc<Comm>> {
     let me = me(host);
@@ -483,7 +487,7 @@ fn connect(
     let theirs = match bridge.filter(|_| side.comm.rank() == leader) {
         None => Ok(Vec::new()),
         Some(Err(error)) => Err(error),
-        Some(Ok((lane, peer))) => swap_words(host, &lane, peer, &mine, size as usize),
+        Some(Ok((via, peer))) => swap_words(host, &via, peer, &mine, size as usize),
     };
     // The others must hear of the leader's failure: no group is empty.
     let failed = theirs.as_ref().err().cloned();
@@ -502,17 +506,17 @@ fn connect(
     let draft = Comm::inter(FROM_GROUP, local.clone(), remote.clone(), me);
     let comm = draft.ok_or_else(not_a_member)?;
     let all = both_sides(&comm);
-    let lane = Lane { comm, channel: Channel::Collective, tag };
-    let base = agree(host, &lane.among(all, me)?)?;
+    let via = TaggedComm { comm, channel: Channel::Collective, tag };
+    let base = agree(host, &via.among(all, me)?)?;
     Comm::inter(base, local.clone(), remote, me).ok_or_else(not_a_member)
 }
 
 /// `MPI_Intercomm_merge`.
 pub fn intercomm_merge(host: &mut impl Host, comm: &Arc<Comm>, high: bool) -> Result<Arc<Comm>> {
     let me = me(host);
-    let lane = between(comm);
-    let base = agree(host, &lane.among(both_sides(comm), me)?)?;
-    let theirs_high = across(host, &lane, vec![u64::from(high)])?.first() == Some(&1);
+    let via = between(comm);
+    let base = agree(host, &via.among(both_sides(comm), me)?)?;
+    let theirs_high = across(host, &via, vec![u64::from(high)])?.first() == Some(&1);
     let remote = comm.peers();
     let local = comm.group();
     // Equal flags: any order that both sides choose alike will do.

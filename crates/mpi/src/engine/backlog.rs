@@ -83,6 +83,13 @@ impl Backlog {
             None => self.sends.push((dst, VecDeque::from([id]))),
         }
     }
+
+    /// Send `id` to `dst` shall not go out. False: it has, or never waited.
+    pub fn withdraw_send(&mut self, dst: Rank, id: ReqId) -> bool {
+        let Some((_, queue)) = self.sends.iter_mut().find(|(d, _)| *d == dst) else { return false };
+        let found = queue.iter().position(|waiting| *waiting == id);
+        found.and_then(|index| queue.remove(index)).is_some()
+    }
 }
 
 impl<T: Transport> Process<T> {

@@ -2,7 +2,7 @@
 //! credit wait; they belong to requests of the peer and need no order.
 
 use crate::engine::process::Process;
-use crate::pt2pt::protocol::{CTS, SPLIT_DONE, XOFF, XON};
+use crate::pt2pt::protocol::{CANCEL, CTS, SPLIT_DONE, XOFF, XON};
 use hpvm_fm::{Head, Rank, Transport};
 use std::collections::VecDeque;
 
@@ -26,8 +26,8 @@ impl Control {
 }
 
 impl<T: Transport> Process<T> {
-    /// Sends a control packet, now or when there is a credit. `word` is the payload of a CTS and a
-    /// SPLIT_DONE.
+    /// Sends a control packet, now or when there is a credit. `word` is the payload of a CTS, a
+    /// SPLIT_DONE and a CANCEL.
     pub(crate) fn send_control(&mut self, dst: Rank, head: Head, word: u64) {
         if !self.try_control(dst, head, word) {
             self.backlog.control.waiting.push_back((dst, head, word));
@@ -35,7 +35,7 @@ impl<T: Transport> Process<T> {
     }
 
     fn try_control(&mut self, dst: Rank, head: Head, word: u64) -> bool {
-        let len = if matches!(head.handler, CTS | SPLIT_DONE) { 8 } else { 0 };
+        let len = if matches!(head.handler, CTS | SPLIT_DONE | CANCEL) { 8 } else { 0 };
         let bytes = word.to_le_bytes();
         self.fm.send(dst, head, len, |out| out.copy_from_slice(&bytes[..len])).is_ok()
     }

@@ -8,7 +8,7 @@ use crate::engine::requests::{Operation, ReqId, Transfer};
 use crate::pt2pt::protocol::*;
 use crate::pt2pt::select::{ReceiveFacts, ReceiveMethod, select_receive};
 use crate::pt2pt::{
-    direct_read, eager, fragments, mapped, packets, rendezvous, split_copy, stream,
+    cancel, direct_read, eager, fragments, mapped, packets, rendezvous, split_copy, stream,
 };
 use hpvm_fm::{Head, Rank, Transport};
 
@@ -28,6 +28,8 @@ pub(crate) enum Deferred {
     WriteSplit(split_copy::Request),
     /// Go on to read parts of a message.
     ReadSplit(usize),
+    /// A sender asks to forget a message that it announced.
+    Cancel(cancel::Request),
     /// A sender has written the last part of a message, or could not write some.
     SplitDone(split_copy::Done),
 }
@@ -47,6 +49,7 @@ impl Inbox {
             FRAGMENT_HEAD | FRAGMENT => fragments::on_packet(self, src, head, data),
             STREAM_HEAD => stream::on_packet(self, src, head, data),
             SPLIT_REQUEST | SPLIT_DONE => split_copy::on_packet(self, src, head, data),
+            CANCEL | CANCEL_ANSWER => cancel::on_packet(self, src, head, data),
             XOFF | XON => self.on_quota(src, head),
             other if self.fast.wants(head) => {
                 debug_assert!(!hpvm_fm::handler_id::MPI.contains(&other));
@@ -71,6 +74,7 @@ impl<T: Transport> Process<T> {
             Deferred::Quota(dst, word) => self.backlog.told(dst, word),
             Deferred::WriteSplit(request) => split_copy::write(self, request),
             Deferred::ReadSplit(index) => split_copy::read(self, index, None),
+            Deferred::Cancel(request) => cancel::answer(self, request),
             Deferred::SplitDone(done) => split_copy::on_done(self, done),
         }
     }

@@ -81,6 +81,11 @@ impl Unexpected {
             Content::Announced(a) => a.len,
         }
     }
+
+    /// Its bytes come in a stream that its sender has opened.
+    pub(crate) fn is_streamed(&self) -> bool {
+        matches!(&self.content, Content::Announced(a) if a.stream_opened)
+    }
 }
 
 #[derive(Debug)]
@@ -164,13 +169,32 @@ impl Table {
         self.unexpected.remove(index)
     }
 
+    /// The unexpected message that `src` has announced for its request `number`, out of the queue.
+    #[cold]
+    pub fn take_announced(&mut self, src: Rank, number: u64) -> Option<Unexpected> {
+        let wanted = |m: &Unexpected| {
+            m.src == src && matches!(&m.content, Content::Announced(a) if a.request == number)
+        };
+        if let Some(long) = &mut self.long_unexpected {
+            let found = long.take_where(wanted);
+            self.shorten_unexpected();
+            return found;
+        }
+        let index = self.unexpected.iter().position(wanted)?;
+        self.unexpected.remove(index)
+    }
+
     #[cold]
     fn take_long(&mut self, pattern: Pattern) -> Option<Unexpected> {
         let found = self.long_unexpected.as_mut()?.take(pattern);
+        self.shorten_unexpected();
+        found
+    }
+
+    fn shorten_unexpected(&mut self) {
         if let Some(long) = self.long_unexpected.take_if(|long| long.len() <= MIN_HASHED) {
             self.unexpected = long.into_short();
         }
-        found
     }
 
     /// No message waits for a receive.

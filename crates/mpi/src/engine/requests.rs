@@ -10,6 +10,7 @@ use crate::engine::buffer::packed_size;
 use crate::engine::matching::Pattern;
 use crate::engine::several::Several;
 use crate::error::{Class, Error};
+use crate::pt2pt::cancel::Cancelling;
 use crate::pt2pt::select::ReceiveMethod;
 use crate::status::Status;
 use hpvm_fm::Rank;
@@ -69,6 +70,8 @@ pub struct SendOp {
     pub asked: bool,
     /// The receiver may be reading the buffer.
     pub offered: bool,
+    /// How far `MPI_Cancel` has come.
+    pub(crate) cancelling: Cancelling,
     /// The message itself, where the library holds a copy (`MPI_Bsend`); `buf` points into it.
     pub copy: Option<Box<[u8]>>,
 }

@@ -185,14 +185,17 @@ impl Predef {
         matches!(self, Predef::Replace | Predef::NoOp)
     }
 
-    /// Whether the operation is defined for the group (section 6.9.2).
+    /// Whether the operation is defined for the group (section 6.9.2), here or in other MPIs.
     pub fn allows(self, group: Group) -> bool {
         use Group::{CInteger, Complex, Floating, FortranInteger, Logical, MultiLanguage, Pair};
         let number = matches!(group, CInteger | FortranInteger | Floating | MultiLanguage);
         match self {
             Predef::Max | Predef::Min => number,
             Predef::Sum | Predef::Prod => number || group == Complex,
-            Predef::Land | Predef::Lor | Predef::Lxor => matches!(group, CInteger | Logical),
+            // The standard leaves out the multi-language types; other MPIs and programs do not.
+            Predef::Land | Predef::Lor | Predef::Lxor => {
+                matches!(group, CInteger | Logical | MultiLanguage)
+            }
             Predef::Band | Predef::Bor | Predef::Bxor => {
                 matches!(group, CInteger | FortranInteger | MultiLanguage | Group::Byte)
             }

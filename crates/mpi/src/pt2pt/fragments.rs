@@ -7,7 +7,7 @@
 //!
 //! - start: [`start`] hands all fragments to the transport.
 //! - on packet: [`on_packet`] finds the receive, or keeps what comes until there is one.
-//! - finish: [`finish`] gives a kept message to its receive; else the last fragment completes the receive.
+//! - finish: [`finish`] gives a unexpected message to its receive; else the last fragment completes the receive.
 
 use crate::engine::buffer::{Outgoing, pack_part, unpack_part};
 use crate::engine::dispatch::blocking_receive;
@@ -34,7 +34,7 @@ enum Destination {
     /// The buffer of a receive.
     Receive(ReqId),
     /// Memory of this process: nobody has asked for it yet.
-    Kept(Vec<u8>),
+    Unexpected(Vec<u8>),
     /// Nobody will ask for it any more.
     Nobody,
 }
@@ -87,7 +87,7 @@ fn on_head(inbox: &mut Inbox, src: Rank, imm: u64, data: &[u8]) {
         None => {
             let content = Content::Fragments { len, number };
             inbox.keep(context, Unexpected { src, tag, content });
-            Destination::Kept(Vec::with_capacity(len as usize))
+            Destination::Unexpected(Vec::with_capacity(len as usize))
         }
     };
     inbox.arrivals.fragments.push(Incomplete { src, number, len, done: 0, destination });
@@ -110,7 +110,7 @@ fn add(inbox: &mut Inbox, index: usize, data: &[u8]) {
     m.done += data.len() as u64;
     let complete = m.done == m.len;
     match &mut m.destination {
-        Destination::Kept(bytes) => bytes.extend_from_slice(data),
+        Destination::Unexpected(bytes) => bytes.extend_from_slice(data),
         Destination::Nobody if complete => drop(inbox.arrivals.fragments.swap_remove(index)),
         Destination::Nobody => {}
         Destination::Receive(id) => {
@@ -142,8 +142,8 @@ pub(crate) fn finish(inbox: &mut Inbox, id: ReqId, (src, tag): (Rank, i32), len:
         return;
     };
     let done = messages[index].done;
-    let kept = core::mem::replace(&mut messages[index].destination, Destination::Receive(id));
-    if let Destination::Kept(bytes) = kept {
+    let unexpected = core::mem::replace(&mut messages[index].destination, Destination::Receive(id));
+    if let Destination::Unexpected(bytes) = unexpected {
         store(inbox, id, 0, &bytes);
     }
     if done == len {

@@ -8,6 +8,7 @@
 //! of announced messages share. [`blocking`] is a receive that needs no request.
 
 pub mod blocking;
+pub(crate) mod cancel;
 pub(crate) mod direct_read;
 pub(crate) mod eager;
 pub(crate) mod fragments;
@@ -220,6 +221,7 @@ impl<T: Transport> Process<T> {
             streaming: false,
             asked: false,
             offered: false,
+            cancelling: cancel::Cancelling::Not,
             copy: None,
         };
         if mode == Mode::Buffered {
@@ -346,10 +348,10 @@ impl<T: Transport> Process<T> {
         self.inbox.table(comm.context(Channel::User)).take(pattern)
     }
 
-    /// Cancels a receive that has not matched (`MPI_Cancel`). Sends are never cancelled, which
-    /// section 3.8.4 allows. False: it goes on.
+    /// Cancels a receive that has not matched, or a send that is not complete (`MPI_Cancel`). True: it has
+    /// ended. A send may end as cancelled later, when its receiver has answered.
     pub fn cancel(&mut self, id: ReqId) -> bool {
-        self.inbox.withdraw(id)
+        self.inbox.withdraw(id) || cancel::start(self, id)
     }
 
     /// Publishes counters that the engine keeps for itself.

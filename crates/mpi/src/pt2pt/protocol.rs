@@ -12,6 +12,8 @@
 //! | `XOFF`, `XON` | a number | | announce every message, too much is kept; no more so |
 //! | `SPLIT_REQUEST` | sender's request | [`SplitRequest`] | the receiver reads the message; the sender may write from its end |
 //! | `SPLIT_DONE` | receiver's request | first of the parts that it could not write, and the one behind the last, 4 bytes each; 0: none | the sender has written the last part that was missing, or could not write these |
+//! | `CANCEL` | envelope | sender's request | forget the message if no receive has it |
+//! | `CANCEL_ANSWER` | sender's request | | it is forgotten if `aux` is `FORGOTTEN`, else a receive has it |
 //! | `STREAM_HEAD` | envelope | [`MessageHead`], whose number is the sender's request | a message is ready, and comes in a stream |
 //!
 //! Which message goes how is in [`super::select`]. A transport that has streams makes the `STREAM_HEAD`
@@ -34,6 +36,8 @@ pub const XOFF: u8 = handler_id::MPI.start + 8;
 pub const SPLIT_REQUEST: u8 = handler_id::MPI.start + 9;
 pub const SPLIT_DONE: u8 = handler_id::MPI.start + 10;
 pub const XON: u8 = handler_id::MPI.start + 11;
+pub const CANCEL: u8 = handler_id::MPI.start + 12;
+pub const CANCEL_ANSWER: u8 = handler_id::MPI.start + 13;
 
 /// Longest message in fragments that a receiver takes, bytes: what comes before its receive is kept whole.
 pub const MAX_FRAGMENTED: u64 = 64 * 1024;
@@ -42,6 +46,8 @@ pub const MAX_FRAGMENTED: u64 = 64 * 1024;
 pub const WITH_DATA: u16 = 1;
 /// `aux` of a CTS that asks for a stream.
 pub const AS_STREAM: u16 = 1;
+/// `aux` of a CANCEL_ANSWER of who will not receive the message.
+pub const FORGOTTEN: u16 = 1;
 
 /// Context id and tag in one word.
 #[inline(always)]

@@ -8,7 +8,7 @@
 //! - start: [`start`], at the receiver, opens a block, asks the sender, and begins to read.
 //! - on packet: a SPLIT_REQUEST lets the sender [`write`]; a SPLIT_DONE is checked ([`check`]) before the
 //!   receiver believes it ([`on_done`]).
-//! - advance: [`read`] and [`write`] copy as much as one progress step may, and leave a note for the next.
+//! - advance: [`read`] and [`write`] copy as much as one progress step may, and remember for the next how far they came.
 //! - finish: when the last part has been copied, the receiver closes the block and says FIN
 //!   ([`super::rendezvous`]).
 

@@ -15,7 +15,7 @@ use crate::engine::process::Process;
 use crate::engine::requests::{Operation, ReqId, Transfer};
 use crate::error::{Class, Error};
 use crate::pt2pt::protocol::{MessageHead, STREAM_HEAD};
-use crate::pt2pt::rendezvous;
+use crate::pt2pt::{cancel, rendezvous};
 use hpvm_fm::{Head, Holes, Landing, Memory, Rank, Streamed, Transport};
 use std::sync::Arc;
 
@@ -131,6 +131,11 @@ pub(crate) fn finish(inbox: &mut Inbox, ended: Streamed) {
             let Some(len) = inbox.transfer_mut(id).map(|t| t.len) else { return };
             inbox.finish_receive(id, len);
         }
-        Streamed::Gone(number) => inbox.complete(ReqId::from_number(number)),
+        Streamed::Gone(number) => {
+            let id = ReqId::from_number(number);
+            if !cancel::ended(inbox, id) {
+                inbox.complete(id);
+            }
+        }
     }
 }

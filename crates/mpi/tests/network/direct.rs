@@ -64,7 +64,7 @@ fn a_synchronous_message_takes_nothing_from_what_is_kept() {
 /// What a receive at rank 1 comes to when `first` and `bytes` bytes in pieces came from rank 0, all at
 /// once.
 fn received(first: u8, prefix: MessageHead, bytes: usize) -> Result<Received, Broken> {
-    let network = Network::new(Config { piece: Some(3000), ..Config::calm(2) });
+    let network = Network::new(Config { fragment: Some(3000), ..Config::calm(2) });
     let (mut a, mut b) = (network.endpoint(0), Process::new(network.endpoint(1)));
     let comm = b.world().clone();
     let head = Head::single(first, envelope(comm.context(Channel::User), 5));

@@ -1,4 +1,4 @@
-//! Large messages over virtual connections that break, stall and deliver in odd pieces, under the
+//! Large messages over virtual connections that break, stall and deliver any number of bytes at a time, under the
 //! same random traffic and collectives.
 
 use crate::harness::run_with_streams;

@@ -43,15 +43,16 @@ impl Message {
     }
 }
 
-/// All messages in the order in which their senders send them.
-fn script(seed: u64, size: u32, each: u32, largest: usize) -> Vec<Message> {
+/// All messages in the order in which their senders send them. `one_way`: even ranks send, odd ones receive.
+fn script(seed: u64, size: u32, each: u32, largest: usize, one_way: bool) -> Vec<Message> {
+    let pairs = u64::from(size / 2);
     let message = |seq: u64| {
         let h = |what: u64| hash(&[seed, seq, what]);
         let lengths = [0, 1, 2, 5, 40, largest / 4, largest];
         Message {
             seq,
-            src: (seq % u64::from(size)) as u32,
-            dst: (h(1) % u64::from(size)) as u32,
+            src: if one_way { 2 * (seq % pairs) } else { seq % u64::from(size) } as u32,
+            dst: if one_way { 2 * (h(1) % pairs) + 1 } else { h(1) % u64::from(size) } as u32,
             tag: (h(2) % 3) as i32,
             units: lengths[(h(3) % lengths.len() as u64) as usize],
             kind: h(4) % KINDS,
@@ -89,13 +90,18 @@ pub struct Traffic {
 
 impl Traffic {
     pub fn new(shared: &Shared, each: u32) -> Traffic {
-        Self::of(shared, each, LARGEST)
+        let all = script(shared.seed, shared.size, each, LARGEST, false);
+        Self::of(shared, all, LARGEST)
     }
 
-    /// The same with messages of up to `largest` units.
-    pub fn of(shared: &Shared, each: u32, largest: usize) -> Traffic {
+    /// Messages of up to `largest` units, from even ranks to odd ones. Two processes at least.
+    pub fn one_way(shared: &Shared, each: u32, largest: usize) -> Traffic {
+        let all = script(shared.seed, shared.size, each, largest, true);
+        Self::of(shared, all, largest)
+    }
+
+    fn of(shared: &Shared, all: Vec<Message>, largest: usize) -> Traffic {
         let Shared { seed, rank, size, .. } = *shared;
-        let all = script(seed, size, each, largest);
         let mine = |m: &&Message| m.src == rank;
         let incoming: Vec<Message> = all.iter().filter(|m| m.dst == rank).copied().collect();
         let mut to_receive = incoming.clone();

@@ -52,7 +52,7 @@ pub fn open_with(
         let net = opened.join(JobKey::new(KEY), Box::new(directory)).expect("settings");
         let first = rank / per_host * per_host;
         let ranks: Vec<u32> = (first..(first + per_host).min(size)).collect();
-        let shm = shms.next().expect("as many places as ranks");
+        let shm = shms.next().expect("as many endpoints as ranks");
         ends.push(Mux::several_hosts(shm, ranks, size, net).expect("descriptors"));
     }
     assert!(ends.iter().enumerate().all(|(i, e)| e.rank() as usize == i));
@@ -73,7 +73,7 @@ fn segments(size: u32, per_host: u32) -> Vec<Shm> {
     for first in (0..size).step_by(per_host as usize) {
         let ranks = per_host.min(size - first);
         let mapping = Arc::new(Mapping::create(ranks, [1, 2]).expect("memory"));
-        let attach = |place| Shm::attach(mapping.clone(), place).expect("a place");
+        let attach = |local| Shm::attach(mapping.clone(), local).expect("a local rank");
         let mut host: Vec<Shm> = (0..ranks).map(attach).collect();
         host.iter_mut().for_each(Shm::settle);
         shms.extend(host);

@@ -37,7 +37,7 @@ const WARM: u32 = 400;
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 16;
 
-/// Where a peer can be reached, one address for each lane.
+/// Where a peer can be reached, one address for each rail.
 pub type Ways<'a> = &'a mut dyn FnMut(Rank) -> Vec<Address>;
 
 /// The bulk streams of one process.
@@ -414,7 +414,7 @@ impl Streams {
     fn add_ready(&self, conns: &mut Vec<ConnId>) {
         let Some(ready) = &self.ready else { return self.machine.all(conns) };
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
-        // SAFETY: a place for so many events; returns at once.
+        // SAFETY: valid memory for so many events; returns at once.
         let n = unsafe {
             libc::epoll_wait(ready.as_raw_fd(), events.as_mut_ptr(), EVENTS as libc::c_int, 0)
         };
@@ -444,10 +444,10 @@ impl Streams {
         while let Some(action) = self.machine.action() {
             match action {
                 Action::Close { conn } => self.forget(conn),
-                Action::Connect { conn, peer, lane } => {
+                Action::Connect { conn, peer, rail } => {
                     let ways = ways(peer);
-                    self.machine.set_lanes(peer, ways.len().min(255) as u8, now);
-                    let begun = ways.get(usize::from(lane)).map(Stream::connect);
+                    self.machine.set_rails(peer, ways.len().min(255) as u8, now);
+                    let begun = ways.get(usize::from(rail)).map(Stream::connect);
                     match begun {
                         Some(Ok(stream)) => {
                             self.keep(conn, stream);
@@ -462,12 +462,12 @@ impl Streams {
 
     fn finish_connects(&mut self, now: u64) -> bool {
         let mut some = false;
-        let mut place = 0;
-        while place < self.connecting.len() {
-            let conn = self.connecting[place];
+        let mut index = 0;
+        while index < self.connecting.len() {
+            let conn = self.connecting[index];
             match self.socket(conn).map(Stream::connected) {
                 Some(Some(false)) => {
-                    place += 1;
+                    index += 1;
                     continue;
                 }
                 Some(Some(true)) => {
@@ -480,7 +480,7 @@ impl Streams {
                 Some(None) => self.lose(conn, now),
                 None => {}
             }
-            self.connecting.swap_remove(place);
+            self.connecting.swap_remove(index);
         }
         some
     }
@@ -618,13 +618,13 @@ fn kept_copy(from: &Memory, len: u64) -> Memory {
     let mut bytes = vec![0; len as usize];
     // SAFETY: who called `open` or `send` vouches for the memory until `done` names the stream.
     unsafe { from.gather(0, &mut bytes) };
-    Memory::kept(bytes)
+    Memory::owned(bytes)
 }
 
 /// Sixteen bytes that nobody can guess. `None`: the system has none.
 fn nonce() -> Option<[u8; 16]> {
     let mut nonce = [0; 16];
-    // SAFETY: a place for sixteen bytes.
+    // SAFETY: valid memory for sixteen bytes.
     let got = unsafe { libc::getrandom(nonce.as_mut_ptr().cast(), nonce.len(), 0) };
     (got == nonce.len() as isize).then_some(nonce)
 }

@@ -83,20 +83,20 @@ impl Stream {
     fn congestion(&self) -> [u8; 16] {
         let mut name = [0; 16];
         let mut len = name.len() as libc::socklen_t;
-        let place = name.as_mut_ptr().cast();
-        // SAFETY: a place for as many bytes as `len` says. A failure leaves zeros.
+        let value = name.as_mut_ptr().cast();
+        // SAFETY: valid memory for as many bytes as `len` says. A failure leaves zeros.
         unsafe {
-            libc::getsockopt(self.fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, place, &mut len);
+            libc::getsockopt(self.fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, value, &mut len);
         }
         name
     }
 
     /// False: the system does not have it, or does not permit it.
     fn set_congestion(&self, name: &[u8]) -> bool {
-        let (place, len) = (name.as_ptr().cast(), name.len() as libc::socklen_t);
+        let (value, len) = (name.as_ptr().cast(), name.len() as libc::socklen_t);
         // SAFETY: a name of that length, which the kernel only reads.
         unsafe {
-            libc::setsockopt(self.fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, place, len) == 0
+            libc::setsockopt(self.fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, value, len) == 0
         }
     }
 
@@ -113,10 +113,10 @@ impl Stream {
         }
         let mut error: libc::c_int = 0;
         let mut len = size_of_val(&error) as libc::socklen_t;
-        let place = (&raw mut error).cast();
-        // SAFETY: a place for an integer.
+        let value = (&raw mut error).cast();
+        // SAFETY: valid memory for an integer.
         let result = unsafe {
-            libc::getsockopt(self.fd(), libc::SOL_SOCKET, libc::SO_ERROR, place, &mut len)
+            libc::getsockopt(self.fd(), libc::SOL_SOCKET, libc::SO_ERROR, value, &mut len)
         };
         (result == 0 && error == 0).then_some(true)
     }
@@ -132,16 +132,16 @@ impl Stream {
     /// # Safety
     /// `body` is valid for reads of `len` bytes.
     pub unsafe fn write_raw(&self, head: &[u8], body: *const u8, len: usize) -> Io {
-        let mut pieces = [
+        let mut parts = [
             libc::iovec { iov_base: head.as_ptr().cast_mut().cast(), iov_len: head.len() },
             libc::iovec { iov_base: body.cast_mut().cast(), iov_len: len },
         ];
         // SAFETY: zeros are a value of the structure.
         let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
-        message.msg_iov = pieces.as_mut_ptr();
-        message.msg_iovlen = pieces.len() as _;
+        message.msg_iov = parts.as_mut_ptr();
+        message.msg_iovlen = parts.len() as _;
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-        // SAFETY: every pointer in `message` is to a live place of the length beside it; the kernel
+        // SAFETY: every pointer in `message` is to live memory of the length beside it; the kernel
         // only reads.
         outcome(unsafe { libc::sendmsg(self.fd(), &message, flags) }, head.len() + len)
     }
@@ -170,15 +170,15 @@ impl Stream {
             // SAFETY: the caller's promise.
             return unsafe { self.read_raw(to, len) };
         }
-        let mut pieces = [
+        let mut parts = [
             libc::iovec { iov_base: to.cast(), iov_len: len },
             libc::iovec { iov_base: then.as_mut_ptr().cast(), iov_len: then.len() },
         ];
         // SAFETY: zeros are a value of the structure.
         let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
-        message.msg_iov = pieces.as_mut_ptr();
-        message.msg_iovlen = pieces.len() as _;
-        // SAFETY: the caller's promise for the first piece; the second is a slice.
+        message.msg_iov = parts.as_mut_ptr();
+        message.msg_iovlen = parts.len() as _;
+        // SAFETY: the caller's promise for the first part; the second is a slice.
         let result = unsafe { libc::recvmsg(self.fd(), &mut message, libc::MSG_DONTWAIT) };
         outcome(result, len + then.len())
     }
@@ -188,10 +188,10 @@ impl Stream {
         // SAFETY: zeros are a value of the structure.
         let mut info: libc::tcp_info = unsafe { core::mem::zeroed() };
         let mut len = size_of_val(&info) as libc::socklen_t;
-        let place = (&raw mut info).cast();
-        // SAFETY: a place for `len` bytes.
+        let value = (&raw mut info).cast();
+        // SAFETY: valid memory for `len` bytes.
         let result = unsafe {
-            libc::getsockopt(self.fd(), libc::IPPROTO_TCP, libc::TCP_INFO, place, &mut len)
+            libc::getsockopt(self.fd(), libc::IPPROTO_TCP, libc::TCP_INFO, value, &mut len)
         };
         result == 0 && (info.tcpi_retransmits >= IN_VAIN || info.tcpi_probes >= IN_VAIN)
     }

@@ -176,8 +176,8 @@ fn opened_streams_wait_for_their_place() {
     }
     let expected: Vec<_> = (2..).zip(lens.map(|len| len as u64)).collect();
     assert_eq!(opened, expected, "in the order in which they were opened");
-    for (place, (_, to)) in buffers.iter_mut().enumerate().rev() {
-        let number = 2 + place as u64;
+    for (index, (_, to)) in buffers.iter_mut().enumerate().rev() {
+        let number = 2 + index as u64;
         let (memory, len) = (Memory::Run(to.as_mut_ptr()), to.len() as u64);
         let landing = Landing { memory, room: len, len, cookie: number };
         // SAFETY: as above.
@@ -235,7 +235,7 @@ fn broken_connections_are_made_again_and_nothing_is_lost() {
     let mut pair = Pair::new(settings);
     let to = pair.ways[0].socket_address().unwrap();
     let (stop, broke) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    // Two lanes of different endurance.
+    // Two rails of different endurance.
     let lives = [700_000, 1_500_000];
     pair.ways = lives.map(|life| address(proxy(to, life, stop.clone(), broke.clone()))).to_vec();
     let mut buffers: Vec<(Vec<u8>, Vec<u8>)> =

@@ -56,10 +56,10 @@ impl Shm {
             return None;
         }
         let control = self.mapping.control(src);
-        let (index, place, offset) = control.regions.find(remote, len)?;
+        let (index, region, offset) = control.regions.find(remote, len)?;
         // Acquire pairs with the release in `attach`.
         let pid = control.pid.load(Ordering::Acquire);
-        let base = self.peer_regions.map(src, index, pid, place)?;
+        let base = self.peer_regions.map(src, index, pid, region)?;
         Some(base.wrapping_add(offset as usize))
     }
 }

@@ -10,13 +10,13 @@ pub struct StreamConfig {
     /// Messages from this length on are streamed.
     pub least: u64,
     /// Ways between each two processes.
-    pub lanes: u8,
+    pub rails: u8,
     /// How long bytes travel.
     pub delay: RangeInclusive<u64>,
     /// Bytes that a connection holds in one direction.
     pub buffer: RangeInclusive<usize>,
     /// Most bytes that one call moves.
-    pub piece: usize,
+    pub part: usize,
     /// Connections in a hundred that break, and after how many bytes.
     pub break_percent: u8,
     pub life: RangeInclusive<u64>,
@@ -28,8 +28,8 @@ pub struct StreamConfig {
     /// Writes in a hundred after which nothing moves for a while, and how long that is.
     pub stall_percent: u8,
     pub stall: RangeInclusive<u64>,
-    /// Lane `dead_lane - 1` is not to be had any more after tick `dies`; 0: none dies.
-    pub dead_lane: u32,
+    /// Rail `dead_rail - 1` is not to be had any more after tick `dies`; 0: none dies.
+    pub dead_rail: u32,
     pub dies: u64,
     /// Strangers in ten thousand ticks.
     pub strangers: u32,
@@ -43,10 +43,10 @@ impl StreamConfig {
         StreamConfig {
             seed: 0,
             least: 1,
-            lanes: 1,
+            rails: 1,
             delay: 0..=0,
             buffer: 1 << 20..=1 << 20,
-            piece: 1 << 20,
+            part: 1 << 20,
             break_percent: 0,
             life: 1..=1,
             learn: 0..=0,
@@ -54,7 +54,7 @@ impl StreamConfig {
             black_hole_percent: 0,
             stall_percent: 0,
             stall: 0..=0,
-            dead_lane: 0,
+            dead_rail: 0,
             dies: 0,
             strangers: 0,
             settings: Settings {
@@ -86,16 +86,16 @@ impl StreamConfig {
     /// Connections whose every property is drawn from the seed.
     pub fn random(seed: u64) -> StreamConfig {
         let mut r = fastrand::Rng::with_seed(seed ^ 0x7374_7265_616d);
-        let lanes = r.u8(1..=3);
+        let rails = r.u8(1..=3);
         let calm = StreamConfig::calm();
         let (early, ahead) = (r.u32(0..=1500), r.u32(0..=1500));
         StreamConfig {
             seed,
             least: r.u64(1..=1000),
-            lanes,
+            rails,
             delay: 0..=r.u64(0..=50),
             buffer: 32..=r.usize(32..=20_000),
-            piece: r.usize(1..=3000),
+            part: r.usize(1..=3000),
             break_percent: r.u8(0..=80),
             life: 1..=r.u64(1..=20_000),
             learn: 0..=r.u64(0..=300),
@@ -103,7 +103,7 @@ impl StreamConfig {
             black_hole_percent: r.u8(0..=20),
             stall_percent: r.u8(0..=3),
             stall: 0..=r.u64(0..=300),
-            dead_lane: if lanes > 1 && r.bool() { r.u32(1..=u32::from(lanes)) } else { 0 },
+            dead_rail: if rails > 1 && r.bool() { r.u32(1..=u32::from(rails)) } else { 0 },
             dies: r.u64(0..=5000),
             strangers: r.u32(0..=30),
             settings: Settings {

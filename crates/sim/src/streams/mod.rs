@@ -1,5 +1,5 @@
 //! Streams on the virtual network: any transport's packets, and large messages beside them over
-//! virtual connections that break, stall and deliver in odd pieces.
+//! virtual connections that break, stall and deliver any number of bytes at a time.
 
 mod config;
 mod pipes;
@@ -23,8 +23,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Most packets of a message in pieces, which goes as a whole.
-const PIECES: usize = 41;
+/// Most packets of a message in fragments, which goes as a whole.
+const FRAGMENTS: usize = 41;
 
 /// The virtual connections of a job, beside a [`Network`] for its packets.
 #[derive(Clone)]
@@ -61,7 +61,7 @@ impl Streams {
         let (rank, size) = (inner.rank(), inner.size());
         let mut bulk = Bulk::new(rank, size, &[7; 16], config.settings.clone());
         for peer in 0..size {
-            bulk.set_lanes(peer, config.lanes, 0);
+            bulk.set_rails(peer, config.rails, 0);
         }
         Streaming {
             inner,
@@ -211,8 +211,8 @@ impl<T: Transport> Streaming<T> {
         let mut pipes = self.streams.pipes.borrow_mut();
         while let Some(action) = self.bulk.action() {
             match action {
-                Action::Connect { conn, peer, lane } => {
-                    let socket = pipes.connect(self.inner.rank(), peer, lane);
+                Action::Connect { conn, peer, rail } => {
+                    let socket = pipes.connect(self.inner.rank(), peer, rail);
                     self.sockets.insert(conn, socket);
                     self.connecting.push(conn);
                 }
@@ -317,7 +317,7 @@ fn kept_copy(books: &RefCell<Books>, from: &Memory, len: u64) -> Memory {
     // stream.
     unsafe { from.gather(0, &mut bytes) };
     books.borrow_mut().copied += 1;
-    Memory::kept(bytes)
+    Memory::owned(bytes)
 }
 
 fn as_broken(lost: Nonsense) -> Broken {
@@ -395,8 +395,8 @@ impl<T: Transport> Packets for Streaming<T> {
         })?;
         let released = bulk.release(|src| came[src as usize], &mut sink);
         for src in 0..came.len() as Rank {
-            let pieces = if self.inner.max_fragmented(src) > 0 { PIECES } else { 0 };
-            let (held, most) = (bulk.held(src), self.most_behind + pieces);
+            let fragments = if self.inner.max_fragmented(src) > 0 { FRAGMENTS } else { 0 };
+            let (held, most) = (bulk.held(src), self.most_behind + fragments);
             assert!(held <= most, "{held} packets of {src} held back, at most {most} expected");
         }
         Ok(packets + released + usize::from(self.bulk.has_done()))
@@ -530,8 +530,8 @@ impl<T: Transport> hpvm_transport::Streams for Streaming<T> {
 }
 
 impl<T: Transport> Segment for Streaming<T> {
-    fn split_copy(&self, owner: Rank, place: usize) -> Option<&SplitCopy> {
-        self.inner.split_copy(owner, place)
+    fn split_copy(&self, owner: Rank, index: usize) -> Option<&SplitCopy> {
+        self.inner.split_copy(owner, index)
     }
 
     fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {

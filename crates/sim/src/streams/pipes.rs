@@ -1,4 +1,4 @@
-//! Virtual connections: bytes in order, in pieces of any size, until the connection breaks.
+//! Virtual connections: bytes in order, in parts of any size, until the connection breaks.
 
 use super::config::StreamConfig;
 use std::collections::VecDeque;
@@ -23,8 +23,8 @@ pub(crate) enum Io {
 /// Bytes on their way to one end.
 #[derive(Default)]
 struct Pipe {
-    /// When each piece can be read, and the piece.
-    pieces: VecDeque<(u64, VecDeque<u8>)>,
+    /// When each part can be read, and the part.
+    parts: VecDeque<(u64, VecDeque<u8>)>,
     held: usize,
     latest: u64,
 }
@@ -95,8 +95,8 @@ impl Pipes {
     }
 
     /// `from` connects to `to`.
-    pub fn connect(&mut self, from: u32, to: u32, lane: u8) -> Socket {
-        let dead = u32::from(lane) + 1 == self.config.dead_lane && self.now > self.config.dies;
+    pub fn connect(&mut self, from: u32, to: u32, rail: u8) -> Socket {
+        let dead = u32::from(rail) + 1 == self.config.dead_rail && self.now > self.config.dies;
         let answers = !dead && !self.chance(self.config.black_hole_percent);
         let refused = answers && self.chance(self.config.refuse_percent);
         let at = self.now + self.random.u64(self.config.delay.clone());
@@ -136,8 +136,8 @@ impl Pipes {
     /// A connection that waits at `rank`.
     pub fn accept(&mut self, rank: u32) -> Option<Socket> {
         let queue = &mut self.backlog[rank as usize];
-        let place = queue.iter().position(|(at, _)| *at <= self.now)?;
-        queue.remove(place).map(|(_, socket)| socket)
+        let index = queue.iter().position(|(at, _)| *at <= self.now)?;
+        queue.remove(index).map(|(_, socket)| socket)
     }
 
     /// Whether a connection that was begun is there. `None`: it failed.
@@ -156,7 +156,7 @@ impl Pipes {
             return Io::Broken;
         }
         self.weather(index);
-        let most = self.random.usize(1..=self.config.piece);
+        let most = self.random.usize(1..=self.config.part);
         let delay = self.random.u64(self.config.delay.clone());
         let link = &mut self.links[index];
         let other = 1 - end;
@@ -169,10 +169,10 @@ impl Pipes {
             // It only looks as if: nobody will read this.
             return Io::Moved(n);
         }
-        let piece: VecDeque<u8> = bytes[..n].iter().copied().collect();
+        let part: VecDeque<u8> = bytes[..n].iter().copied().collect();
         let pipe = &mut link.pipes[other];
         pipe.latest = pipe.latest.max(now + delay);
-        pipe.pieces.push_back((pipe.latest, piece));
+        pipe.parts.push_back((pipe.latest, part));
         pipe.held += n;
         link.life = link.life.saturating_sub(n as u64);
         if link.life == 0 {
@@ -184,21 +184,21 @@ impl Pipes {
 
     pub fn read(&mut self, socket: Socket, into: &mut [u8]) -> Io {
         let now = self.now;
-        let most = self.random.usize(1..=self.config.piece);
+        let most = self.random.usize(1..=self.config.part);
         let link = &mut self.links[socket.link];
         let stalled = link.stalled > now;
         let pipe = &mut link.pipes[socket.end];
-        if let Some((at, piece)) = pipe.pieces.front_mut()
+        if let Some((at, part)) = pipe.parts.front_mut()
             && *at <= now
             && !stalled
             && !into.is_empty()
         {
-            let n = piece.len().min(into.len()).min(most);
-            for (to, from) in into.iter_mut().zip(piece.drain(..n)) {
+            let n = part.len().min(into.len()).min(most);
+            for (to, from) in into.iter_mut().zip(part.drain(..n)) {
                 *to = from;
             }
-            if piece.is_empty() {
-                pipe.pieces.pop_front();
+            if part.is_empty() {
+                pipe.parts.pop_front();
             }
             pipe.held -= n;
             return Io::Moved(n);
@@ -226,10 +226,10 @@ impl Pipes {
         self.broken += 1;
         for end in 0..2 {
             let learn = self.now + self.random.u64(self.config.learn.clone());
-            let kept = self.random.usize(0..=self.links[index].pipes[end].pieces.len());
+            let kept = self.random.usize(0..=self.links[index].pipes[end].parts.len());
             let link = &mut self.links[index];
             link.gone[end].get_or_insert(learn);
-            link.pipes[end].pieces.truncate(kept);
+            link.pipes[end].parts.truncate(kept);
         }
     }
 
@@ -266,7 +266,7 @@ impl Pipes {
         link.life = u64::MAX;
         link.pipes[1].held = bytes.len();
         if !bytes.is_empty() {
-            link.pipes[1].pieces.push_back((at, bytes));
+            link.pipes[1].parts.push_back((at, bytes));
         }
         self.backlog[to].push_back((at, Socket { end: 1, ..socket }));
     }

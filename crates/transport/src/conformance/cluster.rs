@@ -242,8 +242,8 @@ impl Dice {
 
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
-        for piece in bytes.chunks_mut(8) {
-            piece.copy_from_slice(&self.roll().to_le_bytes()[..piece.len()]);
+        for part in bytes.chunks_mut(8) {
+            part.copy_from_slice(&self.roll().to_le_bytes()[..part.len()]);
         }
         bytes
     }

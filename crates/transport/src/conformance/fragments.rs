@@ -27,7 +27,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn note(&mut self, head: Head, data: &[u8]) {
+    fn heard(&mut self, head: Head, data: &[u8]) {
         match head.handler {
             1 => self.plain.push(head.imm),
             2 => {
@@ -51,7 +51,7 @@ impl Seen {
 
     fn listen<F: Fixture>(&mut self, end: &mut F::Endpoint, fixture: &mut F) {
         fixture.turn();
-        end.poll(usize::MAX, |_, head, data| self.note(head, data)).expect("clean packets");
+        end.poll(usize::MAX, |_, head, data| self.heard(head, data)).expect("clean packets");
     }
 
     fn wait<F: Fixture>(

@@ -39,7 +39,7 @@ pub fn every_header_arrives_unchanged<F: Fixture>(fixture: &mut F) {
     heads.extend((0..16).map(|bit| Head { aux: 1 << bit, ..plain }));
     heads.extend((0..64).map(|bit| Head { imm: 1 << bit, ..plain }));
     heads.push(Head { handler: 255, flags: 127, aux: u16::MAX, imm: u64::MAX });
-    // Small and large packets may keep their headers in different places.
+    // Small and large packets may keep their headers at different addresses.
     for len in [0, c.ends[0].limits().packet] {
         for head in &heads {
             let payload = c.dice.bytes(len);

@@ -7,7 +7,7 @@ use crate::{Packets, PeerMemoryError, Rank, Segment, Transport};
 use core::ops::Range;
 use hpvm_wire::split_copy::{self, End, SPLIT_COPIES};
 
-/// A split that one end opens is the same for the others, and no other split copy of anybody.
+/// A split copy that one end opens is the same for the others, and no other split copy of anybody.
 pub fn split_copies_are_seen_by_all_and_apart<F: Fixture>(fixture: &mut F) {
     const LEN: u64 = 40 * 4096;
     let c = Cluster::new(fixture, 2);
@@ -21,24 +21,24 @@ pub fn split_copies_are_seen_by_all_and_apart<F: Fixture>(fixture: &mut F) {
             "more split_copies than there are"
         );
     }
-    let all = || (0..2).flat_map(|owner| (0..SPLIT_COPIES).map(move |place| (owner, place)));
+    let all = || (0..2).flat_map(|owner| (0..SPLIT_COPIES).map(move |index| (owner, index)));
     let mut opened = Vec::new();
-    for (owner, place) in all() {
+    for (owner, index) in all() {
         let [own, others] =
-            [owner, 1 - owner].map(|rank| c.ends[rank as usize].split_copy(owner, place));
+            [owner, 1 - owner].map(|rank| c.ends[rank as usize].split_copy(owner, index));
         let Some(own) = own else { continue };
         // As many units as nobody else has.
         let units = split_copy::units(LEN) - opened.len() as u32;
         let name = own.open(units).expect("a name");
-        opened.push((owner, place, name, units));
-        assert!(others.is_some(), "its owner alone sees split {place} of {owner}");
+        opened.push((owner, index, name, units));
+        assert!(others.is_some(), "its owner alone sees split copy {index} of {owner}");
     }
-    for (owner, place, name, units) in opened {
-        let split = c.ends[1 - owner as usize].split_copy(owner, place).expect("it was there");
+    for (owner, index, name, units) in opened {
+        let split = c.ends[1 - owner as usize].split_copy(owner, index).expect("it was there");
         assert_eq!(split.claim(name + 1, End::Back, LEN), None, "another name");
         let last = split.claim(name, End::Back, LEN).expect("nobody has claimed anything of it");
-        assert_eq!(last.end, units, "split {place} of {owner} is another one");
-        let own = c.ends[owner as usize].split_copy(owner, place).expect("it was there");
+        assert_eq!(last.end, units, "split copy {index} of {owner} is another one");
+        let own = c.ends[owner as usize].split_copy(owner, index).expect("it was there");
         let mut front = 0;
         while let Some(part) = own.claim(name, End::Front, LEN) {
             assert_eq!(part.start, front);
@@ -56,12 +56,12 @@ pub fn a_message_is_copied_from_both_ends<F: Fixture>(fixture: &mut F) {
         for len in [1, 4096, 4097, 100_000, (1 << 20) + 13] {
             let sent = c.dice.bytes(len);
             let mut room = vec![UNTOUCHED; len + 2 * MARGIN];
-            let place = c.dice.below(SPLIT_COPIES);
-            let Some(split) = c.ends[receiver as usize].split_copy(receiver, place) else {
+            let index = c.dice.below(SPLIT_COPIES);
+            let Some(split) = c.ends[receiver as usize].split_copy(receiver, index) else {
                 continue;
             };
             let name = split.open(split_copy::units(len as u64)).expect("a name");
-            let message = Message { sender, receiver, place, name, sent: &sent };
+            let message = Message { sender, receiver, index, name, sent: &sent };
             message.copy(&mut c, &mut room[MARGIN..MARGIN + len]);
             let mut around = room[..MARGIN].iter().chain(&room[MARGIN + len..]);
             assert!(around.all(|b| *b == UNTOUCHED), "copies of {len} bytes wrote beside them");
@@ -72,7 +72,7 @@ pub fn a_message_is_copied_from_both_ends<F: Fixture>(fixture: &mut F) {
 struct Message<'a> {
     sender: Rank,
     receiver: Rank,
-    place: usize,
+    index: usize,
     name: u32,
     sent: &'a [u8],
 }
@@ -87,7 +87,7 @@ impl Message<'_> {
             let end = [End::Front, End::Back][c.dice.below(2)];
             let copier = if end == End::Front { self.receiver } else { self.sender };
             let copier = &mut c.ends[copier as usize];
-            let split = copier.split_copy(self.receiver, self.place).expect("both see it");
+            let split = copier.split_copy(self.receiver, self.index).expect("both see it");
             let Some(part) = split.claim(self.name, end, len) else { break };
             let bytes = split_copy::bytes(len, &part);
             let bytes = bytes.start as usize..bytes.end as usize;
@@ -99,12 +99,12 @@ impl Message<'_> {
                 }
                 Err(refused) => panic!("bytes {bytes:?} at the {end:?}: {refused:?}"),
             }
-            let split = copier.split_copy(self.receiver, self.place).expect("both see it");
+            let split = copier.split_copy(self.receiver, self.index).expect("both see it");
             lasts += u32::from(split.finish(part.end - part.start, all));
         }
         assert_eq!(lasts, 1, "one part is the last");
         assert!(room == self.sent, "{len} bytes came changed");
-        let split = c.ends[self.sender as usize].split_copy(self.receiver, self.place);
+        let split = c.ends[self.sender as usize].split_copy(self.receiver, self.index);
         let split = split.expect("both see it");
         assert_eq!(split.claim(self.name, End::Back, len), None, "nothing is left");
         assert!(split.is_finished(all));

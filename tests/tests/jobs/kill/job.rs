@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use hpvm_tests::process::{self, MARKER};
 
-use super::place::Place;
+use super::folders::Folders;
 use crate::common::{PATIENCE, clean, marker, prefix};
 
 /// How long processes may take to disappear after the launcher.
@@ -21,7 +21,7 @@ pub struct Job {
     launcher: Child,
     log: File,
     marker: String,
-    place: Place,
+    place: Folders,
     ranks: BTreeMap<u32, i32>,
     /// Inodes of the anonymous files that its ranks had mapped when we looked.
     memory: BTreeSet<u64>,
@@ -39,7 +39,7 @@ impl Job {
         command.stdin(Stdio::null()).stdout(handle()?).stderr(handle()?);
         command.process_group(0).env(MARKER, &marker);
         process::end_with_this_thread(&mut command);
-        let place = Place::new(&mut command);
+        let place = Folders::new(&mut command);
         let launcher = command.spawn().map_err(|e| format!("mpirun does not start: {e}"))?;
         Ok(Job {
             launcher,

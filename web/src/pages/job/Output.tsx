@@ -57,8 +57,8 @@ function Pane({ job, stream }: { job: Job; stream: StreamName }) {
           onInput={(event) => setWanted(event.currentTarget.value)}
           onKeyDown={(event) => event.key === "Enter" && search.step(event.shiftKey)}
         />
-        <output class="dim" aria-live="polite">{search.said}</output>
         {search.stop && <button type="button" onClick={search.stop}>Stop</button>}
+        <output class="dim" aria-live="polite">{search.said}</output>
         <RankChoice ranks={ranks} rank={rank} setRank={setRank} total={job.ranks} />
         <a class="button" href={downloadPath(job.id, stream)} download>
           Download {bytes(output.size.value)}
@@ -136,6 +136,12 @@ function useFollow(output: Output, box: { current: HTMLElement | null }, count: 
   }, [output]);
 }
 
+/// A look through the file, for `text`.
+interface Scan {
+  text: string;
+  stop: AbortController;
+}
+
 interface Search {
   /// Offset of the line that was found last.
   hit: number | undefined;
@@ -147,7 +153,7 @@ interface Search {
 /// Hits in the window; beyond it the server's file is looked through, with an end in sight.
 function useSearch(output: Output, lines: Line[], wanted: string, box: { current: HTMLElement | null }): Search {
   const [said, setSaid] = useState("");
-  const [scan, setScan] = useState<AbortController>();
+  const [scan, setScan] = useState<Scan>();
   const [hit, to] = useHit(output, lines, box);
   const text = wanted.toLowerCase();
   const all = useMemo(() => hits(lines, text), [lines, text]);
@@ -155,7 +161,7 @@ function useSearch(output: Output, lines: Line[], wanted: string, box: { current
   useEffect(() => setSaid(text ? `${all.length} hits here` : ""), [all.length, text]);
   const beyond = async (backward: boolean) => {
     const stop = new AbortController();
-    setScan(stop);
+    setScan({ text, stop });
     try {
       const found = await output.find(wanted, backward, (at) => setSaid(`searched to ${bytes(at)}`), stop.signal);
       const list = hits(output.window.all(), text);
@@ -164,17 +170,19 @@ function useSearch(output: Output, lines: Line[], wanted: string, box: { current
     } catch (error) {
       setSaid(stop.signal.aborted ? "stopped" : sentence(error));
     } finally {
-      setScan(undefined);
+      setScan((now) => (now?.stop === stop ? undefined : now));
     }
   };
   const step = (backward: boolean) => {
-    if (!text || scan) return;
+    if (!text || scan?.text === text) return;
+    // It looks for what nobody wants any more.
+    scan?.stop.abort();
     const from = hit ?? (backward ? Infinity : -1);
     const next = backward ? all.findLast((offset) => offset < from) : all.find((offset) => offset > from);
     if (next !== undefined) to(next);
     else void beyond(backward);
   };
-  return { hit, said, step, stop: scan ? () => scan.abort() : undefined };
+  return { hit, said, step, stop: scan ? () => scan.stop.abort() : undefined };
 }
 
 /// Offsets of the lines that hold a text.

@@ -32,7 +32,7 @@ pub unsafe fn try_slots(
     let Some((bytes, what)) = small(Call { world: w, object, notes: None })? else {
         return Ok(false);
     };
-    if !w.process.goes_by_slots(&object.comm, bytes) {
+    if !w.process.goes_by_slots(&object.comm, &what, bytes) {
         // SAFETY: the caller's promise.
         return unsafe { other_way(w, object, function, bytes, what) };
     }

@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 /// A datatype argument that need not be committed.
 fn any_type(w: &Entered, handle: MPI_Datatype) -> Result<Arc<Datatype>> {
-    Ok(w.objects.type_object(handle)?.ty.clone())
+    w.objects.any_type(handle).cloned()
 }
 
 /// Keeps a type that a constructor made. `large`: the `_c` form made it.

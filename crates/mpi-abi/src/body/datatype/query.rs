@@ -1,30 +1,43 @@
 //! Sizes, bounds and addresses (sections 5.1.5 to 5.1.8).
 
-use super::any_type;
 use crate::args::CountOut;
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
+use crate::object::datatype::named_type;
 use crate::raise::{anywhere, on_world};
+use crate::runtime::is_running;
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::Class;
+use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
 
+/// Runs the body of a question about a datatype, which need not be committed. One about a predefined type
+/// does not enter the engine: programs ask for every element, and from several threads.
+#[inline(always)]
+fn ask(
+    function: &'static str,
+    datatype: MPI_Datatype,
+    body: impl Fn(&Datatype) -> Result<()>,
+) -> c_int {
+    if let Some(ty) = named_type(datatype)
+        && is_running()
+        && body(ty).is_ok()
+    {
+        return MPI_SUCCESS;
+    }
+    on_world(function, |w| body(w.objects.any_type(datatype)?))
+}
+
 pub unsafe fn type_size(datatype: MPI_Datatype, size: CountOut) -> c_int {
-    on_world("MPI_Type_size", |w| {
-        let bytes = any_type(w, datatype)?.size();
-        // SAFETY: the caller's promise.
-        unsafe { store("size", size, bytes) }
-    })
+    // SAFETY: the caller's promise.
+    ask("MPI_Type_size", datatype, |ty| unsafe { store("size", size, ty.size()) })
 }
 
 pub unsafe fn type_get_extent(datatype: MPI_Datatype, lb: CountOut, extent: CountOut) -> c_int {
-    on_world("MPI_Type_get_extent", |w| {
-        let ty = any_type(w, datatype)?;
-        // SAFETY: the caller's promise.
-        unsafe {
-            store("lb", lb, ty.lb())?;
-            store("extent", extent, ty.extent())
-        }
+    // SAFETY: the caller's promise.
+    ask("MPI_Type_get_extent", datatype, |ty| unsafe {
+        store("lb", lb, ty.lb())?;
+        store("extent", extent, ty.extent())
     })
 }
 
@@ -33,13 +46,10 @@ pub unsafe fn type_get_true_extent(
     true_lb: CountOut,
     true_extent: CountOut,
 ) -> c_int {
-    on_world("MPI_Type_get_true_extent", |w| {
-        let ty = any_type(w, datatype)?;
-        // SAFETY: the caller's promise.
-        unsafe {
-            store("true_lb", true_lb, ty.true_lb())?;
-            store("true_extent", true_extent, ty.true_extent())
-        }
+    // SAFETY: the caller's promise.
+    ask("MPI_Type_get_true_extent", datatype, |ty| unsafe {
+        store("true_lb", true_lb, ty.true_lb())?;
+        store("true_extent", true_extent, ty.true_extent())
     })
 }
 

@@ -77,7 +77,7 @@ struct Booleans {
 /// By the binary logarithm of the size.
 static BOOLEANS: Mutex<[Option<Booleans>; LOGICALS]> = Mutex::new([None; LOGICALS]);
 
-/// Place in `BOOLEANS` of a size.
+/// Index in `BOOLEANS` of a size.
 fn place_of(logical_size: c_int) -> Result<usize> {
     let place = (0..LOGICALS).find(|n| 1 << n == logical_size);
     place.ok_or_else(|| {

@@ -19,7 +19,7 @@ unsafe fn perform(
     (dest, tag, comm): (c_int, c_int, MPI_Comm),
 ) -> Result<()> {
     let object = w.objects.comm(comm)?.clone();
-    let ty = check::typed(&w.objects, buf, count, datatype)?;
+    let ty = check::typed_for(&w.objects, (buf, count, datatype), dest)?;
     check::send_tag(tag)?;
     let Some(dst) = check::destination(&object.comm, dest)? else { return Ok(()) };
     let m = Outgoing { buf: buf.cast(), count, ty: &ty };

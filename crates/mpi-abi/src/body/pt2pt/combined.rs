@@ -22,8 +22,8 @@ unsafe fn begin(
 ) -> Result<()> {
     out("request", request)?;
     let comm = w.objects.comm(s.comm)?.comm.clone();
-    let out_ty = check::typed(&w.objects, s.buf, s.count, s.datatype)?;
-    let in_ty = check::typed(&w.objects, r.buf, r.count, r.datatype)?;
+    let out_ty = check::typed_for(&w.objects, (s.buf, s.count, s.datatype), s.dest)?;
+    let in_ty = check::typed_for(&w.objects, (r.buf, r.count, r.datatype), r.source)?;
     check::send_tag(s.tag)?;
     let dst = check::destination(&comm, s.dest)?;
     let pattern = check::pattern(&comm, r.source, r.tag)?;

@@ -250,7 +250,7 @@ pub(super) unsafe fn give(place: *mut MPI_Status, end: &End) {
     }
 }
 
-/// Place number `i` of an array of statuses, which may be `MPI_STATUSES_IGNORE`.
+/// Element `i` of an array of statuses, which may be `MPI_STATUSES_IGNORE`.
 pub(super) fn nth(statuses: *mut MPI_Status, i: usize) -> *mut MPI_Status {
     if statuses.is_null() { statuses } else { statuses.wrapping_add(i) }
 }

@@ -39,7 +39,7 @@ unsafe fn send_template(
 ) -> c_int {
     on_comm(function, comm, |w| {
         let object = w.objects.comm(comm)?.clone();
-        let ty = check::typed(&w.objects, buf, count, datatype)?;
+        let ty = check::typed_for(&w.objects, (buf, count, datatype), dest)?;
         check::send_tag(tag)?;
         check::destination(&object.comm, dest)?;
         let template = Template::Send { buf: buf.addr(), count, ty, dest, tag, comm: object, mode };
@@ -77,7 +77,7 @@ pub unsafe fn recv_init(
 ) -> c_int {
     on_comm("MPI_Recv_init", comm, |w| {
         let object = w.objects.comm(comm)?.clone();
-        let ty = check::typed(&w.objects, buf, count, datatype)?;
+        let ty = check::typed_for(&w.objects, (buf, count, datatype), source)?;
         check::pattern(&object.comm, source, tag)?;
         let template = Template::Recv { buf: buf.addr(), count, ty, source, tag, comm: object };
         // SAFETY: the caller's promise.

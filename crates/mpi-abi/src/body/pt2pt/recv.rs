@@ -29,7 +29,7 @@ pub(super) struct Args {
 pub(super) unsafe fn begin(w: &mut Entered, a: Args) -> Result<Option<ReqId>> {
     let world = &mut **w;
     let comm = &world.objects.comm(a.comm)?.comm;
-    let m = check::incoming(&world.objects, a.buf, a.count, a.datatype)?;
+    let m = check::incoming_from(&world.objects, (a.buf, a.count, a.datatype), a.source)?;
     let Some(pattern) = check::pattern(comm, a.source, a.tag)? else { return Ok(None) };
     // SAFETY: the program keeps the buffer until the operation is complete.
     Ok(Some(unsafe { world.process.recv(m, comm, Channel::User, pattern, None) }))
@@ -100,7 +100,7 @@ unsafe fn recv_alone(w: &mut Entered, a: Args, status: *mut MPI_Status) -> Resul
     let polls = w.patience();
     let world = &mut **w;
     let comm = &world.objects.comm(a.comm)?.comm;
-    let m = check::incoming(&world.objects, a.buf, a.count, a.datatype)?;
+    let m = check::incoming_from(&world.objects, (a.buf, a.count, a.datatype), a.source)?;
     let Some(pattern) = check::pattern(comm, a.source, a.tag)? else {
         // SAFETY: the caller's promise.
         return unsafe { finish(w, None, status) };
@@ -127,7 +127,7 @@ unsafe fn recv_otherwise(
 ) -> Result<()> {
     let world = &mut **w;
     let comm = &world.objects.comm(a.comm)?.comm;
-    let m = check::incoming(&world.objects, a.buf, a.count, a.datatype)?;
+    let m = check::incoming_from(&world.objects, (a.buf, a.count, a.datatype), a.source)?;
     // SAFETY: the program keeps the buffer until the operation is complete.
     let received = unsafe { world.process.recv_otherwise(m, comm, pattern) };
     match received.map_err(|broken| crate::raise::broken(&mut world.job, &broken))? {
@@ -218,7 +218,7 @@ unsafe fn exchange(w: &mut Entered, s: send::Args, r: Args, status: *mut MPI_Sta
 /// All checks of a send, so that a receive is not started in vain.
 fn check_send(w: &Entered, s: send::Args) -> Result<()> {
     let comm = &w.objects.comm(s.comm)?.comm;
-    check::outgoing(&w.objects, s.buf, s.count, s.datatype)?;
+    check::outgoing_to(&w.objects, (s.buf, s.count, s.datatype), s.dest)?;
     check::send_tag(s.tag)?;
     check::destination(comm, s.dest).map(drop)
 }

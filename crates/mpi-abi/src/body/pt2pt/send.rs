@@ -26,7 +26,7 @@ pub(super) struct Args {
 pub(super) unsafe fn begin(w: &mut Entered, a: Args, mode: Mode) -> Result<Started> {
     let world = &mut **w;
     let comm = &world.objects.comm(a.comm)?.comm;
-    let m = check::outgoing(&world.objects, a.buf, a.count, a.datatype)?;
+    let m = check::outgoing_to(&world.objects, (a.buf, a.count, a.datatype), a.dest)?;
     check::send_tag(a.tag)?;
     let Some(dst) = check::destination(comm, a.dest)? else { return Ok(Started::Done) };
     let context = comm.context(Channel::User);

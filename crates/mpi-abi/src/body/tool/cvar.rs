@@ -58,7 +58,7 @@ pub(super) const CONTROLS: &[Control] = &[
     },
     Control {
         name: "oversubscribed",
-        text: "Whether ranks outnumber the processors of this host, so that waits yield early.",
+        text: "Whether ranks of this host have to share processors, so that waits yield early.",
         category: WAITING,
         value: Value::Flag(|w| w.policy.oversubscribed),
     },

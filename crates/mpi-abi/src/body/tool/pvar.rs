@@ -19,7 +19,7 @@ pub(super) struct Performance {
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
-    /// Place in the table of counters. A handle counts from its start or reset on.
+    /// Index in the table of counters. A handle counts from its start or reset on.
     Counter(usize),
     PostedReceives,
     UnexpectedMessages,

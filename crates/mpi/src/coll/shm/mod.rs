@@ -37,6 +37,7 @@ use crate::comm::Comm;
 use crate::engine::process::Process;
 use crate::error::Result;
 use hpvm_coll::hosts::Hosts;
+use hpvm_coll::select::{ALWAYS_SLOTS, SMALL};
 use hpvm_fm::{Rank, Transport};
 use hpvm_wire::coll_slots::{CollSlots, SLOT_BYTES};
 use staging::StagingBuffers;
@@ -45,6 +46,8 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Most bytes that a member shows in a slot.
 pub const MAX_SLOT: u64 = SLOT_BYTES as u64;
+/// Up to so many bytes slots are the way, whatever members may tell each other.
+const ALWAYS: u32 = ALWAYS_SLOTS as u32;
 /// Most members on a host: each of them looks at the slots of all others.
 const MAX_MEMBERS: u32 = 64;
 
@@ -62,9 +65,15 @@ pub(crate) struct Use {
     /// An operation that all members are known to have finished; 0: somebody may still read what an earlier
     /// communicator has left in the set.
     safe: AtomicU64,
+    /// For each kind of collective ([`What::kind`]) the bytes up to which it goes through slots without further
+    /// questions. The same on all members.
+    slots_up_to: [AtomicU32; KINDS],
     /// For long data between hosts, once the members have agreed on it.
     staging: OnceLock<Option<StagingBuffers>>,
 }
+
+/// Kinds of collectives that slots carry: those of the tables, and the barrier.
+const KINDS: usize = SMALL + 1;
 
 /// Nothing has been looked at yet.
 const NEW: u8 = 0;
@@ -167,6 +176,13 @@ impl<T: Transport> Process<T> {
         if let Some(index) = index {
             used.index.store(index as u32 + 1, Ordering::Relaxed); // relaxed: see `Use`
             self.take_coll_slots(comm, used, index);
+        }
+        if stage == READY {
+            for (kind, limit) in used.slots_up_to.iter().enumerate() {
+                // What was measured is asked every time; no table names a barrier.
+                let always = kind == SMALL || !self.carriers_tuned;
+                limit.store(if always { ALWAYS } else { 0 }, Ordering::Relaxed); // relaxed: see `Use`
+            }
         }
         used.stage.store(stage, Ordering::Relaxed); // relaxed: see `Use`
     }

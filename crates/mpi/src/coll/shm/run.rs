@@ -6,9 +6,7 @@ use super::hierarchical::Hierarchical;
 use super::large::{Part, Steps};
 use super::ring_reduce::RingReduce;
 use super::slots::Exchange;
-use super::{
-    HOSTS, MAX_SLOT, NEVER, NEW, OVERSUBSCRIBED, READS, READY, SAID, ShmCollective, Sides, What,
-};
+use super::{HOSTS, MAX_SLOT, NEVER, NEW, OVERSUBSCRIBED, READS, SAID, ShmCollective, Sides, What};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::engine::process::Process;
@@ -21,8 +19,6 @@ use hpvm_wire::coll_slots::LARGE_SETS;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Up to so many bytes slots are the way, whatever the facts, so nothing is asked.
-const ALWAYS: u64 = select::ALWAYS_SLOTS;
 /// Handle value of `MPI_UINT64_T`.
 const UINT64_T: usize = 0x259;
 
@@ -68,14 +64,14 @@ enum Step<'a> {
 }
 
 impl<T: Transport> Process<T> {
-    /// Whether the next blocking collective on `comm`, of which a member shows up to `bytes`, 1 for a barrier, is one
-    /// exchange through slots ([`Exchange::begin`]). If not, [`Process::begin_shm`] knows. The same on all members.
+    /// Whether `what`, the next blocking collective on `comm`, of which a member shows up to `bytes`, 1 for a
+    /// barrier, is one exchange through slots ([`Exchange::begin`]). If not, [`Process::begin_shm`] knows. The same on
+    /// all members.
     #[inline(always)]
-    pub fn goes_by_slots(&self, comm: &Comm, bytes: u64) -> bool {
+    pub fn goes_by_slots(&self, comm: &Comm, what: &What, bytes: u64) -> bool {
         // Relaxed: see `Use`.
-        comm.coll_slots().stage.load(Ordering::Relaxed) == READY
-            && bytes.wrapping_sub(1) < ALWAYS
-            && !self.carriers_tuned
+        let limit = comm.coll_slots().slots_up_to[what.kind()].load(Ordering::Relaxed);
+        bytes.wrapping_sub(1) < u64::from(limit)
     }
 
     /// Begins `what` on `comm`, the next blocking collective there, of which a member shows up to `bytes`; 1 for a
@@ -110,7 +106,7 @@ impl<T: Transport> Process<T> {
                 unsafe { long.cross_hosts(self)? };
                 Ok(long.goes_on())
             }
-            _ if self.goes_by_slots(comm, bytes) => {
+            _ if self.goes_by_slots(comm, &what, bytes) => {
                 // SAFETY: the caller's promise.
                 Ok(unsafe { Exchange::begin(comm, what, Part::Short) }.map(Shm::Slots))
             }
@@ -166,13 +162,7 @@ impl<'a> Long<'a> {
     /// As for [`Process::begin_shm`].
     unsafe fn choose<T: Transport>(&mut self, p: &Process<T>) -> Result<()> {
         let (comm, what) = (self.comm, self.what.take().ok_or_else(intern)?);
-        let Some(small) = what.small() else {
-            // A barrier, which no table of measurements names.
-            // SAFETY: the caller's promise.
-            let exchange = unsafe { Exchange::begin(comm, what, Part::Short) };
-            self.step = Step::Exchange(exchange.ok_or_else(intern)?, Steps::none());
-            return Ok(());
-        };
+        let small = what.small().ok_or_else(intern)?;
         let tuned =
             || match p.select.carrier(small, comm.size(), self.bytes.min(i64::MAX as u64) as i64) {
                 Carrier::SharedMemory => None,
@@ -188,6 +178,12 @@ impl<'a> Long<'a> {
             match way {
                 Way::Messages => Step::Messages,
                 Way::Slots => {
+                    if !p.carriers_tuned {
+                        let limit = select::slots_up_to(small, &facts) as u32;
+                        // Relaxed: see `Use`.
+                        comm.coll_slots().slots_up_to[small as usize]
+                            .store(limit, Ordering::Relaxed);
+                    }
                     let exchange = Exchange::begin(comm, what, Part::Short);
                     Step::Exchange(exchange.ok_or_else(intern)?, Steps::none())
                 }

@@ -4,7 +4,7 @@ use crate::datatype::{Datatype, Predefined};
 use crate::error::{Class, Error, Result};
 use crate::op::Predef;
 use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
-use hpvm_coll::select::Small;
+use hpvm_coll::select::{SMALL, Small};
 use hpvm_wire::coll_slots::CollSlots;
 use std::sync::Arc;
 
@@ -113,6 +113,7 @@ impl Shown<'_> {
 
 impl What {
     /// By which name measurements of it go; a barrier has no bytes to be measured by.
+    #[inline(always)]
     pub(super) fn small(&self) -> Option<Small> {
         match self {
             What::Barrier => None,
@@ -124,6 +125,12 @@ impl What {
             What::Gather { .. } => Some(Small::Gather),
             What::Scatter { .. } => Some(Small::Scatter),
         }
+    }
+
+    /// Its index in tables of such limits: `small`, or one more for a barrier.
+    #[inline(always)]
+    pub(super) fn kind(&self) -> usize {
+        self.small().map_or(SMALL, |small| small as usize)
     }
 
     /// What member `rank` of `size` brings along.

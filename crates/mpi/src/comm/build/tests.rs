@@ -39,8 +39,8 @@ fn no_receive_outlives_a_swap_whose_send_failed() {
     let mut host = failing(0);
     // So long a message waits for its receiver.
     let out = vec![7; 100_000];
-    let lane = Lane::collective(&host.process.world().clone());
-    let failed = swap_words(&mut host, &lane, 1, &out, 8);
+    let via = TaggedComm::collective(&host.process.world().clone());
+    let failed = swap_words(&mut host, &via, 1, &out, 8);
     assert!(failed.is_err_and(|e| e.to_string().contains("broken")));
     assert_eq!(
         host.process.queue_lengths(),
@@ -75,8 +75,8 @@ fn groups_of_peers_are_checked() {
 #[test]
 fn nobody_makes_room_for_more_words_than_there_can_be() {
     let mut host = failing(u32::MAX);
-    let lane = Lane::collective(&host.process.own().clone());
-    assert_eq!(spread_words(&mut host, &lane, 0, vec![5, 6], 2).unwrap(), [5, 6]);
-    let error = spread_words(&mut host, &lane, 0, vec![5, 6], 1).expect_err("too many");
+    let via = TaggedComm::collective(&host.process.own().clone());
+    assert_eq!(spread_words(&mut host, &via, 0, vec![5, 6], 2).unwrap(), [5, 6]);
+    let error = spread_words(&mut host, &via, 0, vec![5, 6], 1).expect_err("too many");
     assert!(error.to_string().contains("2 words; expected at most 1"), "{error}");
 }

@@ -163,6 +163,12 @@ impl LongUnexpected {
         self.messages.remove(&n)
     }
 
+    /// The first message that is `wanted`, out of the queue.
+    pub fn take_where(&mut self, wanted: impl Fn(&Unexpected) -> bool) -> Option<Unexpected> {
+        let n = self.messages.iter().find(|(_, m)| wanted(m)).map(|(n, _)| *n)?;
+        self.messages.remove(&n)
+    }
+
     /// All messages, in the order in which they came.
     pub fn iter(&self) -> impl Iterator<Item = &Unexpected> {
         self.messages.values()

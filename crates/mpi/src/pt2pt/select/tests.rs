@@ -25,14 +25,14 @@ const FETCH: ReceiveFacts = ReceiveFacts {
 fn columns() -> [(&'static str, SendFacts, ReceiveFacts); 4] {
     let no_read = SendFacts { read: false, ..NEAR };
     let fetch_no_read = ReceiveFacts { read: false, split: false, ..FETCH };
-    let crowded = SendFacts { fragments: 0, ..NEAR };
-    let fetch_crowded = ReceiveFacts { split: false, ..FETCH };
+    let oversubscribed = SendFacts { fragments: 0, ..NEAR };
+    let fetch_oversubscribed = ReceiveFacts { split: false, ..FETCH };
     let far = SendFacts { fragments: 0, read: false, ..NEAR };
     let fetch_far = ReceiveFacts { stream: true, ..fetch_no_read };
     [
         ("same host", NEAR, FETCH),
         ("same host, memory not readable", no_read, fetch_no_read),
-        ("same host, oversubscribed", crowded, fetch_crowded),
+        ("same host, oversubscribed", oversubscribed, fetch_oversubscribed),
         ("other host", far, fetch_far),
     ]
 }

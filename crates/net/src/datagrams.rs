@@ -1,5 +1,5 @@
-//! The gate between the reliability protocol and the network: seals what goes out, checks what
-//! comes in, and knows the way to each peer.
+//! Authenticated datagrams between the reliability protocol and the socket: adds the MAC to what goes out,
+//! checks what comes in, and knows the path to each peer.
 
 use crate::address::Address;
 use crate::auth::{DirectionKey, JobKey};
@@ -10,7 +10,7 @@ use crate::outbox::{Left, Outbox};
 use crate::search::Search;
 use crate::socket::{Received, Socket, largest_payload};
 use hpvm_reliable::Sent;
-use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, Sealed};
+use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, Unverified};
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -46,17 +46,17 @@ struct Peer {
     parked: Vec<Box<[u8]>>,
 }
 
-/// What came through the gate.
+/// What a datagram that came in is.
 pub enum Admitted<'a> {
     /// Bytes of the reliability protocol from a process of the job.
     Data(u32, &'a [u8]),
-    /// Something that the gate has dealt with.
+    /// Something that has been dealt with here.
     Handled,
     /// Nothing of this job.
     Stranger,
 }
 
-/// What the gate has counted.
+/// What has been counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub sent: u64,
@@ -65,16 +65,16 @@ pub struct Tally {
     pub strangers: u64,
 }
 
-/// The gate.
-pub struct Gate {
+/// The datagrams of one process, and what is known about its peers.
+pub struct Datagrams {
     rank: u32,
     key: JobKey,
     job: u32,
     pub socket: Socket,
     pub favourite: Favourite,
     outbox: Outbox,
-    /// One more than the place of each rank in `peers`; 0: none yet. All that a peer costs which
-    /// nobody talks to.
+    /// One more than the index of each rank in `peers`; 0: none yet. All that a peer
+    /// costs which nobody talks to.
     index: Box<[u32]>,
     peers: Vec<Peer>,
     /// Peers whose way is being searched.
@@ -94,17 +94,17 @@ pub struct Gate {
     pub trouble: Option<(u32, String)>,
 }
 
-impl Gate {
+impl Datagrams {
     pub fn new(
         (rank, size): (u32, u32),
         key: JobKey,
         socket: Socket,
         own: Vec<Interface>,
         directory: Directory,
-    ) -> Gate {
+    ) -> Datagrams {
         // Unguessable, because the key is.
         let nonce = key.derive(&[&b"hpvm probes"[..], &rank.to_le_bytes()].concat());
-        Gate {
+        Datagrams {
             rank,
             job: key.job(),
             key,
@@ -125,10 +125,10 @@ impl Gate {
         }
     }
 
-    fn place(&mut self, rank: u32) -> usize {
+    fn peer_index(&mut self, rank: u32) -> usize {
         match self.index[rank as usize] {
             0 => self.meet(rank),
-            place => place as usize - 1,
+            index => index as usize - 1,
         }
     }
 
@@ -154,11 +154,11 @@ impl Gate {
     /// together, by `flush` at the latest.
     #[inline]
     pub fn post(&mut self, now: u64, rank: u32, body: &[u8]) -> Sent {
-        let place = self.place(rank);
-        if !self.peers[place].proven {
-            self.park(now, place, body);
+        let index = self.peer_index(rank);
+        if !self.peers[index].proven {
+            self.park(now, index, body);
         }
-        let Some(path) = self.peers[place].path else { return Sent::Taken };
+        let Some(path) = self.peers[index].path else { return Sent::Taken };
         if !self.outbox.takes(rank, body.len()) && self.flush() == Left::Stuck {
             return Sent::Later;
         }
@@ -166,21 +166,21 @@ impl Gate {
         let (job, src, number) = (self.job, self.rank, self.number);
         let (kind, len) = (Kind::Data, body.len() as u16);
         let signed = Envelope { job, kind, src, dst: rank, number, len }.bytes();
-        let seal = self.peers[place].outward.seal(&signed, body);
-        self.outbox.add(rank, &path, &signed, &seal, body);
+        let mac = self.peers[index].outward.mac(&signed, body);
+        self.outbox.add(rank, &path, &signed, &mac, body);
         self.tally.sent += 1;
         Sent::Taken
     }
 
     /// Keeps a copy of what goes to a guess, in case that the guess is wrong.
     #[cold]
-    fn park(&mut self, now: u64, place: usize, body: &[u8]) {
-        if self.peers[place].search.is_none() {
-            self.fetch_card(place, CARD_WAIT);
-            self.search(now, place);
+    fn park(&mut self, now: u64, index: usize, body: &[u8]) {
+        if self.peers[index].search.is_none() {
+            self.fetch_card(index, CARD_WAIT);
+            self.search(now, index);
         }
-        if self.peers[place].parked.len() < PARKED {
-            self.peers[place].parked.push(body.into());
+        if self.peers[index].parked.len() < PARKED {
+            self.peers[index].parked.push(body.into());
         }
     }
 
@@ -205,8 +205,8 @@ impl Gate {
 
     #[cold]
     fn measure(&mut self, rank: u32) {
-        let place = self.place(rank);
-        let path = self.peers[place].path;
+        let index = self.peer_index(rank);
+        let path = self.peers[index].path;
         let most = path.and_then(|p| largest_payload(&p, self.socket.six()));
         self.too_large.push((rank, most.map_or(0, |m| m.saturating_sub(ENVELOPE))));
     }
@@ -238,49 +238,49 @@ impl Gate {
     pub fn admit<'a>(
         &mut self,
         now: u64,
-        datagram: &Sealed<'a>,
+        datagram: &Unverified<'a>,
         from: Option<&Address>,
     ) -> Admitted<'a> {
-        let Sealed { envelope, signed, seal, body } = *datagram;
+        let Unverified { envelope, signed, mac, body } = *datagram;
         let Envelope { job, kind, src, dst, number, .. } = envelope;
         if job != self.job || dst != self.rank || src as usize >= self.index.len() || src == dst {
             return self.stranger();
         }
-        // A stranger can't make us keep anything: nothing is noted before the seal is checked.
+        // A stranger can't make us remember anything: nothing is recorded before the MAC is checked.
         let known = self.index[src as usize];
         let right = match known {
-            0 => self.key.direction(src, dst).agrees(signed, body, seal),
-            place => self.peers[place as usize - 1].inward.agrees(signed, body, seal),
+            0 => self.key.direction(src, dst).verify(signed, body, mac),
+            index => self.peers[index as usize - 1].inward.verify(signed, body, mac),
         };
         if !right {
             return self.stranger();
         }
         self.tally.received += 1;
-        let place = self.place(src);
-        let peer = &mut self.peers[place];
+        let index = self.peer_index(src);
+        let peer = &mut self.peers[index];
         let fresh = number > peer.highest;
         if fresh {
             peer.highest = number;
             if !peer.proven {
-                self.heard_from(now, place, from);
+                self.heard_from(now, index, from);
             }
         }
         if self.favourite.heard(src) {
-            self.favour(now, place);
+            self.favour(now, index);
         }
         match kind {
             Kind::Data => return Admitted::Data(src, body),
-            Kind::Probe if fresh => self.answer(now, place, body, from),
+            Kind::Probe if fresh => self.answer(now, index, body, from),
             Kind::Probe => {}
-            Kind::Answer => self.answered(place, body),
+            Kind::Answer => self.answered(index, body),
         }
         Admitted::Handled
     }
 
     /// Gives a peer a socket of its own.
     #[cold]
-    fn favour(&mut self, now: u64, place: usize) {
-        let peer = &self.peers[place];
+    fn favour(&mut self, now: u64, index: usize) {
+        let peer = &self.peers[index];
         if let (Some(path), true, None) = (&peer.path, peer.proven, &peer.search) {
             self.favourite.open(now, &self.socket, path);
         }
@@ -295,34 +295,34 @@ impl Gate {
     /// A peer that has not answered yet has written: where from is the best guess, until it has
     /// answered there.
     #[cold]
-    fn heard_from(&mut self, now: u64, place: usize, from: Option<&Address>) {
+    fn heard_from(&mut self, now: u64, index: usize, from: Option<&Address>) {
         let Some(from) = from else {
-            if self.peers[place].search.is_none() {
-                self.search(now, place);
+            if self.peers[index].search.is_none() {
+                self.search(now, index);
             }
             return;
         };
-        let peer = &mut self.peers[place];
+        let peer = &mut self.peers[index];
         let changed = peer.path.replace(*from) != Some(*from);
         if peer.search.is_none() {
             self.nonce = self.nonce.wrapping_add(1 << 16);
             let search = Search::new(vec![*from], false, self.nonce, now);
-            self.peers[place].search = Some(Box::new(search));
+            self.peers[index].search = Some(Box::new(search));
             self.searching += 1;
-            self.probe(now, place);
+            self.probe(now, index);
         }
         if changed {
-            self.repeat(place);
+            self.repeat(index);
         }
     }
 
     #[cold]
-    fn answer(&mut self, now: u64, place: usize, body: &[u8], from: Option<&Address>) {
+    fn answer(&mut self, now: u64, index: usize, body: &[u8], from: Option<&Address>) {
         // Whoever probes has a reason: the next probe is received with its sender's address.
         self.named_until = now + NAMED;
-        let to = from.copied().or(self.peers[place].path);
+        let to = from.copied().or(self.peers[index].path);
         if let Some(to) = to {
-            self.send_plain(place, Kind::Answer, body, &to);
+            self.send_plain(index, Kind::Answer, body, &to);
         }
     }
 
@@ -333,55 +333,55 @@ impl Gate {
     }
 
     #[cold]
-    fn answered(&mut self, place: usize, body: &[u8]) {
-        let peer = &mut self.peers[place];
+    fn answered(&mut self, index: usize, body: &[u8]) {
+        let peer = &mut self.peers[index];
         let Some(search) = &peer.search else { return };
         let Some(path) = search.answered(body) else { return };
         let changed = peer.path.replace(path) != Some(path);
         peer.search = None;
         self.searching -= 1;
         if changed {
-            self.repeat(place);
+            self.repeat(index);
         }
-        let peer = &mut self.peers[place];
+        let peer = &mut self.peers[index];
         peer.proven = true;
         peer.parked = Vec::new();
     }
 
     /// Sends again what went to a guess that was wrong.
-    fn repeat(&mut self, place: usize) {
-        let Some(path) = self.peers[place].path else { return };
-        for body in std::mem::take(&mut self.peers[place].parked) {
-            self.send_plain(place, Kind::Data, &body, &path);
+    fn repeat(&mut self, index: usize) {
+        let Some(path) = self.peers[index].path else { return };
+        for body in std::mem::take(&mut self.peers[index].parked) {
+            self.send_plain(index, Kind::Data, &body, &path);
         }
     }
 
     /// Sends a probe or an answer: at once, and never mind if it is lost.
-    fn send_plain(&mut self, place: usize, kind: Kind, body: &[u8], to: &Address) {
+    fn send_plain(&mut self, index: usize, kind: Kind, body: &[u8], to: &Address) {
         self.number += 1;
-        let peer = &self.peers[place];
+        let peer = &self.peers[index];
         let (job, src, dst, number) = (self.job, self.rank, peer.rank, self.number);
         let len = body.len() as u16;
         let signed = Envelope { job, kind, src, dst, number, len }.bytes();
-        let seal = peer.outward.seal(&signed, body);
-        let _ = self.socket.send(to, &[&signed[..], &seal, body].concat());
+        let mac = peer.outward.mac(&signed, body);
+        let _ = self.socket.send(to, &[&signed[..], &mac, body].concat());
         self.tally.sent += 1;
     }
 
     /// Begins to search the way to a peer among all that its card names.
-    fn search(&mut self, now: u64, place: usize) {
-        let candidates = self.candidates(place);
-        let complete = self.peers[place].card.is_some();
+    fn search(&mut self, now: u64, index: usize) {
+        let candidates = self.candidates(index);
+        let complete = self.peers[index].card.is_some();
         let guess = self.guess(&candidates);
-        let peer = &mut self.peers[place];
+        let peer = &mut self.peers[index];
         peer.path = peer.path.or(guess);
         self.nonce = self.nonce.wrapping_add(1 << 16);
         self.favourite.leave(now, peer.rank);
         let search = Search::new(candidates, complete, self.nonce, now);
-        if self.peers[place].search.replace(Box::new(search)).is_none() {
+        if self.peers[index].search.replace(Box::new(search)).is_none() {
             self.searching += 1;
         }
-        self.probe(now, place);
+        self.probe(now, index);
     }
 
     /// The candidate to which packets go before any has answered: the first one that is not an
@@ -389,33 +389,33 @@ impl Gate {
     fn guess(&self, candidates: &[Address]) -> Option<Address> {
         let ours = |a: &&Address| {
             let ip = a.socket_address().map(|s| s.ip());
-            self.own.iter().any(|i| Some(i.place.address) == ip)
+            self.own.iter().any(|i| Some(i.subnet.ip) == ip)
         };
         candidates.iter().find(|a| !ours(a)).or(candidates.first()).copied()
     }
 
     /// Asks for a peer's card unless it is known, and waits for it for so long.
-    fn fetch_card(&mut self, place: usize, wait: Duration) {
-        let rank = self.peers[place].rank;
-        if self.peers[place].card.is_none() {
+    fn fetch_card(&mut self, index: usize, wait: Duration) {
+        let rank = self.peers[index].rank;
+        if self.peers[index].card.is_none() {
             match (self.directory)(rank, wait) {
-                Ok(card) => self.peers[place].card = card.map(Box::new),
+                Ok(card) => self.peers[index].card = card.map(Box::new),
                 Err(why) => self.trouble = Some((rank, why)),
             }
         }
     }
 
     /// The addresses of a peer's card, once it is known; none, and trouble, when it can't be had.
-    fn candidates(&mut self, place: usize) -> Vec<Address> {
-        self.fetch_card(place, Duration::ZERO);
-        let rank = self.peers[place].rank;
-        let Some(card) = &self.peers[place].card else { return Vec::new() };
-        let own: Vec<_> = self.own.iter().map(|i| i.place).collect();
+    fn candidates(&mut self, index: usize) -> Vec<Address> {
+        self.fetch_card(index, Duration::ZERO);
+        let rank = self.peers[index].rank;
+        let Some(card) = &self.peers[index].card else { return Vec::new() };
+        let own: Vec<_> = self.own.iter().map(|i| i.subnet).collect();
         let six = self.socket.six();
         let mut candidates = Vec::new();
         for ip in card.ordered(&own) {
             if is_link_local(ip) && ip.is_ipv6() {
-                let linked = self.own.iter().filter(|i| is_link_local(i.place.address));
+                let linked = self.own.iter().filter(|i| is_link_local(i.subnet.ip));
                 let on = |i: &Interface| Address::new(ip, card.port, six, i.index);
                 candidates.extend(linked.filter_map(on));
             } else {
@@ -438,32 +438,32 @@ impl Gate {
             "host {} has only the addresses {}, and this host only {}: no address family is common \
              to both",
             card.host,
-            list(&mut card.places.iter().map(|place| place.address)),
-            list(&mut self.own.iter().map(|own| own.place.address)),
+            list(&mut card.addresses.iter().map(|subnet| subnet.ip)),
+            list(&mut self.own.iter().map(|own| own.subnet.ip)),
         )
     }
 
     #[cold]
-    fn probe(&mut self, now: u64, place: usize) {
-        if self.peers[place].search.as_ref().is_some_and(|s| s.wants_card()) {
-            let candidates = self.candidates(place);
-            let known = self.peers[place].card.is_some();
-            if known && self.peers[place].path.is_none() {
+    fn probe(&mut self, now: u64, index: usize) {
+        if self.peers[index].search.as_ref().is_some_and(|s| s.wants_card()) {
+            let candidates = self.candidates(index);
+            let known = self.peers[index].card.is_some();
+            if known && self.peers[index].path.is_none() {
                 // What has been parked meanwhile goes to the likeliest address.
-                self.peers[place].path = self.guess(&candidates);
-                let parked = self.peers[place].parked.clone();
-                self.repeat(place);
-                self.peers[place].parked = parked;
+                self.peers[index].path = self.guess(&candidates);
+                let parked = self.peers[index].parked.clone();
+                self.repeat(index);
+                self.peers[index].parked = parked;
             }
-            match &mut self.peers[place].search {
+            match &mut self.peers[index].search {
                 Some(search) if known => search.add(candidates),
                 Some(search) => search.wait_for_card(now),
                 None => {}
             }
         }
-        let Some(search) = &mut self.peers[place].search else { return };
+        let Some(search) = &mut self.peers[index].search else { return };
         for (to, body) in search.due(now) {
-            self.send_plain(place, Kind::Probe, &body, &to);
+            self.send_plain(index, Kind::Probe, &body, &to);
         }
     }
 
@@ -477,9 +477,9 @@ impl Gate {
 
     #[cold]
     fn probe_all(&mut self, now: u64) {
-        for place in 0..self.peers.len() {
-            if self.peers[place].search.as_ref().is_some_and(|s| s.next() <= now) {
-                self.probe(now, place);
+        for index in 0..self.peers.len() {
+            if self.peers[index].search.as_ref().is_some_and(|s| s.next() <= now) {
+                self.probe(now, index);
             }
         }
     }
@@ -494,9 +494,9 @@ impl Gate {
 
     /// A peer does not answer: looks for another way to it, while the present one stays in use.
     pub fn doubt(&mut self, now: u64, rank: u32) {
-        let place = self.place(rank);
-        if self.peers[place].search.is_none() {
-            self.search(now, place);
+        let index = self.peer_index(rank);
+        if self.peers[index].search.is_none() {
+            self.search(now, index);
         }
     }
 
@@ -504,8 +504,8 @@ impl Gate {
     /// tells us, when we send nothing that it has to acknowledge.
     #[cold]
     pub fn repeated(&mut self, now: u64, rank: u32) {
-        let place = self.place(rank);
-        let peer = &mut self.peers[place];
+        let index = self.peer_index(rank);
+        let peer = &mut self.peers[index];
         if peer.proven && now.saturating_sub(peer.doubted) > NAMED / 2 {
             peer.doubted = now;
             self.doubt(now, rank);
@@ -514,9 +514,9 @@ impl Gate {
 
     /// Where `rank` may be reached, for streams: the address in use first, then the others.
     pub fn addresses(&mut self, rank: u32) -> Vec<Address> {
-        let place = self.place(rank);
-        let mut all: Vec<Address> = self.peers[place].path.into_iter().collect();
-        for candidate in self.candidates(place) {
+        let index = self.peer_index(rank);
+        let mut all: Vec<Address> = self.peers[index].path.into_iter().collect();
+        for candidate in self.candidates(index) {
             if !all.contains(&candidate) {
                 all.push(candidate);
             }
@@ -526,8 +526,8 @@ impl Gate {
 
     /// The port at which the kernel of `rank` shows that it lives, where its card is known.
     pub fn liveness_port(&self, rank: u32) -> Option<u16> {
-        let place = self.index.get(rank as usize).copied().unwrap_or(0) as usize;
-        let peer = place.checked_sub(1).and_then(|p| self.peers.get(p))?;
+        let index = self.index.get(rank as usize).copied().unwrap_or(0) as usize;
+        let peer = index.checked_sub(1).and_then(|p| self.peers.get(p))?;
         peer.card.as_ref().map(|card| card.liveness_port)
     }
 
@@ -539,12 +539,12 @@ impl Gate {
         let mut ways = Vec::new();
         for way in all {
             let Some(ip) = way.socket_address().map(|a| a.ip()) else { continue };
-            if self.own.iter().any(|own| own.place.address == ip && !own.loopback) {
+            if self.own.iter().any(|own| own.subnet.ip == ip && !own.loopback) {
                 // Ours as well, as that of docker0 is: not the way to anybody else.
                 continue;
             }
             let near = self.own.iter().find(|own| match way.scope() {
-                0 => own.place.shares_network(ip),
+                0 => own.subnet.shares_network(ip),
                 scope => own.index == scope,
             });
             match near {
@@ -560,8 +560,8 @@ impl Gate {
 
     /// The peer as people know it: its host, and the address in use.
     pub fn describe(&self, rank: u32) -> String {
-        let place = self.index.get(rank as usize).copied().unwrap_or(0) as usize;
-        let Some(peer) = place.checked_sub(1).and_then(|p| self.peers.get(p)) else {
+        let index = self.index.get(rank as usize).copied().unwrap_or(0) as usize;
+        let Some(peer) = index.checked_sub(1).and_then(|p| self.peers.get(p)) else {
             return format!("rank {rank}");
         };
         let host = peer.card.as_ref().map_or("", |c| &c.host);

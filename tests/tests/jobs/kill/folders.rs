@@ -1,6 +1,6 @@
 //! A /tmp and a /dev/shm that belong to one job alone, so that whatever it leaves there is seen.
 //!
-//! The job runs in a mount namespace with empty folders in both places. Where the system allows
+//! The job runs in a mount namespace with empty folders in place of both. Where the system allows
 //! none, the real folders are compared before and after, by names that say hpvm.
 
 use std::collections::BTreeSet;
@@ -17,22 +17,25 @@ use crate::common::{folder, tell};
 const PLACES: [&str; 2] = ["/tmp", "/dev/shm"];
 
 /// Where a job may leave files.
-pub struct Place {
+pub struct Folders {
     /// The folders that stand for `PLACES`, and what was in them before.
     folders: Vec<(PathBuf, BTreeSet<String>)>,
     private: bool,
 }
 
-impl Place {
-    /// Gives the command's process its own places, if the system allows it.
-    pub fn new(command: &mut Command) -> Place {
+impl Folders {
+    /// Gives the command's process its own folders, if the system allows it.
+    pub fn new(command: &mut Command) -> Folders {
         let private = allowed();
         let folders: Vec<PathBuf> =
             PLACES.map(|at| if private { folder("place") } else { at.into() }).into();
         if private {
             isolate(command, &folders);
         }
-        Place { folders: folders.into_iter().map(|at| (at.clone(), names(&at))).collect(), private }
+        Folders {
+            folders: folders.into_iter().map(|at| (at.clone(), names(&at))).collect(),
+            private,
+        }
     }
 
     /// What is there now and was not before.

@@ -1,4 +1,4 @@
-//! Lanes that break and rise at bad moments, step by step.
+//! Rails that break and rise at bad moments, step by step.
 
 use hpvm_bulk::{Action, Bulk, ConnId, Done, Input, Settings};
 
@@ -48,11 +48,11 @@ fn take((end, conn): (&mut End, ConnId), mut bytes: &[u8], now: u64) {
     }
 }
 
-/// The next connection that `end` wants, and its lane.
+/// The next connection that `end` wants, and its rail.
 fn wanted(end: &mut End) -> (ConnId, u8) {
     while let Some(action) = end.action() {
-        if let Action::Connect { conn, lane, .. } = action {
-            return (conn, lane);
+        if let Action::Connect { conn, rail, .. } = action {
+            return (conn, rail);
         }
     }
     panic!("no connection is wanted");
@@ -70,7 +70,7 @@ fn prove(c: (&mut End, ConnId), a: &mut End, nonce: u8, now: u64) -> ConnId {
 }
 
 #[test]
-fn an_old_question_is_answered_though_the_lane_has_risen_meanwhile() {
+fn an_old_question_is_answered_though_the_rail_has_risen_meanwhile() {
     let settings = Settings {
         chunk: LEN as u32 / 2,
         share: LEN as u32 / 2,
@@ -82,26 +82,26 @@ fn an_old_question_is_answered_though_the_lane_has_risen_meanwhile() {
     let [mut c, mut a]: [End; 2] =
         [0, 1].map(|rank| Bulk::new(rank, 2, &[7; 16], settings.clone()));
     a.stream_in(0, 1, (), (LEN, LEN), 77, 0, |_, _, _| ());
-    c.set_lanes(1, 2, 0);
+    c.set_rails(1, 2, 0);
     c.stream_out(1, 1, (), LEN, 0);
-    let mut lanes = Vec::new();
+    let mut rails = Vec::new();
     for nonce in 0..2 {
-        let (conn, lane) = wanted(&mut c);
-        assert_eq!(lane, nonce);
+        let (conn, rail) = wanted(&mut c);
+        assert_eq!(rail, nonce);
         let theirs = prove((&mut c, conn), &mut a, nonce, 0);
         let welcome = a.output(theirs).expect("a welcome").head.to_vec();
         a.wrote(theirs, welcome.len(), 0);
         take((&mut c, conn), &welcome, 0);
-        lanes.push((conn, theirs));
+        rails.push((conn, theirs));
     }
-    // What goes over the second lane is lost.
-    let output = c.output(lanes[1].0).expect("a chunk");
+    // What goes over the second rail is lost.
+    let output = c.output(rails[1].0).expect("a chunk");
     let n = output.head.len() + output.body.map_or(0, |(_, _, len)| len);
-    c.wrote(lanes[1].0, n, 0);
-    c.broken(lanes[1].0, 1);
-    a.broken(lanes[1].1, 1);
+    c.wrote(rails[1].0, n, 0);
+    c.broken(rails[1].0, 1);
+    a.broken(rails[1].1, 1);
 
-    // The next attempt fails, and it is asked how far that lane came.
+    // The next attempt fails, and it is asked how far that rail came.
     c.tick(11);
     let (conn, _) = wanted(&mut c);
     c.broken(conn, 12);
@@ -110,7 +110,7 @@ fn an_old_question_is_answered_though_the_lane_has_risen_meanwhile() {
     let (conn, _) = wanted(&mut c);
     let theirs = prove((&mut c, conn), &mut a, 50, 22);
     c.broken(conn, 23);
-    let (here, there) = lanes[0];
+    let (here, there) = rails[0];
     for now in 24..26 {
         carry((&mut c, here), (&mut a, there), now);
         a.tell(true, now);

@@ -5,10 +5,10 @@ use crate::Time;
 use crate::action::{ConnId, Settings};
 use std::collections::VecDeque;
 
-/// Most lanes of a pair of processes.
-pub(crate) const MAX_LANES: u8 = 8;
+/// Most rails of a pair of processes.
+pub(crate) const MAX_RAILS: u8 = 8;
 
-/// A piece of a stream that is sent as a whole.
+/// A part of a stream that is sent as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub number: u64,
@@ -28,7 +28,7 @@ pub(crate) enum Link {
 }
 
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct Rail {
     pub link: Link,
     /// Number of the latest attempt, counted by the connecting side.
     pub epoch: u32,
@@ -45,7 +45,7 @@ pub(crate) struct Lane {
     fifo: VecDeque<Chunk>,
     /// How many chunks went before those.
     base: u64,
-    /// Place in `fifo` of the next chunk for the connection at work, and of the first that it has
+    /// Index in `fifo` of the next chunk for the connection at work, and of the first that it has
     /// not written as a whole.
     next: usize,
     out: usize,
@@ -63,9 +63,9 @@ pub(crate) struct Lane {
     flows: bool,
 }
 
-impl Lane {
-    pub fn new(now: Time) -> Lane {
-        Lane {
+impl Rail {
+    pub fn new(now: Time) -> Rail {
+        Rail {
             link: Link::Down,
             epoch: 0,
             failures: 0,
@@ -213,7 +213,7 @@ impl Lane {
         Some(chunk)
     }
 
-    /// All chunks that have not come, for another lane.
+    /// All chunks that have not come, for another rail.
     pub fn take_doubtful(&mut self) -> VecDeque<Chunk> {
         (self.next, self.out) = (0, 0);
         self.written = self.base;
@@ -253,58 +253,58 @@ mod tests {
         Chunk { number, offset, len: 10, opens: false }
     }
 
-    fn take(lane: &mut Lane, count: u64) -> Vec<u64> {
-        core::iter::from_fn(|| lane.take_come(count)).map(|c| c.number).collect()
+    fn take(rail: &mut Rail, count: u64) -> Vec<u64> {
+        core::iter::from_fn(|| rail.take_come(count)).map(|c| c.number).collect()
     }
 
     #[test]
     fn what_has_not_come_is_sent_again_and_nothing_else() {
-        let mut lane = Lane::new(0);
+        let mut rail = Rail::new(0);
         for i in 0..4 {
-            lane.push(chunk(i, 0));
+            rail.push(chunk(i, 0));
         }
-        lane.rose(CONN, 1);
-        assert!(!lane.wrote() && !lane.wrote() && !lane.wrote());
-        assert!(!lane.may_have(4), "the fourth is not out");
-        assert!(lane.may_have(1));
-        assert_eq!(take(&mut lane, 1), [0]);
-        assert!(!lane.may_have(0), "it has said so already");
-        lane.fell(true, 5, &Settings::default());
-        assert!(!lane.resume(4) && !lane.resume(0) && lane.resume(2));
-        assert_eq!(take(&mut lane, 2), [1]);
-        lane.rose(CONN, 2);
-        assert_eq!(lane.next_again(), Some(chunk(2, 0)));
-        assert!(lane.wrote(), "the third goes again");
-        assert_eq!(lane.next_again(), Some(chunk(3, 0)));
-        assert!(!lane.wrote(), "the fourth does not");
-        assert_eq!(lane.next_again(), None);
-        assert_eq!(take(&mut lane, 4), [2, 3]);
-        assert!(!lane.has_doubtful());
+        rail.rose(CONN, 1);
+        assert!(!rail.wrote() && !rail.wrote() && !rail.wrote());
+        assert!(!rail.may_have(4), "the fourth is not out");
+        assert!(rail.may_have(1));
+        assert_eq!(take(&mut rail, 1), [0]);
+        assert!(!rail.may_have(0), "it has said so already");
+        rail.fell(true, 5, &Settings::default());
+        assert!(!rail.resume(4) && !rail.resume(0) && rail.resume(2));
+        assert_eq!(take(&mut rail, 2), [1]);
+        rail.rose(CONN, 2);
+        assert_eq!(rail.next_again(), Some(chunk(2, 0)));
+        assert!(rail.wrote(), "the third goes again");
+        assert_eq!(rail.next_again(), Some(chunk(3, 0)));
+        assert!(!rail.wrote(), "the fourth does not");
+        assert_eq!(rail.next_again(), None);
+        assert_eq!(take(&mut rail, 4), [2, 3]);
+        assert!(!rail.has_doubtful());
     }
 
     #[test]
     fn every_word_tells_all_that_has_come() {
-        let mut lane = Lane::new(0);
-        lane.landed(10, 25);
-        assert!(lane.owes() && !lane.tell_now);
-        lane.landed(20, 25);
-        assert!(lane.tell_now);
-        assert_eq!(lane.tell(), 2);
-        assert!(!lane.owes() && !lane.tell_now);
-        lane.landed(20, 25);
-        assert!(!lane.tell_now);
-        lane.rose(CONN, 1);
-        assert!(!lane.owes(), "the greeting said it");
+        let mut rail = Rail::new(0);
+        rail.landed(10, 25);
+        assert!(rail.owes() && !rail.tell_now);
+        rail.landed(20, 25);
+        assert!(rail.tell_now);
+        assert_eq!(rail.tell(), 2);
+        assert!(!rail.owes() && !rail.tell_now);
+        rail.landed(20, 25);
+        assert!(!rail.tell_now);
+        rail.rose(CONN, 1);
+        assert!(!rail.owes(), "the greeting said it");
     }
 
     #[test]
     fn pauses_double_up_to_the_longest() {
         let settings = Settings { pause: 10, longest_pause: 35, ..Settings::default() };
-        let mut lane = Lane::new(0);
+        let mut rail = Rail::new(0);
         let mut pauses = Vec::new();
         for _ in 0..4 {
-            lane.fell(false, 100, &settings);
-            pauses.push(lane.retry - 100);
+            rail.fell(false, 100, &settings);
+            pauses.push(rail.retry - 100);
         }
         assert_eq!(pauses, [10, 20, 35, 35]);
     }
@@ -312,39 +312,39 @@ mod tests {
     #[test]
     fn who_waits_is_told_soon_and_who_does_not_later() {
         let settings = Settings::default();
-        let mut lane = Lane::new(0);
-        lane.answered();
-        assert!(!lane.tell_now, "there is nothing to tell");
-        lane.begins(0);
-        lane.landed(10, 100);
-        assert_eq!(lane.silence(&settings), settings.silence, "it may wait for this");
-        lane.begins(0);
-        lane.landed(10, 100);
-        assert_eq!(lane.silence(&settings), settings.flowing_silence, "it has not waited");
-        lane.answered();
-        assert!(lane.tell_now);
-        lane.tell();
-        lane.begins(2);
-        assert_eq!(lane.silence(&settings), settings.silence, "it has waited");
+        let mut rail = Rail::new(0);
+        rail.answered();
+        assert!(!rail.tell_now, "there is nothing to tell");
+        rail.begins(0);
+        rail.landed(10, 100);
+        assert_eq!(rail.silence(&settings), settings.silence, "it may wait for this");
+        rail.begins(0);
+        rail.landed(10, 100);
+        assert_eq!(rail.silence(&settings), settings.flowing_silence, "it has not waited");
+        rail.answered();
+        assert!(rail.tell_now);
+        rail.tell();
+        rail.begins(2);
+        assert_eq!(rail.silence(&settings), settings.silence, "it has waited");
     }
 
     #[test]
     fn of_parts_there_is_no_word_until_their_stream_has_ended() {
-        let mut lane = Lane::new(0);
-        lane.landed_part(1000, 100);
-        lane.answered();
-        assert!(lane.owes() && !lane.is_awaited() && !lane.tell_now);
-        lane.ended(false);
-        assert!(lane.is_awaited() && !lane.tell_now, "another lane had its end");
-        lane.ended(true);
-        assert!(lane.tell_now);
-        lane.tell();
-        lane.ended(true);
-        assert!(!lane.tell_now, "there is nothing to tell");
-        lane.landed(10, 100);
-        lane.landed_part(80, 100);
-        assert!(!lane.tell_now);
-        lane.landed_part(10, 100);
-        assert!(lane.tell_now, "somebody may wait for what came before them");
+        let mut rail = Rail::new(0);
+        rail.landed_part(1000, 100);
+        rail.answered();
+        assert!(rail.owes() && !rail.is_awaited() && !rail.tell_now);
+        rail.ended(false);
+        assert!(rail.is_awaited() && !rail.tell_now, "another rail had its end");
+        rail.ended(true);
+        assert!(rail.tell_now);
+        rail.tell();
+        rail.ended(true);
+        assert!(!rail.tell_now, "there is nothing to tell");
+        rail.landed(10, 100);
+        rail.landed_part(80, 100);
+        assert!(!rail.tell_now);
+        rail.landed_part(10, 100);
+        assert!(rail.tell_now, "somebody may wait for what came before them");
     }
 }

@@ -27,18 +27,18 @@ handles! {
     MPI_File MPI_Session
 }
 
-/// A place of the program (`F` its type), and ours for the engine to write to (`S`).
-pub struct Place<F, S> {
+/// A variable of the program (`F` its type), and ours for the engine to write to (`S`).
+pub struct OutParam<F, S> {
     user: *mut F,
     before: S,
     own: S,
 }
 
-impl<F: Copy, S: Unset> Place<F, S> {
+impl<F: Copy, S: Unset> OutParam<F, S> {
     /// For a result; null is allowed and handed on.
     #[inline(always)]
-    pub fn new(user: *mut F) -> Place<F, S> {
-        Place { user, before: S::UNSET, own: S::UNSET }
+    pub fn new(user: *mut F) -> OutParam<F, S> {
+        OutParam { user, before: S::UNSET, own: S::UNSET }
     }
 
     /// For a value that is read and written.
@@ -46,18 +46,18 @@ impl<F: Copy, S: Unset> Place<F, S> {
     /// # Safety
     /// `user` is null or holds a value.
     #[inline(always)]
-    pub unsafe fn take(user: *mut F, translate: impl Fn(F) -> S) -> Place<F, S> {
+    pub unsafe fn take(user: *mut F, translate: impl Fn(F) -> S) -> OutParam<F, S> {
         if user.is_null() {
-            return Place::new(user);
+            return OutParam::new(user);
         }
         // SAFETY: not null, and the caller vouches for it.
         let own = translate(unsafe { *user });
-        Place { user, before: own, own }
+        OutParam { user, before: own, own }
     }
 
     /// Where the engine is to write.
     #[inline(always)]
-    pub fn place(&mut self) -> *mut S {
+    pub fn pointer(&mut self) -> *mut S {
         if self.user.is_null() { null_mut() } else { &mut self.own }
     }
 
@@ -81,19 +81,20 @@ mod tests {
     #[test]
     fn results_are_handed_over_only_when_there_are_any() {
         let mut user = 7i32;
-        let mut place = Place::<i32, MPI_Comm>::new(&mut user);
-        assert!(!place.place().is_null());
+        let mut param = OutParam::<i32, MPI_Comm>::new(&mut user);
+        assert!(!param.pointer().is_null());
         // SAFETY: a local variable.
-        unsafe { place.give(|h| h.0 as i32) };
+        unsafe { param.give(|h| h.0 as i32) };
         assert_eq!(user, 7);
-        // SAFETY: as above; the place is that of the value.
+        // SAFETY: as above; the pointer is that of the value.
         unsafe {
-            let mut place = Place::<i32, MPI_Comm>::take(&mut user, |h| MPI_Comm(h as usize + 1));
-            assert_eq!(*place.place(), MPI_Comm(8));
-            *place.place() = MPI_Comm(20);
-            place.give(|h| h.0 as i32 * 2);
+            let mut param =
+                OutParam::<i32, MPI_Comm>::take(&mut user, |h| MPI_Comm(h as usize + 1));
+            assert_eq!(*param.pointer(), MPI_Comm(8));
+            *param.pointer() = MPI_Comm(20);
+            param.give(|h| h.0 as i32 * 2);
         }
         assert_eq!(user, 40);
-        assert!(Place::<i32, MPI_Comm>::new(null_mut()).place().is_null());
+        assert!(OutParam::<i32, MPI_Comm>::new(null_mut()).pointer().is_null());
     }
 }
