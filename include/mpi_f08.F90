@@ -4,8 +4,10 @@
 ! those of TS 29113.
 #if defined(__GFORTRAN__) && !defined(HPVM_CDESC)
 #define HPVM_BIND(symbol)
+#define HPVM_TEXT(name) character(len=*), intent(in) :: name
 #else
 #define HPVM_BIND(symbol) bind(C, name=symbol)
+#define HPVM_TEXT(name) character(len=1), intent(in) :: name(*)
 #endif
 module mpi_f08
   use, intrinsic :: iso_c_binding, only: C_PTR
@@ -3011,7 +3013,7 @@ module mpi_f08
     subroutine MPI_Pack_external_f08ts(datarep, inbuf, incount, datatype, outbuf, &
         outsize, position, ierror) HPVM_BIND("mpi_pack_external_cdesc")
       import
-      character(len=*), intent(in) :: datarep
+      HPVM_TEXT(datarep)
       type(*), dimension(..), intent(in) :: inbuf
       integer, intent(in) :: incount
       type(MPI_Datatype), intent(in) :: datatype
@@ -3023,7 +3025,7 @@ module mpi_f08
     subroutine MPI_Pack_external_c_f08ts(datarep, inbuf, incount, datatype, outbuf, &
         outsize, position, ierror) HPVM_BIND("mpi_pack_external_c_cdesc")
       import
-      character(len=*), intent(in) :: datarep
+      HPVM_TEXT(datarep)
       type(*), dimension(..), intent(in) :: inbuf
       integer(MPI_COUNT_KIND), intent(in) :: incount
       type(MPI_Datatype), intent(in) :: datatype
@@ -3569,7 +3571,7 @@ module mpi_f08
     subroutine MPI_Unpack_external_f08ts(datarep, inbuf, insize, position, outbuf, &
         outcount, datatype, ierror) HPVM_BIND("mpi_unpack_external_cdesc")
       import
-      character(len=*), intent(in) :: datarep(*)
+      HPVM_TEXT(datarep)
       type(*), dimension(..), intent(in) :: inbuf
       integer(MPI_ADDRESS_KIND), intent(in) :: insize
       integer(MPI_ADDRESS_KIND), intent(inout) :: position
@@ -3581,7 +3583,7 @@ module mpi_f08
     subroutine MPI_Unpack_external_c_f08ts(datarep, inbuf, insize, position, &
         outbuf, outcount, datatype, ierror) HPVM_BIND("mpi_unpack_external_c_cdesc")
       import
-      character(len=*), intent(in) :: datarep(*)
+      HPVM_TEXT(datarep)
       type(*), dimension(..), intent(in) :: inbuf
       integer(MPI_COUNT_KIND), intent(in) :: insize
       integer(MPI_COUNT_KIND), intent(inout) :: position
@@ -9976,7 +9978,7 @@ module mpi_f08
     subroutine PMPI_Pack_external_f08ts(datarep, inbuf, incount, datatype, outbuf, &
         outsize, position, ierror) HPVM_BIND("pmpi_pack_external_cdesc")
       import
-      character(len=*), intent(in) :: datarep
+      HPVM_TEXT(datarep)
       type(*), dimension(..), intent(in) :: inbuf
       integer, intent(in) :: incount
       type(MPI_Datatype), intent(in) :: datatype
@@ -9988,7 +9990,7 @@ module mpi_f08
     subroutine PMPI_Pack_external_c_f08ts(datarep, inbuf, incount, datatype, &
         outbuf, outsize, position, ierror) HPVM_BIND("pmpi_pack_external_c_cdesc")
       import
-      character(len=*), intent(in) :: datarep
+      HPVM_TEXT(datarep)
       type(*), dimension(..), intent(in) :: inbuf
       integer(MPI_COUNT_KIND), intent(in) :: incount
       type(MPI_Datatype), intent(in) :: datatype
@@ -10534,7 +10536,7 @@ module mpi_f08
     subroutine PMPI_Unpack_external_f08ts(datarep, inbuf, insize, position, outbuf, &
         outcount, datatype, ierror) HPVM_BIND("pmpi_unpack_external_cdesc")
       import
-      character(len=*), intent(in) :: datarep(*)
+      HPVM_TEXT(datarep)
       type(*), dimension(..), intent(in) :: inbuf
       integer(MPI_ADDRESS_KIND), intent(in) :: insize
       integer(MPI_ADDRESS_KIND), intent(inout) :: position
@@ -10547,7 +10549,7 @@ module mpi_f08
         outbuf, outcount, datatype, &
         ierror) HPVM_BIND("pmpi_unpack_external_c_cdesc")
       import
-      character(len=*), intent(in) :: datarep(*)
+      HPVM_TEXT(datarep)
       type(*), dimension(..), intent(in) :: inbuf
       integer(MPI_COUNT_KIND), intent(in) :: insize
       integer(MPI_COUNT_KIND), intent(inout) :: position

@@ -421,6 +421,7 @@ contains
     type(MPI_Comm) :: comm
     logical :: periods(2)
     integer :: dims(2), sources(1)
+    character :: packed(8)
     x = rank + 70
     call MPI_Get_address(x, at)
     call MPI_Type_create_hindexed(1, [1], [at], MPI_INTEGER, type)
@@ -429,6 +430,13 @@ contains
     call MPI_F_sync_reg(x)
     call must(x == 70, 'MPI_BOTTOM')
     call MPI_Type_free(type)
+    call MPI_Pack_external_size('external32', 2, MPI_INTEGER, at)
+    call must(at == 8, 'size of packed data')
+    at = 0
+    call MPI_Pack_external('external32', [rank, 5], 2, MPI_INTEGER, packed, 8_MPI_ADDRESS_KIND, at)
+    at = 0
+    call MPI_Unpack_external('external32', packed, 8_MPI_ADDRESS_KIND, at, coords, 2, MPI_INTEGER)
+    call must(at == 8 .and. all(coords == [rank, 5]), 'packed data')
     call MPI_Alloc_mem(400_MPI_ADDRESS_KIND, MPI_INFO_NULL, memory)
     call c_f_pointer(memory, values, [100])
     values = 3

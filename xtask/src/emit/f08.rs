@@ -141,6 +141,7 @@ fn declared(function: &Function, param: &Param, form: Form) -> Result<(String, S
     let base = param.decl.base(form);
     let many = match (param.decl.array.as_str(), param.kind.as_str(), name.as_str()) {
         ("[][3]", ..) => "(3, *)",
+        (_, "string", _) => "",
         (_, "string_2darray", _) => "(count, *)",
         (_, "string_array", _) => "(*)",
         (_, "weight", _) if param.decl.is_pointer() => "(*)",
@@ -217,6 +218,10 @@ fn body(prefix: &str, this: &Procedure<'_>) -> Result<String, String> {
     let mut lines = Vec::new();
     for param in arguments(function) {
         let (kind, rest) = declared(function, param, *form)?;
+        if buffers && param.kind == "string" {
+            lines.push(format!("      HPVM_TEXT({rest})\n"));
+            continue;
+        }
         lines.push(format!("      {kind} :: {rest}\n"));
     }
     // `array_of_argv` is declared with it.

@@ -97,7 +97,8 @@ pub fn chapter(chapter: &Chapter) -> Result<String, String> {
          use core::ffi::{{c_char, c_int, c_void}};\n\n\
          use hpvm_abi::constants::{{MPI_Aint, MPI_Count, MPI_Offset}};\n\n\
          use super::{} as plain;\nuse crate::Fortran;\n\
-         use crate::section::{{Copied, Descriptor, Parts, Typed, first, whole}};\n",
+         use crate::section::{{Copied, Descriptor, Parts, Typed, first, whole}};\n\
+         use crate::text::external_length;\n",
         chapter.title, chapter.name
     );
     for this in with_buffers(chapter) {
@@ -176,10 +177,36 @@ fn generic(chapter: &Chapter, this: &Procedure<'_>) -> Result<String, String> {
     let signature =
         wrap(&format!("pub unsafe fn {name}<F: Fortran, D: Descriptor>("), &all, ") {", "    ");
     let call = wrap(&format!("        plain::{name}::<F>("), &arguments, ");", "            ");
-    Ok(format!(
+    let text = format!(
         "\n/// `{}`.\n{signature}\n    // SAFETY: the program's promises; what is ours lives through \
          the call.\n    unsafe {{\n{before}{call}\n{after}    }}\n}}\n",
         symbol.to_uppercase()
+    );
+    Ok(text + &without_length(this)?)
+}
+
+/// The form for procedures with `bind(C)`, to which a text comes without its length.
+fn without_length(this: &Procedure<'_>) -> Result<String, String> {
+    let (own, lengths) = parameters(this)?;
+    if lengths.is_empty() {
+        return Ok(String::new());
+    }
+    let name = procedure(&this.1);
+    let named = own.iter().filter_map(|text| Some(text.split_once(": ")?.0.to_owned()));
+    let mut arguments: Vec<String> = named.collect();
+    let texts = lengths.iter().filter_map(|text| text.strip_suffix("_len: usize"));
+    arguments.extend(texts.map(|text| format!("external_length({text})")));
+    let signature = wrap(
+        &format!("pub unsafe fn {name}_bare<F: Fortran, D: Descriptor>("),
+        &own,
+        ") {",
+        "    ",
+    );
+    let call = wrap(&format!("    unsafe {{ {name}::<F, D>("), &arguments, ") }", "        ");
+    Ok(format!(
+        "\n/// `{}`, whose text has no length.\n{signature}\n    // SAFETY: the program's promises.\n\
+         {call}\n}}\n",
+        this.1.to_uppercase()
     ))
 }
 
@@ -221,10 +248,13 @@ fn macro_of(
     for chapter in chapters(spec) {
         for this in with_buffers(chapter) {
             let (own, lengths) = parameters(&this)?;
+            let bare = descriptor == "Standard" && !lengths.is_empty();
+            let lengths = if bare { Vec::new() } else { lengths };
+            let tail = if bare { "_bare" } else { "" };
             let all = short_types(&[own, lengths].concat().join(", "));
             let arguments = in_macro(&all).replace("*const D", &format!("*const {path}"));
             let generics = format!(
-                "generated::{}_ts::{}::<$flavour, {path}>",
+                "generated::{}_ts::{}{tail}::<$flavour, {path}>",
                 chapter.name,
                 procedure(&this.1)
             );

@@ -10,6 +10,7 @@ use hpvm_abi::constants::{MPI_Aint, MPI_Count, MPI_Offset};
 use super::coll as plain;
 use crate::Fortran;
 use crate::section::{Copied, Descriptor, Parts, Typed, first, whole};
+use crate::text::external_length;
 
 /// `MPI_ALLGATHER`.
 pub unsafe fn allgather<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: *const c_int,

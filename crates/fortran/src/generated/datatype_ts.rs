@@ -10,6 +10,7 @@ use hpvm_abi::constants::{MPI_Aint, MPI_Count, MPI_Offset};
 use super::datatype as plain;
 use crate::Fortran;
 use crate::section::{Copied, Descriptor, Parts, Typed, first, whole};
+use crate::text::external_length;
 
 /// `MPI_GET_ADDRESS`.
 pub unsafe fn get_address<F: Fortran, D: Descriptor>(location: *const D, address: *mut MPI_Aint,
@@ -72,6 +73,15 @@ pub unsafe fn pack_external<F: Fortran, D: Descriptor>(datarep: *const c_char, i
     }
 }
 
+/// `MPI_PACK_EXTERNAL`, whose text has no length.
+pub unsafe fn pack_external_bare<F: Fortran, D: Descriptor>(datarep: *const c_char, inbuf: *const D,
+    incount: *const c_int, datatype: *const c_int, outbuf: *const D, outsize: *const MPI_Aint,
+    position: *mut MPI_Aint, ierror: *mut c_int) {
+    // SAFETY: the program's promises.
+    unsafe { pack_external::<F, D>(datarep, inbuf, incount, datatype, outbuf, outsize, position,
+        ierror, external_length(datarep)) }
+}
+
 /// `MPI_PACK_EXTERNAL_C`.
 pub unsafe fn pack_external_c<F: Fortran, D: Descriptor>(datarep: *const c_char, inbuf: *const D,
     incount: *const MPI_Count, datatype: *const c_int, outbuf: *const D, outsize: *const MPI_Count,
@@ -87,6 +97,15 @@ pub unsafe fn pack_external_c<F: Fortran, D: Descriptor>(datarep: *const c_char,
             own_inbuf.datatype(), own_outbuf.address(), outsize, position, ierror, datarep_len);
         own_outbuf.give();
     }
+}
+
+/// `MPI_PACK_EXTERNAL_C`, whose text has no length.
+pub unsafe fn pack_external_c_bare<F: Fortran, D: Descriptor>(datarep: *const c_char,
+    inbuf: *const D, incount: *const MPI_Count, datatype: *const c_int, outbuf: *const D,
+    outsize: *const MPI_Count, position: *mut MPI_Count, ierror: *mut c_int) {
+    // SAFETY: the program's promises.
+    unsafe { pack_external_c::<F, D>(datarep, inbuf, incount, datatype, outbuf, outsize, position,
+        ierror, external_length(datarep)) }
 }
 
 /// `MPI_UNPACK`.
@@ -137,6 +156,15 @@ pub unsafe fn unpack_external<F: Fortran, D: Descriptor>(datarep: *const c_char,
     }
 }
 
+/// `MPI_UNPACK_EXTERNAL`, whose text has no length.
+pub unsafe fn unpack_external_bare<F: Fortran, D: Descriptor>(datarep: *const c_char,
+    inbuf: *const D, insize: *const MPI_Aint, position: *mut MPI_Aint, outbuf: *const D,
+    outcount: *const c_int, datatype: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises.
+    unsafe { unpack_external::<F, D>(datarep, inbuf, insize, position, outbuf, outcount, datatype,
+        ierror, external_length(datarep)) }
+}
+
 /// `MPI_UNPACK_EXTERNAL_C`.
 pub unsafe fn unpack_external_c<F: Fortran, D: Descriptor>(datarep: *const c_char, inbuf: *const D,
     insize: *const MPI_Count, position: *mut MPI_Count, outbuf: *const D,
@@ -151,4 +179,13 @@ pub unsafe fn unpack_external_c<F: Fortran, D: Descriptor>(datarep: *const c_cha
         plain::unpack_external_c::<F>(datarep, own_inbuf.address(), insize, position,
             own_outbuf.address(), own_outbuf.count(), own_outbuf.datatype(), ierror, datarep_len);
     }
+}
+
+/// `MPI_UNPACK_EXTERNAL_C`, whose text has no length.
+pub unsafe fn unpack_external_c_bare<F: Fortran, D: Descriptor>(datarep: *const c_char,
+    inbuf: *const D, insize: *const MPI_Count, position: *mut MPI_Count, outbuf: *const D,
+    outcount: *const MPI_Count, datatype: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises.
+    unsafe { unpack_external_c::<F, D>(datarep, inbuf, insize, position, outbuf, outcount, datatype,
+        ierror, external_length(datarep)) }
 }

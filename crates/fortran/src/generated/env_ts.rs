@@ -10,6 +10,7 @@ use hpvm_abi::constants::{MPI_Aint, MPI_Count, MPI_Offset};
 use super::env as plain;
 use crate::Fortran;
 use crate::section::{Copied, Descriptor, Parts, Typed, first, whole};
+use crate::text::external_length;
 
 /// `MPI_FREE_MEM`.
 pub unsafe fn free_mem<F: Fortran, D: Descriptor>(base: *const D, ierror: *mut c_int) {

@@ -10,6 +10,7 @@ use hpvm_abi::constants::{MPI_Aint, MPI_Count, MPI_Offset};
 use super::pt2pt as plain;
 use crate::Fortran;
 use crate::section::{Copied, Descriptor, Parts, Typed, first, whole};
+use crate::text::external_length;
 
 /// `MPI_BSEND`.
 pub unsafe fn bsend<F: Fortran, D: Descriptor>(buf: *const D, count: *const c_int,

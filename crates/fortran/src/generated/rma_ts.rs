@@ -10,6 +10,7 @@ use hpvm_abi::constants::{MPI_Aint, MPI_Count, MPI_Offset};
 use super::rma as plain;
 use crate::Fortran;
 use crate::section::{Copied, Descriptor, Parts, Typed, first, whole};
+use crate::text::external_length;
 
 /// `MPI_ACCUMULATE`.
 pub unsafe fn accumulate<F: Fortran, D: Descriptor>(origin_addr: *const D,
