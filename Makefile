@@ -8,7 +8,7 @@ RELEASE := $(TARGET)/release
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
-.PHONY: all build mpi setup install uninstall demo test check unit seeds flap conformance foreign count instructions \
+.PHONY: all build mpi setup install uninstall demo test check unit seeds fuzz flap conformance foreign count instructions \
         web web-test mpi4py-tests mpi4py-wheel lammps bench bench-peers loom sanitize miri wheel deb docs container clean distclean help
 
 help: ## this list
@@ -47,9 +47,9 @@ web: ## build the page of hpvm serve into web/dist (needs node and npm)
 web-test: build ## test the page in a browser (chromium)
 	@scripts/web test
 
-TESTS := check loom unit conformance foreign count
+TESTS := check loom unit conformance foreign count web-test
 
-test: ## all tests but those of mpi4py and of the page (web-test); ends with the time of each part and what was skipped
+test: ## all tests but those of mpi4py; ends with the time of each part and what was skipped
 	@scripts/setup tests
 	@MAKE="$(MAKE)" scripts/stages $(TESTS)
 
@@ -66,6 +66,9 @@ unit: build ## Rust tests, and multi-process tests of the launcher and the libra
 seeds: setup ## the protocols on virtual networks with many more seeds than `make unit` (HPVM_SEEDS, 2000 each)
 	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-reliable -p hpvm-sim
 	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-mpi --test network
+
+fuzz: setup ## what peers, strangers and users write, changed at random, for HPVM_FUZZ_SECONDS (30) for each reader
+	@HPVM_FUZZ_SECONDS=$${HPVM_FUZZ_SECONDS:-30} $(CARGO) test --release -p hpvm-tests --test fuzz -- --nocapture --test-threads 2
 
 flap: build ## jobs on test hosts while cables go out and in and processes are killed (10 minutes, root)
 	@scripts/mpi4py build $(STAGE)
@@ -114,7 +117,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 sanitize: ## ThreadSanitizer and AddressSanitizer on shared memory's tests (needs a nightly Rust with rust-src)
 	@for kind in thread address; do \
-	    RUSTFLAGS="-Zsanitizer=$$kind" CARGO_TARGET_DIR=$(TARGET)/$$kind $(NIGHTLY) test -Zbuild-std \
+	    HPVM_TEST_SHARE=20 RUSTFLAGS="-Zsanitizer=$$kind" CARGO_TARGET_DIR=$(TARGET)/$$kind $(NIGHTLY) test -Zbuild-std \
 	        --target $(HOST) -p hpvm-wire -p hpvm-copy -p hpvm-shm --tests || exit 1; done
 
 miri: ## the byte layouts and the ring in Miri (needs a nightly Rust with miri)

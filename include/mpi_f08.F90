@@ -7,7 +7,7 @@
 #define HPVM_TEXT(name) character(len=*), intent(in) :: name
 #else
 #define HPVM_BIND(symbol) bind(C, name=symbol)
-#define HPVM_TEXT(name) character(len=1), intent(in) :: name(*)
+#define HPVM_TEXT(name) character(len=1), intent(in) :: name
 #endif
 module mpi_f08
   use, intrinsic :: iso_c_binding, only: C_PTR

@@ -97,10 +97,69 @@ static void ops_differ(void) {
     MPI_Allreduce(&x, &y, 1, MPI_INT, rank == size - 1 ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD);
 }
 
+/* Calls that do not wait, started where the others are not there yet; the second differs. */
+static void later_differ(void) {
+    int x = 1, y = 0, z = 0;
+    MPI_Request request[2];
+    MPI_Ibcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD, &request[0]);
+    MPI_Iallreduce(&y, &z, rank == size - 1 ? 2 : 1, rank == size - 1 ? MPI_SHORT : MPI_INT,
+                   rank == size - 1 ? MPI_MIN : MPI_SUM, MPI_COMM_WORLD, &request[1]);
+    MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+}
+
+/* The even ranks and the odd ones. */
+static MPI_Comm two_groups(void) {
+    MPI_Comm half, both;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 9, &both);
+    MPI_Comm_free(&half);
+    return both;
+}
+
+static void between_roots_differ(void) {
+    int x = 0;
+    MPI_Comm both = two_groups();
+    MPI_Bcast(&x, 1, MPI_INT, rank == 0 ? MPI_ROOT : rank % 2 ? 1 : MPI_PROC_NULL, both);
+}
+
+static void between_functions_differ(void) {
+    int x = 0, y = 0;
+    MPI_Request request;
+    MPI_Comm both = two_groups();
+    if (rank % 2)
+        MPI_Ibarrier(both, &request);
+    else
+        MPI_Iallreduce(&x, &y, 1, MPI_INT, MPI_SUM, both, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* All that belongs together, in an order in which waiting for each other too early would end in a deadlock. */
+static void fit(void) {
+    int x = rank, y = 0;
+    MPI_Request request;
+    MPI_Comm both = two_groups();
+    for (int i = 0; i < 20; i++) {
+        if (rank == 0) {
+            MPI_Ibarrier(MPI_COMM_WORLD, &request);
+            for (int to = 1; to < size; to++) MPI_Ssend(&i, 1, MPI_INT, to, 3, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(&y, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Ibarrier(MPI_COMM_WORLD, &request);
+        }
+        MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Bcast(&x, 1, MPI_INT, rank == 0 ? MPI_ROOT : rank % 2 ? 0 : MPI_PROC_NULL, both);
+        MPI_Iallreduce(&x, &y, 1, MPI_INT, MPI_SUM, both, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Comm_free(&both);
+}
+
 static const struct { const char *name; void (*run)(void); } WAYS[] = {
     { "nothing", nothing }, { "objects", objects }, { "messages", messages }, { "many", many },
     { "functions", functions_differ }, { "roots", roots_differ }, { "lengths", lengths_differ },
-    { "ops", ops_differ },
+    { "ops", ops_differ }, { "later", later_differ }, { "between-roots", between_roots_differ },
+    { "between-functions", between_functions_differ }, { "fit", fit },
 };
 
 int main(int argc, char **argv) {

@@ -1,4 +1,5 @@
 import { Shell } from "./components/Shell";
+import { Later } from "./components/Later";
 import { HostPage } from "./pages/Host";
 import { Hosts } from "./pages/Hosts";
 import { JobPage } from "./pages/job/Job";
@@ -34,6 +35,10 @@ function Page({ route }: { route: Route }) {
       return <Hosts />;
     case "host":
       return <HostPage key={route.name} name={route.name} />;
+    case "account":
+      return <Later name="Account" />;
+    case "administration":
+      return <Later name="Administration" />;
     case "nothing":
       return <Nothing path={route.path} />;
   }

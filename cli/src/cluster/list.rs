@@ -100,7 +100,7 @@ fn fetch(matches: &ArgMatches) -> Result<Vec<JobSummary>, String> {
 }
 
 /// Text as a value in an address.
-fn percent(text: &str) -> String {
+pub fn percent(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~,".contains(&byte);
     let mut out = String::new();
     for byte in text.bytes() {
@@ -123,7 +123,7 @@ fn table(jobs: &[JobSummary], now: Stamp) -> String {
 }
 
 /// Rows in columns; what comes last is not padded.
-fn columns<const N: usize>(rows: &[[String; N]], last: impl Iterator<Item = String>) -> String {
+pub fn columns<const N: usize>(rows: &[[String; N]], last: impl Iterator<Item = String>) -> String {
     let width =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
@@ -153,7 +153,7 @@ fn row(job: &JobSummary, now: Stamp) -> [String; 7] {
 }
 
 /// Names come from others; they must not steer the terminal.
-fn printable(text: &str, most: usize) -> String {
+pub fn printable(text: &str, most: usize) -> String {
     text.chars().take(most).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 

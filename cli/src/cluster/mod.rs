@@ -2,12 +2,19 @@
 //! commands where those exist.
 
 mod act;
+mod credentials;
 mod directives;
+mod doctor;
+mod drain;
 mod list;
+mod login;
 mod logs;
+mod password;
 mod serve;
 mod server;
 mod submit;
+mod token;
+mod user;
 mod values;
 mod wait;
 
@@ -24,6 +31,9 @@ pub fn definitions() -> Vec<Command> {
     ];
     all.extend(act::definitions());
     all.extend([wait::definition(), list::nodes_definition()]);
+    all.extend(drain::definitions());
+    all.extend(login::definitions());
+    all.extend([user::definition(), token::definition(), doctor::definition()]);
     all
 }
 
@@ -38,6 +48,13 @@ pub fn run(name: &str, matches: &ArgMatches) -> Option<Result<i32, String>> {
         "cancel" | "hold" | "release" => act::run(name, matches),
         "wait" => wait::run(matches),
         "nodes" => list::nodes(matches),
+        "drain" | "resume" => drain::run(name, matches),
+        "queues" => drain::queues(matches),
+        "doctor" => doctor::run(matches),
+        "login" => login::run(matches),
+        "logout" => login::logout(),
+        "user" => user::run(matches),
+        "token" => token::run(matches),
         _ => return None,
     })
 }

@@ -8,6 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use hpvm_serve::Options;
 use hpvm_serve::api::types::Link;
 use hpvm_serve::client::Client;
+use hpvm_serve::run::Which;
 
 use super::server;
 
@@ -32,7 +33,38 @@ pub fn definition() -> Command {
             Arg::new("listen")
                 .long("listen")
                 .value_name("ADDR:PORT")
-                .help("Where to listen; loopback only [default: 127.0.0.1:8421, or a free port]"),
+                .help("Where to listen; outside loopback with TLS only [default: 127.0.0.1:8421, or a free port]"),
+        )
+        .arg(
+            Arg::new("queue")
+                .long("queue")
+                .value_name("QUEUE")
+                .value_parser(["auto", "embedded", "slurm"])
+                .default_value("auto")
+                .help("Whose jobs: Slurm's, or those of a queue of its own; auto: Slurm's where it is configured"),
+        )
+        .arg(
+            Arg::new("tls-cert")
+                .long("tls-cert")
+                .value_name("FILE")
+                .requires("tls-key")
+                .value_parser(value_parser!(PathBuf))
+                .help("Certificate and its chain, PEM [default: one of the server's own]"),
+        )
+        .arg(
+            Arg::new("tls-key")
+                .long("tls-key")
+                .value_name("FILE")
+                .requires("tls-cert")
+                .value_parser(value_parser!(PathBuf))
+                .help("The certificate's key, PEM"),
+        )
+        .arg(
+            Arg::new("name")
+                .long("name")
+                .value_name("NAME")
+                .action(ArgAction::Append)
+                .help("One more name or address for a certificate of the server's own"),
         )
         .arg(
             Arg::new("link")
@@ -63,7 +95,22 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     let listen = matches.get_one::<String>("listen").map(|text| address(text)).transpose()?;
     let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
     let quiet = matches.get_flag("quiet");
-    let options = Options { data, listen, program: program()?, home, env: environment(), quiet };
+    let file = |name: &str| matches.get_one::<PathBuf>(name).cloned();
+    let options = Options {
+        data,
+        listen,
+        queue: match matches.get_one::<String>("queue").map(String::as_str) {
+            Some("embedded") => Which::Embedded,
+            Some("slurm") => Which::Slurm,
+            _ => Which::Auto,
+        },
+        certificate: file("tls-cert").zip(file("tls-key")),
+        names: matches.get_many::<String>("name").unwrap_or_default().cloned().collect(),
+        program: program()?,
+        home,
+        env: environment(),
+        quiet,
+    };
     hpvm_serve::run(&options).map(|()| 0).map_err(|text| format!("serve: {text}"))
 }
 

@@ -3,10 +3,13 @@
 use std::future::Future;
 use std::path::PathBuf;
 
-use hpvm_serve::client::{Client, Failure};
+use hpvm_serve::client::{Address, Client, Failure};
 use hpvm_serve::run::socket;
+use hpvm_serve::tls::trust::Trust;
 
-/// The variable that names a server: its socket, or its data folder.
+use super::credentials;
+
+/// The variable that names a server: its socket, its data folder, or its address.
 const VARIABLE: &str = "HPVM_SERVER";
 
 /// The folder where a user's server keeps its data unless told otherwise.
@@ -19,20 +22,41 @@ pub fn usual_data() -> Result<PathBuf, String> {
     Ok(PathBuf::from(home).join(".local/state/hpvm"))
 }
 
+/// A token for a server elsewhere, instead of the one that `hpvm login` has stored.
+pub const TOKEN: &str = "HPVM_TOKEN";
+
+/// What `HPVM_SERVER` says, when it is the address of a server.
+pub fn address() -> Result<Option<Address>, String> {
+    match std::env::var_os(VARIABLE).map(|value| value.to_string_lossy().into_owned()) {
+        Some(text) if text.contains("://") => {
+            Address::parse(&text).map(Some).map_err(|error| format!("{VARIABLE}: {error}"))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// The server that commands speak to.
 pub fn client() -> Result<Client, String> {
+    if let Some(server) = address()? {
+        let stored = credentials::find(&server)?;
+        let own = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
+        let trust = stored.as_ref().map_or(Trust::System, |stored| stored.trust());
+        let token = own.or(stored.map(|stored| stored.token));
+        if token.is_none() {
+            return Err(format!("not signed in at {server}: hpvm login {server}, or set {TOKEN}"));
+        }
+        return Ok(Client::remote(server, trust, token));
+    }
     let Some(named) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) else {
         return Ok(Client::new(socket(&usual_data()?)));
     };
-    if named.to_string_lossy().contains("://") {
-        return Err(format!(
-            "{VARIABLE} is '{}'; expected the socket or the data folder of a server on this machine \
-             (servers elsewhere cannot be named yet: run the command there, by ssh)",
-            named.to_string_lossy()
-        ));
-    }
     let path = PathBuf::from(named);
     Ok(Client::new(if path.is_dir() { socket(&path) } else { path }))
+}
+
+/// Whether commands speak to a server that may be another machine.
+pub fn is_remote() -> bool {
+    matches!(address(), Ok(Some(_)))
 }
 
 /// Runs something that speaks to the server, in this thread.
@@ -47,7 +71,7 @@ pub fn with<T>(work: impl AsyncFnOnce(Client) -> Result<T, Failure>) -> Result<T
 }
 
 /// Runs a future in this thread.
-fn block_on<T>(future: impl Future<Output = T>) -> Result<T, String> {
+pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     Ok(runtime.map_err(|error| format!("cannot start: {error}"))?.block_on(future))
 }

@@ -308,10 +308,17 @@ fn fill(spec: &mut JobSpec, flags: &Given) -> Result<(), String> {
         return Err("--gpus: this version of hpvm counts no GPUs; leave it out".into());
     }
     spec.hold = flags.contains_key("hold");
+    let export = flags.get("export").map(String::as_str);
+    if super::server::is_remote() {
+        // Neither folders nor variables of this machine mean anything there.
+        spec.workdir = text("chdir");
+        spec.env = environment(Some(export.unwrap_or("NONE")));
+        return Ok(());
+    }
     let here = std::env::current_dir().map_err(|error| format!("the present folder: {error}"))?;
     let folder = flags.get("chdir").map_or_else(|| here.clone(), |dir| here.join(dir));
     spec.workdir = Some(folder.to_str().ok_or("the folder's name is no text")?.to_string());
-    spec.env = environment(flags.get("export").map(String::as_str));
+    spec.env = environment(export);
     Ok(())
 }
 
@@ -320,6 +327,8 @@ fn environment(export: Option<&str>) -> BTreeMap<String, String> {
     let own: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| !name.is_empty() && !name.contains('='))
+        // A secret of ours, which jobs do not need and records must not hold.
+        .filter(|(name, _)| name != super::server::TOKEN)
         .collect();
     let mut env = BTreeMap::new();
     for word in export.unwrap_or("ALL").split(',') {

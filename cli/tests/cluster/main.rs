@@ -3,7 +3,11 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod accounts;
 mod api;
+mod doctor;
 mod kills;
 mod life;
+mod remote;
 mod server;
+mod slurm;

@@ -38,14 +38,19 @@ impl Answer {
 
 impl Server {
     pub fn start() -> Server {
+        let mut server = Server::new();
+        server.begin();
+        server
+    }
+
+    /// A folder and a mark; nothing runs yet.
+    pub fn new() -> Server {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         // Only distinctness matters.
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let mark = format!("queue-{}-{count}", std::process::id());
         let dir = tempfile::tempdir().unwrap();
-        let mut server = Server { dir, mark, link: String::new(), process: None };
-        server.begin();
-        server
+        Server { dir, mark, link: String::new(), process: None }
     }
 
     pub fn data(&self) -> PathBuf {
@@ -61,8 +66,13 @@ impl Server {
 
     /// Starts the process; blocks until it listens.
     pub fn begin(&mut self) {
+        self.begin_with(&["--listen", "0"]);
+    }
+
+    /// The same with these flags.
+    pub fn begin_with(&mut self, flags: &[&str]) {
         let mut command = self.command();
-        command.args(["serve", "-q", "--listen", "0", "--data"]).arg(self.data());
+        command.args(["serve", "-q"]).args(flags).arg("--data").arg(self.data());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -79,6 +89,25 @@ impl Server {
         if signal == libc::SIGTERM {
             assert!(status.success(), "{status}");
         }
+    }
+
+    /// The same with a line on its standard input.
+    pub fn typed(&self, args: &[&str], input: &str) -> Output {
+        let mut command = self.command();
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    /// Makes a user with a password and signs in; gives the line of the cookie.
+    pub fn user(&self, name: &str, role: &str) -> String {
+        let made = self.typed(&["user", "add", name, "--role", role], "long enough\n");
+        assert!(made.status.success(), "{made:?}");
+        let body = format!(r#"{{"user":"{name}","password":"long enough"}}"#);
+        let answer = self.http("POST", "/api/v1/session", &[], &body);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        format!("Cookie: {}", answer.cookie())
     }
 
     /// Runs `hpvm` with these arguments.

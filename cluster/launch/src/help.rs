@@ -67,6 +67,12 @@ const VARIABLES_READ: &[(&str, &str)] = &[
          the default)",
     ),
     (
+        "HPVM_ONESIDED",
+        "read by the ranks. How one-sided operations reach the memory of ranks of the same host: in every way \
+         that there is (auto, the default), not by loads and stores (kernel), or in messages only (messages); for \
+         measurements, the same on all ranks",
+    ),
+    (
         "HPVM_TABLES",
         "read by the ranks. The file of tables by which collectives choose their algorithms and \
          large messages the number of copies, the same on all ranks; empty: the built-in tables. Not set: what hpvm tune left for this \
@@ -86,6 +92,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "HPVM_SERVER",
         "read by hpvm submit, queue and their like: the address or socket of the server to speak to. Default: \
          your own one on this machine",
+    ),
+    (
+        "HPVM_TOKEN",
+        "read by the same: the token of a server elsewhere, instead of the one that hpvm login has kept",
     ),
 ];
 

@@ -1,6 +1,7 @@
 //! Whether a job that is asked for makes sense, field by field, before it is recorded.
 
 use crate::job::JobSpec;
+use crate::store::rules::QueueLimits;
 
 /// The one queue there is.
 pub const QUEUE: &str = "main";
@@ -51,6 +52,22 @@ pub fn faults(spec: &JobSpec) -> Vec<Fault> {
     }
     add("stdout", spec.stdout.as_deref().and_then(file));
     add("stderr", spec.stderr.as_deref().and_then(file));
+    faults
+}
+
+/// What a queue's limits forbid; a job without a time limit gets the queue's.
+pub fn keep_limits(spec: &mut JobSpec, limits: &QueueLimits) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let seconds = spec.time_limit_seconds.or(limits.time_limit_seconds);
+    if let (Some(asked), Some(most)) = (seconds, limits.time_limit_seconds)
+        && asked > most
+    {
+        faults.push(("time_limit_seconds", format!("{asked}; the queue's limit is {most} s")));
+    }
+    spec.time_limit_seconds = seconds;
+    if let Some(most) = limits.ranks.filter(|most| spec.ranks > *most) {
+        faults.push(("ranks", format!("{}; the queue's limit is {most}", spec.ranks)));
+    }
     faults
 }
 

@@ -69,6 +69,8 @@ pub enum OutcomeKind {
     NodeLost,
     /// Not one instruction of it ran; `detail` says why.
     FailedToStart,
+    /// The queue that ran it no longer knows.
+    Unknown,
 }
 
 /// How a job ended.
@@ -110,7 +112,7 @@ impl Outcome {
             OutcomeKind::TimeLimit => 124,
             OutcomeKind::Cancelled => 128 + 15,
             OutcomeKind::MemoryLimit => 128 + 9,
-            OutcomeKind::NodeLost | OutcomeKind::FailedToStart => 1,
+            OutcomeKind::NodeLost | OutcomeKind::FailedToStart | OutcomeKind::Unknown => 1,
         }
     }
 

@@ -11,6 +11,7 @@ pub mod driver;
 pub mod job;
 pub mod manager;
 pub mod policy;
+pub mod slurm;
 pub mod stepd;
 pub mod store;
 pub mod time;

@@ -22,6 +22,7 @@ use crate::job::{Job, JobId, State};
 use crate::policy::{self, Other, Resources};
 use crate::store::jobs::New;
 use crate::store::outbox::Happened;
+use crate::store::rules::Drained;
 use crate::store::{Store, StoreError};
 use crate::time::Stamp;
 
@@ -46,6 +47,8 @@ type Command = Box<dyn FnOnce(&mut Manager) + Send>;
 pub struct Config {
     pub place: Settings,
     pub capacity: Resources,
+    /// Another queue has the jobs: we mirror it, and start, end and look after nothing.
+    pub mirror: bool,
 }
 
 /// The way to the manager. Clones speak with the same one.
@@ -61,8 +64,8 @@ impl Queue {
         config: Config,
         publish: impl Fn(Vec<Happened>) + Send + 'static,
     ) -> Result<(Queue, JoinHandle<()>), String> {
-        let lock = lock_data(&config.place.data)?;
-        let path = store_path(&config.place.data);
+        let lock = lock_data(&config.place.data, config.mirror)?;
+        let path = store_path(&config.place.data, config.mirror);
         let store = Store::open(&path).map_err(|error| error.to_string())?;
         let (commands, inbox) = channel::<Command>();
         let queue = Queue { commands: commands.clone() };
@@ -75,11 +78,13 @@ impl Queue {
             .map_err(|error| format!("cannot watch processes: {error}"))?;
         let mut manager = Manager {
             cursor: store.cursor().map_err(|error| error.to_string())?,
+            drained: store.drained().map_err(|error| error.to_string())?,
             store,
             driver: Box::new(driver),
             config,
             active: BTreeMap::new(),
             damaged: Vec::new(),
+            elsewhere: None,
             unrecorded: BTreeMap::new(),
             troubles: BTreeMap::new(),
             stuck: None,
@@ -113,13 +118,13 @@ impl Queue {
     }
 }
 
-/// The store in a data folder.
-pub fn store_path(data: &Path) -> PathBuf {
-    data.join("store.sqlite")
+/// The store in a data folder; jobs of another queue, whose numbers are its own, have one of theirs.
+pub fn store_path(data: &Path, mirror: bool) -> PathBuf {
+    data.join(if mirror { "slurm.sqlite" } else { "store.sqlite" })
 }
 
 /// Makes the data folder, closed to others, and takes it for this process.
-fn lock_data(data: &Path) -> Result<File, String> {
+fn lock_data(data: &Path, mirror: bool) -> Result<File, String> {
     let told = |error: std::io::Error| format!("data folder {}: {error}", data.display());
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(told)?;
     let mut options = File::options();
@@ -127,7 +132,7 @@ fn lock_data(data: &Path) -> Result<File, String> {
     let file = file.open(data.join("lock")).map_err(told)?;
     // The store is made by SQLite, with the permissions of a file that is there already.
     let mut store = File::options();
-    store.append(true).create(true).mode(0o600).open(store_path(data)).map_err(told)?;
+    store.append(true).create(true).mode(0o600).open(store_path(data, mirror)).map_err(told)?;
     // SAFETY: takes a descriptor, which is open, and a number.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
         return Err(format!(
@@ -146,10 +151,14 @@ pub struct Manager {
     active: BTreeMap<JobId, Job>,
     /// Records that cannot be read.
     damaged: Vec<String>,
+    /// Why the queue that is mirrored does not answer.
+    elsewhere: Option<String>,
     /// Ends of jobs that the store has not taken yet.
     unrecorded: BTreeMap<JobId, Event>,
     /// Jobs that should run and cannot be started now, with why.
     troubles: BTreeMap<JobId, String>,
+    /// Hosts that get no new jobs.
+    drained: BTreeMap<String, Drained>,
     /// Why the store takes nothing now.
     stuck: Option<String>,
     /// The policy has to look again.
@@ -184,6 +193,9 @@ impl Manager {
     /// Takes up what the store says: the jobs that should run are looked for, or started if nobody
     /// has, and cancels that were asked for are asked for again.
     fn recover(&mut self) -> Result<(), StoreError> {
+        if self.config.mirror {
+            return Ok(());
+        }
         let (jobs, damaged) = self.store.active()?;
         self.active = jobs.into_iter().map(|job| (job.id(), job)).collect();
         self.damaged = damaged;
@@ -304,6 +316,7 @@ impl Manager {
                 Ok(None) => Other::Unknown,
             }
         });
+        let plan = self.unless_drained(plan);
         let mut events: Vec<(&Job, Event)> = Vec::new();
         for id in &plan.start {
             let hosts = vec![self.config.place.host.clone()];
@@ -329,6 +342,19 @@ impl Manager {
         }
         self.record_ends();
         Ok(())
+    }
+
+    /// On a drained host nothing starts; who would start waits for that alone.
+    fn unless_drained(&self, mut plan: policy::Plan) -> policy::Plan {
+        let Some(drained) = self.drained.get(&self.config.place.host) else { return plan };
+        let Drained { user, reason } = drained;
+        let text = format!("the host is drained by {user}: {reason}");
+        let waits = |id| policy::Waiting { id, reason: text.clone(), estimated_start: None };
+        plan.wait.extend(std::mem::take(&mut plan.start).into_iter().map(waits));
+        for waiting in &mut plan.wait {
+            waiting.estimated_start = None;
+        }
+        plan
     }
 
     /// Publishes events that are new.
@@ -361,6 +387,7 @@ impl Manager {
                 self.active.len()
             )));
         }
+        self.check_limits(new, count)?;
         let ids: BTreeSet<JobId> = new.spec.depends_on.iter().map(|d| d.job).collect();
         for id in ids {
             if self.store.ended(id)?.is_none() {
@@ -377,6 +404,41 @@ impl Manager {
         }
         let id = first.map(|job| job.id()).unwrap_or_default();
         Ok((self.store.job(id)?, fresh))
+    }
+
+    /// What an administrator has laid down for the queue.
+    fn check_limits(&self, new: &New, count: usize) -> Result<(), StoreError> {
+        let limits = self.store.limits(&new.queue)?;
+        let Some(most) = limits.jobs_per_user else { return Ok(()) };
+        let own = self.active.values().filter(|job| job.summary.user == new.user).count();
+        if own + count > most as usize {
+            return Err(StoreError::Refused(format!(
+                "{} has {own} jobs in queue {} that have not ended, and the limit is {most}",
+                new.user, new.queue
+            )));
+        }
+        Ok(())
+    }
+
+    /// Gives a host no new jobs; what runs there goes on.
+    pub fn drain(&mut self, host: &str, drained: Drained) -> Result<(), StoreError> {
+        self.store.drain(host, &drained)?;
+        self.drained.insert(host.to_string(), drained);
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// Gives it jobs again.
+    pub fn resume(&mut self, host: &str) -> Result<(), StoreError> {
+        self.store.resume(host)?;
+        self.drained.remove(host);
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// The hosts that get no new jobs.
+    pub fn drained(&self) -> &BTreeMap<String, Drained> {
+        &self.drained
     }
 
     /// Asks a job to end.
@@ -402,7 +464,10 @@ impl Manager {
             return Err(StoreError::Refused(format!("job {} depends on job {id}", job.id())));
         }
         self.store.remove(id)?;
-        self.driver.remove(id).map_err(StoreError::Failed)
+        match self.config.mirror {
+            true => Ok(()),
+            false => self.driver.remove(id).map_err(StoreError::Failed),
+        }
     }
 
     /// When a job would start at the latest, and what it would wait for.
@@ -423,6 +488,7 @@ impl Manager {
     pub fn problems(&self) -> Vec<String> {
         let mut problems = self.damaged.clone();
         problems.extend(self.stuck.clone());
+        problems.extend(self.elsewhere.clone());
         if !self.unrecorded.is_empty() {
             let ids: Vec<String> = self.unrecorded.keys().map(JobId::to_string).collect();
             problems
@@ -437,6 +503,20 @@ impl Manager {
         let capacity = self.config.capacity;
         let cpus: u32 = self.running().map(|job| policy::needs(job, capacity).cpus).sum();
         cpus.min(capacity.cpus)
+    }
+
+    /// Takes over what another queue says of its jobs, or why it says nothing.
+    pub fn mirror(&mut self, seen: Result<Vec<Job>, String>) -> Result<(), StoreError> {
+        match seen {
+            Ok(jobs) => {
+                self.elsewhere = None;
+                self.store.mirror(&jobs)
+            }
+            Err(text) => {
+                self.elsewhere = Some(text);
+                Ok(())
+            }
+        }
     }
 
     /// The store, for what is not a matter of jobs.

@@ -1,20 +1,25 @@
 //! What all requests share: the queue, readers of the store, the channel of events.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use axum::http::StatusCode;
 use tokio::sync::{broadcast, watch};
 
 use hpvm_monitor::History;
 use hpvm_queue::driver::Settings;
+use hpvm_queue::job::JobId;
 use hpvm_queue::manager::{Manager, Queue, store_path};
 use hpvm_queue::policy::Resources;
+use hpvm_queue::slurm::Slurm;
 use hpvm_queue::store::outbox::Happened;
 use hpvm_queue::store::{Store, StoreError};
 
 use crate::api::types::Host;
-use crate::limit::Limits;
+use crate::auth::Who;
+use crate::limit::{Limits, Rate};
 use crate::problem::Problem;
 
 /// Events kept for a stream that is slow; one that is slower reads the store.
@@ -39,7 +44,13 @@ pub struct Inner {
     pub ending: watch::Receiver<bool>,
     /// Where browsers find it.
     pub url: String,
-    pub limits: Limits,
+    limits: Limits,
+    /// The queue whose jobs are shown, when it is not ours.
+    pub slurm: Option<Slurm>,
+    /// Jobs whose records were removed while Slurm still shows them.
+    pub forgotten: Mutex<BTreeSet<JobId>>,
+    /// Changes when a session, a token or a user ends: streams look whether theirs has.
+    pub access: watch::Sender<u64>,
     /// The hosts with their last samples.
     pub hosts: watch::Sender<Vec<Host>>,
     pub history: Mutex<History>,
@@ -67,6 +78,7 @@ pub struct Parts {
     pub ending: watch::Receiver<bool>,
     pub hosts: Vec<Host>,
     pub url: String,
+    pub slurm: Option<Slurm>,
 }
 
 impl App {
@@ -82,6 +94,9 @@ impl App {
             ending: parts.ending,
             url: parts.url,
             limits: Limits::default(),
+            slurm: parts.slurm,
+            forgotten: Mutex::default(),
+            access: watch::Sender::new(0),
             hosts: watch::Sender::new(parts.hosts),
             history: Mutex::default(),
             decoy: crate::secret::hash_password("a password that nobody has")?,
@@ -98,7 +113,8 @@ impl App {
         let app = self.clone();
         blocking(move || {
             let kept = app.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let store = kept.map_or_else(|| Store::reader(&store_path(&app.data)), Ok)?;
+            let store = kept
+                .map_or_else(|| Store::reader(&store_path(&app.data, app.slurm.is_some())), Ok)?;
             let answer = ask(&store)?;
             let mut readers = app.readers.lock().unwrap_or_else(PoisonError::into_inner);
             if readers.len() < READERS {
@@ -107,6 +123,46 @@ impl App {
             Ok(answer)
         })
         .await
+    }
+
+    /// Lets the manager change something, and writes into the audit log who has.
+    pub async fn change<T: Send + 'static>(
+        &self,
+        who: &Who,
+        action: &'static str,
+        target: impl Into<String>,
+        ask: impl FnOnce(&mut Manager) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let (actor, target) = (who.actor(), target.into());
+        self.ask(move |manager| {
+            let done = ask(manager)?;
+            // The change has happened. A store that takes nothing more says so in /info by itself.
+            let _ = manager.store().audit(&actor, action, &target);
+            Ok(done)
+        })
+        .await
+    }
+
+    /// Takes one from each of these buckets.
+    pub fn limit(&self, names: &[&str], rate: Rate, now: Instant) -> Result<(), Problem> {
+        for name in names {
+            self.limits.take(name, rate, now).map_err(|seconds| {
+                let text = format!("too many requests or attempts; try again in {seconds} s");
+                let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, text);
+                Problem { retry_after: Some(seconds), ..problem }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Gives attempts back: this one was good.
+    pub fn unlimit(&self, name: &str) {
+        self.limits.forget(name);
+    }
+
+    /// Somebody's access has ended or changed.
+    pub fn access_changed(&self) {
+        self.access.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// Lets the manager do something.

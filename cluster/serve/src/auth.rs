@@ -1,24 +1,35 @@
-//! Who asks, and whether the request may come from where it comes from.
+//! Who asks, and what they may.
+//!
+//! Three ways lead in: the server's own socket (the kernel says who it is), the cookie of a session,
+//! the token of a program. What a handler takes decides what is asked of whom: [`Reader`] somebody
+//! known, [`Who`] besides that the right to change something when the request does, [`Admin`] an
+//! administrator. A token has no more rights than its scopes, nor than its user.
 
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use axum::extract::connect_info::Connected;
-use axum::extract::{ConnectInfo, FromRequestParts, Request};
+use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::serve::IncomingStream;
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::app::App;
+use crate::limit::{REQUESTS, STRANGERS};
 use crate::problem::Problem;
 use crate::secret;
 use hpvm_queue::job::{Job, JobSummary};
+use hpvm_queue::store::Store;
+use hpvm_queue::store::audit::Actor;
 use hpvm_queue::time::Stamp;
 
-/// Name of the cookie that holds a session's token.
-pub const COOKIE: &str = "hpvm_session";
+/// Name of the cookie that holds a session's token. With TLS the browser itself sees to it that no
+/// other host has set it and that it never travels without.
+const COOKIE: &str = "hpvm_session";
+const COOKIE_TLS: &str = "__Host-hpvm_session";
+/// What a token begins with, so that scanners of leaked secrets know it.
+pub const TOKEN_PREFIX: &str = "hpvm_";
 /// How long a session lasts: two weeks.
 pub const SESSION_SECONDS: u64 = 14 * 86_400;
 
@@ -29,7 +40,24 @@ pub enum Peer {
     Local {
         uid: Option<u32>,
     },
-    Remote(SocketAddr),
+    Remote {
+        address: SocketAddr,
+        tls: bool,
+    },
+}
+
+impl Peer {
+    /// For limits and the audit log.
+    pub fn origin(&self) -> String {
+        match self {
+            Peer::Local { .. } => "socket".into(),
+            Peer::Remote { address, .. } => address.ip().to_string(),
+        }
+    }
+
+    pub fn tls(&self) -> bool {
+        matches!(self, Peer::Remote { tls: true, .. })
+    }
 }
 
 impl Connected<IncomingStream<'_, UnixListener>> for Peer {
@@ -40,8 +68,19 @@ impl Connected<IncomingStream<'_, UnixListener>> for Peer {
 
 impl Connected<IncomingStream<'_, TcpListener>> for Peer {
     fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Self {
-        Peer::Remote(*stream.remote_addr())
+        Peer::Remote { address: *stream.remote_addr(), tls: false }
     }
+}
+
+/// By what somebody is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// The server's own socket.
+    Socket,
+    /// A session, by the hash of its token.
+    Session(Vec<u8>),
+    /// A program's token, by its hash.
+    Token { hash: Vec<u8>, scopes: Vec<String> },
 }
 
 /// The user behind a request.
@@ -49,13 +88,34 @@ impl Connected<IncomingStream<'_, TcpListener>> for Peer {
 pub struct Who {
     pub name: String,
     pub roles: Vec<String>,
-    /// Hash of the session's token; none for who comes over the socket.
-    pub session: Option<Vec<u8>>,
+    pub means: Means,
+    /// Where from: an address, or `socket`.
+    pub origin: String,
 }
 
+/// Somebody known, whatever the request is.
+#[derive(Debug)]
+pub struct Reader(pub Who);
+
+/// An administrator.
+#[derive(Debug)]
+pub struct Admin(pub Who);
+
 impl Who {
+    fn has_scope(&self, scope: &str) -> bool {
+        match &self.means {
+            Means::Token { scopes, .. } => scopes.iter().any(|s| s == scope || s == "admin"),
+            _ => true,
+        }
+    }
+
     pub fn is_admin(&self) -> bool {
-        self.roles.iter().any(|role| role == "admin")
+        self.roles.iter().any(|role| role == "admin") && self.has_scope("admin")
+    }
+
+    /// Whether jobs may be submitted and one's own ended.
+    pub fn may_change(&self) -> bool {
+        self.roles.iter().any(|role| role == "user" || role == "admin") && self.has_scope("jobs")
     }
 
     pub fn may_see(&self, owner: &str) -> bool {
@@ -70,155 +130,188 @@ impl Who {
             false => Err(Problem::missing(format!("there is no job {id}"))),
         }
     }
+
+    /// The hash of the session, if it is one.
+    pub fn session(&self) -> Option<&[u8]> {
+        match &self.means {
+            Means::Session(hash) => Some(hash),
+            _ => None,
+        }
+    }
+
+    /// For the audit log.
+    pub fn actor(&self) -> Actor {
+        Actor { user: self.name.clone(), origin: self.origin.clone() }
+    }
+
+    /// Whether they are still who they were when the request began, with the same rights: a session
+    /// may have ended and a user be gone.
+    pub async fn is_still(&self, app: &App) -> bool {
+        let means = self.means.clone();
+        if means == Means::Socket {
+            return true;
+        }
+        let now = app.read(move |store| known(store, means)).await;
+        matches!(now, Ok(Some((name, roles, _))) if name == self.name && roles == self.roles)
+    }
+
+    /// Finds out who it is.
+    async fn of(parts: &Parts, app: &App) -> Result<Who, Problem> {
+        let peer = parts.extensions.get::<ConnectInfo<Peer>>().map(|info| info.0);
+        let origin = peer.map_or_else(String::new, |peer| peer.origin());
+        if let Some(Peer::Local { uid }) = peer {
+            // The socket's folder is closed to others; the kernel says who it is all the same.
+            if uid == Some(app.uid) || uid == Some(0) {
+                let roles = vec!["admin".into(), "user".into()];
+                return Ok(Who { name: app.owner.clone(), roles, means: Means::Socket, origin });
+            }
+            let text = "this server belongs to another user of this machine";
+            return Err(Problem::new(StatusCode::FORBIDDEN, text));
+        }
+        let tls = peer.is_some_and(|peer| peer.tls());
+        let found = match claimed(&parts.headers, tls) {
+            Some(means) => app.read(move |store| known(store, means)).await?,
+            None => None,
+        };
+        let Some((name, roles, means)) = found else {
+            app.limit(&[&format!("stranger {origin}")], STRANGERS, Instant::now())?;
+            let bearer = parts.headers.contains_key(header::AUTHORIZATION);
+            let text =
+                if bearer { "this token is unknown, over or revoked" } else { "sign in first" };
+            return Err(Problem::new(StatusCode::UNAUTHORIZED, text));
+        };
+        app.limit(&[&format!("account {name}")], REQUESTS, Instant::now())?;
+        Ok(Who { name, roles, means, origin })
+    }
+}
+
+/// What a request says it is: a token in the header counts before a cookie, which a browser adds.
+fn claimed(headers: &HeaderMap, tls: bool) -> Option<Means> {
+    if let Some(line) = headers.get(header::AUTHORIZATION) {
+        let token = line.to_str().ok()?.strip_prefix("Bearer ")?.trim();
+        let hash = secret::hash_token(token.strip_prefix(TOKEN_PREFIX).filter(|t| is_token(t))?);
+        return Some(Means::Token { hash, scopes: Vec::new() });
+    }
+    Some(Means::Session(secret::hash_token(&token(headers, tls)?)))
+}
+
+type Known = (String, Vec<String>, Means);
+
+/// Who that is, if it still holds.
+fn known(store: &Store, means: Means) -> Result<Option<Known>, hpvm_queue::store::StoreError> {
+    let now = Stamp::now();
+    Ok(match means {
+        Means::Socket => None,
+        Means::Session(hash) => {
+            let user = store.session(&hash, now)?;
+            user.map(|user| (user.name, user.roles, Means::Session(hash)))
+        }
+        Means::Token { hash, .. } => store.token(&hash, now)?.map(|(token, user)| {
+            (user.name, user.roles, Means::Token { hash, scopes: token.scopes })
+        }),
+    })
+}
+
+fn forbidden(text: &str) -> Problem {
+    Problem::new(StatusCode::FORBIDDEN, text)
+}
+
+impl FromRequestParts<App> for Reader {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        Who::of(parts, app).await.map(Reader)
+    }
 }
 
 impl FromRequestParts<App> for Who {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let peer = parts.extensions.get::<ConnectInfo<Peer>>().map(|info| info.0);
-        if let Some(Peer::Local { uid }) = peer {
-            // The socket's folder is closed to others; the kernel says who it is all the same.
-            if uid == Some(app.uid) || uid == Some(0) {
-                let roles = vec!["admin".into(), "user".into()];
-                return Ok(Who { name: app.owner.clone(), roles, session: None });
+        let who = Who::of(parts, app).await?;
+        match matches!(parts.method, Method::GET | Method::HEAD) || who.may_change() {
+            true => Ok(who),
+            false if who.has_scope("jobs") => {
+                Err(forbidden("viewers change nothing; an administrator gives roles"))
             }
-            let text = "this server belongs to another user of this machine";
-            return Err(Problem::new(StatusCode::FORBIDDEN, text));
+            false => Err(forbidden("this token's scopes do not include jobs")),
         }
-        let refused = || Problem::new(StatusCode::UNAUTHORIZED, "sign in first");
-        let hash = secret::hash_token(&token(&parts.headers).ok_or_else(refused)?);
-        let key = hash.clone();
-        let user = app.read(move |store| store.session(&key, Stamp::now())).await?;
-        let user = user.ok_or_else(refused)?;
-        Ok(Who { name: user.name, roles: user.roles, session: Some(hash) })
     }
+}
+
+impl FromRequestParts<App> for Admin {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let who = Who::of(parts, app).await?;
+        match who.is_admin() {
+            true => Ok(Admin(who)),
+            false if who.has_scope("admin") => Err(forbidden("only administrators may do this")),
+            false => Err(forbidden("this token's scopes do not include admin")),
+        }
+    }
+}
+
+/// 256 bits in hexadecimal.
+fn is_token(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// The token in a request's cookie.
-pub fn token(headers: &HeaderMap) -> Option<String> {
+pub fn token(headers: &HeaderMap, tls: bool) -> Option<String> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs =
         cookies.flat_map(|line| line.split(';')).filter_map(|c| c.trim().split_once('='));
-    let value = pairs.find(|(name, _)| *name == COOKIE)?.1;
-    let good = value.len() == 64 && value.bytes().all(|b| b.is_ascii_hexdigit());
-    good.then(|| value.to_string())
+    let value = pairs.find(|(name, _)| *name == cookie_name(tls))?.1;
+    is_token(value).then(|| value.to_string())
+}
+
+fn cookie_name(tls: bool) -> &'static str {
+    if tls { COOKIE_TLS } else { COOKIE }
 }
 
 /// The cookie of a session, or the one that removes it.
-pub fn cookie(token: Option<&str>) -> String {
+pub fn cookie(token: Option<&str>, tls: bool) -> String {
     let (value, age) = token.map_or(("", 0), |token| (token, SESSION_SECONDS));
-    format!("{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}")
-}
-
-/// Refuses what another site's page made the browser send, and names of this host that are not ours
-/// (with which a page elsewhere could make its own origin point here).
-pub async fn same_origin(request: Request, next: Next) -> Response {
-    let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|info| info.0);
-    if !matches!(peer, Some(Peer::Local { .. }))
-        && let Err(text) = check_origin(request.method(), request.headers())
-    {
-        return Problem::new(StatusCode::FORBIDDEN, text).into_response();
-    }
-    next.run(request).await
-}
-
-fn check_origin(method: &Method, headers: &HeaderMap) -> Result<(), String> {
-    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let host = text(header::HOST).unwrap_or_default();
-    // Any port: it may be reached through a tunnel.
-    let (name, port) = host.rsplit_once(':').unwrap_or((host, "80"));
-    let known = ["127.0.0.1", "localhost", "[::1]"].contains(&name);
-    if !known || port.parse::<u16>().is_err() {
-        return Err(format!(
-            "the address names the host '{}'; this server answers to 127.0.0.1 and localhost only",
-            host.escape_debug()
-        ));
-    }
-    if matches!(*method, Method::GET | Method::HEAD) {
-        return Ok(());
-    }
-    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-    if !matches!(site, None | Some(b"same-origin" | b"none")) {
-        return Err("requests from pages of another site are refused".into());
-    }
-    match text(header::ORIGIN) {
-        Some(origin) if origin != format!("http://{host}") => {
-            Err("requests from pages of another origin are refused".into())
-        }
-        // A program, not a browser: those say where a change comes from.
-        _ => Ok(()),
-    }
-}
-
-/// Headers of every answer.
-pub async fn headers(request: Request, next: Next) -> Response {
-    const FIXED: [(&str, &str); 6] = [
-        (
-            "content-security-policy",
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-             connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; \
-             frame-ancestors 'none'",
-        ),
-        ("x-content-type-options", "nosniff"),
-        ("x-frame-options", "DENY"),
-        ("referrer-policy", "no-referrer"),
-        ("cross-origin-opener-policy", "same-origin"),
-        ("cross-origin-resource-policy", "same-origin"),
-    ];
-    let mut response = next.run(request).await;
-    for (name, value) in FIXED {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    let cache = HeaderValue::from_static("no-store");
-    response.headers_mut().entry(header::CACHE_CONTROL).or_insert(cache);
-    response
+    let (name, secure) = (cookie_name(tls), if tls { "; Secure" } else { "" });
+    format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}{secure}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked(method: Method, headers: &[(&str, &str)]) -> bool {
-        let mut map = HeaderMap::new();
-        for (name, value) in headers {
-            let name = header::HeaderName::from_bytes(name.as_bytes()).unwrap();
-            map.insert(name, value.parse().unwrap());
-        }
-        check_origin(&method, &map).is_ok()
-    }
-
-    #[test]
-    fn origins() {
-        let host = ("host", "localhost:80");
-        assert!(asked(Method::POST, &[host]));
-        assert!(asked(Method::POST, &[host, ("origin", "http://localhost:80")]));
-        assert!(asked(Method::GET, &[host, ("sec-fetch-site", "cross-site")]));
-        for bad in [
-            [host, ("origin", "http://evil.example")],
-            [host, ("origin", "null")],
-            [host, ("origin", "http://127.0.0.1:80")],
-            [host, ("sec-fetch-site", "cross-site")],
-            [host, ("sec-fetch-site", "same-site")],
-        ] {
-            assert!(!asked(Method::POST, &bad), "{bad:?}");
-        }
-        for host in ["evil.example", "localhost:x", "127.0.0.1.evil.example:80", ""] {
-            assert!(!asked(Method::GET, &[("host", host)]), "{host}");
-        }
-    }
-
     #[test]
     fn tokens_in_cookies() {
         let of = |text: &str| {
             let mut map = HeaderMap::new();
             map.insert(header::COOKIE, text.parse().unwrap());
-            token(&map)
+            token(&map, false)
         };
         let good = "a".repeat(64);
         assert_eq!(of(&format!("x=y; {COOKIE}={good}")), Some(good.clone()));
         assert_eq!(of(&format!("{COOKIE}={good}b")), None);
         assert_eq!(of(&format!("{COOKIE}=' OR 1=1 --")), None);
         assert_eq!(of(&format!("x{COOKIE}={good}")), None);
+    }
+
+    #[test]
+    fn rights_of_roles_and_scopes() {
+        let who = |role: &[&str], scopes: Option<&[&str]>| {
+            let words = |list: &[&str]| list.iter().map(|w| w.to_string()).collect();
+            let means = scopes.map_or(Means::Session(Vec::new()), |scopes| Means::Token {
+                hash: Vec::new(),
+                scopes: words(scopes),
+            });
+            let who = Who { name: "ann".into(), roles: words(role), means, origin: String::new() };
+            (who.may_change(), who.is_admin(), who.may_see("bob"))
+        };
+        assert_eq!(who(&["admin", "user"], None), (true, true, true));
+        assert_eq!(who(&["user"], None), (true, false, false));
+        assert_eq!(who(&["viewer"], None), (false, false, false));
+        assert_eq!(who(&["admin", "user"], Some(&["read"])), (false, false, false));
+        assert_eq!(who(&["admin", "user"], Some(&["jobs"])), (true, false, false));
+        assert_eq!(who(&["user"], Some(&["admin"])), (true, false, false));
+        assert_eq!(who(&["viewer"], Some(&["admin"])), (false, false, false));
     }
 }

@@ -1,8 +1,9 @@
-//! A client for the server's socket: what the commands of `hpvm` speak.
+//! A client of the server: over its socket, or from another machine over TLS with a token.
 
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -11,9 +12,13 @@ use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::net::UnixStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::{self, CertificateError};
 
 use crate::api::types::Problem;
+use crate::tls::trust::{Trust, server_name};
 
 /// Longest answer that is read as a whole.
 const ANSWER_MAX: usize = 64 << 20;
@@ -42,11 +47,77 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// The server behind a socket.
+/// A server and the way to it.
 #[derive(Clone, Debug)]
 pub struct Client {
-    socket: PathBuf,
+    way: Way,
+    token: Option<String>,
 }
+
+#[derive(Clone, Debug)]
+enum Way {
+    Socket(PathBuf),
+    Remote { server: Address, trust: Trust },
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    pub tls: bool,
+    /// A name or an address; of IPv6 without brackets.
+    pub host: String,
+    pub port: u16,
+}
+
+impl Address {
+    /// `https://host:port`; `http://` for a loopback address only, where nobody can listen.
+    pub fn parse(text: &str) -> Result<Address, String> {
+        let bad =
+            |why: &str| format!("'{}': {why}; expected https://HOST:PORT", text.escape_debug());
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| bad("no address of a server"))?;
+        let tls = match scheme {
+            "https" => true,
+            "http" => false,
+            _ => return Err(bad("unknown scheme")),
+        };
+        let rest = rest.split(['/', '#']).next().unwrap_or_default();
+        // A bracket ends an address of IPv6; a colon behind it, or the only one, begins the port.
+        let (host, port) = match rest.rsplit_once(':') {
+            Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
+                (host, port.parse().map_err(|_| bad("the port is no number"))?)
+            }
+            _ => (rest, crate::run::PORT),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_string();
+        if host.is_empty() || host.contains('@') {
+            return Err(bad("no name of a host"));
+        }
+        let loopback = host == "localhost"
+            || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+        if !tls && !loopback {
+            return Err(bad("plain HTTP would show the token to everybody on the way"));
+        }
+        Ok(Address { tls, host, port })
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let scheme = if self.tls { "https" } else { "http" };
+        write!(f, "{scheme}://{}", self.authority())
+    }
+}
+
+impl Address {
+    fn authority(&self) -> String {
+        let (host, port) = (&self.host, self.port);
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+}
+
+/// Both directions of a connection.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
 /// A path that fits into a socket's address, however long it is: the folder is kept open under a
 /// number.
@@ -66,18 +137,56 @@ pub fn short(path: &Path) -> io::Result<PathBuf> {
 
 impl Client {
     pub fn new(socket: PathBuf) -> Client {
-        Client { socket }
+        Client { way: Way::Socket(socket), token: None }
+    }
+
+    /// A server elsewhere.
+    pub fn remote(server: Address, trust: Trust, token: Option<String>) -> Client {
+        Client { way: Way::Remote { server, trust }, token }
+    }
+
+    /// Whether it may be another machine, with other files.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.way, Way::Remote { .. })
+    }
+
+    async fn open(&self) -> Result<Box<dyn Stream>, Failure> {
+        match &self.way {
+            Way::Socket(socket) => {
+                let path = socket.display();
+                let told = |error: io::Error| Failure::NoServer(format!("{path}: {error}"));
+                let socket = short(socket).map_err(told)?;
+                Ok(Box::new(UnixStream::connect(socket).await.map_err(told)?))
+            }
+            Way::Remote { server, trust } => {
+                let told = |error: io::Error| Failure::Broken(explained(server, &error));
+                let place = (server.host.as_str(), server.port);
+                let stream = TcpStream::connect(place).await.map_err(told)?;
+                if !server.tls {
+                    return Ok(Box::new(stream));
+                }
+                let name = server_name(&server.host).map_err(Failure::Broken)?;
+                let config = trust.config().map_err(Failure::Broken)?;
+                let connector = TlsConnector::from(Arc::new(config));
+                Ok(Box::new(connector.connect(name, stream).await.map_err(told)?))
+            }
+        }
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
-        let path = self.socket.display();
-        let told = |error: io::Error| Failure::NoServer(format!("{path}: {error}"));
-        let stream = UnixStream::connect(short(&self.socket).map_err(told)?).await.map_err(told)?;
-        let broken = |error: hyper::Error| Failure::Broken(format!("{path}: {error}"));
+        let stream = self.open().await?;
+        let broken = |error: hyper::Error| Failure::Broken(format!("the server: {error}"));
         let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(broken)?;
         // Its errors come out of the request as well.
         tokio::spawn(async move { drop(connection.await) });
         Ok(sender)
+    }
+
+    fn host(&self) -> String {
+        match &self.way {
+            Way::Socket(_) => "localhost".into(),
+            Way::Remote { server, .. } => server.authority(),
+        }
     }
 
     /// Sends a request; the answer is one of success.
@@ -89,7 +198,10 @@ impl Client {
         body: Option<Vec<u8>>,
     ) -> Result<Response<Incoming>, Failure> {
         let mut sender = self.connect().await?;
-        let mut request = Request::builder().method(method).uri(path).header("host", "localhost");
+        let mut request = Request::builder().method(method).uri(path).header("host", self.host());
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
         if body.is_some() {
             request = request.header("content-type", "application/json");
         }
@@ -120,6 +232,17 @@ impl Client {
         parse(&read(self.send(Method::GET, path, &[], None).await?).await?)
     }
 
+    /// Sends a value and does not look at the answer.
+    pub async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        value: &impl Serialize,
+    ) -> Result<(), Failure> {
+        let body = serde_json::to_vec(value).map_err(|error| Failure::Broken(error.to_string()))?;
+        read(self.send(method, path, &[], Some(body)).await?).await.map(|_| ())
+    }
+
     /// Hands in a value and reads the answer.
     pub async fn post<T: DeserializeOwned>(
         &self,
@@ -129,6 +252,27 @@ impl Client {
     ) -> Result<T, Failure> {
         let body = serde_json::to_vec(value).map_err(|error| Failure::Broken(error.to_string()))?;
         parse(&read(self.send(Method::POST, path, headers, Some(body)).await?).await?)
+    }
+}
+
+/// Why a server cannot be reached, with what to do.
+fn explained(server: &Address, error: &io::Error) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match inner {
+        // The second is an authority of the same name with another key.
+        Some(rustls::Error::InvalidCertificate(
+            CertificateError::UnknownIssuer | CertificateError::BadSignature,
+        )) => format!(
+            "{server}: its certificate is not the one that was pinned, nor one that this system \
+             knows. If the server was set up anew, compare fingerprints: hpvm login {server}. If not, \
+             somebody may be in between"
+        ),
+        Some(rustls::Error::InvalidCertificate(error)) => {
+            format!(
+                "{server}: {error} (hpvm serve --name gives the server's certificate more names)"
+            )
+        }
+        _ => format!("{server}: {error}"),
     }
 }
 
@@ -196,4 +340,25 @@ fn event(text: &str) -> Event {
         }
     }
     event
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Address;
+
+    #[test]
+    fn addresses() {
+        for (text, shown) in [
+            ("https://n1.example:9", "https://n1.example:9"),
+            ("https://n1", "https://n1:8421"),
+            ("https://[::1]:9/#link=x", "https://[::1]:9"),
+            ("http://127.0.0.1:9", "http://127.0.0.1:9"),
+        ] {
+            assert_eq!(Address::parse(text).unwrap().to_string(), shown);
+        }
+        for bad in ["n1", "ftp://n1", "https://", "https://n1:x", "https://me@n1"] {
+            assert!(Address::parse(bad).is_err(), "{bad}");
+        }
+        assert!(Address::parse("http://n1:9").unwrap_err().contains("plain HTTP"));
+    }
 }

@@ -6,6 +6,7 @@ use utoipa::OpenApi;
 use crate::api::types::*;
 use hpvm_monitor::Series;
 use hpvm_queue::job::JobSpec;
+use hpvm_queue::store::rules::QueueLimits;
 
 /// The document as JSON, as it is committed in `openapi.json`.
 pub fn json() -> Result<String, String> {
@@ -24,8 +25,42 @@ pub fn json() -> Result<String, String> {
         license(name = "Apache-2.0 OR MIT", identifier = "Apache-2.0 OR MIT")
     ),
     paths(
-        sign_in, session, sign_out, password, link, list_jobs, submit, job, delete_job, cancel,
-        hold, release, output, follow, script, ranks, matrix, hosts, history, queues, info, events
+        sign_in,
+        session,
+        sign_out,
+        password,
+        link,
+        login,
+        users,
+        add_user,
+        remove_user,
+        role,
+        user_password,
+        user_link,
+        tokens,
+        make_token,
+        revoke_token,
+        audit,
+        drain,
+        resume,
+        limits,
+        list_jobs,
+        submit,
+        job,
+        delete_job,
+        cancel,
+        hold,
+        release,
+        output,
+        follow,
+        script,
+        ranks,
+        matrix,
+        hosts,
+        history,
+        queues,
+        info,
+        events
     ),
     components(schemas(Problem, FieldError, Snapshot, JobRemoved, CaughtUp))
 )]
@@ -67,6 +102,75 @@ operation!(
     link, post, path = "/api/v1/session/link",
     responses((status = 200, body = Link),
         (status = 403, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// Sign a program in: a token with the rights of the user, for three months.
+    login, post, path = "/api/v1/session/token", request_body = Login,
+    responses((status = 200, body = MadeToken),
+        (status = 401, body = Problem, content_type = "application/problem+json"),
+        (status = 429, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// The users; for administrators.
+    users, get, path = "/api/v1/users",
+    responses((status = 200, body = Users), (status = 403, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// Make a user; for administrators.
+    add_user, post, path = "/api/v1/users", request_body = NewUser,
+    responses((status = 201, body = User),
+        (status = 409, body = Problem, content_type = "application/problem+json"),
+        (status = 422, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// Remove a user with sessions and tokens; the jobs stay. For administrators.
+    remove_user, delete, path = "/api/v1/users/{name}", params(("name" = String, Path)),
+    responses((status = 204, description = "Removed"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "The last administrator, or who has started the server")));
+operation!(
+    /// Give a user another role; for administrators.
+    role, put, path = "/api/v1/users/{name}/role", params(("name" = String, Path)), request_body = RoleChange,
+    responses((status = 200, body = User),
+        (status = 409, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// Set a user's password, which ends their sessions; for administrators.
+    user_password, put, path = "/api/v1/users/{name}/password", params(("name" = String, Path)), request_body = SetPassword,
+    responses((status = 204, description = "Set"),
+        (status = 422, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// A link by which a user signs in once; for administrators.
+    user_link, post, path = "/api/v1/users/{name}/link", params(("name" = String, Path)),
+    responses((status = 200, body = Link),
+        (status = 404, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// One's own tokens; with `all` everybody's, for administrators.
+    tokens, get, path = "/api/v1/tokens", params(("all" = Option<bool>, Query)),
+    responses((status = 200, body = Tokens)));
+operation!(
+    /// Make a token; not with a token.
+    make_token, post, path = "/api/v1/tokens", request_body = NewToken,
+    responses((status = 201, body = MadeToken),
+        (status = 422, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// End a token.
+    revoke_token, delete, path = "/api/v1/tokens/{id}", params(("id" = i64, Path)),
+    responses((status = 204, description = "Revoked"),
+        (status = 404, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// Who changed what; for administrators.
+    audit, get, path = "/api/v1/audit",
+    params(("before" = Option<i64>, Query, description = "`next_before` of the page before"), ("limit" = Option<u32>, Query)),
+    responses((status = 200, body = AuditLog)));
+operation!(
+    /// Give a host no new jobs; for administrators.
+    drain, post, path = "/api/v1/hosts/{name}/drain", params(("name" = String, Path)), request_body = DrainReason,
+    responses((status = 200, body = Host),
+        (status = 422, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// Give a host jobs again; for administrators.
+    resume, post, path = "/api/v1/hosts/{name}/resume", params(("name" = String, Path)),
+    responses((status = 200, body = Host)));
+operation!(
+    /// Set a queue's limits; what is missing is not limited. For administrators.
+    limits, put, path = "/api/v1/queues/{name}/limits", params(("name" = String, Path)), request_body = QueueLimits,
+    responses((status = 200, body = Queues),
+        (status = 422, body = Problem, content_type = "application/problem+json")));
 operation!(
     /// List jobs.
     list_jobs, get, path = "/api/v1/jobs",

@@ -11,10 +11,13 @@ pub mod auth;
 pub mod client;
 pub mod document;
 mod limit;
+mod origin;
 mod page;
 mod problem;
 pub mod run;
 pub mod secret;
+mod slurm;
+pub mod tls;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -29,7 +32,7 @@ pub fn router(app: App) -> Router {
     api::routes()
         .merge(page::routes())
         .layer(DefaultBodyLimit::max(api::BODY_MAX))
-        .layer(from_fn(auth::same_origin))
-        .layer(from_fn(auth::headers))
+        .layer(from_fn(origin::same_origin))
+        .layer(from_fn(origin::headers))
         .with_state(app)
 }

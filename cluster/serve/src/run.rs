@@ -11,15 +11,20 @@ use std::time::{Duration, SystemTime};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{broadcast, watch};
+use tokio_rustls::rustls::server::ResolvesServerCert;
 
 use crate::api::types::{Host, HostState};
 use crate::app::{App, CHANNEL, Parts};
 use crate::auth::Peer;
 use crate::secret;
+use crate::tls::given::Given;
+use crate::tls::listen::TlsListener;
+use crate::tls::own::{self, Own};
 use hpvm_monitor::Sampler;
 use hpvm_queue::driver::Settings;
 use hpvm_queue::manager::{Config, Queue};
 use hpvm_queue::policy::Resources;
+use hpvm_queue::slurm::Slurm;
 use hpvm_queue::store::outbox::Happened;
 use hpvm_queue::time::Stamp;
 
@@ -39,6 +44,12 @@ pub struct Options {
     pub data: PathBuf,
     /// Where to listen for browsers; `None`: on loopback, port 8421 or any that is free.
     pub listen: Option<SocketAddr>,
+    /// Whose queue is served.
+    pub queue: Which,
+    /// Files of a certificate and its key, in PEM.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// More names of this machine for a certificate of the server's own.
+    pub names: Vec<String>,
     /// The `hpvm` program.
     pub program: PathBuf,
     pub home: PathBuf,
@@ -48,6 +59,34 @@ pub struct Options {
     pub quiet: bool,
 }
 
+/// Whose queue is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Slurm's where there is one, else our own.
+    Auto,
+    Embedded,
+    Slurm,
+}
+
+/// Whether this machine says where a Slurm is.
+pub fn slurm_is_configured() -> bool {
+    std::env::var_os("SLURM_CONF").is_some()
+        || ["/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf"]
+            .iter()
+            .any(|p| Path::new(p).exists())
+}
+
+/// The Slurm that is to be served, if one is.
+fn find_slurm(which: Which) -> Result<Option<Slurm>, String> {
+    match which {
+        Which::Embedded => Ok(None),
+        Which::Auto if !slurm_is_configured() => Ok(None),
+        _ => Slurm::find()
+            .map(Some)
+            .map_err(|text| format!("{text}; hpvm serve --queue embedded has a queue of its own")),
+    }
+}
+
 /// The socket for commands in a data folder.
 pub fn socket(data: &Path) -> PathBuf {
     data.join("server.sock")
@@ -55,12 +94,6 @@ pub fn socket(data: &Path) -> PathBuf {
 
 /// Serves until SIGTERM or SIGINT. Jobs go on afterwards.
 pub fn run(options: &Options) -> Result<(), String> {
-    if let Some(address) = options.listen.filter(|address| !address.ip().is_loopback()) {
-        return Err(format!(
-            "--listen {address}: this server speaks plain HTTP and so listens on loopback only; from \
-             another machine, go through ssh -L {PORT}:127.0.0.1:{PORT}"
-        ));
-    }
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(2).enable_all().build();
     runtime.map_err(|error| format!("cannot start threads: {error}"))?.block_on(serve(options))
@@ -86,12 +119,15 @@ async fn serve(options: &Options) -> Result<(), String> {
             let _ = sender.send(Arc::new(row));
         }
     };
-    let (queue, thread) = Queue::start(Config { place: place.clone(), capacity }, publish)?;
+    let slurm = find_slurm(options.queue)?;
+    let config = Config { place: place.clone(), capacity, mirror: slurm.is_some() };
+    let (queue, thread) = Queue::start(config, publish)?;
     let (local, tcp) = (listen_local(&options.data)?, listen(options.listen).await?);
     let address = tcp.local_addr().map_err(|error| error.to_string())?;
     let (end, ending) = watch::channel(false);
     let hosts = vec![host(&place.host, capacity)];
-    let url = format!("http://{address}/");
+    let secure = secure(options, address)?;
+    let url = url(address, secure.is_some());
     let parts = Parts {
         queue: queue.clone(),
         place,
@@ -102,9 +138,13 @@ async fn serve(options: &Options) -> Result<(), String> {
         ending,
         hosts,
         url: url.clone(),
+        slurm: slurm.clone(),
     };
     let app = App::new(parts)?;
     start_sampler(app.clone())?;
+    if let Some(slurm) = slurm {
+        crate::slurm::start(app.clone(), slurm)?;
+    }
     // Before anybody knows of us: a signal that comes at once is heard.
     let told = |error: std::io::Error| format!("cannot listen for signals: {error}");
     let signals = (
@@ -112,29 +152,68 @@ async fn serve(options: &Options) -> Result<(), String> {
         signal(SignalKind::interrupt()).map_err(told)?,
     );
     let link = first_link(&queue, &owner)?;
-    announce(options, &url, &link)?;
-    run_until_told(app, local, tcp, signals, end).await;
+    let fingerprint = secure.as_ref().map(|(_, fingerprint)| fingerprint.as_str());
+    announce(options, &url, &link, fingerprint)?;
+    run_until_told(app, local, (tcp, secure.map(|(who, _)| who)), signals, end).await?;
     let _ = std::fs::remove_file(socket(&options.data));
     queue.call(|manager| manager.stop()).map_err(|error| error.to_string())?;
     thread.join().map_err(|_| "the queue's thread failed".to_string())
+}
+
+type Certificates = Arc<dyn ResolvesServerCert>;
+
+/// The certificate and its fingerprint; nothing on loopback, unless one is given.
+fn secure(
+    options: &Options,
+    address: SocketAddr,
+) -> Result<Option<(Certificates, String)>, String> {
+    if let Some((certificate, key)) = &options.certificate {
+        let given = Given::open(certificate.clone(), key.clone())?;
+        let fingerprint = given.fingerprint();
+        return Ok(Some((Arc::new(given), fingerprint)));
+    }
+    if address.ip().is_loopback() {
+        return Ok(None);
+    }
+    let own = Own::open(&options.data, own::names(&options.names))?;
+    let fingerprint = own.fingerprint();
+    Ok(Some((Arc::new(own), fingerprint)))
+}
+
+/// Where a browser finds it.
+fn url(address: SocketAddr, tls: bool) -> String {
+    let scheme = if tls { "https" } else { "http" };
+    match address.ip().is_unspecified() {
+        true => format!("{scheme}://{}:{}/", hpvm_launch::hosts::local_name(), address.port()),
+        false => format!("{scheme}://{address}/"),
+    }
 }
 
 /// Serves both listeners until a signal, ends streams first, and waits a little for the rest.
 async fn run_until_told(
     app: App,
     local: UnixListener,
-    tcp: TcpListener,
+    (tcp, secure): (TcpListener, Option<Certificates>),
     (mut terminate, mut interrupt): (Signal, Signal),
     end: watch::Sender<bool>,
-) {
+) -> Result<(), String> {
     let ended = |mut ending: watch::Receiver<bool>| async move {
         // An error means that the sender is gone, which is an end too.
         let _ = ending.wait_for(|ending| *ending).await;
     };
     let service = || crate::router(app.clone()).into_make_service_with_connect_info::<Peer>();
-    let one = axum::serve(tcp, service()).with_graceful_shutdown(ended(app.ending.clone()));
+    let until = ended(app.ending.clone());
+    let one = match secure {
+        None => {
+            tokio::spawn(axum::serve(tcp, service()).with_graceful_shutdown(until).into_future())
+        }
+        Some(who) => {
+            let tls = TlsListener::start(tcp, who)?;
+            tokio::spawn(axum::serve(tls, service()).with_graceful_shutdown(until).into_future())
+        }
+    };
     let other = axum::serve(local, service()).with_graceful_shutdown(ended(app.ending.clone()));
-    let (one, other) = (tokio::spawn(one.into_future()), tokio::spawn(other.into_future()));
+    let other = tokio::spawn(other.into_future());
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
@@ -146,6 +225,7 @@ async fn run_until_told(
         let _ = other.await;
     };
     let _ = tokio::time::timeout(DRAIN, drained).await;
+    Ok(())
 }
 
 async fn listen(address: Option<SocketAddr>) -> Result<TcpListener, String> {
@@ -188,11 +268,21 @@ fn first_link(queue: &Queue, owner: &str) -> Result<String, String> {
     Ok(token)
 }
 
-fn announce(options: &Options, url: &str, link: &str) -> Result<(), String> {
+fn announce(
+    options: &Options,
+    url: &str,
+    link: &str,
+    fingerprint: Option<&str>,
+) -> Result<(), String> {
     let mut text = format!("{url}#link={link}\n");
     if !options.quiet {
+        let from_here = match fingerprint {
+            None => String::new(),
+            Some(shown) => format!("Certificate: {shown}\nElsewhere: hpvm login {url}\n"),
+        };
         text = format!(
-            "hpvm serves {}\nOpen once, within an hour: {text}Submit: hpvm submit -n 4 ./program\n",
+            "hpvm serves {}\nOpen once, within an hour: {text}{from_here}\
+             Submit: hpvm submit -n 4 ./program\n",
             options.data.display()
         );
     }
@@ -209,6 +299,7 @@ fn host(name: &str, capacity: Resources) -> Host {
         cpus: capacity.cpus,
         cpus_reserved: 0,
         memory: capacity.memory,
+        reason: None,
         sample: None,
     }
 }
@@ -220,10 +311,22 @@ fn start_sampler(app: App) -> Result<(), String> {
         while !*app.ending.borrow() {
             if let Ok(sample) = sampler.sample(SystemTime::now()) {
                 app.history.lock().unwrap_or_else(PoisonError::into_inner).push(&sample);
-                let reserved = app.queue.call(|manager| manager.reserved()).unwrap_or(0);
+                let asked = app.queue.call(|m| (m.reserved(), m.drained().clone()));
+                let (reserved, drained) = asked.unwrap_or_default();
                 let mut host = host(&app.place.host, app.capacity);
+                host.mark_drained(&drained);
                 (host.cpus_reserved, host.sample) = (reserved, Some(sample));
-                app.hosts.send_replace(vec![host]);
+                if app.slurm.is_none() {
+                    app.hosts.send_replace(vec![host]);
+                } else {
+                    // Slurm says which hosts there are; of ours we know more than it.
+                    app.hosts.send_modify(|hosts| {
+                        let own = hosts.iter_mut().find(|other| other.name == host.name);
+                        if let Some(own) = own {
+                            (own.sample, own.last_seen) = (host.sample, host.last_seen);
+                        }
+                    });
+                }
             }
             std::thread::sleep(SAMPLE_EVERY);
         }

@@ -5,3 +5,5 @@
 pub const MPI: core::ops::Range<u8> = 0..16;
 /// Fast Messages' own packets.
 pub const FM: core::ops::Range<u8> = 16..24;
+/// Packets of one-sided operations.
+pub const ONESIDED: core::ops::Range<u8> = 24..32;

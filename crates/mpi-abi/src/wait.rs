@@ -20,11 +20,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 impl Entered {
+    /// Moves on what needs no function of the program.
+    #[inline]
+    pub(crate) fn step(&mut self) -> Result<bool> {
+        let moved = self.process.progress();
+        let moved = moved.map_err(|broken| crate::raise::broken(&mut self.job, &broken));
+        if self.process.has_notices() {
+            crate::body::rma::deliver(self);
+        }
+        moved
+    }
+
     /// Moves everything on, and runs the program's reduction functions that are due.
     #[inline]
     pub fn turn(&mut self) -> Result<bool> {
-        let moved = self.process.progress();
-        let mut moved = moved.map_err(|broken| crate::raise::broken(&mut self.job, &broken))?;
+        let mut moved = self.step()?;
         while let Some(mut compute) = self.process.take_compute() {
             let lent = self.objects.lend_handle(compute.ty());
             self.outside(|| compute.run());
@@ -36,6 +46,9 @@ impl Entered {
         }
         if !self.objects.unfinished.is_empty() {
             moved |= crate::body::comm::poll_unfinished(self);
+        }
+        if !self.objects.comparisons.is_empty() {
+            moved |= crate::audit::settle(self);
         }
         if !self.objects.watched.is_empty() {
             moved |= crate::body::watch::poll(self);
@@ -143,7 +156,7 @@ impl Entered {
         }
     }
 
-    fn bell(&mut self) -> std::sync::Arc<dyn hpvm_transport::Doorbell> {
+    pub(crate) fn bell(&mut self) -> std::sync::Arc<dyn hpvm_transport::Doorbell> {
         let World { objects, process, .. } = &mut **self;
         objects.bell(process)
     }
@@ -215,7 +228,8 @@ impl Entered {
     /// As `nap`, unless `ready` says, when everybody rings the bell already, that there is no need.
     fn nap_unless(&mut self, limit: Duration, ready: impl FnOnce(&World) -> bool) {
         let short = wait_policy::MAX_SLEEP_WITHOUT_BELL;
-        let limit = if self.process.has_backlog() { short.min(limit) } else { limit };
+        let unannounced = self.process.has_backlog() || self.polls_memory != 0;
+        let limit = if unannounced { short.min(limit) } else { limit };
         if !self.process.fm_mut().arm() {
             return;
         }
@@ -231,7 +245,11 @@ impl Entered {
         let bell = self.bell();
         // Whoever comes meanwhile leaves the bell to us.
         self.leader = true;
+        // Two on the bell would miss each other's packets.
+        self.wake_progress_thread();
+        self.naps = true;
         self.outside(|| bell.wait(limit));
+        self.naps = false;
         self.leader = false;
         self.process.fm_mut().disarm();
         if self.followers > 0 {

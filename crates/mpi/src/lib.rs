@@ -16,6 +16,7 @@ pub mod engine;
 pub mod error;
 pub mod op;
 pub mod pt2pt;
+pub mod rma;
 pub mod status;
 
 pub use comm::build;
@@ -24,5 +25,7 @@ pub use comm::{Channel, Comm};
 pub use engine::process::Process;
 pub use engine::requests::{Outcome, ReqId};
 pub use error::{Class, Error, Result};
+/// The layer below windows and other models of one-sided communication.
+pub use hpvm_onesided as onesided;
 pub use pt2pt::blocking::Received;
 pub use status::Status;

@@ -98,11 +98,6 @@ impl Mux {
         self.shm.oversubscribed()
     }
 
-    /// See [`Shm::take_back`].
-    pub fn take_back(&mut self, memory: *mut u8) -> bool {
-        self.shm.take_back(memory)
-    }
-
     /// See [`Shm::migrate`].
     pub fn migrate(&mut self) {
         self.shm.migrate();

@@ -48,4 +48,12 @@ impl PeerMemory for Mux {
     fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         self.shm.lend(bytes)
     }
+
+    fn take_back(&mut self, memory: *mut u8) -> bool {
+        self.shm.take_back(memory)
+    }
+
+    fn mapped_mut(&mut self, owner: Rank, remote: u64, len: u64) -> Option<NonNull<u8>> {
+        self.shm.mapped_mut(self.local(owner)?, remote, len)
+    }
 }

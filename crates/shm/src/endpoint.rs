@@ -569,6 +569,14 @@ impl PeerMemory for Shm {
     fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         self.lend_region(bytes)
     }
+
+    fn take_back(&mut self, memory: *mut u8) -> bool {
+        self.take_back_region(memory)
+    }
+
+    fn mapped_mut(&mut self, owner: Rank, remote: u64, len: u64) -> Option<NonNull<u8>> {
+        self.mapped_mut_of(owner, remote, len)
+    }
 }
 
 impl Streams for Shm {}

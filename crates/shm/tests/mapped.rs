@@ -46,13 +46,33 @@ fn others_see_what_the_owner_writes() {
 }
 
 #[test]
-fn what_does_not_pay_or_can_not_be_had_is_refused() {
+fn what_others_write_the_owner_and_third_ranks_see() {
+    let (_, [mut a, mut b, mut c]) = ends();
+    let memory = a.lend(3 * 4096).expect("memory").as_ptr();
+    let at = memory.wrapping_add(100).addr() as u64;
+    let [of_a, of_b, of_c] =
+        [&mut a, &mut b, &mut c].map(|end| end.mapped_mut(0, at, 8).expect("it is lent").as_ptr());
+    assert_eq!(of_a, memory.wrapping_add(100), "the owner has it where it is");
+    for (round, (from, to)) in [(of_b, of_a), (of_a, of_b), (of_c, of_b)].into_iter().enumerate() {
+        // SAFETY: both have eight bytes, and this is the only thread.
+        let found = unsafe {
+            from.cast::<u64>().write_unaligned(round as u64 + 7);
+            to.cast::<u64>().read_unaligned()
+        };
+        assert_eq!(found, round as u64 + 7);
+    }
+    assert_eq!(b.mapped_mut(0, at, 64 << 20), None, "not as a whole");
+    assert_eq!(b.mapped_mut(1, at, 8), None, "rank 1 lends nothing");
+    assert_eq!(b.mapped_mut(3, at, 8), None, "there is no rank 3");
+    assert_eq!(a.mapped_mut(0, (&raw const at).addr() as u64, 8), None, "not lent");
+}
+
+#[test]
+fn what_can_not_be_had_is_refused() {
     let (mapping, [mut a, _b]) = ends();
-    assert!(a.lend(1000).is_none());
-    // Relaxed, here and below: one thread.
-    assert_eq!(mapping.control(0).counters.lend_refused.load(Ordering::Relaxed), 0);
     assert!(a.lend(1 << 60).is_none());
-    assert_eq!(mapping.control(0).counters.lend_refused.load(Ordering::Relaxed), 1); // relaxed
+    // Relaxed: one thread.
+    assert_eq!(mapping.control(0).counters.lend_refused.load(Ordering::Relaxed), 1);
     assert!(a.lend(1 << 20).is_some());
     let (_, [mut alone]) = ends();
     assert!(alone.lend(1 << 20).is_none(), "nobody else could read it");

@@ -246,9 +246,17 @@ impl PeerMemory for SimTransport {
 
     fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         let mut words = vec![0; bytes.div_ceil(size_of::<u128>())];
-        let memory = NonNull::new(words.as_mut_ptr().cast());
+        let memory = NonNull::new(words.as_mut_ptr().cast::<u8>())?;
+        // Others reach it by its address.
+        memory.as_ptr().expose_provenance();
         self.lent.push(words);
-        memory
+        Some(memory)
+    }
+
+    fn mapped_mut(&mut self, owner: Rank, remote: u64, _: u64) -> Option<NonNull<u8>> {
+        // All processes are this one.
+        let there = owner < self.size;
+        there.then(|| NonNull::new(core::ptr::with_exposed_provenance_mut(remote as usize)))?
     }
 }
 

@@ -89,10 +89,23 @@ pub trait PeerMemory {
         u64::MAX
     }
 
-    /// Memory of `bytes` bytes that the ranks of our host can read by `mapped`, aligned to a page.
-    /// It is valid while this end lives. `None`: there is none.
+    /// Memory of `bytes` bytes that the ranks of our host can read by `mapped` and write by `mapped_mut`,
+    /// aligned to a page. It is valid while this end lives, or until it is taken back. `None`: there is none.
     fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         let _ = bytes;
+        None
+    }
+
+    /// Takes back memory that `lend` gave. False: it did not.
+    fn take_back(&mut self, memory: *mut u8) -> bool {
+        let _ = memory;
+        false
+    }
+
+    /// As `mapped`, for reading and writing: `len` bytes at `remote` in the memory that `owner`, which may be
+    /// ourselves, lends. What another rank stores there is seen as with memory that threads share.
+    fn mapped_mut(&mut self, owner: Rank, remote: u64, len: u64) -> Option<NonNull<u8>> {
+        let _ = (owner, remote, len);
         None
     }
 }

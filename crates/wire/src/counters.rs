@@ -42,6 +42,14 @@ counters! {
     bytes_mapped,
     /// Allocations of `MPI_Alloc_mem` for which no shared memory was to be had.
     lend_refused,
+    /// Put operations started (one-sided).
+    puts,
+    /// Get operations started (one-sided).
+    gets,
+    /// Elements updated by atomic operations that were started here (one-sided).
+    atomics,
+    /// Bytes of puts and gets.
+    onesided_bytes,
     /// Times a packet had to wait for a credit.
     credit_stalls,
     /// Times a packet had to wait for a free frame.

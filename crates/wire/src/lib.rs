@@ -4,6 +4,7 @@
 //! (`Cell::head`, `segment::Header::check`) before any offset, length or id in it is used. The
 //! size of every layout is pinned by a test, because two builds of hpvm may meet in one job.
 
+pub mod accumulate_lock;
 pub mod bulk;
 pub mod cell;
 pub mod coll_slots;

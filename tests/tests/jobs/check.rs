@@ -78,7 +78,29 @@ const DIFFERENCES: &[(&str, &str, &str)] = &[
         "rank 2 calls MPI_Allreduce (4 bytes, MPI_MAX)",
         "rank 0 calls MPI_Allreduce (4 bytes, MPI_SUM)",
     ),
+    (
+        "later",
+        "rank 2 calls MPI_Iallreduce (4 bytes, MPI_MIN)",
+        "rank 0 calls MPI_Iallreduce (4 bytes, MPI_SUM)",
+    ),
+    (
+        "between-roots",
+        "rank 0 of the group of process 1 calls MPI_Bcast (root 1)",
+        "rank 0 of the group of process 0 calls MPI_Bcast (MPI_ROOT)",
+    ),
+    (
+        "between-functions",
+        "rank 0 of the group of process 1 calls MPI_Ibarrier",
+        "rank 0 of the group of process 0 calls MPI_Iallreduce (4 bytes, MPI_SUM)",
+    ),
 ];
+
+#[test]
+fn calls_that_fit_are_not_told_of() {
+    for ranks in [2, 3, 5] {
+        assert_eq!(succeed(checked(ranks, "fit")), "");
+    }
+}
 
 #[test]
 fn collectives_that_differ_are_named() {

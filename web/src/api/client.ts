@@ -29,7 +29,7 @@ export class Unreachable extends Error {
 }
 
 export interface Request {
-  method?: "GET" | "POST" | "DELETE";
+  method?: "GET" | "POST" | "PUT" | "DELETE";
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal;

@@ -1,6 +1,23 @@
 // Generated from cluster/serve/openapi.json by `npm run types`. Do not edit.
 
 export interface paths {
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who changed what; for administrators. */
+        get: operations["audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -39,6 +56,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/hosts/{name}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give a host no new jobs; for administrators. */
+        post: operations["drain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/hosts/{name}/history": {
         parameters: {
             query?: never;
@@ -50,6 +84,23 @@ export interface paths {
         get: operations["history"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hosts/{name}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give a host jobs again; for administrators. */
+        post: operations["resume"];
         delete?: never;
         options?: never;
         head?: never;
@@ -262,6 +313,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/queues/{name}/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Set a queue's limits; what is missing is not limited. For administrators. */
+        put: operations["limits"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -315,6 +383,144 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sign a program in: a token with the rights of the user, for three months. */
+        post: operations["login"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One's own tokens; with `all` everybody's, for administrators. */
+        get: operations["tokens"];
+        put?: never;
+        /** Make a token; not with a token. */
+        post: operations["make_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End a token. */
+        delete: operations["revoke_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The users; for administrators. */
+        get: operations["users"];
+        put?: never;
+        /** Make a user; for administrators. */
+        post: operations["add_user"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Remove a user with sessions and tokens; the jobs stay. For administrators. */
+        delete: operations["remove_user"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{name}/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A link by which a user signs in once; for administrators. */
+        post: operations["user_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{name}/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Set a user's password, which ends their sessions; for administrators. */
+        put: operations["user_password"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{name}/role": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Give a user another role; for administrators. */
+        put: operations["role"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -349,6 +555,27 @@ export interface components {
              * @description Which number of the list this job is for.
              */
             task: number;
+        };
+        /** @description An entry of the audit log. */
+        AuditEntry: {
+            action: string;
+            /** Format: date-time */
+            at: string;
+            /** Format: int64 */
+            id: number;
+            /** @description An address, or `socket`. */
+            origin: string;
+            target: string;
+            user: string;
+        };
+        /** @description A page of the audit log, newest first. */
+        AuditLog: {
+            entries: components["schemas"]["AuditEntry"][];
+            /**
+             * Format: int64
+             * @description Ask with it as `before` for older ones.
+             */
+            next_before?: number | null;
         };
         /** @description Room of a file system in bytes. */
         Capacity: {
@@ -414,6 +641,10 @@ export interface components {
             /** Format: double */
             written?: number | null;
         };
+        /** @description Why a host shall get no new jobs. */
+        DrainReason: {
+            reason: string;
+        };
         /** @description What went wrong with one field of a request. */
         FieldError: {
             detail: string;
@@ -440,6 +671,8 @@ export interface components {
              */
             memory: number;
             name: string;
+            /** @description Why it is drained, and by whom. */
+            reason?: string | null;
             sample?: components["schemas"]["HostSample"] | null;
             state: components["schemas"]["HostState"];
         };
@@ -673,6 +906,22 @@ export interface components {
         Link: {
             url: string;
         };
+        /** @description Signing in for a token that lasts three months, as `hpvm login` does. */
+        Login: {
+            /**
+             * @description What the token is called in lists.
+             * @default null
+             */
+            name?: string | null;
+            /** @default {} */
+            sign_in?: components["schemas"]["SignIn"];
+        };
+        /** @description A token, which is told this once: the server keeps its hash. */
+        MadeToken: {
+            about: components["schemas"]["Token"];
+            /** @description To be sent as `Authorization: Bearer TOKEN`. */
+            token: string;
+        };
         /** @description Who sent how much to whom. */
         Matrix: {
             /** @description Sender, receiver, value; pairs that did not talk are missing. */
@@ -713,6 +962,24 @@ export interface components {
             /** @description The present one, unless none was set yet. */
             old?: string | null;
         };
+        /** @description A token to be made. */
+        NewToken: {
+            /**
+             * Format: int64
+             * @description How long it lasts; without it, until it is revoked.
+             */
+            expires_seconds?: number | null;
+            name: string;
+            /** @description Some of `read`, `jobs`, `admin`. */
+            scopes: string[];
+        };
+        /** @description A user to be made. */
+        NewUser: {
+            name: string;
+            /** @description At least 8 characters. */
+            password?: string | null;
+            role?: components["schemas"]["Role"];
+        };
         /** @description How a job ended. */
         Outcome: {
             /**
@@ -733,7 +1000,7 @@ export interface components {
          * @description In which manner a job ended.
          * @enum {string}
          */
-        OutcomeKind: "exit" | "signal" | "time_limit" | "memory_limit" | "cancelled" | "node_lost" | "failed_to_start";
+        OutcomeKind: "exit" | "signal" | "time_limit" | "memory_limit" | "cancelled" | "node_lost" | "failed_to_start" | "unknown";
         /** @description Bytes written so far. */
         OutputSizes: {
             /**
@@ -757,11 +1024,33 @@ export interface components {
         /** @description A queue. */
         QueueInfo: {
             hosts: string[];
+            limits?: components["schemas"]["QueueLimits"];
             name: string;
             /** Format: int64 */
             pending: number;
             /** Format: int64 */
             running: number;
+        };
+        /** @description Limits of a queue; what is missing is not limited. */
+        QueueLimits: {
+            /**
+             * Format: int32
+             * @description Most jobs of one user that have not ended.
+             * @default null
+             */
+            jobs_per_user?: number | null;
+            /**
+             * Format: int32
+             * @description Most ranks of a job.
+             * @default null
+             */
+            ranks?: number | null;
+            /**
+             * Format: int64
+             * @description Longest time limit; a job without one gets it.
+             * @default null
+             */
+            time_limit_seconds?: number | null;
         };
         /** @description The queues. */
         Queues: {
@@ -799,6 +1088,15 @@ export interface components {
             findings?: string[];
             ranks: components["schemas"]["Rank"][];
         };
+        /**
+         * @description What somebody may do.
+         * @enum {string}
+         */
+        Role: "admin" | "user" | "viewer";
+        /** @description Another role of a user. */
+        RoleChange: {
+            role: components["schemas"]["Role"];
+        };
         /** @description Columns of equal length, oldest first; `null` where nothing is known. */
         Series: {
             /** @description Fraction of all processors that was busy. */
@@ -823,9 +1121,14 @@ export interface components {
         };
         /** @description Who is signed in. */
         Session: {
-            /** @description `admin`, `user`. */
+            /** @description `admin`, `user`, `viewer`. */
             roles: string[];
             user: string;
+        };
+        /** @description Another password of a user; it ends their sessions. */
+        SetPassword: {
+            /** @description At least 8 characters. */
+            password: string;
         };
         /** @description Signing in: either user and password, or the token of a one-time link. */
         SignIn: {
@@ -854,6 +1157,41 @@ export interface components {
          * @enum {string}
          */
         State: "submitted" | "held" | "pending" | "running" | "ended";
+        /** @description A token of a program. */
+        Token: {
+            /** Format: date-time */
+            created: string;
+            /** Format: date-time */
+            expires?: string | null;
+            /** Format: int64 */
+            id: number;
+            name: string;
+            /** @description `read`; `jobs` submits and ends jobs, too; `admin` all that an administrator may. */
+            scopes: string[];
+            /**
+             * Format: date-time
+             * @description Its last use, to the hour.
+             */
+            used?: string | null;
+            user: string;
+        };
+        /** @description Tokens. */
+        Tokens: {
+            tokens: components["schemas"]["Token"][];
+        };
+        /** @description A user. */
+        User: {
+            /** @description Whether a password was set: without one, a link signs in. */
+            has_password: boolean;
+            name: string;
+            /** @description Whether they have started the server, and so stay its administrator. */
+            owner: boolean;
+            role: components["schemas"]["Role"];
+        };
+        /** @description The users. */
+        Users: {
+            users: components["schemas"]["User"][];
+        };
         /** @description What a job would be, without submitting it. */
         Validated: {
             /** @description The command line that would submit it. */
@@ -873,6 +1211,29 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    audit: {
+        parameters: {
+            query?: {
+                /** @description `next_before` of the page before */
+                before?: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditLog"];
+                };
+            };
+        };
+    };
     events: {
         parameters: {
             query?: {
@@ -915,6 +1276,39 @@ export interface operations {
             };
         };
     };
+    drain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DrainReason"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Host"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     history: {
         parameters: {
             query?: {
@@ -935,6 +1329,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Series"];
+                };
+            };
+        };
+    };
+    resume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Host"];
                 };
             };
         };
@@ -1386,6 +1801,39 @@ export interface operations {
             };
         };
     };
+    limits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueueLimits"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queues"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     session: {
         parameters: {
             query?: never;
@@ -1521,6 +1969,314 @@ export interface operations {
                 content?: never;
             };
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    login: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Login"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeToken"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    tokens: {
+        parameters: {
+            query?: {
+                all?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tokens"];
+                };
+            };
+        };
+    };
+    make_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewToken"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeToken"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoked */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    users: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Users"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewUser"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The last administrator, or who has started the server */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    user_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Link"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    user_password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetPassword"];
+            };
+        };
+        responses: {
+            /** @description Set */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    role: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RoleChange"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -6,7 +6,7 @@ import { useKeys } from "../keys/keys";
 import { now } from "../state/clock";
 import { info, link, retry } from "../state/live";
 import { address, go, route, type Route } from "../state/route";
-import { session, signOut } from "../state/session";
+import { isAdmin, session, signOut } from "../state/session";
 import { nextTheme, theme } from "../state/theme";
 import { relative } from "../model/units";
 import { KeysPanel } from "./KeysPanel";
@@ -18,11 +18,19 @@ const PLACES: { page: Route["page"]; also?: Route["page"]; path: string; name: s
   { page: "hosts", also: "host", path: "/hosts", name: "Hosts", keys: "g h" },
 ];
 
+const ADMINISTRATION: (typeof PLACES)[number] = {
+  page: "administration",
+  path: "/administration",
+  name: "Administration",
+  keys: "g a",
+};
+
 export function Shell({ children }: { children: ComponentChildren }) {
   const [help, setHelp] = useState(false);
   const main = useRef<HTMLElement>(null);
+  const places = isAdmin() ? [...PLACES, ADMINISTRATION] : PLACES;
   useKeys("Everywhere", [
-    ...PLACES.map((place) => ({ keys: place.keys, does: `go to ${place.name}`, run: () => go(place.path) })),
+    ...places.map((place) => ({ keys: place.keys, does: `go to ${place.name}`, run: () => go(place.path) })),
     { keys: "/", does: "search jobs", run: focusSearch },
     { keys: "t", does: "theme: system, dark, light", run: nextTheme },
     { keys: "?", does: "show or hide these keys", run: () => setHelp((shown) => !shown) },
@@ -39,7 +47,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <Mark /> hpvm
         </a>
         <nav aria-label="Pages">
-          {PLACES.map((place) => (
+          {places.map((place) => (
             <a href={place.path} aria-current={current(place) ? "page" : undefined}>
               {place.name}
             </a>
@@ -51,7 +59,9 @@ export function Shell({ children }: { children: ComponentChildren }) {
             <HalfMoon /> {theme.value === "system" ? "auto" : theme.value}
             <span class="hidden"> theme</span>
           </button>
-          <span class="who">{session.value?.user}</span>
+          <a class="who" href="/account" title="Your account">
+            {session.value?.user}
+          </a>
           <button type="button" class="quiet" onClick={() => void signOut()}>
             Sign out
           </button>

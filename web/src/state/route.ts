@@ -12,6 +12,8 @@ export type Route =
   | { page: "submit" }
   | { page: "hosts" }
   | { page: "host"; name: string }
+  | { page: "account" }
+  | { page: "administration" }
   | { page: "nothing"; path: string };
 
 export const address = signal(new URL(location.href));
@@ -28,6 +30,8 @@ export function parse(path: string): Route {
   if (first === "submit" && second === undefined) return { page: "submit" };
   if (first === "hosts" && second === undefined) return { page: "hosts" };
   if (first === "hosts" && third === undefined) return { page: "host", name: decode(second ?? "") };
+  if (first === "account" && second === undefined) return { page: "account" };
+  if (first === "administration" && second === undefined) return { page: "administration" };
   return { page: "nothing", path };
 }
 

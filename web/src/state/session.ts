@@ -9,6 +9,10 @@ import * as live from "./live";
 /// Undefined until the server has said; null when nobody is signed in.
 export const session = signal<Session | null | undefined>(undefined);
 
+export function isAdmin(): boolean {
+  return session.value?.roles.includes("admin") ?? false;
+}
+
 /// Why there is no session, for the page that asks for one.
 export const reason = signal("");
 

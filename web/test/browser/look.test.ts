@@ -1,16 +1,12 @@
 // How it looks: both themes, a phone, keys alone, no surprises for readers of its tree.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import type { Page } from "playwright-core";
+import { findings } from "./axe";
 import { browserTest, idle, type World } from "./harness";
 import { ended, host, job, pending } from "../mock/data";
 import type { Mock } from "../mock/server";
 
-const AXE = readFileSync(fileURLToPath(new URL("../../../node_modules/axe-core/axe.min.js", import.meta.url)), "utf8");
-
-const PATHS = ["/", "/jobs", "/jobs/2", "/jobs/2/ranks", "/jobs/2/counters", "/jobs/2/timeline", "/jobs/2/files", "/jobs/2/script", "/submit?from=2", "/hosts", "/hosts/n1"];
+const PATHS = ["/", "/jobs", "/jobs/2", "/jobs/2/ranks", "/jobs/2/counters", "/jobs/2/timeline", "/jobs/2/files", "/jobs/2/script", "/submit?from=2", "/hosts", "/hosts/n1", "/administration", "/account"];
 
 function some(mock: Mock): void {
   mock.hosts = [host("n1"), host("n2", { state: "drained" }), host("n3", { state: "lost", last_seen: new Date(Date.now() - 1e6).toISOString() })];
@@ -21,22 +17,6 @@ function some(mock: Mock): void {
     { rank: 1, host: "n1", pid: 2, state: "sleeping", waits_for: [0], since_seconds: 3, counters: { sends: 7 } },
   ]);
   mock.matrices.set(2, { size: 2, entries: [[0, 1, 100], [1, 0, 50]] });
-}
-
-interface Finding {
-  id: string;
-  impact: string;
-  nodes: { html: string; failureSummary: string }[];
-}
-
-/// All of axe's rules, contrast included. The script is the test's, so the policy does not see it.
-async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const found = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run: (options: object) => Promise<{ violations: Finding[] }> } };
-    return (await axe.run({ resultTypes: ["violations"] })).violations;
-  });
-  return found.map((each) => `${each.id} (${each.impact}): ${each.nodes.map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`);
 }
 
 for (const theme of ["light", "dark"] as const) {

@@ -1,90 +1,11 @@
-// The page on a real server: `hpvm serve` of the installation, a data folder of its own. Skipped, and
-// counted, where there is no installation.
+// The page on a real server.
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
-import { browserTest, idle, type World } from "./harness";
-
-const PREFIX = process.env["HPVM_PREFIX"] ?? fileURLToPath(new URL("../../../../build", import.meta.url));
-const PROGRAM = join(resolve(PREFIX), "bin/hpvm");
-
-interface Listed {
-  id: number;
-  state: string;
-}
-
-class Real {
-  readonly folder = mkdtempSync(join(tmpdir(), "hpvm-page-"));
-  link = "";
-  private server: ChildProcess | undefined;
-
-  async start(listen = "127.0.0.1:0"): Promise<void> {
-    const flags = ["serve", "--quiet", "--data", this.folder, "--listen", listen];
-    this.server = spawn(PROGRAM, flags, { stdio: ["ignore", "pipe", "inherit"] });
-    const lines = createInterface({ input: this.server.stdout! });
-    this.link = await new Promise<string>((done, failed) => {
-      lines.once("line", done);
-      this.server?.once("exit", (code) => failed(new Error(`hpvm serve ended with ${code}`)));
-    });
-  }
-
-  /// Killed as by a fault: nothing is tidied up.
-  async kill(): Promise<void> {
-    const gone = new Promise((done) => this.server?.once("exit", done));
-    this.server?.kill("SIGKILL");
-    await gone;
-  }
-
-  hpvm(...flags: string[]): string {
-    const env = { ...process.env, HPVM_SERVER: this.folder };
-    return execFileSync(PROGRAM, flags, { env, encoding: "utf8", cwd: this.folder }).trim();
-  }
-
-  async stop(): Promise<void> {
-    const said = JSON.parse(this.hpvm("queue", "--json")) as Listed[] | { jobs: Listed[] };
-    const left = (Array.isArray(said) ? said : said.jobs).filter((job) => job.state !== "ended");
-    for (const { id } of left) this.hpvm("cancel", String(id));
-    for (const { id } of left) this.wait(id);
-    await this.kill();
-    rmSync(this.folder, { recursive: true, force: true });
-  }
-
-  /// Until it has ended, however: the exit code is the job's.
-  private wait(id: number): void {
-    try {
-      this.hpvm("wait", String(id));
-    } catch {
-      // Ended by a signal.
-    }
-  }
-
-  get origin(): string {
-    return new URL(this.link).origin;
-  }
-}
-
-/// A test with a real server, signed in by its link.
-function realTest(name: string, run: (world: World, real: Real) => Promise<void>): void {
-  const lacks = existsSync(PROGRAM) ? "" : `no ${PROGRAM}: run make first`;
-  browserTest(name, { lacks }, async (world) => {
-    const real = new Real();
-    // The browser itself logs what a killed server refuses, and 501 for what ranks do not count.
-    world.allow(/Failed to load resource|net::ERR/, (origin) => origin.startsWith("http://127.0.0.1:"));
-    await real.start();
-    try {
-      await world.page.goto(real.link);
-      await idle(world.page);
-      await run(world, real);
-    } finally {
-      await real.stop();
-    }
-  });
-}
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { idle } from "./harness";
+import { realTest } from "./real";
 
 realTest("real: a minute from the link to a job that was watched and cancelled", async ({ page }) => {
   assert.equal(new URL(page.url()).hash, "", "the link has left the address");

@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Host, Job, JobSpec, JobSummary, Matrix, Rank, Series } from "../../src/api/types";
+import type { AuditEntry, Host, Job, JobSpec, JobSummary, Matrix, Rank, Series, Token, User } from "../../src/api/types";
 import { commandLine, host, job as aJob, pending, whole } from "./data";
 import { Events } from "./events";
 import { body, sendFile, sendJson, sendProblem } from "./http";
@@ -10,6 +10,13 @@ import { Written, type Source } from "./output";
 
 /// How much later than its event the answer to a cancel comes.
 const ANSWER_LATE_MS = 100;
+
+const USERS: User[] = [
+  { name: "me", role: "admin", has_password: true, owner: true },
+  { name: "somebody-with-a-long-name@example.org", role: "viewer", has_password: false, owner: false },
+];
+const TOKEN: Token = { id: 1, user: "me", name: "night build", scopes: ["jobs"], created: "2026-01-01T00:00:00.000Z" };
+const CHANGE: AuditEntry = { id: 1, at: "2026-01-01T00:00:00.000Z", user: "me", origin: "127.0.0.1", action: "make token", target: "night build (jobs)" };
 
 export class Mock {
   readonly jobs = new Map<number, JobSummary>();
@@ -84,6 +91,9 @@ export class Mock {
       return request.method === "POST" ? this.submit(request, response, url) : this.list(response, url);
     }
     if (room === "jobs") return this.job(request, response, Number(name), [part, rest], url);
+    if (room === "users") return sendJson(response, 200, { users: USERS });
+    if (room === "tokens") return sendJson(response, 200, { tokens: [TOKEN] });
+    if (room === "audit") return sendJson(response, 200, { entries: [CHANGE], next_before: 1 });
     sendProblem(response, 404, `There is nothing at ${path}.`);
   }
 

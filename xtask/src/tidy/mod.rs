@@ -2,6 +2,7 @@
 
 mod documented;
 mod layers;
+mod modules;
 mod rules;
 mod source;
 
@@ -27,6 +28,7 @@ pub fn run(root: &Path) -> Result<String, String> {
     for path in files(root)? {
         let Ok(text) = std::fs::read_to_string(root.join(&path)) else { continue };
         rules::check(&path, &text, &mut breaches);
+        modules::check(&path, &text, &mut breaches);
         if !rules::is_test_file(&path) {
             documented.look(&path, &text);
         }

@@ -6,9 +6,13 @@
 //! nobody keeps an old state of the file alive and the log stays short.
 
 pub mod accounts;
+pub mod audit;
 pub mod jobs;
 pub mod list;
+pub mod mirror;
 pub mod outbox;
+pub mod rules;
+pub mod tokens;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,7 +21,8 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 /// The steps from an empty file to the present layout; a store says how many it has taken.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/001_first.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("migrations/001_first.sql"), include_str!("migrations/002_accounts.sql")];
 /// "hpvm" as a number, by which `file` and we know our stores.
 const APPLICATION: i32 = 0x6870_766d;
 /// How long a call waits for another process that has locked the store.
@@ -81,6 +86,21 @@ impl Store {
     pub fn reader(path: &Path) -> Result<Store, StoreError> {
         let db = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         Ok(Store { db, path: path.to_path_buf() })
+    }
+
+    /// Whether the file is whole and of a layout that we know.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let path = self.path.display();
+        let version: i32 = self.db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if version > i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX) {
+            let text = format!("{path} has layout {version}, which a newer hpvm has written");
+            return Err(StoreError::Failed(text));
+        }
+        let said: String = self.db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        match said.as_str() {
+            "ok" => Ok(()),
+            _ => Err(StoreError::Failed(format!("{path} is damaged: {said}"))),
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -151,6 +171,21 @@ mod tests {
         drop(Store::open(&path).unwrap());
         let reader = Store::reader(&path).unwrap();
         assert!(reader.db.execute("DELETE FROM jobs", []).is_err());
+    }
+
+    #[test]
+    fn a_store_of_the_first_layout_is_brought_to_the_present_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let db = Connection::open(&path).unwrap();
+        db.execute_batch(MIGRATIONS[0]).unwrap();
+        db.execute("INSERT INTO users (name, roles) VALUES ('ann', 'admin,user')", []).unwrap();
+        db.pragma_update(None, "application_id", APPLICATION).unwrap();
+        db.pragma_update(None, "user_version", 1).unwrap();
+        drop(db);
+        let store = Store::open(&path).unwrap();
+        assert_eq!(store.user("ann").unwrap().unwrap().roles, ["admin", "user"]);
+        assert!(store.tokens(None).unwrap().is_empty());
     }
 
     #[test]

@@ -53,6 +53,15 @@ pub async fn history(
 }
 
 pub async fn queues(State(app): State<App>, _: Who) -> Result<Json<Queues>, Problem> {
+    all_queues(&app).await
+}
+
+/// The queues with their limits.
+pub async fn all_queues(app: &App) -> Result<Json<Queues>, Problem> {
+    if let Some(slurm) = app.slurm.clone() {
+        return Ok(Json(Queues { queues: crate::slurm::queues(app, slurm).await? }));
+    }
+    let limits = app.read(|store| store.limits(QUEUE)).await?;
     let counts = app.read(|store| store.counts()).await?;
     let of = |state| counts.iter().find(|(s, _)| *s == state).map_or(0, |(_, count)| *count);
     Ok(Json(Queues {
@@ -61,6 +70,7 @@ pub async fn queues(State(app): State<App>, _: Who) -> Result<Json<Queues>, Prob
             hosts: vec![app.place.host.clone()],
             pending: of(JobState::Submitted) + of(JobState::Pending) + of(JobState::Held),
             running: of(JobState::Running),
+            limits,
         }],
     }))
 }
@@ -69,7 +79,7 @@ pub async fn info(State(app): State<App>, _: Who) -> Result<Json<Info>, Problem>
     let problems = app.ask(|manager| Ok(manager.problems())).await?;
     Ok(Json(Info {
         version: env!("CARGO_PKG_VERSION").into(),
-        mode: "embedded".into(),
+        mode: if app.slurm.is_some() { "slurm" } else { "embedded" }.into(),
         limits: Limits {
             script_bytes: SCRIPT_MAX as u64,
             array_tasks: ARRAY_MAX,

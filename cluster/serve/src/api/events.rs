@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -11,8 +12,8 @@ use axum::response::Response;
 use axum::response::sse::{Event, Sse};
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
-use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
 
 use super::extract::Params;
 use super::output::{heartbeat, no_buffering};
@@ -28,6 +29,9 @@ use hpvm_queue::store::outbox::{Happened, KEPT};
 const SNAPSHOT_ACTIVE: u32 = 1000;
 const SNAPSHOT_ENDED: u32 = 100;
 
+/// How often a stream looks whether its session or token has run out.
+const LOOK_AT_ACCESS: Duration = Duration::from_secs(30);
+
 /// Where a stream goes on.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -40,7 +44,8 @@ struct Listener {
     app: App,
     who: Who,
     live: broadcast::Receiver<Arc<Happened>>,
-    hosts: tokio::sync::watch::Receiver<Vec<Host>>,
+    hosts: watch::Receiver<Vec<Host>>,
+    access: watch::Receiver<u64>,
     /// What is to be sent before anything live.
     waiting: VecDeque<Event>,
     /// The last event that was sent, or is in the snapshot.
@@ -56,7 +61,9 @@ pub async fn events(
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     // First, so that nothing falls between the backlog and what comes.
     let (live, hosts) = (app.events.subscribe(), app.hosts.subscribe());
-    let mut listener = Listener { app, who, live, hosts, waiting: VecDeque::new(), cursor: 0 };
+    let access = app.access.subscribe();
+    let waiting = VecDeque::new();
+    let mut listener = Listener { app, who, live, hosts, access, waiting, cursor: 0 };
     match last.or(params.after) {
         Some(cursor) => {
             listener.cursor = cursor;
@@ -73,6 +80,12 @@ pub async fn events(
         Some((Ok::<_, Infallible>(event), listener))
     });
     Ok(no_buffering(Sse::new(stream).keep_alive(heartbeat())))
+}
+
+/// Until somebody's access has changed, or it is time to look whether one has run out.
+pub async fn access_news(access: &mut watch::Receiver<u64>) {
+    // An error would mean that the server's state is gone, and then so is the stream.
+    let _ = tokio::time::timeout(LOOK_AT_ACCESS, access.changed()).await;
 }
 
 /// An event without an id: it must not move the cursor of who resumes.
@@ -160,6 +173,12 @@ impl Listener {
                     let hosts = self.hosts.borrow_and_update().clone();
                     self.waiting.extend(hosts.iter().map(|host| control("host", host)));
                 },
+                // Whose session, token or rights are gone hears nothing more.
+                () = access_news(&mut self.access) => {
+                    if !self.who.is_still(&self.app).await {
+                        return None;
+                    }
+                }
                 _ = ending.changed() => {}
             }
         }

@@ -1,5 +1,7 @@
 //! Jobs: list, submit, look at, act on.
 
+use std::sync::PoisonError;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -11,6 +13,7 @@ use super::types::{Action, Actions, JobList, OutputSizes, Validated};
 use crate::app::App;
 use crate::auth::Who;
 use crate::problem::Problem;
+use crate::slurm;
 use hpvm_queue::apply::{self, Action as Act};
 use hpvm_queue::job::{Job, JobSpec, JobSummary, State as JobState};
 use hpvm_queue::store::jobs::New;
@@ -123,19 +126,55 @@ pub async fn submit(
         let text = format!("Idempotency-Key: expected 1 to {KEY_MAX} characters of ASCII");
         return Err(Problem::bad(text));
     }
-    let new = checked(spec, &who, key.map(str::to_owned))?;
+    let key = key.map(str::to_owned);
     if params.validate == Some(1) {
+        let new = checked(&app, spec, &who, key).await?;
         return Ok(Json(validate(&app, new).await?).into_response());
     }
-    let (job, _) = app.ask(move |manager| manager.submit(&new)).await?;
+    let job = record(&app, &who, spec, key).await?;
     let place = format!("/api/v1/jobs/{}", job.id());
     let body = Json(full(&app, job).await?);
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], body).into_response())
 }
 
+/// Records a job.
+pub async fn record(
+    app: &App,
+    who: &Who,
+    spec: JobSpec,
+    key: Option<String>,
+) -> Result<Job, Problem> {
+    let new = checked(app, spec, who, key).await?;
+    if let Some(slurm) = app.slurm.clone() {
+        return slurm::submit(app, slurm, who, new).await;
+    }
+    let actor = who.actor();
+    app.ask(move |manager| {
+        let (job, fresh) = manager.submit(&new)?;
+        if fresh {
+            // The job is recorded with its user in any case.
+            let _ = manager.store().audit(&actor, "submit", &format!("job {}", job.id()));
+        }
+        Ok(job)
+    })
+    .await
+}
+
 /// A job that can be recorded, or what is wrong with it.
-pub fn checked(spec: JobSpec, who: &Who, key: Option<String>) -> Result<New, Problem> {
-    let faults = check::faults(&spec);
+async fn checked(
+    app: &App,
+    mut spec: JobSpec,
+    who: &Who,
+    key: Option<String>,
+) -> Result<New, Problem> {
+    let mut faults = check::faults(&spec);
+    if app.slurm.is_some() {
+        // Slurm knows its queues and hosts itself.
+        faults.retain(|(field, _)| !["queue", "nodes"].contains(field));
+    }
+    let queue = spec.queue.clone().unwrap_or_else(|| check::QUEUE.into());
+    let limits = app.read(move |store| store.limits(&queue)).await?;
+    faults.extend(check::keep_limits(&mut spec, &limits));
     if !faults.is_empty() {
         return Err(Problem::fields(faults));
     }
@@ -155,6 +194,10 @@ pub fn checked(spec: JobSpec, who: &Who, key: Option<String>) -> Result<New, Pro
 
 async fn validate(app: &App, new: New) -> Result<Validated, Problem> {
     let command_line = describe::command_line(&new.spec);
+    if let Some(slurm) = app.slurm.clone() {
+        let estimated_start = slurm::estimate(app, slurm, new).await?;
+        return Ok(Validated { command_line, estimated_start });
+    }
     let summary = JobSummary {
         id: 0,
         name: new.name,
@@ -195,16 +238,15 @@ pub async fn find(app: &App, who: &Who, id: i64) -> Result<Job, Problem> {
 
 /// A job with everything that the API says of it.
 async fn full(app: &App, job: Job) -> Result<super::types::Job, Problem> {
-    let place = app.place.clone();
+    let shared = app.clone();
     crate::app::blocking(move || {
         let action = |action| {
             let why_not = apply::why_not(&job, action);
             Action { allowed: why_not.is_none(), why_not }
         };
-        let (stdout, stderr) = place.outputs(&job);
-        let size = |path| std::fs::metadata(path).map_or(0, |meta| meta.len());
+        let size = |stderr| super::output::size(&shared, &job, stderr);
         let started = job.summary.started.is_some();
-        let sizes = OutputSizes { stdout: size(stdout), stderr: size(stderr) };
+        let sizes = OutputSizes { stdout: size(false), stderr: size(true) };
         Ok(super::types::Job {
             actions: Actions {
                 cancel: action(Act::Cancel),
@@ -239,7 +281,8 @@ pub async fn cancel(
     let by = who.name.clone();
     let array = job.summary.array.as_ref().filter(|_| params.array == Some(true)).map(|a| a.id);
     match array {
-        None => app.ask(move |manager| manager.cancel(id, &by)).await?,
+        None => do_cancel(&app, &who, id).await?,
+        Some(array) if app.slurm.is_some() => do_cancel(&app, &who, array).await?,
         Some(array) => {
             let states = JobState::ALL[..4].to_vec();
             // More jobs than an array may have.
@@ -250,8 +293,9 @@ pub async fn cancel(
                 ascending: true,
                 ..Filter::default()
             };
-            app.ask(move |manager| cancel_all(manager, filter, &by)).await?;
-            job
+            let target = format!("array {array}");
+            app.change(&who, "cancel", target, move |manager| cancel_all(manager, filter, &by))
+                .await?;
         }
     };
     let job = find(&app, &who, id).await?;
@@ -283,14 +327,43 @@ fn cancel_all(
     Ok(())
 }
 
+/// What is done to a job, with its entry in the audit log.
+pub async fn do_cancel(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
+    if let Some(slurm) = app.slurm.clone() {
+        return slurm::act(app, slurm, who, id, "cancel").await;
+    }
+    let by = who.name.clone();
+    app.change(who, "cancel", format!("job {id}"), move |m| m.cancel(id, &by).map(|_| ())).await
+}
+
+pub async fn do_hold(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
+    if let Some(slurm) = app.slurm.clone() {
+        return slurm::act(app, slurm, who, id, "hold").await;
+    }
+    let by = who.name.clone();
+    app.change(who, "hold", format!("job {id}"), move |m| m.hold(id, &by).map(|_| ())).await
+}
+
+pub async fn do_release(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
+    if let Some(slurm) = app.slurm.clone() {
+        return slurm::act(app, slurm, who, id, "release").await;
+    }
+    app.change(who, "release", format!("job {id}"), move |m| m.release(id).map(|_| ())).await
+}
+
+pub async fn do_delete(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
+    app.change(who, "delete", format!("job {id}"), move |m| m.remove(id)).await?;
+    app.forgotten.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+    Ok(())
+}
+
 pub async fn hold(
     State(app): State<App>,
     who: Who,
     Id(id): Id,
 ) -> Result<Json<super::types::Job>, Problem> {
     find(&app, &who, id).await?;
-    let by = who.name.clone();
-    app.ask(move |manager| manager.hold(id, &by)).await?;
+    do_hold(&app, &who, id).await?;
     let job = find(&app, &who, id).await?;
     Ok(Json(full(&app, job).await?))
 }
@@ -301,14 +374,14 @@ pub async fn release(
     Id(id): Id,
 ) -> Result<Json<super::types::Job>, Problem> {
     find(&app, &who, id).await?;
-    app.ask(move |manager| manager.release(id)).await?;
+    do_release(&app, &who, id).await?;
     let job = find(&app, &who, id).await?;
     Ok(Json(full(&app, job).await?))
 }
 
 pub async fn delete(State(app): State<App>, who: Who, Id(id): Id) -> Result<StatusCode, Problem> {
     find(&app, &who, id).await?;
-    app.ask(move |manager| manager.remove(id)).await?;
+    do_delete(&app, &who, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

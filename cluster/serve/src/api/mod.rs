@@ -6,11 +6,14 @@ pub mod extract;
 pub mod jobs;
 pub mod output;
 pub mod ranks;
+pub mod rules;
 pub mod session;
+pub mod tokens;
 pub mod types;
+pub mod users;
 
 use axum::Router;
-use axum::routing::{get, post, put};
+use axum::routing::{delete, get, post, put};
 
 use crate::app::App;
 
@@ -23,6 +26,15 @@ pub fn routes() -> Router<App> {
         .route("/session", get(session::session).post(session::sign_in).delete(session::sign_out))
         .route("/session/password", put(session::password))
         .route("/session/link", post(session::link))
+        .route("/session/token", post(session::login))
+        .route("/users", get(users::list).post(users::add))
+        .route("/users/{name}", delete(users::remove))
+        .route("/users/{name}/role", put(users::role))
+        .route("/users/{name}/password", put(users::password))
+        .route("/users/{name}/link", post(users::link))
+        .route("/tokens", get(tokens::list).post(tokens::create))
+        .route("/tokens/{id}", delete(tokens::revoke))
+        .route("/audit", get(rules::audit))
         .route("/jobs", get(jobs::list).post(jobs::submit))
         .route("/jobs/{id}", get(jobs::job).delete(jobs::delete))
         .route("/jobs/{id}/cancel", post(jobs::cancel))
@@ -35,7 +47,10 @@ pub fn routes() -> Router<App> {
         .route("/jobs/{id}/matrix", get(ranks::matrix))
         .route("/hosts", get(about::hosts))
         .route("/hosts/{name}/history", get(about::history))
+        .route("/hosts/{name}/drain", post(rules::drain))
+        .route("/hosts/{name}/resume", post(rules::resume))
         .route("/queues", get(about::queues))
+        .route("/queues/{name}/limits", put(rules::limits))
         .route("/info", get(about::info))
         .route("/events", get(events::events))
         .route("/openapi.json", get(about::document));

@@ -13,7 +13,9 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream};
 use serde::Deserialize;
+use tokio::sync::watch;
 
+use super::events::access_news;
 use super::extract::{Id, Params};
 use super::jobs::find;
 use crate::app::App;
@@ -56,6 +58,9 @@ impl OutputParams {
 
 /// The file of an output, if it still is the one that the job wrote.
 fn open(app: &App, job: &Job, stderr: bool) -> Result<Option<File>, Problem> {
+    if let Some(slurm) = &app.slurm {
+        return crate::slurm::output(app, slurm, job, stderr);
+    }
     let id = job.id();
     let told = |error: std::io::Error| Problem::missing(format!("output of job {id}: {error}"));
     let seen = record::read(&app.place.folder(id)).map_err(told)?;
@@ -74,6 +79,16 @@ fn open(app: &App, job: &Job, stderr: bool) -> Result<Option<File>, Problem> {
         return Err(Problem::missing(text));
     }
     Ok(Some(file))
+}
+
+/// How many bytes an output has now. Blocks.
+pub fn size(app: &App, job: &Job, stderr: bool) -> u64 {
+    if app.slurm.is_some() {
+        let file = open(app, job, stderr).ok().flatten();
+        return file.and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
+    }
+    let (stdout, other) = app.place.outputs(job);
+    std::fs::metadata(if stderr { other } else { stdout }).map_or(0, |meta| meta.len())
 }
 
 /// Reads a part: the first byte's place, the bytes, how many there are in all.
@@ -183,6 +198,7 @@ struct Follower {
     stderr: bool,
     offset: i64,
     file: Option<File>,
+    access: watch::Receiver<u64>,
     done: bool,
 }
 
@@ -197,7 +213,8 @@ pub async fn follow(
     find(&app, &who, id).await?;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     let offset = last.or(params.offset).unwrap_or(0);
-    let follower = Follower { app, who, id, stderr, offset, file: None, done: false };
+    let access = app.access.subscribe();
+    let follower = Follower { app, who, id, stderr, offset, file: None, access, done: false };
     Ok(no_buffering(Sse::new(followed(follower)).keep_alive(heartbeat())))
 }
 
@@ -244,6 +261,11 @@ impl Follower {
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
+                () = access_news(&mut self.access) => {
+                    if !self.who.is_still(&self.app).await {
+                        return None;
+                    }
+                }
                 _ = ending.changed() => {}
             }
         }

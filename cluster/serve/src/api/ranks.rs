@@ -23,6 +23,10 @@ pub async fn ranks(State(app): State<App>, who: Who, Id(id): Id) -> Result<Json<
             format!("job {id} is {}; only ranks that run can be looked at", job.state().name());
         return Err(Problem::new(StatusCode::CONFLICT, text));
     }
+    if app.slurm.is_some() {
+        let text = "of a job in Slurm, ranks can be looked at on its hosts: hpvm jobs";
+        return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, text));
+    }
     blocking(move || {
         let mark = app.place.mark(id);
         let mut all = Ranks { ranks: Vec::new(), findings: Vec::new() };

@@ -2,6 +2,7 @@
 
 use hpvm_monitor::HostSample;
 use hpvm_queue::job::{JobSpec, JobSummary};
+use hpvm_queue::store::rules::{Drained, QueueLimits};
 use hpvm_queue::time::Stamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,8 +44,149 @@ pub struct SignIn {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, ToSchema)]
 pub struct Session {
     pub user: String,
-    /// `admin`, `user`.
+    /// `admin`, `user`, `viewer`.
     pub roles: Vec<String>,
+}
+
+/// Signing in for a token that lasts three months, as `hpvm login` does.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Login {
+    pub sign_in: SignIn,
+    /// What the token is called in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// What somebody may do.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Everything: all jobs, users, limits, hosts.
+    Admin,
+    /// Jobs of one's own.
+    #[default]
+    User,
+    /// Sees hosts, queues and own jobs; changes nothing.
+    Viewer,
+}
+
+/// A user.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, ToSchema)]
+pub struct User {
+    pub name: String,
+    pub role: Role,
+    /// Whether a password was set: without one, a link signs in.
+    pub has_password: bool,
+    /// Whether they have started the server, and so stay its administrator.
+    pub owner: bool,
+}
+
+/// The users.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, ToSchema)]
+pub struct Users {
+    pub users: Vec<User>,
+}
+
+/// A user to be made.
+#[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewUser {
+    pub name: String,
+    #[serde(default)]
+    pub role: Role,
+    /// At least 8 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+}
+
+/// Another role of a user.
+#[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoleChange {
+    pub role: Role,
+}
+
+/// Another password of a user; it ends their sessions.
+#[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetPassword {
+    /// At least 8 characters.
+    pub password: String,
+}
+
+/// A token of a program.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, ToSchema)]
+pub struct Token {
+    pub id: i64,
+    pub user: String,
+    pub name: String,
+    /// `read`; `jobs` submits and ends jobs, too; `admin` all that an administrator may.
+    pub scopes: Vec<String>,
+    #[schema(value_type = String, format = DateTime)]
+    pub created: Stamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub expires: Option<Stamp>,
+    /// Its last use, to the hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub used: Option<Stamp>,
+}
+
+/// Tokens.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, ToSchema)]
+pub struct Tokens {
+    pub tokens: Vec<Token>,
+}
+
+/// A token to be made.
+#[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewToken {
+    pub name: String,
+    /// Some of `read`, `jobs`, `admin`.
+    pub scopes: Vec<String>,
+    /// How long it lasts; without it, until it is revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_seconds: Option<u64>,
+}
+
+/// A token, which is told this once: the server keeps its hash.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, ToSchema)]
+pub struct MadeToken {
+    /// To be sent as `Authorization: Bearer TOKEN`.
+    pub token: String,
+    pub about: Token,
+}
+
+/// An entry of the audit log.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, ToSchema)]
+pub struct AuditEntry {
+    pub id: i64,
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Stamp,
+    pub user: String,
+    /// An address, or `socket`.
+    pub origin: String,
+    pub action: String,
+    pub target: String,
+}
+
+/// A page of the audit log, newest first.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, ToSchema)]
+pub struct AuditLog {
+    pub entries: Vec<AuditEntry>,
+    /// Ask with it as `before` for older ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_before: Option<i64>,
+}
+
+/// Why a host shall get no new jobs.
+#[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DrainReason {
+    pub reason: String,
 }
 
 /// A link that signs in once, within an hour.
@@ -202,9 +344,25 @@ pub struct Host {
     pub cpus_reserved: u32,
     /// Bytes.
     pub memory: u64,
+    /// Why it is drained, and by whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The last sample; missing where none was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<HostSample>,
+}
+
+impl Host {
+    /// Says whether an administrator has drained it.
+    pub fn mark_drained(&mut self, drained: &BTreeMap<String, Drained>) {
+        let found = drained.get(&self.name);
+        self.reason = found.map(|drained| format!("{} ({})", drained.reason, drained.user));
+        self.state = match (self.state, found) {
+            (HostState::Lost, _) => HostState::Lost,
+            (_, Some(_)) => HostState::Drained,
+            (_, None) => HostState::Up,
+        };
+    }
 }
 
 /// The hosts.
@@ -220,6 +378,8 @@ pub struct QueueInfo {
     pub hosts: Vec<String>,
     pub pending: u64,
     pub running: u64,
+    #[serde(default)]
+    pub limits: QueueLimits,
 }
 
 /// The queues.

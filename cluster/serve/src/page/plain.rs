@@ -11,10 +11,10 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
 use super::html::Text;
-use crate::api::jobs::{checked, find};
+use crate::api::jobs::{self as jobs, find};
 use crate::api::session;
 use crate::app::App;
-use crate::auth::{Peer, Who};
+use crate::auth::{Peer, Reader, Who};
 use crate::problem::Problem;
 use hpvm_queue::apply::{self, Action};
 use hpvm_queue::describe;
@@ -94,10 +94,7 @@ pub async fn sign_in(
     headers: HeaderMap,
     Form(form): Form<SignInForm>,
 ) -> Response {
-    let address = match peer {
-        Peer::Remote(address) => address.ip().to_string(),
-        Peer::Local { .. } => "local".into(),
-    };
+    let address = peer.origin();
     let user = match form {
         SignInForm { link: Some(link), .. } => {
             let token = link.trim().rsplit_once("#link=").map_or(link.trim(), |(_, token)| token);
@@ -109,7 +106,7 @@ pub async fn sign_in(
         _ => Err(Problem::bad("give a link, or user and password")),
     };
     let opened = match user {
-        Ok(user) => session::open(&app, user, &headers).await,
+        Ok(user) => session::open(&app, user, &headers, &peer).await,
         Err(problem) => Err(problem),
     };
     match opened {
@@ -123,8 +120,12 @@ pub async fn sign_in(
     }
 }
 
-pub async fn sign_out(app: State<App>, headers: HeaderMap) -> Response {
-    match session::sign_out(app, headers).await {
+pub async fn sign_out(
+    app: State<App>,
+    peer: ConnectInfo<Peer>,
+    who: Result<Reader, Problem>,
+) -> Response {
+    match session::sign_out(app, peer, who).await {
         Ok(answer) => (answer.headers().clone(), Redirect::to("/plain")).into_response(),
         Err(problem) => failed(problem),
     }
@@ -217,9 +218,7 @@ async fn submitted(app: &App, who: &Who, form: SubmitForm) -> Result<i64, Proble
         time_limit_seconds: given(&form.limit).map(|text| number("limit", &text)).transpose()?,
         ..JobSpec::default()
     };
-    let new = checked(spec, who, None)?;
-    let (job, _) = app.ask(move |manager| manager.submit(&new)).await?;
-    Ok(job.id())
+    Ok(jobs::record(app, who, spec, None).await?.id())
 }
 
 pub async fn job(State(app): State<App>, who: Who, Path(id): Path<i64>) -> Response {
@@ -265,15 +264,13 @@ pub async fn act(
 ) -> Response {
     let done = async {
         find(&app, &who, id).await?;
-        let by = who.name.clone();
-        app.ask(move |manager| match action.as_str() {
-            "cancel" => manager.cancel(id, &by).map(|_| ()),
-            "hold" => manager.hold(id, &by).map(|_| ()),
-            "release" => manager.release(id).map(|_| ()),
-            "delete" => manager.remove(id),
-            _ => Err(hpvm_queue::store::StoreError::Missing("there is no such action".into())),
-        })
-        .await
+        match action.as_str() {
+            "cancel" => jobs::do_cancel(&app, &who, id).await,
+            "hold" => jobs::do_hold(&app, &who, id).await,
+            "release" => jobs::do_release(&app, &who, id).await,
+            "delete" => jobs::do_delete(&app, &who, id).await,
+            _ => Err(Problem::missing("there is no such action")),
+        }
     };
     match done.await {
         Ok(()) => (StatusCode::SEE_OTHER, [(header::LOCATION, "/plain")]).into_response(),

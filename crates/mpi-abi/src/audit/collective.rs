@@ -1,23 +1,10 @@
-//! Comparing the calls that the members of a communicator make.
-//!
-//! Before a blocking collective runs, every member tells rank 0 what it calls, and rank 0 tells
-//! all whether they agree. The messages travel on the communicator's context for partitioned
-//! messages, with a tag that those do not use (theirs are negative first), so a member that is in
-//! another kind of call never takes them for its own. Intercommunicators are not compared.
+//! What members of a communicator tell each other of a collective call, and whether their calls belong
+//! together.
 
-use crate::runtime::{Entered, World};
-use hpvm_mpi::datatype::Datatype;
-use hpvm_mpi::engine::matching::Pattern;
-use hpvm_mpi::error::Result;
+use crate::generated::constants::MPI_ROOT;
+use hpvm_mpi::Comm;
 use hpvm_mpi::op::Op;
-use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
-use hpvm_mpi::{Channel, Class, Comm, Error, ReqId};
 use std::cell::Cell;
-use std::sync::Arc;
-
-/// Tag of the messages. Every member compares the calls on a communicator one after the other,
-/// and messages of one pair do not overtake each other.
-const TAG: i32 = hpvm_wire::pending::COMPARE_TAG;
 
 /// What a call tells about its arguments while it checks them. A number is -1 where the operation
 /// has no such argument.
@@ -53,32 +40,66 @@ impl Notes {
     }
 
     /// The bytes that must be the same at all members, -1 where the standard lets them differ.
-    fn bytes(&self, function: &str, is_root: bool) -> i64 {
-        match function {
-            "MPI_Bcast" | "MPI_Allgather" | "MPI_Alltoall" => self.got.get(),
-            "MPI_Gather" if is_root => self.got.get(),
-            "MPI_Gather" => self.sent.get(),
-            "MPI_Scatter" if is_root => self.sent.get(),
-            "MPI_Scatter" => self.got.get(),
+    fn bytes(&self, operation: &str, is_root: bool) -> i64 {
+        match operation {
+            "bcast" | "allgather" | "alltoall" => self.got.get(),
+            "gather" if is_root => self.got.get(),
+            "gather" => self.sent.get(),
+            "scatter" if is_root => self.sent.get(),
+            "scatter" => self.got.get(),
             _ => self.reduced.get(),
         }
     }
+
+    /// The same on an intercommunicator, where the two directions have lengths of their own.
+    fn bytes_between(&self, operation: &str) -> i64 {
+        if matches!(operation, "allreduce" | "reduce") { self.reduced.get() } else { -1 }
+    }
+}
+
+/// The operation of a function, blocking or not: "bcast" of "MPI_Bcast" and of "MPI_Ibcast".
+fn operation(function: &str) -> String {
+    let name = function.strip_prefix("MPI_").unwrap_or(function);
+    let name = match name.strip_prefix('I') {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_lowercase()) => rest,
+        _ => name,
+    };
+    name.to_ascii_lowercase()
 }
 
 /// Bytes of a function's name in a record.
 const NAME: usize = 40;
-const BYTES: usize = NAME + 4 * 8;
+pub(super) const BYTES: usize = NAME + 5 * 8;
 
-/// What a member calls, as it is sent.
-type Record = [u8; BYTES];
+/// What a member calls, as it is sent: the function, and [`ROOT`] and its kin.
+pub(super) type Record = [u8; BYTES];
 
-fn record(rank: u32, function: &str, notes: &Notes) -> Record {
-    let is_root = notes.root.get() == i64::from(rank);
+/// The numbers of a record.
+const ROOT: usize = 0;
+const LENGTH: usize = 1;
+const OP: usize = 2;
+const RANK: usize = 3;
+/// One more than the process, on an intercommunicator; else 0.
+const PROCESS: usize = 4;
+
+pub(super) fn record(comm: &Comm, function: &str, notes: &Notes) -> Record {
+    let process = match comm.is_inter() {
+        true => comm.group().process(comm.rank()).map_or(0, |process| i64::from(process) + 1),
+        false => 0,
+    };
+    record_of(comm.rank(), process, function, notes)
+}
+
+fn record_of(rank: u32, process: i64, function: &str, notes: &Notes) -> Record {
+    let (is_root, operation) = (notes.root.get() == i64::from(rank), operation(function));
+    let bytes = match process {
+        0 => notes.bytes(&operation, is_root),
+        _ => notes.bytes_between(&operation),
+    };
     let mut out = [0; BYTES];
     let name = &function.as_bytes()[..function.len().min(NAME)];
     out[..name.len()].copy_from_slice(name);
-    let numbers =
-        [notes.root.get(), notes.bytes(function, is_root), notes.op.get(), i64::from(rank)];
+    let numbers = [notes.root.get(), bytes, notes.op.get(), i64::from(rank), process];
     for (to, number) in out[NAME..].chunks_exact_mut(8).zip(numbers) {
         to.copy_from_slice(&number.to_le_bytes());
     }
@@ -95,24 +116,43 @@ fn name(record: &Record) -> String {
     String::from_utf8_lossy(&record[..end]).into_owned()
 }
 
-/// The record without the rank: equal for calls that belong together. What one side leaves open
-/// (an `MPI_IN_PLACE` that says no length) agrees with everything.
-fn agree(a: &Record, b: &Record) -> bool {
+/// Whether the calls belong together. What one side leaves open (an `MPI_IN_PLACE` that says no length)
+/// agrees with everything.
+pub(super) fn agree(a: &Record, b: &Record) -> bool {
     let same = |i| number(a, i) == number(b, i);
-    let bytes = same(1) || number(a, 1) < 0 || number(b, 1) < 0;
-    a[..NAME] == b[..NAME] && same(0) && bytes && same(2)
+    let open = |i| number(a, i) == -1 || number(b, i) == -1;
+    let length = same(LENGTH) || number(a, LENGTH) < 0 || number(b, LENGTH) < 0;
+    let between = number(a, PROCESS) != 0;
+    let arguments = match between {
+        true => roots_agree(a, b) && (same(OP) || open(OP)),
+        false => same(ROOT) && same(OP),
+    };
+    a[..NAME] == b[..NAME] && length && arguments
+}
+
+/// Roots of an operation between two groups: in one of them the root says so and the others name nobody, in
+/// the other all name the root.
+fn roots_agree(a: &Record, b: &Record) -> bool {
+    let named = |record| match number(record, ROOT) {
+        root if root == i64::from(MPI_ROOT) => Some(number(record, RANK)),
+        root => (root >= 0).then_some(root),
+    };
+    named(a).zip(named(b)).is_none_or(|(a, b)| a == b)
 }
 
 /// "rank 2 calls MPI_Bcast (root 1, 64 bytes)".
-fn describe(record: &Record) -> String {
+pub(super) fn describe(record: &Record) -> String {
     let mut arguments = Vec::new();
-    if number(record, 0) != -1 {
-        arguments.push(format!("root {}", number(record, 0)));
+    match number(record, ROOT) {
+        -1 => {}
+        root if root == i64::from(MPI_ROOT) => arguments.push("MPI_ROOT".into()),
+        root if root < -1 => arguments.push("root MPI_PROC_NULL".into()),
+        root => arguments.push(format!("root {root}")),
     }
-    if number(record, 1) != -1 {
-        arguments.push(format!("{} bytes", number(record, 1)));
+    if number(record, LENGTH) != -1 {
+        arguments.push(format!("{} bytes", number(record, LENGTH)));
     }
-    match number(record, 2) {
+    match number(record, OP) {
         -1 => {}
         OWN => arguments.push("an operation of its own".into()),
         op => arguments.push(op_name(op)),
@@ -121,74 +161,17 @@ fn describe(record: &Record) -> String {
         true => String::new(),
         false => format!(" ({})", arguments.join(", ")),
     };
-    format!("rank {} calls {}{arguments}", number(record, 3), name(record))
+    let who = match number(record, PROCESS) {
+        0 => String::new(),
+        process => format!(" of the group of process {}", process - 1),
+    };
+    format!("rank {}{who} calls {}{arguments}", number(record, RANK), name(record))
 }
 
 fn op_name(op: i64) -> String {
     let all = hpvm_mpi::op::Predef::ALL.iter();
     let found = all.into_iter().find(|p| **p as i64 == op);
     found.map_or_else(|| format!("operation {op}"), |p| p.name().to_owned())
-}
-
-/// Compares what the members of `comm` are about to call. Blocks. The error, the same on every
-/// member, names the first one that differs from rank 0.
-pub fn compare(w: &mut Entered, comm: &Arc<Comm>, function: &str, notes: &Notes) -> Result<()> {
-    if comm.is_inter() || comm.size() == 1 {
-        return Ok(());
-    }
-    let own = record(comm.rank(), function, notes);
-    // Two records: rank 0's and the one that differs. Both rank 0's when all agree.
-    let mut verdict = [own, own];
-    if comm.rank() == 0 {
-        for member in 1..comm.size() {
-            let mut theirs = [0; BYTES];
-            receive(w, comm, member, &mut theirs)?;
-            if agree(&verdict[0], &verdict[1]) && !agree(&own, &theirs) {
-                verdict[1] = theirs;
-            }
-        }
-        for member in 1..comm.size() {
-            send(w, comm, member, verdict.as_flattened())?;
-        }
-    } else {
-        send(w, comm, 0, &own)?;
-        receive(w, comm, 0, verdict.as_flattened_mut())?;
-    }
-    let [first, other] = &verdict;
-    if agree(first, other) {
-        return Ok(());
-    }
-    let text = format!("{} while {}", describe(other), describe(first));
-    Err(Error::new(Class::NotSame, text))
-}
-
-fn process(comm: &Comm, rank: u32) -> Result<u32> {
-    comm.group().process(rank).ok_or_else(|| Class::Intern.into())
-}
-
-fn send(w: &mut Entered, comm: &Arc<Comm>, to: u32, bytes: &[u8]) -> Result<()> {
-    let (dst, context) = (process(comm, to)?, comm.context(Channel::Partitioned));
-    let ty = Datatype::byte();
-    let m = Outgoing { buf: bytes.as_ptr(), count: bytes.len() as i64, ty };
-    // SAFETY: `bytes` outlive the call, which waits until they have been sent.
-    match unsafe { w.process.send(m, dst, context, TAG, Mode::Standard, None) } {
-        Started::Done => Ok(()),
-        Started::Pending(id) => finish(w, id),
-    }
-}
-
-fn receive(w: &mut Entered, comm: &Arc<Comm>, from: u32, bytes: &mut [u8]) -> Result<()> {
-    let pattern = Pattern { src: process(comm, from)?, tag: TAG };
-    let count = bytes.len() as i64;
-    let m = Incoming { buf: bytes.as_mut_ptr(), count, ty: Datatype::byte() };
-    let world: &mut World = w;
-    // SAFETY: `bytes` outlive the call, which waits until they have come.
-    let id = unsafe { world.process.recv(m, comm, Channel::Partitioned, pattern, None) };
-    finish(w, id)
-}
-
-fn finish(w: &mut Entered, id: ReqId) -> Result<()> {
-    w.complete(id).map(drop)
 }
 
 #[cfg(test)]
@@ -204,27 +187,56 @@ mod tests {
 
     #[test]
     fn calls_that_belong_together_agree() {
-        let bcast = |rank, root, bytes| record(rank, "MPI_Bcast", &with(root, bytes));
+        let bcast = |rank, root, bytes| record_of(rank, 0, "MPI_Bcast", &with(root, bytes));
         assert!(agree(&bcast(0, 1, 64), &bcast(5, 1, 64)));
         assert!(!agree(&bcast(0, 1, 64), &bcast(5, 2, 64)));
         assert!(!agree(&bcast(0, 1, 64), &bcast(5, 1, 60)));
-        assert!(!agree(&bcast(0, 1, 64), &record(5, "MPI_Scatterv", &with(1, 64))));
+        assert!(!agree(&bcast(0, 1, 64), &record_of(5, 0, "MPI_Scatterv", &with(1, 64))));
         // Blocks of a gather: what the root takes and what the others give.
         let (root, leaf) = (with(0, 8), with(0, -1));
         root.sent.set(999);
         leaf.sent.set(8);
-        assert!(agree(&record(0, "MPI_Gather", &root), &record(1, "MPI_Gather", &leaf)));
+        assert!(agree(
+            &record_of(0, 0, "MPI_Gather", &root),
+            &record_of(1, 0, "MPI_Gather", &leaf)
+        ));
+    }
+
+    #[test]
+    fn calls_that_wait_later_are_compared_by_the_same_rules() {
+        assert_eq!(
+            (operation("MPI_Ibcast"), operation("MPI_Bcast")),
+            ("bcast".into(), "bcast".into())
+        );
+        let ibcast = |bytes| record_of(0, 0, "MPI_Ibcast", &with(1, bytes));
+        assert!(agree(&ibcast(64), &ibcast(64)) && !agree(&ibcast(64), &ibcast(60)));
+        assert!(
+            !agree(&ibcast(64), &record_of(0, 0, "MPI_Bcast", &with(1, 64))),
+            "they never match"
+        );
+    }
+
+    #[test]
+    fn between_two_groups_the_root_is_one() {
+        let of = |rank, process, root| record_of(rank, process, "MPI_Bcast", &with(root, 64));
+        let root = of(2, 3, i64::from(MPI_ROOT));
+        assert!(agree(&root, &of(0, 9, 2)) && !agree(&root, &of(0, 9, 1)));
+        assert!(agree(&of(1, 2, -3), &of(0, 9, 2)));
+        assert_eq!(describe(&root), "rank 2 of the group of process 2 calls MPI_Bcast (MPI_ROOT)");
     }
 
     #[test]
     fn a_call_is_described() {
-        let text = describe(&record(2, "MPI_Bcast", &with(1, 64)));
+        let text = describe(&record_of(2, 0, "MPI_Bcast", &with(1, 64)));
         assert_eq!(text, "rank 2 calls MPI_Bcast (root 1, 64 bytes)");
-        assert_eq!(describe(&record(0, "MPI_Barrier", &Notes::new())), "rank 0 calls MPI_Barrier");
+        assert_eq!(
+            describe(&record_of(0, 0, "MPI_Barrier", &Notes::new())),
+            "rank 0 calls MPI_Barrier"
+        );
         let notes = Notes::new();
         notes.reduced.set(8);
         notes.note_op(&Op::Predefined(hpvm_mpi::op::Predef::Sum));
-        let text = describe(&record(1, "MPI_Allreduce", &notes));
+        let text = describe(&record_of(1, 0, "MPI_Allreduce", &notes));
         assert_eq!(text, "rank 1 calls MPI_Allreduce (8 bytes, MPI_SUM)");
     }
 }

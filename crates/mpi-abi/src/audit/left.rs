@@ -48,7 +48,11 @@ fn text(w: &World) -> String {
     let o = &w.objects;
     list(&mut out, "request", "not completed", requests(w));
     list(&mut out, "request", "not freed", kept_requests(w));
-    let comms = o.comms.iter().map(|(_, c)| communicator(c));
+    let windows = o.windows.iter().map(|(_, window)| window.shown());
+    list(&mut out, "window", "not freed", windows.collect());
+    // A window that is not freed keeps a communicator of its own.
+    let inner: Vec<_> = o.windows.iter().map(|(_, w)| w.comm.0).collect();
+    let comms = o.comms.iter().filter(|(h, _)| !inner.contains(h)).map(|(_, c)| communicator(c));
     list(&mut out, "communicator", "not freed", comms.collect());
     let types = o.types.iter().filter(|(_, t)| !t.ty.is_predefined());
     let types = types.map(|(_, t)| named(&t.extras().name, || format!("{} bytes", t.ty.size())));

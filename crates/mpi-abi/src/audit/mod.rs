@@ -1,10 +1,12 @@
 //! `HPVM_CHECK=1`: mistakes that cost time to find. What is left at `MPI_Finalize` is reported
-//! ([`report`]), and blocking collectives are compared before they run ([`coll`]).
+//! ([`report`]), and collectives are compared between the members that call them ([`compare`]).
 
 mod collective;
+mod compare;
 mod left;
 
-pub use collective::{Notes, compare};
+pub use collective::Notes;
+pub use compare::{Comparisons, compare, compare_all, compare_later, compare_soon, settle};
 pub use left::report;
 
 use hpvm_mpi::error::Result;

@@ -1,9 +1,10 @@
-//! Attributes of communicators and datatypes, and the keys of all three kinds (section 7.7).
+//! Attributes of communicators, datatypes and windows, and their keys (section 7.7).
 //!
 //! Copy and delete functions belong to the program, so they run outside of the engine, on copies
 //! of the lists.
 
 use crate::body::check::{TAG_UB, out, wrong};
+use crate::body::rma::on_win;
 use crate::generated::constants::*;
 use crate::object::attributes::{
     Attribute, Attributes, DeleteFunction, Holder, Key, OnCopy, Value, create_key, find_key,
@@ -21,7 +22,6 @@ use std::sync::atomic::{AtomicI32, Ordering};
 enum On {
     Comm(MPI_Comm),
     Type(MPI_Datatype),
-    /// There are no windows, so none of these is valid.
     Window(MPI_Win),
 }
 
@@ -47,24 +47,17 @@ impl On {
         match self {
             On::Comm(h) => Ok(f(&mut w.objects.comm(h)?.extras().attributes)),
             On::Type(h) => Ok(f(&mut w.objects.type_object(h)?.extras().attributes)),
-            On::Window(h) => Err(no_window(h)),
+            On::Window(h) => Ok(f(&mut w.objects.window(h)?.extras.borrow_mut().attributes)),
         }
     }
-}
-
-/// The error of a window handle: this version makes no windows.
-pub fn no_window(win: MPI_Win) -> Error {
-    let found = match win {
-        MPI_WIN_NULL => "MPI_WIN_NULL".to_owned(),
-        other => format!("{:#x}, which is none", other.0),
-    };
-    wrong(Class::Win, format!("expected a window handle, found {found}"))
 }
 
 fn bad_key(keyval: c_int) -> Error {
     let found = match keyval {
         MPI_KEYVAL_INVALID => "MPI_KEYVAL_INVALID".to_owned(),
-        MPI_TAG_UB..=MPI_UNIVERSE_SIZE => format!("{keyval}, which is predefined and read-only"),
+        MPI_TAG_UB..=MPI_UNIVERSE_SIZE | MPI_WIN_BASE..=MPI_WIN_MODEL => {
+            format!("{keyval}, which is predefined and read-only")
+        }
         other => format!("{other}, which is not or no longer one for this kind of object"),
     };
     wrong(Class::Keyval, format!("expected an attribute key, found {found}"))
@@ -175,6 +168,20 @@ fn predefined(w: &World, keyval: c_int) -> Option<*mut c_void> {
     Some(place.as_ptr().cast())
 }
 
+/// A predefined attribute of a window (section 12.2.6): the base itself, of the others the address of the value.
+fn predefined_of_window(w: &World, win: MPI_Win, keyval: c_int) -> Result<Option<*mut c_void>> {
+    let values = &w.objects.window(win)?.values;
+    let address = |value: *const c_int| value.cast_mut().cast::<c_void>();
+    Ok(match keyval {
+        MPI_WIN_BASE => Some(core::ptr::with_exposed_provenance_mut(values.base)),
+        MPI_WIN_SIZE => Some((&raw const values.size).cast_mut().cast()),
+        MPI_WIN_DISP_UNIT => Some(address(&raw const values.disp_unit)),
+        MPI_WIN_CREATE_FLAVOR => Some(address(&raw const values.flavor)),
+        MPI_WIN_MODEL => Some(address(&raw const values.model)),
+        _ => None,
+    })
+}
+
 fn set(w: &mut Entered, on: On, keyval: c_int, value: Value) -> Result<()> {
     let old = on.list(w, |a| a.get(keyval).cloned())?;
     let key = find_key(keyval, on.holder()).ok_or_else(|| bad_key(keyval))?;
@@ -199,6 +206,9 @@ unsafe fn get(
         On::Comm(comm) if known => {
             w.objects.comm(comm)?;
             predefined(w, keyval)
+        }
+        On::Window(win) if (MPI_WIN_BASE..=MPI_WIN_MODEL).contains(&keyval) => {
+            predefined_of_window(w, win, keyval)?
         }
         _ => on.list(w, |a| a.get(keyval).map(|a| seen(&a.value) as *mut c_void))?,
     };
@@ -275,8 +285,8 @@ unsafe fn free(holder: Holder, keyval: *mut c_int) -> Result<()> {
 }
 
 macro_rules! keys {
-    ($($holder:ident $create:ident $create_name:literal $copy:ident $delete:ident
-       $free:ident $free_name:literal;)*) => {$(
+    ($($holder:ident fn $create:ident $create_name:literal $copy:ident $delete:ident
+       fn $free:ident $free_name:literal;)*) => {$(
         pub unsafe fn $create(copy: $copy, delete: $delete, keyval: *mut c_int,
             extra_state: *mut c_void) -> c_int {
             let copy = copy.map_or(0, |f| f as usize);
@@ -295,28 +305,29 @@ macro_rules! keys {
 }
 
 keys! {
-    Comm comm_create_keyval "MPI_Comm_create_keyval"
+    Comm fn comm_create_keyval "MPI_Comm_create_keyval"
         MPI_Comm_copy_attr_function MPI_Comm_delete_attr_function
-        comm_free_keyval "MPI_Comm_free_keyval";
-    Datatype type_create_keyval "MPI_Type_create_keyval"
+        fn comm_free_keyval "MPI_Comm_free_keyval";
+    Datatype fn type_create_keyval "MPI_Type_create_keyval"
         MPI_Type_copy_attr_function MPI_Type_delete_attr_function
-        type_free_keyval "MPI_Type_free_keyval";
-    Window win_create_keyval "MPI_Win_create_keyval"
+        fn type_free_keyval "MPI_Type_free_keyval";
+    Window fn win_create_keyval "MPI_Win_create_keyval"
         MPI_Win_copy_attr_function MPI_Win_delete_attr_function
-        win_free_keyval "MPI_Win_free_keyval";
+        fn win_free_keyval "MPI_Win_free_keyval";
 }
 
-/// Errors of a call on a communicator go to its handler, others to that of `MPI_COMM_SELF`.
+/// Errors of a call on a communicator or a window go to its handler, others to that of `MPI_COMM_SELF`.
 fn on(function: &'static str, on: On, body: impl FnOnce(&mut Entered) -> Result<()>) -> c_int {
     match on {
         On::Comm(comm) => on_comm(function, comm, body),
-        _ => on_world(function, body),
+        On::Window(win) => on_win(function, win, body),
+        On::Type(_) => on_world(function, body),
     }
 }
 
 macro_rules! values {
-    ($($variant:ident $handle:ty: $set:ident $set_name:literal $get:ident $get_name:literal
-       $delete:ident $delete_name:literal;)*) => {$(
+    ($($variant:ident $handle:ty: fn $set:ident $set_name:literal fn $get:ident $get_name:literal
+       fn $delete:ident $delete_name:literal;)*) => {$(
         pub unsafe fn $set(object: $handle, keyval: c_int, value: *mut c_void) -> c_int {
             let object = On::$variant(object);
             on($set_name, object, |w| set(w, object, keyval, Value::Pointer(value as usize)))
@@ -339,12 +350,12 @@ macro_rules! values {
 }
 
 values! {
-    Comm MPI_Comm: comm_set_attr "MPI_Comm_set_attr" comm_get_attr "MPI_Comm_get_attr"
-        comm_delete_attr "MPI_Comm_delete_attr";
-    Type MPI_Datatype: type_set_attr "MPI_Type_set_attr" type_get_attr "MPI_Type_get_attr"
-        type_delete_attr "MPI_Type_delete_attr";
-    Window MPI_Win: win_set_attr "MPI_Win_set_attr" win_get_attr "MPI_Win_get_attr"
-        win_delete_attr "MPI_Win_delete_attr";
+    Comm MPI_Comm: fn comm_set_attr "MPI_Comm_set_attr" fn comm_get_attr "MPI_Comm_get_attr"
+        fn comm_delete_attr "MPI_Comm_delete_attr";
+    Type MPI_Datatype: fn type_set_attr "MPI_Type_set_attr" fn type_get_attr "MPI_Type_get_attr"
+        fn type_delete_attr "MPI_Type_delete_attr";
+    Window MPI_Win: fn win_set_attr "MPI_Win_set_attr" fn win_get_attr "MPI_Win_get_attr"
+        fn win_delete_attr "MPI_Win_delete_attr";
 }
 
 impl On {

@@ -10,7 +10,7 @@ use core::ffi::c_int;
 use hpvm_abi::request::shorten;
 
 macro_rules! identical {
-    ($($to:ident, $from:ident, $handle:ident;)*) => {$(
+    ($(fn $to:ident, fn $from:ident, $handle:ident;)*) => {$(
         pub unsafe fn $to(object: $handle) -> c_int {
             // At most 30 bits, unless the program made the handle up.
             object.0 as c_int
@@ -23,19 +23,19 @@ macro_rules! identical {
 }
 
 identical! {
-    comm_toint, comm_fromint, MPI_Comm;
-    errhandler_toint, errhandler_fromint, MPI_Errhandler;
-    file_toint, file_fromint, MPI_File;
-    group_toint, group_fromint, MPI_Group;
-    info_toint, info_fromint, MPI_Info;
-    message_toint, message_fromint, MPI_Message;
-    op_toint, op_fromint, MPI_Op;
-    session_toint, session_fromint, MPI_Session;
-    type_toint, type_fromint, MPI_Datatype;
-    win_toint, win_fromint, MPI_Win;
+    fn comm_toint, fn comm_fromint, MPI_Comm;
+    fn errhandler_toint, fn errhandler_fromint, MPI_Errhandler;
+    fn file_toint, fn file_fromint, MPI_File;
+    fn group_toint, fn group_fromint, MPI_Group;
+    fn info_toint, fn info_fromint, MPI_Info;
+    fn message_toint, fn message_fromint, MPI_Message;
+    fn op_toint, fn op_fromint, MPI_Op;
+    fn session_toint, fn session_fromint, MPI_Session;
+    fn type_toint, fn type_fromint, MPI_Datatype;
+    fn win_toint, fn win_fromint, MPI_Win;
 }
 
-/// `MPI_UNDEFINED` when the request's place in the engine's table has too high a number.
+/// `MPI_UNDEFINED` when the request's index in the engine's table has too high a number.
 pub unsafe fn request_toint(request: MPI_Request) -> c_int {
     shorten(request.0).map_or(MPI_UNDEFINED, |short| short as c_int)
 }

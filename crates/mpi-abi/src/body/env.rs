@@ -97,6 +97,7 @@ pub unsafe fn finalize() -> c_int {
         }
         crate::body::attr::finalize()?;
         if enter()?.audit {
+            crate::audit::compare_all(&mut enter()?)?;
             crate::audit::report()?;
         }
         enter()?.objects.remove_predefined_comms();

@@ -100,7 +100,7 @@ unsafe fn give(w: &mut Entered, group: Arc<Group>, place: *mut MPI_Group) -> Res
 }
 
 macro_rules! set_operations {
-    ($($function:ident $name:literal $operation:ident;)*) => {$(
+    ($(fn $function:ident $name:literal $operation:ident;)*) => {$(
         pub unsafe fn $function(group1: MPI_Group, group2: MPI_Group,
             newgroup: *mut MPI_Group) -> c_int {
             on_world($name, |w| {
@@ -113,9 +113,9 @@ macro_rules! set_operations {
 }
 
 set_operations! {
-    group_union "MPI_Group_union" union;
-    group_intersection "MPI_Group_intersection" intersection;
-    group_difference "MPI_Group_difference" difference;
+    fn group_union "MPI_Group_union" union;
+    fn group_intersection "MPI_Group_intersection" intersection;
+    fn group_difference "MPI_Group_difference" difference;
 }
 
 /// How a list of ranks picks members: those, or all others.
@@ -190,7 +190,7 @@ fn check_range(range @ [first, last, stride]: [i64; 3], group: &Group) -> Result
 }
 
 macro_rules! picks {
-    ($($function:ident $name:literal $by:ident $list:ty, $pick:path;)*) => {$(
+    ($(fn $function:ident $name:literal $by:ident $list:ty, $pick:path;)*) => {$(
         pub unsafe fn $function(group: MPI_Group, n: c_int, list: $list,
             newgroup: *mut MPI_Group) -> c_int {
             // SAFETY: the caller's promises.
@@ -200,10 +200,10 @@ macro_rules! picks {
 }
 
 picks! {
-    group_incl "MPI_Group_incl" by_ranks *const c_int, Group::incl;
-    group_excl "MPI_Group_excl" by_ranks *const c_int, Group::excl;
-    group_range_incl "MPI_Group_range_incl" by_ranges *mut [c_int; 3], Group::incl;
-    group_range_excl "MPI_Group_range_excl" by_ranges *mut [c_int; 3], Group::excl;
+    fn group_incl "MPI_Group_incl" by_ranks *const c_int, Group::incl;
+    fn group_excl "MPI_Group_excl" by_ranks *const c_int, Group::excl;
+    fn group_range_incl "MPI_Group_range_incl" by_ranges *mut [c_int; 3], Group::incl;
+    fn group_range_excl "MPI_Group_range_excl" by_ranges *mut [c_int; 3], Group::excl;
 }
 
 pub unsafe fn group_free(group: *mut MPI_Group) -> c_int {

@@ -4,6 +4,7 @@
 //! the promises of the MPI standard about its arguments.
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
+pub mod agree;
 pub mod attr;
 pub mod buffer;
 pub mod check;
@@ -18,6 +19,7 @@ pub mod info;
 pub mod io;
 pub mod op;
 pub mod pt2pt;
+pub mod rma;
 pub mod session;
 pub mod spawn;
 pub mod tool;

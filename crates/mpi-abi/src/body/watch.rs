@@ -2,6 +2,7 @@
 
 use crate::runtime::Entered;
 use hpvm_mpi::ReqId;
+use hpvm_onesided::OpId;
 
 /// Something to look at.
 #[derive(Debug)]
@@ -10,6 +11,8 @@ pub enum Watched {
     Flush { request: ReqId, messages: Vec<ReqId> },
     /// A partitioned receive, by its handle, that does not know the sender's partitions yet.
     Partitions(usize),
+    /// `request` ends when all of `ops` are done.
+    OneSided { request: ReqId, ops: Vec<OpId> },
 }
 
 /// Looks at everything once. True when something happened.
@@ -40,6 +43,7 @@ fn ended(w: &mut Entered, watched: &mut Watched) -> bool {
             }
             done
         }
+        Watched::OneSided { request, ops } => super::rma::poll(w, *request, ops),
         Watched::Partitions(handle) => super::pt2pt::partitioned_matched(w, *handle),
     }
 }

@@ -17,7 +17,10 @@ use crate::args::{CountOut, Counts, Displs};
 pub unsafe extern "C" fn PMPI_Accumulate(origin_addr: *const c_void, origin_count: c_int,
     origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int,
     target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Accumulate")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::accumulate(origin_addr, MPI_Count::from(origin_count),
+        origin_datatype, target_rank, target_disp, MPI_Count::from(target_count), target_datatype,
+        op, win) }
 }
 
 /// Calls [`PMPI_Accumulate`].
@@ -35,7 +38,9 @@ pub unsafe extern "C" fn MPI_Accumulate(origin_addr: *const c_void, origin_count
 pub unsafe extern "C" fn PMPI_Accumulate_c(origin_addr: *const c_void, origin_count: MPI_Count,
     origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint,
     target_count: MPI_Count, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Accumulate_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::accumulate(origin_addr, origin_count, origin_datatype, target_rank,
+        target_disp, target_count, target_datatype, op, win) }
 }
 
 /// Calls [`PMPI_Accumulate_c`].
@@ -53,7 +58,9 @@ pub unsafe extern "C" fn MPI_Accumulate_c(origin_addr: *const c_void, origin_cou
 pub unsafe extern "C" fn PMPI_Compare_and_swap(origin_addr: *const c_void,
     compare_addr: *const c_void, result_addr: *mut c_void, datatype: MPI_Datatype,
     target_rank: c_int, target_disp: MPI_Aint, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Compare_and_swap")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::compare_and_swap(origin_addr, compare_addr, result_addr, datatype,
+        target_rank, target_disp, win) }
 }
 
 /// Calls [`PMPI_Compare_and_swap`].
@@ -71,7 +78,9 @@ pub unsafe extern "C" fn MPI_Compare_and_swap(origin_addr: *const c_void,
 pub unsafe extern "C" fn PMPI_Fetch_and_op(origin_addr: *const c_void, result_addr: *mut c_void,
     datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, op: MPI_Op,
     win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Fetch_and_op")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::fetch_and_op(origin_addr, result_addr, datatype, target_rank,
+        target_disp, op, win) }
 }
 
 /// Calls [`PMPI_Fetch_and_op`].
@@ -89,7 +98,9 @@ pub unsafe extern "C" fn MPI_Fetch_and_op(origin_addr: *const c_void, result_add
 pub unsafe extern "C" fn PMPI_Get(origin_addr: *mut c_void, origin_count: c_int,
     origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int,
     target_datatype: MPI_Datatype, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Get")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::get(origin_addr, MPI_Count::from(origin_count), origin_datatype,
+        target_rank, target_disp, MPI_Count::from(target_count), target_datatype, win) }
 }
 
 /// Calls [`PMPI_Get`].
@@ -107,7 +118,9 @@ pub unsafe extern "C" fn MPI_Get(origin_addr: *mut c_void, origin_count: c_int,
 pub unsafe extern "C" fn PMPI_Get_c(origin_addr: *mut c_void, origin_count: MPI_Count,
     origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint,
     target_count: MPI_Count, target_datatype: MPI_Datatype, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Get_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::get(origin_addr, origin_count, origin_datatype, target_rank,
+        target_disp, target_count, target_datatype, win) }
 }
 
 /// Calls [`PMPI_Get_c`].
@@ -126,7 +139,10 @@ pub unsafe extern "C" fn PMPI_Get_accumulate(origin_addr: *const c_void, origin_
     origin_datatype: MPI_Datatype, result_addr: *mut c_void, result_count: c_int,
     result_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int,
     target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Get_accumulate")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::get_accumulate(origin_addr, MPI_Count::from(origin_count),
+        origin_datatype, result_addr, MPI_Count::from(result_count), result_datatype, target_rank,
+        target_disp, MPI_Count::from(target_count), target_datatype, op, win) }
 }
 
 /// Calls [`PMPI_Get_accumulate`].
@@ -147,7 +163,10 @@ pub unsafe extern "C" fn PMPI_Get_accumulate_c(origin_addr: *const c_void, origi
     origin_datatype: MPI_Datatype, result_addr: *mut c_void, result_count: MPI_Count,
     result_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint,
     target_count: MPI_Count, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Get_accumulate_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::get_accumulate(origin_addr, origin_count, origin_datatype,
+        result_addr, result_count, result_datatype, target_rank, target_disp, target_count,
+        target_datatype, op, win) }
 }
 
 /// Calls [`PMPI_Get_accumulate_c`].
@@ -167,7 +186,9 @@ pub unsafe extern "C" fn MPI_Get_accumulate_c(origin_addr: *const c_void, origin
 pub unsafe extern "C" fn PMPI_Put(origin_addr: *const c_void, origin_count: c_int,
     origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int,
     target_datatype: MPI_Datatype, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Put")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::put(origin_addr, MPI_Count::from(origin_count), origin_datatype,
+        target_rank, target_disp, MPI_Count::from(target_count), target_datatype, win) }
 }
 
 /// Calls [`PMPI_Put`].
@@ -185,7 +206,9 @@ pub unsafe extern "C" fn MPI_Put(origin_addr: *const c_void, origin_count: c_int
 pub unsafe extern "C" fn PMPI_Put_c(origin_addr: *const c_void, origin_count: MPI_Count,
     origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint,
     target_count: MPI_Count, target_datatype: MPI_Datatype, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Put_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::put(origin_addr, origin_count, origin_datatype, target_rank,
+        target_disp, target_count, target_datatype, win) }
 }
 
 /// Calls [`PMPI_Put_c`].
@@ -203,7 +226,10 @@ pub unsafe extern "C" fn MPI_Put_c(origin_addr: *const c_void, origin_count: MPI
 pub unsafe extern "C" fn PMPI_Raccumulate(origin_addr: *const c_void, origin_count: c_int,
     origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int,
     target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Raccumulate")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::raccumulate(origin_addr, MPI_Count::from(origin_count),
+        origin_datatype, target_rank, target_disp, MPI_Count::from(target_count), target_datatype,
+        op, win, request) }
 }
 
 /// Calls [`PMPI_Raccumulate`].
@@ -222,7 +248,9 @@ pub unsafe extern "C" fn PMPI_Raccumulate_c(origin_addr: *const c_void, origin_c
     origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint,
     target_count: MPI_Count, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Raccumulate_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::raccumulate(origin_addr, origin_count, origin_datatype, target_rank,
+        target_disp, target_count, target_datatype, op, win, request) }
 }
 
 /// Calls [`PMPI_Raccumulate_c`].
@@ -241,7 +269,9 @@ pub unsafe extern "C" fn MPI_Raccumulate_c(origin_addr: *const c_void, origin_co
 pub unsafe extern "C" fn PMPI_Rget(origin_addr: *mut c_void, origin_count: c_int,
     origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int,
     target_datatype: MPI_Datatype, win: MPI_Win, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Rget")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::rget(origin_addr, MPI_Count::from(origin_count), origin_datatype,
+        target_rank, target_disp, MPI_Count::from(target_count), target_datatype, win, request) }
 }
 
 /// Calls [`PMPI_Rget`].
@@ -260,7 +290,9 @@ pub unsafe extern "C" fn PMPI_Rget_c(origin_addr: *mut c_void, origin_count: MPI
     origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint,
     target_count: MPI_Count, target_datatype: MPI_Datatype, win: MPI_Win,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Rget_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::rget(origin_addr, origin_count, origin_datatype, target_rank,
+        target_disp, target_count, target_datatype, win, request) }
 }
 
 /// Calls [`PMPI_Rget_c`].
@@ -280,7 +312,10 @@ pub unsafe extern "C" fn PMPI_Rget_accumulate(origin_addr: *const c_void, origin
     origin_datatype: MPI_Datatype, result_addr: *mut c_void, result_count: c_int,
     result_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int,
     target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Rget_accumulate")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::rget_accumulate(origin_addr, MPI_Count::from(origin_count),
+        origin_datatype, result_addr, MPI_Count::from(result_count), result_datatype, target_rank,
+        target_disp, MPI_Count::from(target_count), target_datatype, op, win, request) }
 }
 
 /// Calls [`PMPI_Rget_accumulate`].
@@ -302,7 +337,10 @@ pub unsafe extern "C" fn PMPI_Rget_accumulate_c(origin_addr: *const c_void, orig
     result_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint,
     target_count: MPI_Count, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Rget_accumulate_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::rget_accumulate(origin_addr, origin_count, origin_datatype,
+        result_addr, result_count, result_datatype, target_rank, target_disp, target_count,
+        target_datatype, op, win, request) }
 }
 
 /// Calls [`PMPI_Rget_accumulate_c`].
@@ -323,7 +361,9 @@ pub unsafe extern "C" fn MPI_Rget_accumulate_c(origin_addr: *const c_void, origi
 pub unsafe extern "C" fn PMPI_Rput(origin_addr: *const c_void, origin_count: c_int,
     origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int,
     target_datatype: MPI_Datatype, win: MPI_Win, request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Rput")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::rput(origin_addr, MPI_Count::from(origin_count), origin_datatype,
+        target_rank, target_disp, MPI_Count::from(target_count), target_datatype, win, request) }
 }
 
 /// Calls [`PMPI_Rput`].
@@ -342,7 +382,9 @@ pub unsafe extern "C" fn PMPI_Rput_c(origin_addr: *const c_void, origin_count: M
     origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint,
     target_count: MPI_Count, target_datatype: MPI_Datatype, win: MPI_Win,
     request: *mut MPI_Request) -> c_int {
-    crate::unsupported("MPI_Rput_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::rput(origin_addr, origin_count, origin_datatype, target_rank,
+        target_disp, target_count, target_datatype, win, request) }
 }
 
 /// Calls [`PMPI_Rput_c`].
@@ -360,7 +402,8 @@ pub unsafe extern "C" fn MPI_Rput_c(origin_addr: *const c_void, origin_count: MP
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_allocate(size: MPI_Aint, disp_unit: c_int, info: MPI_Info,
     comm: MPI_Comm, baseptr: *mut c_void, win: *mut MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_allocate")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_allocate(size, disp_unit as MPI_Aint, info, comm, baseptr, win) }
 }
 
 /// Calls [`PMPI_Win_allocate`].
@@ -375,7 +418,8 @@ pub unsafe extern "C" fn MPI_Win_allocate(size: MPI_Aint, disp_unit: c_int, info
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_allocate_c(size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info,
     comm: MPI_Comm, baseptr: *mut c_void, win: *mut MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_allocate_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_allocate(size, disp_unit, info, comm, baseptr, win) }
 }
 
 /// Calls [`PMPI_Win_allocate_c`].
@@ -390,7 +434,9 @@ pub unsafe extern "C" fn MPI_Win_allocate_c(size: MPI_Aint, disp_unit: MPI_Aint,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_allocate_shared(size: MPI_Aint, disp_unit: c_int, info: MPI_Info,
     comm: MPI_Comm, baseptr: *mut c_void, win: *mut MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_allocate_shared")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_allocate_shared(size, disp_unit as MPI_Aint, info, comm, baseptr,
+        win) }
 }
 
 /// Calls [`PMPI_Win_allocate_shared`].
@@ -405,7 +451,8 @@ pub unsafe extern "C" fn MPI_Win_allocate_shared(size: MPI_Aint, disp_unit: c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_allocate_shared_c(size: MPI_Aint, disp_unit: MPI_Aint,
     info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void, win: *mut MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_allocate_shared_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_allocate_shared(size, disp_unit, info, comm, baseptr, win) }
 }
 
 /// Calls [`PMPI_Win_allocate_shared_c`].
@@ -419,7 +466,8 @@ pub unsafe extern "C" fn MPI_Win_allocate_shared_c(size: MPI_Aint, disp_unit: MP
 /// `MPI_Win_attach`, MPI 5.0 section 12.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_attach(win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> c_int {
-    crate::unsupported("MPI_Win_attach")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_attach(win, base, size) }
 }
 
 /// Calls [`PMPI_Win_attach`].
@@ -432,7 +480,8 @@ pub unsafe extern "C" fn MPI_Win_attach(win: MPI_Win, base: *mut c_void, size: M
 /// `MPI_Win_complete`, MPI 5.0 section 12.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_complete(win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_complete")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_complete(win) }
 }
 
 /// Calls [`PMPI_Win_complete`].
@@ -446,7 +495,8 @@ pub unsafe extern "C" fn MPI_Win_complete(win: MPI_Win) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_create(base: *mut c_void, size: MPI_Aint, disp_unit: c_int,
     info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_create")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_create(base, size, disp_unit as MPI_Aint, info, comm, win) }
 }
 
 /// Calls [`PMPI_Win_create`].
@@ -461,7 +511,8 @@ pub unsafe extern "C" fn MPI_Win_create(base: *mut c_void, size: MPI_Aint, disp_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_create_c(base: *mut c_void, size: MPI_Aint, disp_unit: MPI_Aint,
     info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_create_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_create(base, size, disp_unit, info, comm, win) }
 }
 
 /// Calls [`PMPI_Win_create_c`].
@@ -476,7 +527,8 @@ pub unsafe extern "C" fn MPI_Win_create_c(base: *mut c_void, size: MPI_Aint, dis
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_create_dynamic(info: MPI_Info, comm: MPI_Comm,
     win: *mut MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_create_dynamic")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_create_dynamic(info, comm, win) }
 }
 
 /// Calls [`PMPI_Win_create_dynamic`].
@@ -490,7 +542,8 @@ pub unsafe extern "C" fn MPI_Win_create_dynamic(info: MPI_Info, comm: MPI_Comm,
 /// `MPI_Win_detach`, MPI 5.0 section 12.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_detach(win: MPI_Win, base: *const c_void) -> c_int {
-    crate::unsupported("MPI_Win_detach")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_detach(win, base) }
 }
 
 /// Calls [`PMPI_Win_detach`].
@@ -503,7 +556,8 @@ pub unsafe extern "C" fn MPI_Win_detach(win: MPI_Win, base: *const c_void) -> c_
 /// `MPI_Win_fence`, MPI 5.0 section 12.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_fence(assert: c_int, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_fence")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_fence(assert, win) }
 }
 
 /// Calls [`PMPI_Win_fence`].
@@ -516,7 +570,8 @@ pub unsafe extern "C" fn MPI_Win_fence(assert: c_int, win: MPI_Win) -> c_int {
 /// `MPI_Win_flush`, MPI 5.0 section 12.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_flush(rank: c_int, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_flush")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_flush(rank, win) }
 }
 
 /// Calls [`PMPI_Win_flush`].
@@ -529,7 +584,8 @@ pub unsafe extern "C" fn MPI_Win_flush(rank: c_int, win: MPI_Win) -> c_int {
 /// `MPI_Win_flush_all`, MPI 5.0 section 12.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_flush_all(win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_flush_all")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_flush_all(win) }
 }
 
 /// Calls [`PMPI_Win_flush_all`].
@@ -542,7 +598,8 @@ pub unsafe extern "C" fn MPI_Win_flush_all(win: MPI_Win) -> c_int {
 /// `MPI_Win_flush_local`, MPI 5.0 section 12.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_flush_local(rank: c_int, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_flush_local")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_flush_local(rank, win) }
 }
 
 /// Calls [`PMPI_Win_flush_local`].
@@ -555,7 +612,8 @@ pub unsafe extern "C" fn MPI_Win_flush_local(rank: c_int, win: MPI_Win) -> c_int
 /// `MPI_Win_flush_local_all`, MPI 5.0 section 12.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_flush_local_all(win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_flush_local_all")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_flush_local_all(win) }
 }
 
 /// Calls [`PMPI_Win_flush_local_all`].
@@ -568,7 +626,8 @@ pub unsafe extern "C" fn MPI_Win_flush_local_all(win: MPI_Win) -> c_int {
 /// `MPI_Win_free`, MPI 5.0 section 12.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_free(win: *mut MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_free")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_free(win) }
 }
 
 /// Calls [`PMPI_Win_free`].
@@ -581,7 +640,8 @@ pub unsafe extern "C" fn MPI_Win_free(win: *mut MPI_Win) -> c_int {
 /// `MPI_Win_get_group`, MPI 5.0 section 12.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_get_group(win: MPI_Win, group: *mut MPI_Group) -> c_int {
-    crate::unsupported("MPI_Win_get_group")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_get_group(win, group) }
 }
 
 /// Calls [`PMPI_Win_get_group`].
@@ -594,7 +654,8 @@ pub unsafe extern "C" fn MPI_Win_get_group(win: MPI_Win, group: *mut MPI_Group) 
 /// `MPI_Win_get_info`, MPI 5.0 section 12.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_get_info(win: MPI_Win, info_used: *mut MPI_Info) -> c_int {
-    crate::unsupported("MPI_Win_get_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_get_info(win, info_used) }
 }
 
 /// Calls [`PMPI_Win_get_info`].
@@ -608,7 +669,8 @@ pub unsafe extern "C" fn MPI_Win_get_info(win: MPI_Win, info_used: *mut MPI_Info
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_get_name(win: MPI_Win, win_name: *mut c_char,
     resultlen: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Win_get_name")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_get_name(win, win_name, resultlen) }
 }
 
 /// Calls [`PMPI_Win_get_name`].
@@ -623,7 +685,8 @@ pub unsafe extern "C" fn MPI_Win_get_name(win: MPI_Win, win_name: *mut c_char,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int,
     win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_lock")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_lock(lock_type, rank, assert, win) }
 }
 
 /// Calls [`PMPI_Win_lock`].
@@ -637,7 +700,8 @@ pub unsafe extern "C" fn MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_i
 /// `MPI_Win_lock_all`, MPI 5.0 section 12.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_lock_all(assert: c_int, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_lock_all")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_lock_all(assert, win) }
 }
 
 /// Calls [`PMPI_Win_lock_all`].
@@ -650,7 +714,8 @@ pub unsafe extern "C" fn MPI_Win_lock_all(assert: c_int, win: MPI_Win) -> c_int 
 /// `MPI_Win_post`, MPI 5.0 section 12.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_post(group: MPI_Group, assert: c_int, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_post")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_post(group, assert, win) }
 }
 
 /// Calls [`PMPI_Win_post`].
@@ -663,7 +728,8 @@ pub unsafe extern "C" fn MPI_Win_post(group: MPI_Group, assert: c_int, win: MPI_
 /// `MPI_Win_set_info`, MPI 5.0 section 12.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_set_info(win: MPI_Win, info: MPI_Info) -> c_int {
-    crate::unsupported("MPI_Win_set_info")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_set_info(win, info) }
 }
 
 /// Calls [`PMPI_Win_set_info`].
@@ -676,7 +742,8 @@ pub unsafe extern "C" fn MPI_Win_set_info(win: MPI_Win, info: MPI_Info) -> c_int
 /// `MPI_Win_set_name`, MPI 5.0 section 7.8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_set_name(win: MPI_Win, win_name: *const c_char) -> c_int {
-    crate::unsupported("MPI_Win_set_name")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_set_name(win, win_name) }
 }
 
 /// Calls [`PMPI_Win_set_name`].
@@ -690,7 +757,9 @@ pub unsafe extern "C" fn MPI_Win_set_name(win: MPI_Win, win_name: *const c_char)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_shared_query(win: MPI_Win, rank: c_int, size: *mut MPI_Aint,
     disp_unit: *mut c_int, baseptr: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Win_shared_query")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_shared_query(win, rank, size, CountOut::narrow(disp_unit),
+        baseptr) }
 }
 
 /// Calls [`PMPI_Win_shared_query`].
@@ -705,7 +774,9 @@ pub unsafe extern "C" fn MPI_Win_shared_query(win: MPI_Win, rank: c_int, size: *
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_shared_query_c(win: MPI_Win, rank: c_int, size: *mut MPI_Aint,
     disp_unit: *mut MPI_Aint, baseptr: *mut c_void) -> c_int {
-    crate::unsupported("MPI_Win_shared_query_c")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_shared_query(win, rank, size, CountOut::aint(disp_unit),
+        baseptr) }
 }
 
 /// Calls [`PMPI_Win_shared_query_c`].
@@ -719,7 +790,8 @@ pub unsafe extern "C" fn MPI_Win_shared_query_c(win: MPI_Win, rank: c_int, size:
 /// `MPI_Win_start`, MPI 5.0 section 12.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_start")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_start(group, assert, win) }
 }
 
 /// Calls [`PMPI_Win_start`].
@@ -732,7 +804,8 @@ pub unsafe extern "C" fn MPI_Win_start(group: MPI_Group, assert: c_int, win: MPI
 /// `MPI_Win_sync`, MPI 5.0 section 12.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_sync(win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_sync")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_sync(win) }
 }
 
 /// Calls [`PMPI_Win_sync`].
@@ -745,7 +818,8 @@ pub unsafe extern "C" fn MPI_Win_sync(win: MPI_Win) -> c_int {
 /// `MPI_Win_test`, MPI 5.0 section 12.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_test(win: MPI_Win, flag: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Win_test")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_test(win, flag) }
 }
 
 /// Calls [`PMPI_Win_test`].
@@ -758,7 +832,8 @@ pub unsafe extern "C" fn MPI_Win_test(win: MPI_Win, flag: *mut c_int) -> c_int {
 /// `MPI_Win_unlock`, MPI 5.0 section 12.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_unlock(rank: c_int, win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_unlock")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_unlock(rank, win) }
 }
 
 /// Calls [`PMPI_Win_unlock`].
@@ -771,7 +846,8 @@ pub unsafe extern "C" fn MPI_Win_unlock(rank: c_int, win: MPI_Win) -> c_int {
 /// `MPI_Win_unlock_all`, MPI 5.0 section 12.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_unlock_all(win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_unlock_all")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_unlock_all(win) }
 }
 
 /// Calls [`PMPI_Win_unlock_all`].
@@ -784,7 +860,8 @@ pub unsafe extern "C" fn MPI_Win_unlock_all(win: MPI_Win) -> c_int {
 /// `MPI_Win_wait`, MPI 5.0 section 12.5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_wait(win: MPI_Win) -> c_int {
-    crate::unsupported("MPI_Win_wait")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::rma::win_wait(win) }
 }
 
 /// Calls [`PMPI_Win_wait`].

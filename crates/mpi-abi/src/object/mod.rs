@@ -15,6 +15,7 @@ pub mod request;
 pub mod session;
 pub mod table;
 pub mod topology;
+pub mod win;
 
 use crate::generated::constants::*;
 use comm::CommObject;
@@ -28,6 +29,7 @@ use hpvm_transport::{Doorbell, Packets};
 use op::OpObject;
 use request::RequestObject;
 use session::SessionObject;
+use std::rc::Rc;
 use std::sync::Arc;
 use table::{Kind, Table};
 
@@ -44,6 +46,9 @@ pub struct Objects {
     pub requests: Table<RequestObject>,
     pub sessions: Table<SessionObject>,
     pub files: Table<Arc<file::FileObject>>,
+    pub windows: Table<Rc<win::WinObject>>,
+    /// Notices of windows that this process has not finished making.
+    pub early_notices: Vec<hpvm_mpi::rma::notice::Arrived>,
     /// Messages that a matched probe took, with the communicator they came on.
     pub messages: Table<(Arc<CommObject>, Unexpected)>,
     /// Communicators that `MPI_Comm_idup` is making.
@@ -54,6 +59,8 @@ pub struct Objects {
     pub buffer: crate::body::buffer::Attached,
     /// Requests that progress has to look at.
     pub watched: Vec<crate::body::watch::Watched>,
+    /// Calls that are compared with those of others (`HPVM_CHECK`).
+    pub comparisons: crate::audit::Comparisons,
     /// Tag of the next partition that is sent.
     pub partition_tag: i32,
     /// What a blocking probe waits for.
@@ -84,11 +91,14 @@ impl Default for Objects {
             requests: Table::new(Kind::Request),
             sessions: Table::new(Kind::Session),
             files: Table::new(Kind::File),
+            windows: Table::new(Kind::Window),
+            early_notices: Vec::new(),
             messages: Table::new(Kind::Message),
             unfinished: Vec::new(),
             allocated: Default::default(),
             buffer: Default::default(),
             watched: Vec::new(),
+            comparisons: Default::default(),
             partition_tag: i32::MIN,
             probe: None,
             meeting: None,

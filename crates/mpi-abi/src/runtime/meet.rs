@@ -240,6 +240,20 @@ fn single_copy(shm: &mut Shm) -> Result<()> {
     }
 }
 
+/// Obeys `HPVM_ONESIDED`: the ways that one-sided operations take, for measurements and tests.
+pub fn onesided() -> Result<hpvm_mpi::onesided::Allowed> {
+    let (mapped, cross_memory) = match std::env::var("HPVM_ONESIDED").as_deref() {
+        Err(_) | Ok("" | "auto") => (true, true),
+        Ok("kernel") => (false, true),
+        Ok("messages") => (false, false),
+        Ok(other) => {
+            let text = format!("HPVM_ONESIDED is {other:?}; expected auto, kernel or messages");
+            return Err(Error::new(Class::Arg, text));
+        }
+    };
+    Ok(hpvm_mpi::onesided::Allowed { mapped, cross_memory })
+}
+
 /// Path of the segment, its key, and the hash of the tables.
 fn parse_segment(text: &str) -> Option<(&str, [u64; 2], u64)> {
     let (rest, hash) = text.rsplit_once(':')?;

@@ -7,6 +7,7 @@
 
 mod identity;
 mod meet;
+mod progress_thread;
 mod start;
 mod tables;
 
@@ -38,6 +39,11 @@ pub struct World {
     pub(crate) leader: bool,
     /// Threads that wait for the leader.
     pub(crate) followers: u32,
+    /// Threads that wait for memory to change, for which nobody rings the bell.
+    pub(crate) polls_memory: u32,
+    /// A thread of the program sleeps on the doorbell.
+    pub(crate) naps: bool,
+    pub(crate) progress_thread: progress_thread::ProgressThread,
 }
 
 /// How far the library has come. The numbers only grow, except that sessions may start the engine

@@ -48,6 +48,7 @@ fn bootstrap() -> Result<()> {
     }
     process.set_tables(tables);
     process.set_nodes(&job.nodes);
+    process.onesided().1.set_allowed(meet::onesided()?);
     let spans = process.fm().transport().spans_hosts();
     let policy = WaitPolicy::new(process.oversubscribed, spans);
     install(World {
@@ -59,6 +60,9 @@ fn bootstrap() -> Result<()> {
         quiet: Default::default(),
         leader: false,
         followers: 0,
+        polls_memory: 0,
+        naps: false,
+        progress_thread: Default::default(),
     });
     super::identity::started();
     enter()?.show_stage(Stage::Running);

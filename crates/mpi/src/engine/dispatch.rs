@@ -10,7 +10,7 @@ use crate::pt2pt::select::{ReceiveFacts, ReceiveMethod, select_receive};
 use crate::pt2pt::{
     cancel, direct_read, eager, fragments, mapped, packets, rendezvous, split_copy, stream,
 };
-use hpvm_fm::{Head, Rank, Transport};
+use hpvm_fm::{Head, Rank, Streamed, Transport, handler_id};
 
 /// What a packet asks this process to do beyond storing what it brings. A handler must not send, so it is
 /// done when `extract` is over.
@@ -51,12 +51,18 @@ impl Inbox {
             SPLIT_REQUEST | SPLIT_DONE => split_copy::on_packet(self, src, head, data),
             CANCEL | CANCEL_ANSWER => cancel::on_packet(self, src, head, data),
             XOFF | XON => self.on_quota(src, head),
+            WINDOW => crate::rma::notice::on_packet(self, src, head),
             other if self.fast.wants(head) => {
-                debug_assert!(!hpvm_fm::handler_id::MPI.contains(&other));
+                debug_assert!(!handler_id::MPI.contains(&other));
                 if let Err(fault) = self.fast.on_packet(src, head, data)
                     && self.faults.len() < MAX_FAULT_TEXTS
                 {
                     self.faults.push(fault.to_string());
+                }
+            }
+            other if handler_id::ONESIDED.contains(&other) => {
+                if let Err(text) = self.onesided.on_packet(src, head, data) {
+                    self.violate(src, text);
                 }
             }
             other => self.violate(src, format!("handler {other}, which nobody has")),
@@ -155,6 +161,18 @@ impl<T: Transport> Process<T> {
     /// Sends the first packet of send `id`, or opens its stream; completes it if that is all.
     pub(super) fn launch(&mut self, id: ReqId) -> Result<(), hpvm_fm::Stall> {
         crate::pt2pt::launch(self, id)
+    }
+
+    /// Looks whether what senders say of split copies is so.
+    #[inline(always)]
+    pub(super) fn check_split_copies(&mut self) {
+        split_copy::check(self);
+    }
+
+    /// A stream has ended.
+    #[inline(always)]
+    pub(super) fn finish_stream(&mut self, ended: Streamed) {
+        stream::finish(&mut self.inbox, ended);
     }
 
     /// Sends more of the messages that go in packets. True when something went out.

@@ -15,6 +15,7 @@ use crate::error::{Class, Error};
 use crate::pt2pt::{Arrivals, protocol};
 use crate::status::Status;
 use hpvm_fm::{Fast, Rank};
+use hpvm_onesided::OneSided;
 use std::collections::VecDeque;
 
 /// See the module's text.
@@ -47,12 +48,23 @@ pub(crate) struct Inbox {
     pub completions: u64,
     /// Fast Messages of the same process: the packets that are not MPI's.
     pub fast: Fast,
+    /// One-sided operations of the same process.
+    pub onesided: OneSided,
+    /// Notices of windows that the caller of `progress` has not taken yet.
+    pub notices: Vec<crate::rma::notice::Arrived>,
     /// What was wrong with packets of Fast Messages; the engine goes on.
     pub faults: Vec<String>,
 }
 
+/// One-sided operations of process `me`, which know MPI's elements.
+fn onesided(me: Rank) -> OneSided {
+    let mut onesided = OneSided::new(me);
+    onesided.register_apply(hpvm_onesided::MPI_CODES, Box::new(crate::rma::kinds::MpiElements));
+    onesided
+}
+
 impl Inbox {
-    pub fn new(processes: u32, packet: usize) -> Inbox {
+    pub fn new(me: Rank, processes: u32, packet: usize) -> Inbox {
         Inbox {
             requests: Requests::default(),
             tables: Vec::new(),
@@ -69,6 +81,8 @@ impl Inbox {
             failures: false,
             completions: 0,
             fast: Fast::new(processes, packet),
+            onesided: onesided(me),
+            notices: Vec::new(),
             faults: Vec::new(),
         }
     }

@@ -17,6 +17,7 @@ use crate::engine::requests::{Outcome, ReqId, Requests};
 use crate::engine::{dispatch, progress};
 use crate::pt2pt::select;
 use hpvm_fm::{Fast, Fm, Transport};
+use hpvm_onesided::OneSided;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ impl<T: Transport> Process<T> {
             computes: VecDeque::new(),
             oversubscribed: false,
             coll_slots: Vec::new(),
-            inbox: Inbox::new(size, fm.limits().packet),
+            inbox: Inbox::new(me, size, fm.limits().packet),
             thresholds: select::DEFAULT,
             step_left: 0,
             fm,
@@ -145,6 +146,12 @@ impl<T: Transport> Process<T> {
         (&mut self.fm, &mut self.inbox.fast)
     }
 
+    /// One-sided operations of this process and the engine that carries them.
+    #[inline(always)]
+    pub fn onesided(&mut self) -> (&mut Fm<T>, &mut OneSided) {
+        (&mut self.fm, &mut self.inbox.onesided)
+    }
+
     /// True when packets for handlers in C wait to be delivered.
     #[inline(always)]
     pub fn has_fast_arrivals(&self) -> bool {
@@ -183,13 +190,13 @@ impl<T: Transport> Process<T> {
     /// True when packets wait for credits or buffers: a sleeper must wake by itself to retry,
     /// because a credit that comes back rings no bell.
     pub fn has_backlog(&self) -> bool {
-        !self.backlog.is_empty()
+        !self.backlog.is_empty() || self.inbox.onesided.has_work()
     }
 
     /// True when packets wait that others need even if this process ends. A peer that has ended gives
     /// no credit any more, so who ends must wait for no others.
     pub fn owes_packets(&self) -> bool {
-        self.backlog.is_needed()
+        self.backlog.is_needed() || self.inbox.onesided.has_work()
     }
 
     /// The outcome of a request that is done, whose place it frees. `None`: not done, or no such.

@@ -61,7 +61,7 @@ impl<T: Transport> Process<T> {
     #[cold]
     fn check_suspects(&mut self) -> Result<(), Broken> {
         self.inbox.suspects = false;
-        crate::pt2pt::split_copy::check(self);
+        self.check_split_copies();
         self.inbox.violation.take().map_or(Ok(()), |text| Err(Broken::Corrupt(text)))
     }
 
@@ -69,7 +69,7 @@ impl<T: Transport> Process<T> {
     #[inline(always)]
     pub(crate) fn take_ended(&mut self) {
         while let Some(ended) = self.fm.transport_mut().streamed() {
-            crate::pt2pt::stream::finish(&mut self.inbox, ended);
+            self.finish_stream(ended);
         }
     }
 
@@ -81,6 +81,7 @@ impl<T: Transport> Process<T> {
             && inbox.deferred.is_empty()
             && inbox.ready.is_empty()
             && self.backlog.is_empty()
+            && !inbox.onesided.has_work()
         {
             return false;
         }
@@ -98,6 +99,9 @@ impl<T: Transport> Process<T> {
             moved = true;
         }
         moved |= self.drain_backlog();
+        if self.inbox.onesided.has_work() {
+            moved |= self.inbox.onesided.drain(&mut self.fm);
+        }
         while let Some(id) = self.inbox.ready.pop_front() {
             self.advance_collective(id);
             moved = true;

@@ -12,6 +12,7 @@
 //! | `XOFF`, `XON` | a number | | announce every message, too much is kept; no more so |
 //! | `SPLIT_REQUEST` | sender's request | [`SplitRequest`] | the receiver reads the message; the sender may write from its end |
 //! | `SPLIT_DONE` | receiver's request | first of the parts that it could not write, and the one behind the last, 4 bytes each; 0: none | the sender has written the last part that was missing, or could not write these |
+//! | `WINDOW` | context id and code | | a notice of a window ([`crate::rma::notice`]) |
 //! | `CANCEL` | envelope | sender's request | forget the message if no receive has it |
 //! | `CANCEL_ANSWER` | sender's request | | it is forgotten if `aux` is `FORGOTTEN`, else a receive has it |
 //! | `STREAM_HEAD` | envelope | [`MessageHead`], whose number is the sender's request | a message is ready, and comes in a stream |
@@ -36,6 +37,7 @@ pub const XOFF: u8 = handler_id::MPI.start + 8;
 pub const SPLIT_REQUEST: u8 = handler_id::MPI.start + 9;
 pub const SPLIT_DONE: u8 = handler_id::MPI.start + 10;
 pub const XON: u8 = handler_id::MPI.start + 11;
+pub const WINDOW: u8 = handler_id::MPI.start + 14;
 pub const CANCEL: u8 = handler_id::MPI.start + 12;
 pub const CANCEL_ANSWER: u8 = handler_id::MPI.start + 13;
 

@@ -10,14 +10,11 @@ pub(crate) mod own;
 pub(crate) mod peers;
 
 use crate::endpoint::Shm;
+use crate::mapped::peers::Access;
 use hpvm_transport::Rank;
 use hpvm_wire::counters::add;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
-
-/// Allocations below this many bytes are not worth a page of their own: what can be sent from them
-/// goes out in packets.
-pub const MIN_LENT: usize = 32 * 1024;
 
 /// Bytes of the cache that a processor has to itself, as far as the system tells: shortest message that is
 /// worth copying out of mapped memory by a rank with a processor of its own.
@@ -32,10 +29,9 @@ pub(crate) fn own_cache() -> u64 {
 }
 
 impl Shm {
-    /// See `PeerMemory::lend`. The memory is valid until [`Shm::take_back`], too. `None`: it would not pay, or
-    /// there is none; then ordinary memory will do.
+    /// See `PeerMemory::lend`. `None`: there is nobody to lend to, or no memory; then ordinary memory will do.
     pub(crate) fn lend_region(&mut self, bytes: usize) -> Option<NonNull<u8>> {
-        if bytes < MIN_LENT || self.mapping.ranks() == 1 {
+        if self.mapping.ranks() == 1 {
             return None;
         }
         let memory = self.own_regions.allocate(&self.mapping.control(self.rank).regions, bytes);
@@ -45,8 +41,8 @@ impl Shm {
         memory
     }
 
-    /// Takes back memory that `lend` gave. False: it did not.
-    pub fn take_back(&mut self, memory: *mut u8) -> bool {
+    /// See `PeerMemory::take_back`.
+    pub(crate) fn take_back_region(&mut self, memory: *mut u8) -> bool {
         self.own_regions.free(memory)
     }
 
@@ -59,7 +55,23 @@ impl Shm {
         let (index, region, offset) = control.regions.find(remote, len)?;
         // Acquire pairs with the release in `attach`.
         let pid = control.pid.load(Ordering::Acquire);
-        let base = self.peer_regions.map(src, index, pid, region)?;
+        let base = self.peer_regions.map((src, index, Access::Read), pid, region)?;
         Some(base.wrapping_add(offset as usize))
+    }
+
+    /// See `PeerMemory::mapped_mut`.
+    pub(crate) fn mapped_mut_of(&mut self, owner: Rank, at: u64, len: u64) -> Option<NonNull<u8>> {
+        if owner >= self.mapping.ranks() {
+            return None;
+        }
+        let control = self.mapping.control(owner);
+        let (index, place, offset) = control.regions.find(at, len)?;
+        if owner == self.rank {
+            return self.own_regions.at(index, offset);
+        }
+        // Acquire pairs with the release in `attach`.
+        let pid = control.pid.load(Ordering::Acquire);
+        let base = self.peer_regions.map((owner, index, Access::ReadWrite), pid, place)?;
+        NonNull::new(base.wrapping_add(offset as usize))
     }
 }

@@ -68,6 +68,14 @@ impl OwnRegions {
         memory
     }
 
+    /// The byte at `offset` of region `index`.
+    pub fn at(&self, index: usize, offset: u64) -> Option<NonNull<u8>> {
+        let region = self.regions.get(index)?;
+        let offset = usize::try_from(offset).ok().filter(|offset| *offset <= region.bytes)?;
+        // SAFETY: inside the mapping, or at its end.
+        Some(unsafe { region.base.add(offset) })
+    }
+
     /// Takes back what `allocate` returned. False: it did not return that.
     pub fn free(&mut self, memory: *mut u8) -> bool {
         self.regions.iter_mut().any(|r| r.give_back(memory.addr()))

@@ -1,5 +1,6 @@
 //! What this rank has mapped of the memory that others lend. A region is mapped as a whole when
-//! something is first read out of it.
+//! something is first read out of it, and once more when something is first written to it: who only copies
+//! messages out of a peer's memory can't damage it.
 
 use crate::memory_file;
 use hpvm_transport::Rank;
@@ -8,11 +9,21 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
+/// What a mapping may be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    ReadWrite,
+}
+
+/// Owner, index and access of a mapped region.
+type Name = (Rank, usize, Access);
+
 /// Regions of others.
 #[derive(Default)]
 pub struct PeerRegions {
-    /// By owner and index; `None` where mapping it has failed once.
-    mappings: Vec<(Rank, usize, Option<PeerMapping>)>,
+    /// `None` where mapping it has failed once.
+    mappings: Vec<(Name, Option<PeerMapping>)>,
 }
 
 struct PeerMapping {
@@ -20,44 +31,41 @@ struct PeerMapping {
     bytes: usize,
 }
 
-// SAFETY: a mapping is plain memory, mapped for reading.
+// SAFETY: a mapping is plain memory; who writes to it does so by rules of its own.
 unsafe impl Send for PeerMapping {}
 // SAFETY: as above.
 unsafe impl Sync for PeerMapping {}
 
 impl PeerRegions {
-    /// Where in our address space offset 0 of region `index` of `owner`, process `pid`, lies.
-    /// `None`: it can't be mapped. All `info.bytes` can be read for as long as `self` lives.
-    pub fn map(
-        &mut self,
-        owner: Rank,
-        index: usize,
-        pid: u32,
-        info: RegionInfo,
-    ) -> Option<*const u8> {
-        let known = self.mappings.iter().position(|(o, i, _)| (*o, *i) == (owner, index));
+    /// Where in our address space offset 0 of region `name`, whose owner is process `pid`, lies.
+    /// `None`: it can't be mapped. All `info.bytes` can be accessed for as long as `self` lives.
+    pub fn map(&mut self, name: Name, pid: u32, info: RegionInfo) -> Option<*mut u8> {
+        let known = self.mappings.iter().position(|(known, _)| *known == name);
         let known = known.unwrap_or_else(|| {
-            self.mappings.push((owner, index, PeerMapping::open(pid, info)));
+            self.mappings.push((name, PeerMapping::open(pid, info, name.2)));
             self.mappings.len() - 1
         });
         // A region never changes; another size would be a lie.
-        let mapping = self.mappings[known].2.as_ref().filter(|w| w.bytes as u64 == info.bytes)?;
+        let mapping = self.mappings[known].1.as_ref().filter(|w| w.bytes as u64 == info.bytes)?;
         Some(mapping.base.as_ptr())
     }
 }
 
 impl PeerMapping {
     /// What the owner says is checked: the file has the size it alleges, and can't lose it.
-    fn open(pid: u32, info: RegionInfo) -> Option<PeerMapping> {
-        let file = File::open(format!("/proc/{pid}/fd/{}", info.file)).ok()?;
+    fn open(pid: u32, info: RegionInfo, access: Access) -> Option<PeerMapping> {
+        let writes = access == Access::ReadWrite;
+        let path = format!("/proc/{pid}/fd/{}", info.file);
+        let file = File::options().read(true).write(writes).open(path).ok()?;
         if !memory_file::is_sealed(&file) || file.metadata().ok()?.len() != info.bytes {
             return None;
         }
         let bytes = usize::try_from(info.bytes).ok()?;
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+        let protection = libc::PROT_READ | if writes { libc::PROT_WRITE } else { 0 };
         // SAFETY: a new mapping at an address of the kernel's choice; checked below.
         let base = unsafe {
-            libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, flags, file.as_raw_fd(), 0)
+            libc::mmap(std::ptr::null_mut(), bytes, protection, flags, file.as_raw_fd(), 0)
         };
         if base == libc::MAP_FAILED {
             return None;

@@ -475,6 +475,10 @@ impl<T: Transport> PeerMemory for Streaming<T> {
     fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         self.inner.lend(bytes)
     }
+
+    fn mapped_mut(&mut self, owner: Rank, remote: u64, len: u64) -> Option<NonNull<u8>> {
+        self.inner.mapped_mut(owner, remote, len)
+    }
 }
 
 impl<T: Transport> hpvm_transport::Streams for Streaming<T> {

@@ -108,7 +108,7 @@ unsafe fn by_messages(
     let mut plan = plan(Call { world: w, object, notes: notes.as_ref() })?;
     plan.name = function;
     if let Some(notes) = notes {
-        audit::compare(w, &object.comm, function, &notes)?;
+        audit::compare(w, object, function, &notes)?;
     }
     // SAFETY: the program keeps its buffers during the call, and we wait below.
     let id = unsafe { w.process.start_collective(&object.comm, plan) };
@@ -128,8 +128,12 @@ unsafe fn nonblocking(
     on_comm(function, comm, |w| {
         out("request", request)?;
         let object = w.objects.comm(comm)?.clone();
-        let mut plan = plan(Call { world: w, object: &object, notes: None })?;
+        let notes = if w.audit { Some(Notes::new()) } else { None };
+        let mut plan = plan(Call { world: w, object: &object, notes: notes.as_ref() })?;
         plan.name = function;
+        if let Some(notes) = notes {
+            audit::compare_later(w, &object, function, &notes)?;
+        }
         plan.tag = Some(object.comm.collective_tag(Form::Nonblocking));
         // SAFETY: the program keeps its buffers until the request completes.
         let id = unsafe { w.process.start_collective(&object.comm, plan) };

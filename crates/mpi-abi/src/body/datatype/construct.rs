@@ -30,7 +30,7 @@ unsafe fn construct(
 
 /// Constructors whose numbers differ in width between the forms.
 macro_rules! two_forms {
-    ($($small:ident $large:ident $name:literal
+    ($(fn $small:ident fn $large:ident $name:literal
         ($($arg:ident: $int:ty | $count:ty),*) $make:expr;)*) => {$(
         pub unsafe fn $small($($arg: $int,)* oldtype: MPI_Datatype, newtype: *mut MPI_Datatype)
             -> c_int {
@@ -49,12 +49,12 @@ macro_rules! two_forms {
 }
 
 two_forms! {
-    type_contiguous type_contiguous_c "MPI_Type_contiguous"
+    fn type_contiguous fn type_contiguous_c "MPI_Type_contiguous"
         (count: c_int | MPI_Count) Datatype::contiguous;
-    type_vector type_vector_c "MPI_Type_vector"
+    fn type_vector fn type_vector_c "MPI_Type_vector"
         (count: c_int | MPI_Count, blocklength: c_int | MPI_Count, stride: c_int | MPI_Count)
         Datatype::vector;
-    type_create_hvector type_create_hvector_c "MPI_Type_create_hvector"
+    fn type_create_hvector fn type_create_hvector_c "MPI_Type_create_hvector"
         (count: c_int | MPI_Count, blocklength: c_int | MPI_Count, stride: MPI_Aint | MPI_Count)
         Datatype::hvector;
 }
@@ -83,7 +83,7 @@ pub unsafe fn type_create_resized_c(
 
 /// Constructors from block lengths and displacements.
 macro_rules! lists {
-    ($($function:ident $name:literal $make:expr;)*) => {$(
+    ($(fn $function:ident $name:literal $make:expr;)*) => {$(
         pub unsafe fn $function(count: MPI_Count, array_of_blocklengths: Counts,
             array_of_displacements: Displs, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype)
             -> c_int {
@@ -104,13 +104,13 @@ macro_rules! lists {
 }
 
 lists! {
-    type_indexed "MPI_Type_indexed" Datatype::indexed;
-    type_create_hindexed "MPI_Type_create_hindexed" Datatype::hindexed;
+    fn type_indexed "MPI_Type_indexed" Datatype::indexed;
+    fn type_create_hindexed "MPI_Type_create_hindexed" Datatype::hindexed;
 }
 
 /// Constructors from displacements of equal blocks.
 macro_rules! equal_lists {
-    ($($function:ident $name:literal $make:expr;)*) => {$(
+    ($(fn $function:ident $name:literal $make:expr;)*) => {$(
         pub unsafe fn $function(count: MPI_Count, blocklength: MPI_Count,
             array_of_displacements: Displs, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype)
             -> c_int {
@@ -128,8 +128,8 @@ macro_rules! equal_lists {
 }
 
 equal_lists! {
-    type_create_indexed_block "MPI_Type_create_indexed_block" Datatype::indexed_block;
-    type_create_hindexed_block "MPI_Type_create_hindexed_block" Datatype::hindexed_block;
+    fn type_create_indexed_block "MPI_Type_create_indexed_block" Datatype::indexed_block;
+    fn type_create_hindexed_block "MPI_Type_create_hindexed_block" Datatype::hindexed_block;
 }
 
 pub unsafe fn type_create_struct(

@@ -14,9 +14,12 @@ use hpvm_transport::PeerMemory;
 use std::collections::BTreeMap;
 
 /// Least alignment of memory that the library hands out: a cache line pair.
-const ALIGNMENT: usize = 128;
+pub const ALIGNMENT: usize = 128;
 /// Alignment of memory that is lent.
 const PAGE: usize = 4096;
+/// Allocations below this many bytes are not worth a page of their own: what can be sent from them
+/// goes out in packets.
+const MIN_LENT: usize = 32 * 1024;
 
 /// What `MPI_Alloc_mem` has handed out and `MPI_Free_mem` has not taken back.
 #[derive(Default)]
@@ -72,7 +75,7 @@ pub unsafe fn alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) ->
 }
 
 fn allocate(w: &mut Entered, bytes: usize, hints: &Hints) -> Result<*mut c_void> {
-    let lent = match hints.shared && hints.alignment <= PAGE {
+    let lent = match hints.shared && hints.alignment <= PAGE && bytes >= MIN_LENT {
         true => w.process.fm_mut().transport_mut().lend(bytes),
         false => None,
     };
@@ -85,7 +88,7 @@ fn allocate(w: &mut Entered, bytes: usize, hints: &Hints) -> Result<*mut c_void>
     Ok(memory)
 }
 
-fn heap(bytes: usize, alignment: usize) -> Result<*mut c_void> {
+pub fn heap(bytes: usize, alignment: usize) -> Result<*mut c_void> {
     let mut memory = core::ptr::null_mut();
     // SAFETY: a valid place for the result; the alignment is a power of two.
     match unsafe { libc::posix_memalign(&mut memory, alignment, bytes.max(1)) } {

@@ -1,12 +1,12 @@
 //! Error handlers: made, attached, asked for and called (sections 9.3 and 9.5).
 
 use super::{class_of, text_of};
-use crate::body::attr::no_window;
 use crate::body::check::{out, wrong};
+use crate::body::rma::on_win;
 use crate::body::session::on_session;
 use crate::generated::constants::*;
 use crate::object::errhandler::{self, Handler};
-use crate::raise::{anywhere, fatal, on_comm, on_world, remember};
+use crate::raise::{anywhere, fatal, on_comm, remember};
 use crate::runtime::enter;
 use core::ffi::c_int;
 use hpvm_abi::extra::Holder;
@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 static FILES: Mutex<Handler> = Mutex::new(Handler::Return);
 
 macro_rules! creates {
-    ($($create:ident $name:literal $kind:ident $function:ident;)*) => {$(
+    ($(fn $create:ident $name:literal $kind:ident $function:ident;)*) => {$(
         pub unsafe fn $create(function: $function, errhandler: *mut MPI_Errhandler) -> c_int {
             anywhere($name, || {
                 out("errhandler", errhandler)?;
@@ -34,11 +34,11 @@ macro_rules! creates {
 }
 
 creates! {
-    comm_create_errhandler "MPI_Comm_create_errhandler" Comm MPI_Comm_errhandler_function;
-    session_create_errhandler "MPI_Session_create_errhandler" Session
+    fn comm_create_errhandler "MPI_Comm_create_errhandler" Comm MPI_Comm_errhandler_function;
+    fn session_create_errhandler "MPI_Session_create_errhandler" Session
         MPI_Session_errhandler_function;
-    win_create_errhandler "MPI_Win_create_errhandler" Window MPI_Win_errhandler_function;
-    file_create_errhandler "MPI_File_create_errhandler" File MPI_File_errhandler_function;
+    fn win_create_errhandler "MPI_Win_create_errhandler" Window MPI_Win_errhandler_function;
+    fn file_create_errhandler "MPI_File_create_errhandler" File MPI_File_errhandler_function;
 }
 
 pub unsafe fn errhandler_free(errhandler: *mut MPI_Errhandler) -> c_int {
@@ -111,12 +111,20 @@ pub unsafe fn session_get_errhandler(
     })
 }
 
-pub unsafe fn win_set_errhandler(win: MPI_Win, _errhandler: MPI_Errhandler) -> c_int {
-    on_world("MPI_Win_set_errhandler", |_| Err(no_window(win)))
+pub unsafe fn win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) -> c_int {
+    on_win("MPI_Win_set_errhandler", win, |w| {
+        let window = w.objects.window(win)?;
+        window.extras.borrow_mut().handler = find(errhandler, Holder::Window, "window")?;
+        Ok(())
+    })
 }
 
-pub unsafe fn win_get_errhandler(win: MPI_Win, _errhandler: *mut MPI_Errhandler) -> c_int {
-    on_world("MPI_Win_get_errhandler", |_| Err(no_window(win)))
+pub unsafe fn win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) -> c_int {
+    on_win("MPI_Win_get_errhandler", win, |w| {
+        let handler = w.objects.window(win)?.extras.borrow().handler;
+        // SAFETY: the caller's promise.
+        unsafe { give(handler, errhandler) }
+    })
 }
 
 /// The handler of a file, or of files that are not open.
@@ -212,8 +220,61 @@ pub unsafe fn session_call_errhandler(session: MPI_Session, errorcode: c_int) ->
     MPI_SUCCESS
 }
 
-pub unsafe fn win_call_errhandler(win: MPI_Win, _errorcode: c_int) -> c_int {
-    on_world("MPI_Win_call_errhandler", |_| Err(no_window(win)))
+/// Handler and name of a window.
+fn of_window(win: MPI_Win) -> Result<(Handler, String)> {
+    let w = enter()?;
+    let window = w.objects.window(win)?;
+    let name = window.shown();
+    Ok((window.extras.borrow().handler, name))
+}
+
+pub unsafe fn win_call_errhandler(win: MPI_Win, errorcode: c_int) -> c_int {
+    const NAME: &str = "MPI_Win_call_errhandler";
+    let mut found = None;
+    let checked = on_win(NAME, win, |w| {
+        let window = w.objects.window(win)?;
+        check_code(errorcode)?;
+        found = Some((window.extras.borrow().handler, window.shown()));
+        Ok(())
+    });
+    let Some((handler, name)) = found else { return checked };
+    match handler {
+        Handler::Return => {}
+        Handler::Window(Some(f)) => {
+            let (mut handle, mut code) = (win, errorcode);
+            // SAFETY: the program's function for windows, and places that live through it.
+            unsafe { f(&mut handle, &mut code) };
+        }
+        // SAFETY: the program's function for windows, and no guard is held.
+        Handler::Foreign(f) => unsafe { f.run(win.0, &mut errorcode.clone()) },
+        _ => end(NAME, &name, errorcode),
+    }
+    MPI_SUCCESS
+}
+
+/// An error of a function on a window; of a handle that means none, the handler of `MPI_COMM_SELF`. No guard may
+/// be held.
+#[cold]
+pub fn raise_window(function: &'static str, win: MPI_Win, error: Error) -> c_int {
+    let Ok((handler, name)) = of_window(win) else {
+        return crate::raise::raise_global(function, error);
+    };
+    match handler {
+        Handler::Return => remember(error),
+        Handler::Window(Some(f)) => {
+            let (mut handle, mut code) = (win, remember(error));
+            // SAFETY: the program's function for windows, and places that live through it.
+            unsafe { f(&mut handle, &mut code) };
+            code
+        }
+        Handler::Foreign(f) => {
+            let mut code = remember(error);
+            // SAFETY: the program's function for windows, and no guard is held.
+            unsafe { f.run(win.0, &mut code) };
+            code
+        }
+        _ => fatal(function, &name, &error),
+    }
 }
 
 /// An error of a function on a file; of a handle that means none, the handler of files that are not open

@@ -1,7 +1,7 @@
 //! Collective access: each rank alone where that is fast, else in two phases ([`hpvm_io::two_phase`]).
 
 use super::access::{Access, Direction};
-use super::agree;
+use crate::body::agree;
 use crate::body::check::wrong;
 use crate::object::file::FileObject;
 use hpvm_io::two_phase::{self, Cut, Cutter, Plan};

@@ -4,7 +4,6 @@
 //! No call holds the engine while it waits for the file system, so that other threads go on.
 
 mod access;
-mod agree;
 mod collective;
 mod datarep;
 mod explicit;

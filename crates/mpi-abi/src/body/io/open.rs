@@ -1,7 +1,7 @@
 //! Opening, closing and deleting files (section 14.2).
 
-use super::agree;
 use super::{on_file, on_no_file};
+use crate::body::agree;
 use crate::body::check::{out, text, wrong};
 use crate::body::errh::{default_file_handler, raise_file};
 use crate::generated::constants::*;

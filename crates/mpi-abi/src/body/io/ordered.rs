@@ -1,9 +1,9 @@
 //! Collective access at the shared file pointer, in the order of ranks (section 14.4.4).
 
 use super::access::{Access, Direction, Memory};
-use super::agree;
 use super::shared::shared_pointer;
 use super::{begin_split, end_split, with_status};
+use crate::body::agree;
 use crate::generated::constants::*;
 use crate::object::file::FileObject;
 use core::ffi::{c_int, c_void};

@@ -1,9 +1,9 @@
 //! File pointers: seeking and asking (sections 14.4.3 and 14.4.4).
 
 use super::access::check_not_sequential;
-use super::agree;
 use super::shared::shared_pointer;
 use super::{not_negative, on_file};
+use crate::body::agree;
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
 use crate::object::file::FileObject;

@@ -1,6 +1,7 @@
 //! Sizes, groups, hints, atomicity and sync (sections 14.2 and 14.6).
 
-use super::{agree, not_negative, on_file};
+use super::{not_negative, on_file};
+use crate::body::agree;
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
 use crate::object::info::{self, Info};

@@ -1,10 +1,10 @@
 //! Views (section 14.3) and extents in a representation (section 14.5).
 
-use super::agree;
 use super::datarep::{Conversion, by_name};
 use super::on_file;
 use super::pointer::pointer_reset;
 use crate::args::CountOut;
+use crate::body::agree;
 use crate::body::check::{out, text, wrong};
 use crate::generated::constants::*;
 use crate::object::file::FileObject;

@@ -51,7 +51,8 @@ pub fn on_requests(
 #[cold]
 fn raise_failed(function: &'static str, failed: Failed) -> c_int {
     let found = failed.context.and_then(|context| {
-        let w = enter().ok()?;
+        let mut w = enter().ok()?;
+        crate::audit::compare_soon(&mut w);
         w.objects.comm_of_context(context)
     });
     match found {

@@ -49,7 +49,7 @@ unsafe fn send_template(
 }
 
 macro_rules! send_inits {
-    ($($function:ident, $name:literal, $mode:expr;)*) => {$(
+    ($(fn $function:ident, $name:literal, $mode:expr;)*) => {$(
         pub unsafe fn $function(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
             dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
             let (message, envelope) = ((buf, count, datatype), (dest, tag, comm));
@@ -60,10 +60,10 @@ macro_rules! send_inits {
 }
 
 send_inits! {
-    send_init, "MPI_Send_init", Mode::Standard;
-    ssend_init, "MPI_Ssend_init", Mode::Synchronous;
-    rsend_init, "MPI_Rsend_init", Mode::Standard;
-    bsend_init, "MPI_Bsend_init", Mode::Buffered;
+    fn send_init, "MPI_Send_init", Mode::Standard;
+    fn ssend_init, "MPI_Ssend_init", Mode::Synchronous;
+    fn rsend_init, "MPI_Rsend_init", Mode::Standard;
+    fn bsend_init, "MPI_Bsend_init", Mode::Buffered;
 }
 
 pub unsafe fn recv_init(

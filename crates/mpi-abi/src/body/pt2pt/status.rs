@@ -124,7 +124,7 @@ pub unsafe fn test_cancelled(status: *const MPI_Status, flag: *mut c_int) -> c_i
 }
 
 macro_rules! fields {
-    ($($get:ident, $set:ident, $getter:literal, $setter:literal, $field:ident;)*) => {$(
+    ($(fn $get:ident, fn $set:ident, $getter:literal, $setter:literal, $field:ident;)*) => {$(
         pub unsafe fn $get(status: *const MPI_Status, value: *mut c_int) -> c_int {
             anywhere($getter, || {
                 out("status", status.cast_mut())?;
@@ -147,8 +147,8 @@ macro_rules! fields {
 }
 
 fields! {
-    status_get_source, status_set_source, "MPI_Status_get_source", "MPI_Status_set_source",
+    fn status_get_source, fn status_set_source, "MPI_Status_get_source", "MPI_Status_set_source",
         MPI_SOURCE;
-    status_get_tag, status_set_tag, "MPI_Status_get_tag", "MPI_Status_set_tag", MPI_TAG;
-    status_get_error, status_set_error, "MPI_Status_get_error", "MPI_Status_set_error", MPI_ERROR;
+    fn status_get_tag, fn status_set_tag, "MPI_Status_get_tag", "MPI_Status_set_tag", MPI_TAG;
+    fn status_get_error, fn status_set_error, "MPI_Status_get_error", "MPI_Status_set_error", MPI_ERROR;
 }

@@ -95,7 +95,7 @@ unsafe fn give(found: &[c_int], len: c_int, indices: *mut c_int) -> Answer {
 }
 
 macro_rules! members {
-    ($($function:ident, $found:expr;)*) => {$(
+    ($(fn $function:ident, $found:expr;)*) => {$(
         pub unsafe fn $function(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
             call(|_| {
                 let category = at(CATEGORIES, cat_index)?;
@@ -108,10 +108,10 @@ macro_rules! members {
 }
 
 members! {
-    category_get_cvars, |index, _| controls(index);
-    category_get_pvars, |index, _| measures(index);
-    category_get_events, |_, _| Vec::new();
-    category_get_categories, |_, category| category.inside.to_vec();
+    fn category_get_cvars, |index, _| controls(index);
+    fn category_get_pvars, |index, _| measures(index);
+    fn category_get_events, |_, _| Vec::new();
+    fn category_get_categories, |_, category| category.inside.to_vec();
 }
 
 /// The tables never change.

@@ -1,4 +1,4 @@
-//! What the ranks of a file tell each other: collectives of the file's own communicator.
+//! What the ranks of a file or a window tell each other: collectives of its own communicator.
 
 use crate::args::{Counts, Displs};
 use crate::body::check::wrong;
@@ -128,7 +128,7 @@ fn done(code: c_int) -> Result<()> {
         class => {
             let class = class.unwrap_or(Class::Other);
             let text = crate::raise::last_detail(class).unwrap_or_default();
-            Err(wrong(class, format!("the ranks that share the file could not agree: {text}")))
+            Err(wrong(class, format!("the ranks could not agree: {text}")))
         }
     }
 }
@@ -147,7 +147,7 @@ pub fn together_on<R>(comm: MPI_Comm, size: usize, mine: Result<R>) -> Result<R>
         (Err(error), _) => Err(error),
         (Ok(_), Some(rank)) => {
             let class = Class::from_code(codes[rank][0] as c_int).unwrap_or(Class::Other);
-            Err(wrong(class, format!("rank {rank} of those that share the file failed")))
+            Err(wrong(class, format!("rank {rank} of those that take part failed")))
         }
         (Ok(result), None) => Ok(result),
     }

@@ -1,0 +1,214 @@
+//! The server before a real Slurm on test hosts: the same words, Slurm's jobs. Needs root and Slurm's
+//! programs; without them the tests are counted as skipped.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+use hpvm_tests::slurm::Cluster;
+use serde_json::Value;
+
+use crate::common;
+
+const HPVM: &str = env!("CARGO_BIN_EXE_hpvm");
+
+/// A server on the first host of a cluster.
+struct Front {
+    cluster: Cluster,
+    dir: tempfile::TempDir,
+    address: String,
+    process: Option<Child>,
+}
+
+impl Front {
+    fn start() -> Option<Front> {
+        let cluster = Cluster::up(2, 4)?;
+        // Other users' jobs read and write in it.
+        let dir = tempfile::tempdir().unwrap();
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(dir.path(), open).unwrap();
+        let mut front = Front { cluster, dir, address: String::new(), process: None };
+        front.begin();
+        Some(front)
+    }
+
+    fn begin(&mut self) {
+        let data = self.dir.path().join("data");
+        let data = data.to_str().unwrap();
+        let flags = ["serve", "-q", "--listen", "127.0.0.1:0", "--data", data];
+        let mut command = self.command(&flags);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.contains("#link="), "the server says {line:?}");
+        self.address = line.split("/#").next().unwrap().to_string();
+        self.process = Some(child);
+    }
+
+    /// `hpvm` on the first host.
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.cluster.command(&[&[HPVM], args].concat());
+        command.env("HPVM_SERVER", self.dir.path().join("data"));
+        command.env_remove("HPVM_JOB_ID").current_dir(self.dir.path());
+        command
+    }
+
+    fn hpvm(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    fn good(&self, args: &[&str]) -> String {
+        good(self.hpvm(args), args)
+    }
+
+    /// One of Slurm's own commands.
+    fn slurm(&self, args: &[&str]) -> String {
+        good(self.cluster.command(args).current_dir(self.dir.path()).output().unwrap(), args)
+    }
+
+    fn submit(&self, args: &[&str]) -> i64 {
+        self.good(&[&["submit", "--parsable"], args].concat()).trim().parse().unwrap()
+    }
+
+    fn show(&self, id: i64) -> Value {
+        serde_json::from_str(&self.good(&["show", "--json", &id.to_string()])).unwrap()
+    }
+
+    fn until(&self, id: i64, state: &str) -> Value {
+        let reached = common::until(|| self.show(id)["state"] == state);
+        assert!(reached, "job {id} does not become {state}: {}", self.show(id));
+        self.show(id)
+    }
+
+    fn kill(&mut self) {
+        // `exec` runs it as its own child: the pid is of the tool, the server is its group's.
+        let mut child = self.process.take().unwrap();
+        let data = self.dir.path().join("data");
+        let data = data.to_str().unwrap();
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            let pid = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
+            if let Some(pid) = pid.filter(|_| line.contains(HPVM) && line.contains(data)) {
+                common::kill(pid, libc::SIGKILL);
+            }
+        }
+        let _ = child.wait();
+    }
+}
+
+impl Drop for Front {
+    fn drop(&mut self) {
+        if self.process.is_some() {
+            self.kill();
+        }
+    }
+}
+
+fn good(output: Output, args: &[&str]) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+#[test]
+fn slurm_has_the_jobs_and_the_words_are_ours() {
+    let Some(mut front) = Front::start() else { return };
+    // An end with its code, and the output.
+    let id = front.submit(&["-n", "2", "-o", "out", "sh", "-c", "echo rank; exit 3"]);
+    let output = front.hpvm(&["wait", &id.to_string()]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert_eq!(front.good(&["logs", &id.to_string()]).matches("rank").count(), 2);
+    let job = front.show(id);
+    assert_eq!((&job["exit_code"], &job["ranks"]), (&3.into(), &2.into()), "{job}");
+    let slurm = front.slurm(&["scontrol", "-o", "show", "job", &id.to_string()]);
+    assert!(slurm.contains("JobState=FAILED"), "{slurm}");
+    // What Slurm refuses, in its words.
+    let refused = front.hpvm(&["submit", "-p", "nonsense", "true"]);
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(text.contains("invalid partition"), "{text}");
+
+    // All processors are taken; who comes later waits, with a reason and an estimate.
+    let first = front.submit(&["-n", "8", "-t", "10", "sleep", "1000"]);
+    let job = front.until(first, "running");
+    assert_eq!(job["hosts"].as_array().unwrap().len(), 2, "{job}");
+    let held = front.submit(&["--hold", "true"]);
+    assert!(front.until(held, "held")["reason"].as_str().unwrap().contains("JobHeldUser"));
+    let array = front.submit(&["-a", "0-3%2", "-t", "1", "true"]);
+    let depends = front.submit(&["-d", &format!("afterok:{array}"), "true"]);
+    let waits = |id: i64, word: &str| {
+        let job = front.until(id, "pending");
+        job["reason"].as_str().unwrap().contains(word)
+    };
+    assert!(common::until(|| waits(array, "Resources")), "{}", front.show(array));
+    assert!(front.show(array)["reason"].as_str().unwrap().contains("array 0-3%2"));
+    assert!(common::until(|| waits(depends, "Dependency")), "{}", front.show(depends));
+    assert!(front.good(&["nodes", "--json"]).contains("\"cpus_reserved\":4"));
+    assert!(front.good(&["queues"]).contains("all"));
+
+    // Somebody else's, that did not come through us; and the server is killed meanwhile.
+    let foreign = front.slurm(&["sbatch", "--parsable", "-H", "-J", "foreign", "--wrap", "true"]);
+    let foreign: i64 = foreign.trim().parse().unwrap();
+    assert!(common::until(|| front.good(&["queue"]).contains("foreign")));
+    front.kill();
+    front.begin();
+    assert!(common::until(|| front.show(first)["state"] == "running"));
+    front.good(&["cancel", &foreign.to_string()]);
+    assert_eq!(front.until(foreign, "ended")["exit_code"], 143);
+
+    front.good(&["release", &held.to_string()]);
+    front.good(&["cancel", &first.to_string()]);
+    front.until(first, "ended");
+    front.until(held, "ended");
+    assert_eq!(front.until(depends, "ended")["exit_code"], 0);
+    let tasks = front.good(&["queue", "-a", "--json"]);
+    let tasks: Value = serde_json::from_str(&tasks).unwrap();
+    let of_array = |job: &&Value| job["array"]["id"] == array;
+    let done = tasks["jobs"].as_array().unwrap().iter().filter(of_array).count();
+    assert_eq!(done, 4, "{tasks}");
+    assert!(front.slurm(&["squeue", "-h"]).trim().is_empty(), "nothing of ours beside it");
+}
+
+#[test]
+fn hosts_are_drained_and_users_have_their_uids() {
+    let Some(front) = Front::start() else { return };
+    let host = front.cluster.host(2);
+    front.good(&["drain", &host, "a", "fan"]);
+    let shown = front.good(&["nodes"]);
+    assert!(shown.contains("drained"), "{shown}");
+    assert!(front.slurm(&["sinfo", "-h", "-R", "-o", "%E"]).contains("a fan"));
+    front.good(&["resume", &host]);
+    assert!(common::until(|| !front.good(&["nodes"]).contains("drained")));
+
+    // A user of the system, who signs in with an account of the same name.
+    let link = front.good(&["user", "add", "daemon", "--link"]);
+    let home = front.dir.path().join("home");
+    std::fs::create_dir(&home).unwrap();
+    let theirs = |args: &[&str], input: &str| {
+        use std::io::Write;
+        let mut command = front.command(args);
+        command.env("HPVM_SERVER", &front.address).env("HOME", &home);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    good(theirs(&["login", "--link"], &link), &["login"]);
+    let submit = ["submit", "--parsable", "-D", "/tmp", "-o", "/dev/null", "sleep", "1000"];
+    let id = good(theirs(&submit, ""), &submit);
+    let id: i64 = id.trim().parse().unwrap();
+    front.until(id, "running");
+    assert_eq!(front.slurm(&["squeue", "-h", "-j", &id.to_string(), "-o", "%u"]).trim(), "daemon");
+    // Of the others' jobs they see nothing, and the output of theirs is a file of theirs or none.
+    let own = front.submit(&["--hold", "true"]);
+    let refused = theirs(&["show", &own.to_string()], "");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("no job"), "{refused:?}");
+    let thief = ["submit", "--parsable", "-H", "-D", "/tmp", "-o", "/etc/passwd", "true"];
+    let thief = good(theirs(&thief, ""), &thief);
+    let output = theirs(&["logs", thief.trim()], "");
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("root:"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no file of daemon"), "{output:?}");
+    for id in [id, own, thief.trim().parse().unwrap()] {
+        front.good(&["cancel", &id.to_string()]);
+        front.until(id, "ended");
+    }
+}

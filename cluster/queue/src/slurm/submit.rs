@@ -1,0 +1,201 @@
+//! Handing a job to sbatch.
+
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+
+use super::Slurm;
+use super::run::{Identity, run_as};
+use crate::describe::{quote, time};
+use crate::job::{DependKind, JobId};
+use crate::store::jobs::New;
+use crate::time::Stamp;
+
+/// A user of this system.
+#[derive(Clone, Debug)]
+struct Account {
+    uid: u32,
+    gid: u32,
+    groups: Vec<u32>,
+    home: PathBuf,
+    shell: String,
+}
+
+impl Slurm {
+    /// Submits a job; of an array, the number of the array.
+    pub fn submit(&self, new: &New, program: &Path) -> Result<JobId, String> {
+        let args = arguments(new);
+        let words: Vec<&str> = args.iter().map(String::as_str).collect();
+        let who = identity(new)?;
+        let text = run_as("sbatch", &words, script(new, program).as_bytes(), &who)
+            .map_err(|failed| failed.text())?;
+        // With several clusters, `number;cluster`.
+        let number = text.trim().split(';').next().unwrap_or_default();
+        number.parse().map_err(|_| format!("sbatch has answered '{}'", text.escape_debug()))
+    }
+
+    /// When the job would start, without submitting it.
+    pub fn test(&self, new: &New, program: &Path) -> Result<Option<Stamp>, String> {
+        let mut args = arguments(new);
+        args.push("--test-only".into());
+        let words: Vec<&str> = args.iter().map(String::as_str).collect();
+        // It answers on standard error, so its output is turned around by a shell, which is given
+        // the words as words.
+        let shell = [&["-c", "exec sbatch \"$@\" 2>&1", "sbatch"], &words[..]].concat();
+        let who = identity(new)?;
+        let text = run_as("sh", &shell, script(new, program).as_bytes(), &who);
+        let text = text.map_err(|failed| failed.text())?;
+        let after = text.split(" to start at ").nth(1).unwrap_or_default();
+        let word = after.split_whitespace().next().unwrap_or_default();
+        Ok(word.parse::<i64>().ok().map(|seconds| Stamp(seconds * 1000)))
+    }
+}
+
+/// Each flag with its value in one word, so that no value is taken for a flag.
+fn arguments(new: &New) -> Vec<String> {
+    let spec = &new.spec;
+    let mut args = vec![
+        "--parsable".to_string(),
+        format!("--job-name={}", new.name),
+        format!("--ntasks={}", spec.ranks),
+    ];
+    let mut add = |name: &str, value: Option<String>| {
+        args.extend(value.map(|value| format!("--{name}={value}")));
+    };
+    add("nodes", spec.nodes.map(|n| n.to_string()));
+    add("cpus-per-task", spec.cpus_per_rank.map(|n| n.to_string()));
+    add("time", spec.time_limit_seconds.map(time));
+    add("mem", spec.memory_bytes.map(|bytes| format!("{}K", bytes.div_ceil(1024))));
+    add("partition", spec.queue.clone());
+    // More of ours starts earlier; Slurm takes the opposite of anybody.
+    add("nice", (spec.priority != 0).then(|| (-spec.priority).to_string()));
+    let depends: Vec<String> = spec
+        .depends_on
+        .iter()
+        .map(|other| {
+            let kind = match other.kind {
+                DependKind::AfterOk => "afterok",
+                DependKind::AfterAny => "afterany",
+                DependKind::AfterNotOk => "afternotok",
+            };
+            format!("{kind}:{}", other.job)
+        })
+        .collect();
+    add("dependency", (!depends.is_empty()).then(|| depends.join(",")));
+    add("array", spec.array.clone());
+    add("chdir", spec.workdir.clone());
+    add("output", spec.stdout.clone());
+    add("error", spec.stderr.clone());
+    if spec.hold {
+        args.push("--hold".into());
+    }
+    if spec.script.is_some() && !spec.args.is_empty() {
+        // The script comes on standard input; what follows a dash is its own.
+        args.push("/dev/stdin".into());
+        args.extend(spec.args.iter().cloned());
+    }
+    args
+}
+
+fn script(new: &New, program: &Path) -> String {
+    let spec = &new.spec;
+    if let Some(script) = &spec.script {
+        return script.clone();
+    }
+    let words: Vec<String> = spec.command.iter().map(|word| quote(word)).collect();
+    let program = quote(&program.display().to_string());
+    format!("#!/bin/sh\nexec {program} run -n {} -- {}\n", spec.ranks, words.join(" "))
+}
+
+/// The submitter. Only root may submit for others.
+fn identity(new: &New) -> Result<Identity, String> {
+    // SAFETY: the call has no arguments and cannot fail.
+    let own = unsafe { libc::getuid() };
+    let account = account(&new.user).ok_or_else(|| {
+        format!("'{}' is no user of this system, so Slurm knows no such", new.user)
+    })?;
+    if own != 0 && account.uid != own {
+        return Err(format!(
+            "this server does not run as root, so it submits for who has started it only, not for '{}'",
+            new.user
+        ));
+    }
+    let mut env = new.spec.env.clone();
+    let home = account.home.display().to_string();
+    for (name, value) in
+        [("HOME", &home), ("USER", &new.user), ("LOGNAME", &new.user), ("SHELL", &account.shell)]
+    {
+        env.insert(name.into(), value.clone());
+    }
+    let folder = Some(account.home).filter(|home| home.is_dir());
+    Ok(Identity {
+        user: (own == 0 && account.uid != 0).then_some((account.uid, account.gid, account.groups)),
+        env,
+        folder: folder.unwrap_or_else(|| PathBuf::from("/")),
+    })
+}
+
+fn account(name: &str) -> Option<Account> {
+    let text = CString::new(name).ok()?;
+    let mut entry = std::mem::MaybeUninit::<libc::passwd>::uninit();
+    let mut buffer = vec![0; 16 << 10];
+    let mut found = std::ptr::null_mut();
+    // SAFETY: all pointers are to memory of the sizes that are said, the name ends with a zero.
+    let done = unsafe {
+        libc::getpwnam_r(
+            text.as_ptr(),
+            entry.as_mut_ptr(),
+            buffer.as_mut_ptr(),
+            buffer.len(),
+            &mut found,
+        )
+    };
+    if done != 0 || found.is_null() {
+        return None;
+    }
+    // SAFETY: the call has filled the entry, whose texts are in the buffer.
+    let (uid, gid, home, shell) = unsafe {
+        let text = |pointer| std::ffi::CStr::from_ptr(pointer).to_string_lossy().into_owned();
+        ((*found).pw_uid, (*found).pw_gid, text((*found).pw_dir), text((*found).pw_shell))
+    };
+    let mut count: libc::c_int = 256;
+    let mut groups: Vec<libc::gid_t> = vec![0; 256];
+    // SAFETY: the array is as long as is said, the name ends with a zero.
+    let got = unsafe { libc::getgrouplist(text.as_ptr(), gid, groups.as_mut_ptr(), &mut count) };
+    if got < 0 {
+        return None;
+    }
+    groups.truncate(usize::try_from(count).unwrap_or(0));
+    Some(Account { uid, gid, groups, home: PathBuf::from(home), shell })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::JobSpec;
+
+    fn new(spec: JobSpec) -> New {
+        let (user, name, queue) = ("root".into(), "--uid=0".into(), String::new());
+        New { user, name, queue, spec, tasks: Vec::new(), at_once: None, key: None }
+    }
+
+    #[test]
+    fn values_are_no_flags_and_words_no_commands() {
+        let spec = JobSpec {
+            command: vec!["a b".into(), "$(reboot)".into(), "x\n#SBATCH --uid=0".into()],
+            queue: Some("-p".into()),
+            ranks: 3,
+            ..JobSpec::default()
+        };
+        let made = arguments(&new(spec.clone()));
+        assert!(made.iter().all(|word| word.starts_with("--")), "{made:?}");
+        assert!(made.contains(&"--job-name=--uid=0".to_string()));
+        let text = script(&new(spec), Path::new("/opt/my hpvm"));
+        assert!(text.starts_with("#!/bin/sh\nexec '/opt/my hpvm' run -n 3 -- 'a b' '$(reboot)' "));
+    }
+
+    #[test]
+    fn accounts() {
+        assert_eq!(account("root").unwrap().uid, 0);
+        assert!(account("no such user here").is_none());
+    }
+}

@@ -1,0 +1,499 @@
+//! Accumulates (sections 12.3.4 and 12.3.5): `MPI_Accumulate` and its kin. Every element is updated atomically.
+
+use super::access::{There, ensure_lock, target_type};
+use super::{on_win, refused, request};
+use crate::body::check::{self, out, wrong};
+use crate::generated::constants::*;
+use crate::object::Objects;
+use crate::object::win::WinObject;
+use crate::runtime::{Entered, World};
+use core::ffi::{c_int, c_void};
+use hpvm_mpi::Class;
+use hpvm_mpi::Process;
+use hpvm_mpi::datatype::{Datatype, Group, Predefined};
+use hpvm_mpi::error::Result;
+use hpvm_mpi::op::{Op, Predef};
+use hpvm_mpi::rma::kinds;
+use hpvm_mpi::rma::layout::{Parts, Side, check_sizes, is_pair, pairs};
+use hpvm_mux::Mux;
+use hpvm_onesided::{AtomicOp, Kind, OpId};
+use std::sync::Arc;
+
+/// A buffer of the program, as its address and what lies there.
+#[derive(Clone)]
+struct Buffer {
+    address: usize,
+    side: Side,
+}
+
+impl Buffer {
+    fn at(&self, offset: i64) -> *mut u8 {
+        core::ptr::with_exposed_provenance_mut(self.address.wrapping_add_signed(offset as isize))
+    }
+}
+
+/// What is done to each element, and how long one is in memory.
+#[derive(Clone, Copy)]
+struct Update {
+    kind: Kind,
+    op: AtomicOp,
+    size: u64,
+    pairs: Option<&'static Predefined>,
+}
+
+/// The predefined operation of a handle.
+fn predefined(objects: &Objects, op: MPI_Op) -> Result<Predef> {
+    match &**objects.op(op)? {
+        Op::Predefined(predef) => Ok(*predef),
+        _ => {
+            let text = "one-sided operations take predefined operations only, and this one was made by MPI_Op_create";
+            Err(wrong(Class::Op, text))
+        }
+    }
+}
+
+/// How elements of `ty` are updated by `op`, if it is defined for them.
+fn update_of(op: Predef, ty: &Datatype) -> Result<Update> {
+    let atomic = kinds::atomic_op(op);
+    // Of mixed elements, which only these two operations take, each byte is one.
+    let bytes = Update { kind: Kind::U8, op: atomic, size: 1, pairs: None };
+    let Some(entry) = ty.element() else {
+        op.check_accumulate(ty)?;
+        return Ok(bytes);
+    };
+    op.check(entry)?;
+    match kinds::kind(entry) {
+        Some(kind) => {
+            let pairs = is_pair(entry).then_some(entry);
+            Ok(Update { kind, op: atomic, size: entry.extent as u64, pairs })
+        }
+        None if op.takes_any() => Ok(bytes),
+        None => Err(wrong(Class::Op, "value-index pairs of these two types are not supported")),
+    }
+}
+
+/// The origin's elements must be the target's.
+fn check_elements(what: &str, ty: &Datatype, target: &Datatype) -> Result<()> {
+    let of = |ty: &Datatype| ty.element().map(|e| (e.size, e.extent));
+    if of(ty) == of(target) || ty.size() == 0 {
+        return Ok(());
+    }
+    let text = format!("the elements of the {what} datatype are not those of the target's");
+    Err(wrong(Class::Type, text))
+}
+
+/// One run of elements, which lie one after the other in all buffers.
+#[derive(Clone, Copy)]
+struct Elements {
+    operand: *const u8,
+    fetch: Option<*mut u8>,
+    offset: i64,
+    bytes: u64,
+}
+
+/// The runs of elements of an update: `origin` is absent for `MPI_NO_OP`, `result` unless values are fetched.
+fn elements<'a>(
+    update: Update,
+    origin: Option<&'a Buffer>,
+    result: Option<&'a Buffer>,
+    target: Side,
+) -> Box<dyn Iterator<Item = Elements> + 'a> {
+    let size = update.size;
+    match (origin, result) {
+        (Some(origin), None) => {
+            let sides = [origin.side.clone(), target];
+            let made = move |[from, to]: [i64; 2], bytes| Elements {
+                operand: origin.at(from),
+                fetch: None,
+                offset: to,
+                bytes,
+            };
+            match update.pairs {
+                Some(entry) => Box::new(pairs(sides, entry).map(move |o| made(o, size))),
+                None => Box::new(Parts::new(sides).map(move |p| made(p.offsets, p.len))),
+            }
+        }
+        (None, Some(result)) => {
+            let sides = [result.side.clone(), target];
+            let made = move |[back, to]: [i64; 2], bytes| Elements {
+                operand: core::ptr::null(),
+                fetch: Some(result.at(back)),
+                offset: to,
+                bytes,
+            };
+            match update.pairs {
+                Some(entry) => Box::new(pairs(sides, entry).map(move |o| made(o, size))),
+                None => Box::new(Parts::new(sides).map(move |p| made(p.offsets, p.len))),
+            }
+        }
+        (Some(origin), Some(result)) => {
+            let sides = [origin.side.clone(), result.side.clone(), target];
+            let made = move |[from, back, to]: [i64; 3], bytes| Elements {
+                operand: origin.at(from),
+                fetch: Some(result.at(back)),
+                offset: to,
+                bytes,
+            };
+            match update.pairs {
+                Some(entry) => Box::new(pairs(sides, entry).map(move |o| made(o, size))),
+                None => Box::new(Parts::new(sides).map(move |p| made(p.offsets, p.len))),
+            }
+        }
+        (None, None) => Box::new(std::iter::empty()),
+    }
+}
+
+/// The arguments of an accumulate.
+#[derive(Clone, Copy)]
+struct Arguments {
+    origin: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    /// Address, count and datatype of the result, where there is one.
+    result: Option<(*mut c_void, MPI_Count, MPI_Datatype)>,
+    rank: c_int,
+    disp: MPI_Aint,
+    target_count: MPI_Count,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+}
+
+/// Starts an accumulate and returns what of it is not done on this side.
+///
+/// # Safety
+/// The buffers are valid until the operations are done.
+unsafe fn start(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Result<Vec<OpId>> {
+    ensure_lock(w, win, a.rank)?;
+    let World { process, objects, .. } = &mut **w;
+    let window = objects.window(win)?;
+    let op = predefined(objects, a.op)?;
+    if op == Predef::NoOp && a.result.is_none() {
+        let text = "MPI_NO_OP is for MPI_Get_accumulate and MPI_Fetch_and_op only";
+        return Err(wrong(Class::Op, text));
+    }
+    let target_ty = target_type(objects, a.target_count, a.target_datatype)?;
+    let target = Side { ty: target_ty.clone(), count: a.target_count };
+    let Some(there) = window.there(a.rank, a.disp)? else { return Ok(Vec::new()) };
+    if is_nothing(objects, a, op, &target)? {
+        return Ok(Vec::new());
+    }
+    let update = update_of(op, target_ty)?;
+    let origin = match op {
+        Predef::NoOp => None,
+        _ => {
+            let origin = check::outgoing(objects, a.origin, a.count, a.datatype)?;
+            check_elements("origin", origin.ty, target_ty)?;
+            Some(Buffer {
+                address: a.origin.expose_provenance(),
+                side: Side { ty: origin.ty.clone(), count: a.count },
+            })
+        }
+    };
+    let result = match a.result {
+        None => None,
+        Some((buf, count, datatype)) => {
+            let result = check::incoming(objects, buf, count, datatype)?;
+            check_elements("result", result.ty, target_ty)?;
+            Some(Buffer {
+                address: buf.expose_provenance(),
+                side: Side { ty: result.ty.clone(), count },
+            })
+        }
+    };
+    for buffer in origin.iter().chain(&result) {
+        check_sizes(&buffer.side, &target)?;
+    }
+    window.check_range(&there, &target)?;
+    let runs = elements(update, origin.as_ref(), result.as_ref(), target);
+    // SAFETY: the caller's promise; the runs are those of the buffers.
+    unsafe { run(process, window, &there, update, runs) }
+}
+
+/// Whether no side has an element, so that it does not matter what the elements are.
+fn is_nothing(objects: &Objects, a: &Arguments, op: Predef, target: &Side) -> Result<bool> {
+    let bytes = |count, datatype| -> Result<i64> {
+        Ok(objects.datatype(datatype)?.packed_size(count).unwrap_or(-1))
+    };
+    let origin = if op == Predef::NoOp { 0 } else { bytes(a.count, a.datatype)? };
+    let result = a.result.map_or(Ok(0), |(_, count, datatype)| bytes(count, datatype))?;
+    Ok(origin == 0 && result == 0 && target.ty.packed_size(target.count) == Some(0))
+}
+
+/// # Safety
+/// The addresses are valid until the operations are done.
+unsafe fn run(
+    process: &mut Process<Mux>,
+    window: &WinObject,
+    there: &There<'_>,
+    update: Update,
+    runs: impl Iterator<Item = Elements>,
+) -> Result<Vec<OpId>> {
+    let (fm, onesided) = process.onesided();
+    let mut ops = Vec::new();
+    for run in runs {
+        let offset = there.at.wrapping_add(run.offset) as u64;
+        let count = (run.bytes / update.size) as usize;
+        let target = &there.peer.target;
+        // SAFETY: the caller's promise.
+        let op = unsafe {
+            onesided.accumulate(
+                fm,
+                target,
+                offset,
+                update.kind,
+                update.op,
+                run.operand,
+                count,
+                run.fetch,
+            )
+        };
+        ops.extend(op.map_err(|failure| refused(window, there.rank, &failure))?);
+    }
+    Ok(ops)
+}
+
+pub unsafe fn accumulate(
+    origin_addr: *const c_void,
+    origin_count: MPI_Count,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: MPI_Count,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> c_int {
+    let a = Arguments {
+        origin: origin_addr,
+        count: origin_count,
+        datatype: origin_datatype,
+        result: None,
+        rank: target_rank,
+        disp: target_disp,
+        target_count,
+        target_datatype,
+        op,
+    };
+    // SAFETY: the caller's promises.
+    unsafe { until_epoch_ends("MPI_Accumulate", win, a) }
+}
+
+pub unsafe fn get_accumulate(
+    origin_addr: *const c_void,
+    origin_count: MPI_Count,
+    origin_datatype: MPI_Datatype,
+    result_addr: *mut c_void,
+    result_count: MPI_Count,
+    result_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: MPI_Count,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> c_int {
+    let a = Arguments {
+        origin: origin_addr,
+        count: origin_count,
+        datatype: origin_datatype,
+        result: Some((result_addr, result_count, result_datatype)),
+        rank: target_rank,
+        disp: target_disp,
+        target_count,
+        target_datatype,
+        op,
+    };
+    // SAFETY: the caller's promises.
+    unsafe { until_epoch_ends("MPI_Get_accumulate", win, a) }
+}
+
+unsafe fn until_epoch_ends(function: &'static str, win: MPI_Win, a: Arguments) -> c_int {
+    on_win(function, win, |w| {
+        // SAFETY: the caller's promise: the buffers stay until the epoch ends.
+        let ops = unsafe { start(w, win, &a)? };
+        super::leave(w, ops);
+        Ok(())
+    })
+}
+
+unsafe fn with_request(
+    function: &'static str,
+    win: MPI_Win,
+    a: Arguments,
+    request: *mut MPI_Request,
+) -> c_int {
+    on_win(function, win, |w| {
+        request::check(w, function, win, a.rank, request)?;
+        // SAFETY: the caller's promise: the buffers stay until the request is complete.
+        let ops = unsafe { start(w, win, &a)? };
+        // SAFETY: checked above.
+        unsafe { *request = request::of(w, ops) };
+        Ok(())
+    })
+}
+
+pub unsafe fn raccumulate(
+    origin_addr: *const c_void,
+    origin_count: MPI_Count,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: MPI_Count,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> c_int {
+    let a = Arguments {
+        origin: origin_addr,
+        count: origin_count,
+        datatype: origin_datatype,
+        result: None,
+        rank: target_rank,
+        disp: target_disp,
+        target_count,
+        target_datatype,
+        op,
+    };
+    // SAFETY: the caller's promises.
+    unsafe { with_request("MPI_Raccumulate", win, a, request) }
+}
+
+pub unsafe fn rget_accumulate(
+    origin_addr: *const c_void,
+    origin_count: MPI_Count,
+    origin_datatype: MPI_Datatype,
+    result_addr: *mut c_void,
+    result_count: MPI_Count,
+    result_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: MPI_Count,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> c_int {
+    let a = Arguments {
+        origin: origin_addr,
+        count: origin_count,
+        datatype: origin_datatype,
+        result: Some((result_addr, result_count, result_datatype)),
+        rank: target_rank,
+        disp: target_disp,
+        target_count,
+        target_datatype,
+        op,
+    };
+    // SAFETY: the caller's promises.
+    unsafe { with_request("MPI_Rget_accumulate", win, a, request) }
+}
+
+/// One element of a predefined datatype.
+fn element(
+    objects: &Objects,
+    datatype: MPI_Datatype,
+) -> Result<(&Arc<Datatype>, &'static Predefined)> {
+    let ty = objects.datatype(datatype)?;
+    match ty.as_predefined() {
+        Some(entry) => Ok((ty, entry)),
+        None => Err(wrong(Class::Type, "expected a predefined datatype, found a derived one")),
+    }
+}
+
+pub unsafe fn fetch_and_op(
+    origin_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> c_int {
+    on_win("MPI_Fetch_and_op", win, |w| {
+        ensure_lock(w, win, target_rank)?;
+        let World { process, objects, .. } = &mut **w;
+        let window = objects.window(win)?;
+        let (ty, _) = element(objects, datatype)?;
+        let predef = predefined(objects, op)?;
+        let update = update_of(predef, ty)?;
+        out("result_addr", result_addr)?;
+        if predef != Predef::NoOp && origin_addr.is_null() {
+            return Err(wrong(Class::Buffer, "origin_addr is null"));
+        }
+        let Some(there) = window.there(target_rank, target_disp)? else { return Ok(()) };
+        if window.is_dynamic() {
+            window.check_range(&there, &Side { ty: ty.clone(), count: 1 })?;
+        }
+        let (fm, onesided) = process.onesided();
+        let (target, offset) = (&there.peer.target, there.at as u64);
+        let (operand, fetch) = (origin_addr.cast(), Some(result_addr.cast()));
+        // SAFETY: the caller's promise: one element each, until the epoch ends.
+        let done = unsafe {
+            onesided.accumulate(fm, target, offset, update.kind, update.op, operand, 1, fetch)
+        };
+        let op = done.map_err(|failure| refused(window, there.rank, &failure))?;
+        super::leave(w, op);
+        Ok(())
+    })
+}
+
+pub unsafe fn compare_and_swap(
+    origin_addr: *const c_void,
+    compare_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    win: MPI_Win,
+) -> c_int {
+    on_win("MPI_Compare_and_swap", win, |w| {
+        ensure_lock(w, win, target_rank)?;
+        let World { process, objects, .. } = &mut **w;
+        let window = objects.window(win)?;
+        let (ty, entry) = element(objects, datatype)?;
+        check_comparable(entry)?;
+        let update = update_of(Predef::Replace, ty)?;
+        for (what, address) in [("origin_addr", origin_addr), ("compare_addr", compare_addr)] {
+            out(what, address.cast_mut())?;
+        }
+        out("result_addr", result_addr)?;
+        let Some(there) = window.there(target_rank, target_disp)? else { return Ok(()) };
+        if window.is_dynamic() {
+            window.check_range(&there, &Side { ty: ty.clone(), count: 1 })?;
+        }
+        let (fm, onesided) = process.onesided();
+        let (target, offset) = (&there.peer.target, there.at as u64);
+        let (compare, swap) = (compare_addr.cast(), origin_addr.cast());
+        // SAFETY: the caller's promise: one element each, until the epoch ends.
+        let done = unsafe {
+            onesided.compare_and_swap(
+                fm,
+                target,
+                offset,
+                update.kind,
+                compare,
+                swap,
+                result_addr.cast(),
+            )
+        };
+        let op = done.map_err(|failure| refused(window, there.rank, &failure))?;
+        super::leave(w, op);
+        Ok(())
+    })
+}
+
+/// Section 12.3.4 names the groups whose elements may be compared: their values are their bytes.
+fn check_comparable(entry: &Predefined) -> Result<()> {
+    use Group::{Byte, CInteger, FortranInteger, Logical, MultiLanguage};
+    match entry.group {
+        CInteger | FortranInteger | Logical | MultiLanguage | Byte => Ok(()),
+        _ => {
+            let text = format!(
+                "{} can't be compared and swapped: expected an integer, logical, multi-language or byte type",
+                entry.name
+            );
+            Err(wrong(Class::Type, text))
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Windows (chapter 12). What moves the data is `hpvm-onesided`, what is allowed when is `hpvm_mpi::rma`; here are
+//! handles, checks, waiting, and what ranks tell each other about a window.
+
+mod access;
+mod atomic;
+mod create;
+mod data;
+mod dynamic;
+mod fence;
+mod flush;
+mod hints;
+mod lock;
+mod notices;
+mod properties;
+mod pscw;
+mod request;
+mod shared;
+
+pub use atomic::*;
+pub use create::*;
+pub use data::*;
+pub use dynamic::{win_attach, win_create_dynamic, win_detach};
+pub use fence::{win_fence, win_sync};
+pub use flush::*;
+pub use lock::{win_lock, win_lock_all, win_unlock, win_unlock_all};
+pub use notices::deliver;
+pub use properties::*;
+pub use pscw::{win_complete, win_post, win_start, win_test, win_wait};
+pub use request::poll;
+pub use shared::{win_allocate_shared, win_shared_query};
+
+use crate::body::check::wrong;
+use crate::body::errh::raise_window;
+use crate::generated::constants::*;
+use crate::object::win::WinObject;
+use crate::runtime::{Entered, World, enter};
+use core::ffi::c_int;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Error};
+use hpvm_onesided::{Error as Failure, OpId};
+use std::rc::Rc;
+
+/// Runs the body of a call on a window: enters the engine, and hands errors to the window's handler.
+#[inline(always)]
+pub fn on_win(
+    function: &'static str,
+    win: MPI_Win,
+    body: impl FnOnce(&mut Entered) -> Result<()>,
+) -> c_int {
+    let result = match enter() {
+        Ok(mut w) => body(&mut w),
+        Err(error) => Err(error),
+    };
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise_window(function, win, error),
+    }
+}
+
+/// The window of a handle, to be held while others use the world.
+fn window(w: &World, win: MPI_Win) -> Result<Rc<WinObject>> {
+    w.objects.window(win).cloned()
+}
+
+impl WinObject {
+    /// The rank that an argument means; `None` for `MPI_PROC_NULL`.
+    #[inline(always)]
+    fn rank_of(&self, rank: c_int) -> Result<Option<usize>> {
+        match usize::try_from(rank) {
+            Ok(place) if place < self.peers.len() => Ok(Some(place)),
+            _ if rank == MPI_PROC_NULL => Ok(None),
+            _ => Err(self.bad_rank(rank)),
+        }
+    }
+
+    #[cold]
+    fn bad_rank(&self, rank: c_int) -> Error {
+        let last = self.peers.len() - 1;
+        let text = format!("target rank {rank}; expected 0 to {last} or MPI_PROC_NULL");
+        wrong(Class::Rank, text)
+    }
+}
+
+/// What the one-sided layer has refused, in MPI's words.
+#[cold]
+fn refused(window: &WinObject, rank: usize, failure: &Failure) -> Error {
+    let class = match failure {
+        Failure::Range { .. } | Failure::Memory { .. } | Failure::NotExposed { .. } => {
+            Class::RmaRange
+        }
+        Failure::Unsupported { .. } => Class::Op,
+        _ => Class::Other,
+    };
+    let of = window.shown();
+    let what = match failure {
+        Failure::Range { offset, len, size, .. } => {
+            let from = *offset as i64;
+            format!("{len} bytes at byte {from} are outside of the {size} bytes exposed there")
+        }
+        other => other.to_string(),
+    };
+    wrong(class, format!("{of}, target rank {rank}: {what}"))
+}
+
+/// Assertions of a call: bits out of `known`.
+fn check_assert(assert: c_int, known: c_int) -> Result<()> {
+    match assert & !known {
+        0 => Ok(()),
+        bits => {
+            let text = format!("assert {assert:#x} has bits {bits:#x}, which this call has not");
+            Err(wrong(Class::Assert, text))
+        }
+    }
+}
+
+/// Nobody asks for operations any more: the end of the epoch waits for them.
+#[inline(always)]
+fn leave(w: &mut Entered, ops: impl IntoIterator<Item = OpId>) {
+    for op in ops {
+        let (_, onesided) = w.process.onesided();
+        // What went wrong is told by the next flush.
+        let _ = onesided.forget(op);
+    }
+}
+
+/// Waits until operations are done.
+fn wait_for_ops(w: &mut Entered, ops: &[OpId]) -> Result<()> {
+    if ops.is_empty() {
+        return Ok(());
+    }
+    w.wait_until(|w| {
+        let (_, onesided) = w.process.onesided();
+        ops.iter().all(|op| onesided.is_done(*op))
+    })
+}

@@ -1,0 +1,148 @@
+//! What a window handle refers to.
+
+use super::attributes::Attributes;
+use super::comm::CommObject;
+use super::errhandler::Handler;
+use super::info::Info;
+use super::{Objects, bad_handle, too_many};
+use crate::generated::constants::*;
+use core::ffi::c_int;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::rma::Epochs;
+use hpvm_mpi::rma::lock::Ticket;
+use hpvm_mpi::{Class, Comm};
+use hpvm_onesided::{RegionKey, Target};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A window at one rank. The parts that change are borrowed for moments only, never across a callback or a wait;
+/// the engine's guard keeps other threads out.
+pub struct WinObject {
+    /// A duplicate of the communicator that the window was made on, for the window's own messages.
+    pub object: Arc<CommObject>,
+    pub comm: MPI_Comm,
+    /// What this rank exposes.
+    pub key: RegionKey,
+    pub memory: Memory,
+    /// By rank.
+    pub peers: Box<[Peer]>,
+    /// Some rank's memory is reached by messages.
+    pub distant: bool,
+    /// `no_locks`: the program promises not to lock.
+    pub locks: bool,
+    /// What `MPI_Win_get_attr` gives the addresses of.
+    pub values: Values,
+    pub epochs: RefCell<Epochs>,
+    pub sync: RefCell<Sync>,
+    pub extras: RefCell<Extras>,
+    /// Memory that `MPI_Win_attach` has added: address and bytes.
+    pub attached: RefCell<BTreeMap<usize, usize>>,
+}
+
+/// Values of the predefined attributes, in the types of section 12.2.6.
+#[derive(Debug)]
+pub struct Values {
+    pub base: usize,
+    pub size: MPI_Aint,
+    pub disp_unit: c_int,
+    pub flavor: c_int,
+    pub model: c_int,
+}
+
+/// Where the memory of the window at this rank comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// The program, or nowhere.
+    Program,
+    /// The transport lends it.
+    Lent(usize),
+    /// The C library's heap.
+    Heap(usize),
+    /// Another rank lends it.
+    Mapped,
+}
+
+/// A rank of a window.
+pub struct Peer {
+    pub process: u32,
+    pub target: Target,
+    pub size: u64,
+    pub disp_unit: i64,
+}
+
+/// What others have told this rank, and what it waits for on behalf of others.
+#[derive(Debug, Default)]
+pub struct Sync {
+    /// By rank, how often it has posted and this rank has not started.
+    pub posted: Vec<u32>,
+    /// By rank, how often it has completed and this rank has not waited.
+    pub completed: Vec<u32>,
+    /// The ranks of `MPI_Win_post` whose completion is awaited.
+    pub exposed_to: Vec<u32>,
+    /// By rank, whether its target has granted the lock that was asked for by a notice.
+    pub granted: Vec<bool>,
+    /// Tickets of this rank's lock that wait for ranks that asked by a notice.
+    pub proxies: Vec<(u32, Ticket)>,
+}
+
+/// The parts that the C interface adds.
+#[derive(Debug, Default)]
+pub struct Extras {
+    pub name: String,
+    pub handler: Handler,
+    pub attributes: Attributes,
+    pub info: Info,
+}
+
+impl Sync {
+    pub fn new(size: usize) -> Sync {
+        let none = || vec![0; size];
+        Sync { posted: none(), completed: none(), granted: vec![false; size], ..Sync::default() }
+    }
+}
+
+impl WinObject {
+    pub fn comm(&self) -> &Comm {
+        &self.object.comm
+    }
+
+    pub fn rank(&self) -> usize {
+        self.comm().rank() as usize
+    }
+
+    pub fn context(&self) -> u32 {
+        self.comm().base_context()
+    }
+
+    pub fn is_dynamic(&self) -> bool {
+        self.values.flavor == MPI_WIN_FLAVOR_DYNAMIC
+    }
+
+    /// How messages name the window.
+    pub fn shown(&self) -> String {
+        let name = self.extras.borrow().name.clone();
+        let what = if name.is_empty() { "a window".to_owned() } else { format!("window {name:?}") };
+        format!("{what} of {} ranks", self.peers.len())
+    }
+}
+
+impl Objects {
+    /// The window of a handle.
+    #[inline(always)]
+    pub fn window(&self, handle: MPI_Win) -> Result<&Rc<WinObject>> {
+        let found = self.windows.get(handle.0);
+        found.ok_or_else(|| bad_handle(Class::Win, "win", handle == MPI_WIN_NULL, handle.0))
+    }
+
+    /// The window whose messages have this context id.
+    pub fn window_of_context(&self, context: u32) -> Option<&Rc<WinObject>> {
+        self.windows.iter().map(|(_, window)| window).find(|window| window.context() == context)
+    }
+
+    /// Keeps a window and returns its handle.
+    pub fn add_window(&mut self, window: Rc<WinObject>) -> Result<MPI_Win> {
+        self.windows.insert(window).map(MPI_Win).ok_or_else(|| too_many("windows"))
+    }
+}

@@ -1,0 +1,206 @@
+//! How the owner of a region, or who has mapped it, does an atomic operation; and the functions that models have
+//! registered for elements that no processor knows.
+
+use crate::Rank;
+use crate::atomic;
+use crate::control::Words;
+use crate::kind::{AtomicOp, Kind};
+use core::ops::Range;
+
+/// Operations on elements of kinds that no processor updates atomically. A model registers one for its codes
+/// ([`crate::OneSided::register_apply`]).
+pub trait Apply: Send + Sync {
+    /// Bytes of an element. `None`: there is no such code. At most [`MAX_ELEMENT`].
+    fn size(&self, code: u16) -> Option<usize>;
+    /// Whether `op`, which is neither `Replace` nor `NoOp`, is defined for such elements.
+    fn supports(&self, code: u16, op: AtomicOp) -> bool;
+    /// `element[i] = element[i] op operand[i]` for `count` elements.
+    ///
+    /// # Safety
+    /// Both hold as many elements, with any alignment, and do not overlap; `supports(code, op)`.
+    unsafe fn apply(
+        &self,
+        code: u16,
+        op: AtomicOp,
+        operand: *const u8,
+        element: *mut u8,
+        count: usize,
+    );
+}
+
+/// Longest element of any kind, bytes: two `long double` that are a complex number.
+pub const MAX_ELEMENT: usize = 32;
+
+/// What models have registered.
+#[derive(Default)]
+pub(crate) struct Appliers(Vec<(Range<u16>, Box<dyn Apply>)>);
+
+/// `count` elements in our address space, and how they are updated.
+#[derive(Clone, Copy)]
+pub(crate) struct Elements<'a> {
+    pub at: *mut u8,
+    pub count: usize,
+    /// Atomic operations on the region are done under the lock.
+    pub locked: bool,
+    pub control: &'a Words,
+    pub me: Rank,
+}
+
+impl Appliers {
+    pub fn register(&mut self, codes: Range<u16>, apply: Box<dyn Apply>) {
+        self.0.push((codes, apply));
+    }
+
+    fn of(&self, code: u16) -> Option<&dyn Apply> {
+        self.0.iter().find(|(codes, _)| codes.contains(&code)).map(|(_, apply)| &**apply)
+    }
+
+    /// Bytes of an element of `kind` if it has operation `op`.
+    #[inline]
+    pub fn size(&self, kind: Kind, op: AtomicOp) -> Option<usize> {
+        match kind {
+            Kind::Other(code) => {
+                let apply = self.of(code)?;
+                let known =
+                    matches!(op, AtomicOp::Replace | AtomicOp::NoOp) || apply.supports(code, op);
+                apply.size(code).filter(|size| known && (1..=MAX_ELEMENT).contains(size))
+            }
+            native => native.native_size().filter(|_| op.is_native(native)),
+        }
+    }
+
+    /// Updates elements; their values before go to `fetch` unless it is null.
+    ///
+    /// # Safety
+    /// `size(kind, op)` is known; the elements may be accessed; `operand` (which may be null for `NoOp`) is
+    /// readable and `fetch`, if not null, writable for as many.
+    #[inline]
+    pub unsafe fn update(
+        &self,
+        elements: &Elements<'_>,
+        kind: Kind,
+        op: AtomicOp,
+        operand: *const u8,
+        fetch: *mut u8,
+    ) {
+        if let Some(size) = kind.native_size()
+            && !elements.locked
+            && elements.at.addr().is_multiple_of(size)
+        {
+            // SAFETY: the caller's promise; aligned.
+            return unsafe {
+                atomic::update(elements.at, kind, op, operand, elements.count, fetch)
+            };
+        }
+        let _held = elements.control.lock().hold(elements.me);
+        // SAFETY: the caller's promise; the lock is held.
+        unsafe { self.update_plain(elements.at, elements.count, kind, op, operand, fetch) }
+    }
+
+    /// As `update`, for a caller who holds the lock, or whose memory it is alone.
+    ///
+    /// # Safety
+    /// As for `update`; nobody else updates the elements meanwhile.
+    pub unsafe fn update_plain(
+        &self,
+        at: *mut u8,
+        count: usize,
+        kind: Kind,
+        op: AtomicOp,
+        operand: *const u8,
+        fetch: *mut u8,
+    ) {
+        let Kind::Other(code) = kind else {
+            // SAFETY: the caller's promise.
+            return unsafe { atomic::update_locked(at, kind, op, operand, count, fetch) };
+        };
+        let Some(apply) = self.of(code) else { return };
+        let bytes = apply.size(code).unwrap_or(0) * count;
+        // SAFETY: the caller's promise. Memory of the caller may be the element itself (`copy`).
+        unsafe {
+            if !fetch.is_null() {
+                core::ptr::copy(at, fetch, bytes);
+            }
+            match op {
+                AtomicOp::NoOp => {}
+                AtomicOp::Replace => core::ptr::copy(operand, at, bytes),
+                _ => apply.apply(code, op, operand, at, count),
+            }
+        }
+    }
+
+    /// Replaces one element by `swap` if it has the bytes of `compare`; its value before goes to `result`.
+    ///
+    /// # Safety
+    /// As for `update`: `size(kind, AtomicOp::Replace)` bytes everywhere.
+    #[inline]
+    pub unsafe fn compare_and_swap(
+        &self,
+        element: &Elements<'_>,
+        kind: Kind,
+        compare: *const u8,
+        swap: *const u8,
+        result: *mut u8,
+    ) {
+        let size = self.size(kind, AtomicOp::Replace).unwrap_or(0);
+        if kind.native_size().is_some() && !element.locked && element.at.addr().is_multiple_of(size)
+        {
+            // SAFETY: the caller's promise; aligned.
+            unsafe {
+                let old = atomic::compare_and_swap(
+                    element.at,
+                    size,
+                    load(compare, size),
+                    load(swap, size),
+                );
+                let old = old.to_ne_bytes();
+                let low = if cfg!(target_endian = "little") { 0 } else { 8 - size };
+                core::ptr::copy_nonoverlapping(old.as_ptr().add(low), result, size);
+            }
+            return;
+        }
+        let _held = element.control.lock().hold(element.me);
+        // SAFETY: the caller's promise; the lock is held.
+        unsafe { swap_plain(element.at, size, compare, swap, result) }
+    }
+}
+
+/// A number of `size` bytes, at most 8.
+///
+/// # Safety
+/// `at` is readable for as many.
+#[inline(always)]
+unsafe fn load(at: *const u8, size: usize) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size {
+            1 => u64::from(at.read()),
+            2 => u64::from(at.cast::<u16>().read_unaligned()),
+            4 => u64::from(at.cast::<u32>().read_unaligned()),
+            _ => at.cast::<u64>().read_unaligned(),
+        }
+    }
+}
+
+/// Compares and swaps `size` bytes, at most [`MAX_ELEMENT`], without atomicity.
+///
+/// # Safety
+/// All four are valid for `size` bytes; nobody else updates the element meanwhile.
+pub(crate) unsafe fn swap_plain(
+    at: *mut u8,
+    size: usize,
+    compare: *const u8,
+    swap: *const u8,
+    result: *mut u8,
+) {
+    let mut old = [0; MAX_ELEMENT];
+    let size = size.min(MAX_ELEMENT);
+    // SAFETY: the caller's promise.
+    unsafe {
+        core::ptr::copy_nonoverlapping(at, old.as_mut_ptr(), size);
+        if core::slice::from_raw_parts(compare, size) == &old[..size] {
+            core::ptr::copy(swap, at, size);
+        }
+        core::ptr::copy_nonoverlapping(old.as_ptr(), result, size);
+    }
+}

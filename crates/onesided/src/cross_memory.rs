@@ -1,0 +1,116 @@
+//! Put, get and atomics on memory that is reached through the kernel.
+//!
+//! The kernel copies; nothing is atomic by itself. Atomics read, compute and write under the accumulate lock of the
+//! region, which is why such regions are [`RegionKey::LOCKED`](crate::RegionKey::LOCKED) for everybody.
+
+use crate::Rank;
+use crate::apply::{Appliers, swap_plain};
+use crate::error::{Error, Result};
+use crate::kind::{AtomicOp, Kind};
+use crate::messages::MAX_SWAPPED;
+use crate::region::Target;
+use crate::runs::Update;
+use hpvm_fm::{Fm, PeerMemoryError, Transport};
+
+/// Bytes of elements that are read, updated and written back at a time.
+const BLOCK: usize = 4096;
+
+/// The outcome of a copy by the kernel. `Ok(false)`: it does not permit it, now or any more.
+pub(crate) fn permitted(
+    target: &Target,
+    copied: core::result::Result<(), PeerMemoryError>,
+) -> Result<bool> {
+    let (rank, region) = (target.key.rank, target.key.id);
+    match copied {
+        Ok(()) => Ok(true),
+        Err(PeerMemoryError::NotPermitted) => Ok(false),
+        Err(PeerMemoryError::Gone) => Err(Box::new(Error::Gone { rank, region })),
+        Err(PeerMemoryError::Failed(errno)) => Err(Box::new(Error::Memory { rank, region, errno })),
+    }
+}
+
+/// Updates elements; as many as the kernel permitted. What is left is in `update`.
+///
+/// # Safety
+/// The elements lie inside the region; operands and room for results are valid; `size` is that of the kind.
+pub(crate) unsafe fn update<T: Transport>(
+    fm: &mut Fm<T>,
+    me: Rank,
+    appliers: &Appliers,
+    target: &Target,
+    (kind, op, size): (Kind, AtomicOp, usize),
+    update: &mut Update,
+) -> Result<()> {
+    let Some(control) = &target.control else { return Ok(()) };
+    let mut block = [0u8; BLOCK];
+    while update.count != 0 {
+        let n = update.count.min(BLOCK / size);
+        let bytes = n * size;
+        let remote = target.key.address.wrapping_add(update.offset);
+        let _held = control.lock().hold(me);
+        // SAFETY: `block` has room; the operands are the caller's.
+        unsafe {
+            let read = fm.transport_mut().read(target.key.rank, remote, block.as_mut_ptr(), bytes);
+            if !permitted(target, read)? {
+                return Ok(());
+            }
+            let (at, operand, fetch) = (block.as_mut_ptr(), update.operand, update.fetch);
+            if op != AtomicOp::NoOp {
+                // The elements before must not go to the program before they have been updated there.
+                let mut after = block;
+                appliers.update_plain(
+                    after.as_mut_ptr(),
+                    n,
+                    kind,
+                    op,
+                    operand,
+                    core::ptr::null_mut(),
+                );
+                let written =
+                    fm.transport_mut().write(target.key.rank, remote, after.as_ptr(), bytes);
+                if !permitted(target, written)? {
+                    return Ok(());
+                }
+            }
+            if !fetch.is_null() {
+                core::ptr::copy(at, fetch, bytes);
+            }
+        }
+        let _ = crate::runs::Part::cut(update, bytes, size);
+    }
+    Ok(())
+}
+
+/// Compares and swaps one element of `size` bytes. False: the kernel does not permit it.
+///
+/// # Safety
+/// The element lies inside the region; the three others have as many bytes.
+pub(crate) unsafe fn compare_and_swap<T: Transport>(
+    fm: &mut Fm<T>,
+    me: Rank,
+    target: &Target,
+    (offset, size): (u64, usize),
+    (compare, swap, result): (*const u8, *const u8, *mut u8),
+) -> Result<bool> {
+    let Some(control) = &target.control else { return Ok(false) };
+    let mut element = [0u8; MAX_SWAPPED];
+    let remote = target.key.address.wrapping_add(offset);
+    let mut old = [0u8; MAX_SWAPPED];
+    let _held = control.lock().hold(me);
+    // SAFETY: `size` is at most `MAX_SWAPPED`; the rest is the caller's promise.
+    unsafe {
+        let read = fm.transport_mut().read(target.key.rank, remote, element.as_mut_ptr(), size);
+        if !permitted(target, read)? {
+            return Ok(false);
+        }
+        swap_plain(element.as_mut_ptr(), size, compare, swap, old.as_mut_ptr());
+        if element != old {
+            let written = fm.transport_mut().write(target.key.rank, remote, element.as_ptr(), size);
+            if !permitted(target, written)? {
+                return Ok(false);
+            }
+        }
+        core::ptr::copy(old.as_ptr(), result, size);
+    }
+    Ok(true)
+}

@@ -1,0 +1,46 @@
+//! Put and get where the memory is in our address space: copies.
+
+use hpvm_copy as moves;
+use hpvm_sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+/// Copies `len` bytes of memory that others may access meanwhile. Words that are aligned on both sides arrive
+/// whole. The two may be the same memory.
+///
+/// # Safety
+/// `from` is readable and `to` writable for `len` bytes.
+#[inline(always)]
+pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    /// Moves one word.
+    macro_rules! word {
+        ($atomic:ident) => {
+            // Relaxed: a put and a get order nothing; a fence or a flush does.
+            (*to.cast::<$atomic>())
+                .store((*from.cast::<$atomic>()).load(Ordering::Relaxed), Ordering::Relaxed)
+        };
+    }
+    let aligned = (from.addr() | to.addr()) & len.wrapping_sub(1) == 0;
+    // SAFETY: the caller's promise; words are aligned.
+    unsafe {
+        match len {
+            8 if aligned => word!(AtomicU64),
+            4 if aligned => word!(AtomicU32),
+            2 if aligned => word!(AtomicU16),
+            1 => word!(AtomicU8),
+            ..=64 => moves::short(from, to, len),
+            _ => long(from, to, len),
+        }
+    }
+}
+
+/// # Safety
+/// As for `copy`.
+#[inline(never)]
+unsafe fn long(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match from.addr().abs_diff(to.addr()) < len {
+            true => core::ptr::copy(from, to, len),
+            false => moves::wide(from, to, len),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Operations in packets, where no memory is shared: what they ask the owner applies when it makes progress.
+//!
+//! What is to be sent waits in a queue for each rank ([`queue`]), in order, for credits. [`request`] makes packets
+//! of operations, [`receive`] applies those of others, and [`answer`] sends what they are to be told.
+//!
+//! Bounds: a rank lets others owe it [`MAX_UNANSWERED`] answers each, of at most a packet of fetched elements or a
+//! list of memory to send; and one that keeps more is refused as a violation. Requests of our own wait in memory that
+//! the program's operations are described by.
+
+mod answer;
+pub(crate) mod packets;
+mod queue;
+mod receive;
+pub(crate) mod request;
+
+pub(crate) use queue::Queues;
+pub use receive::Message;
+pub(crate) use request::{Body, Request};
+
+/// Packets that one rank may have sent to another and that are not answered: enough to fill the way between two
+/// hosts. What it asks for beyond that waits.
+pub(crate) const MAX_UNANSWERED: u32 = 64;
+/// Most bytes of elements that one packet asks to fetch: they are kept until they are sent.
+pub(crate) const MAX_FETCHED: usize = 4096;
+/// Model messages that are kept until the model takes them.
+pub(crate) const MAX_MESSAGES: usize = 1 << 16;
+/// Smallest packets that can carry operations, bytes: the largest element with what belongs to it.
+pub(crate) const MIN_PACKET: usize = 64;
+/// Longest element that can be compared and swapped, bytes.
+pub(crate) const MAX_SWAPPED: usize = 16;
+
+const _: () = assert!(2 * packets::WORD + packets::RUN + crate::MAX_ELEMENT <= MIN_PACKET);
+const _: () = assert!(3 * packets::WORD + 2 * MAX_SWAPPED <= MIN_PACKET);
+const _: () = assert!(packets::Fault::BYTES <= MIN_PACKET);

@@ -1,0 +1,252 @@
+//! Requests: what an operation of ours asks of the owner of the memory, packet by packet.
+
+use crate::Rank;
+use crate::error::Result;
+use crate::kind::{AtomicOp, Kind};
+use crate::mapped;
+use crate::messages::packets::*;
+use crate::messages::queue::Peer;
+use crate::messages::{MAX_FETCHED, MAX_SWAPPED, MAX_UNANSWERED};
+use crate::region::Target;
+use crate::runs::{Cursor, Part, Room, Run, Update};
+use crate::under_way::{OpId, UnderWay};
+use hpvm_fm::{Fm, Head, Stall, Transport};
+
+/// An operation, as far as it has not been sent.
+pub(crate) struct Request {
+    /// `None`: nobody waits for it so far (puts and updates without a fetch that leave at once).
+    pub id: Option<OpId>,
+    pub body: Body,
+}
+
+pub(crate) enum Body {
+    Put { target: Target, runs: Cursor<Run> },
+    Get { target: Target, runs: Cursor<Run> },
+    Update { target: Target, element: Elements, updates: Cursor<Update> },
+    Swap { target: Target, swap: Swap },
+    Flush,
+    Message { region: RegionName, code: u64, word: u64 },
+}
+
+/// What is done to elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Elements {
+    pub kind: Kind,
+    pub op: AtomicOp,
+    pub size: usize,
+    pub fetches: bool,
+}
+
+/// A compare-and-swap.
+#[derive(Clone, Copy)]
+pub(crate) struct Swap {
+    pub offset: u64,
+    pub kind: Kind,
+    pub size: usize,
+    pub compare: [u8; MAX_SWAPPED],
+    pub swap: [u8; MAX_SWAPPED],
+    pub result: *mut u8,
+}
+
+// SAFETY: the pointer is to memory of an operation, which any thread of this process may move on.
+unsafe impl Send for Swap {}
+// SAFETY: as above; nothing is written but through `&mut` of the operations.
+unsafe impl Sync for Swap {}
+
+/// What the sending of a request came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    All,
+    /// Some of it has to wait.
+    Stalled,
+}
+
+impl Request {
+    /// Sends as many packets as can be sent now.
+    pub fn send<T: Transport>(
+        &mut self,
+        fm: &mut Fm<T>,
+        dst: Rank,
+        peer: &mut Peer,
+        under_way: &mut UnderWay,
+    ) -> Result<Sent> {
+        let id = self.id;
+        let mut sender = Sender { fm, dst, peer, under_way };
+        match &mut self.body {
+            Body::Put { target, runs } => sender.put(target, runs),
+            Body::Get { target, runs } => sender.get(id, target, runs),
+            Body::Update { target, element, updates } => {
+                sender.update(id, target, element, updates)
+            }
+            Body::Swap { target, swap } => Ok(sender.swap(id, target, swap)),
+            Body::Flush => Ok(sender.flush(id)),
+            Body::Message { region, code, word } => Ok(sender.message(*region, *code, *word)),
+        }
+    }
+}
+
+/// What it takes to send packets to one rank.
+struct Sender<'a, T> {
+    fm: &'a mut Fm<T>,
+    dst: Rank,
+    peer: &'a mut Peer,
+    under_way: &'a mut UnderWay,
+}
+
+/// Packs runs: offset, length, and bytes if the packet carries them.
+fn write_runs(mut out: Writer<'_>, runs: &[Run], carries: bool) {
+    for run in runs {
+        out.word(run.offset);
+        out.word(run.len as u64);
+        if carries {
+            let to = out.take(run.len);
+            // SAFETY: who started the operation has promised that its memory is readable until it is done.
+            unsafe { mapped::copy(run.local, to.as_mut_ptr(), run.len) };
+        }
+    }
+}
+
+impl<T: Transport> Sender<'_, T> {
+    /// One packet. True when it has left.
+    fn packet(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        let sent: core::result::Result<(), Stall> = self.fm.send(self.dst, head, len, fill);
+        sent.is_ok()
+    }
+
+    /// Whether one packet more may be sent that has to be answered.
+    fn may_ask(&self) -> bool {
+        self.peer.unanswered < MAX_UNANSWERED
+    }
+
+    /// A packet has left whose answer goes to `places`.
+    fn asked(&mut self, id: Option<OpId>, places: impl Iterator<Item = (*mut u8, usize)>) {
+        self.peer.unanswered += 1;
+        if let Some(id) = id {
+            self.under_way.packet_sent(id, places);
+        }
+    }
+
+    fn put(&mut self, target: &Target, runs: &mut Cursor<Run>) -> Result<Sent> {
+        let room = Room { bytes: self.fm.limits().packet, head: RUN, element: 1, carries: true };
+        let head = head(PUT, RegionName::from(&target.key).word());
+        while runs.stage(room, |run| target.check(run.offset, run.len))? {
+            let len = runs.staged.iter().map(|run| RUN + run.len).sum();
+            let staged = &runs.staged;
+            if !self.packet(head, len, |out| write_runs(Writer(out), staged, true)) {
+                return Ok(Sent::Stalled);
+            }
+            self.peer.unflushed = true;
+            runs.staged.clear();
+        }
+        Ok(Sent::All)
+    }
+
+    fn get(&mut self, id: Option<OpId>, target: &Target, runs: &mut Cursor<Run>) -> Result<Sent> {
+        let bytes = self.fm.limits().packet - WORD;
+        let room = Room { bytes, head: RUN, element: 1, carries: false };
+        let head = head(GET, id.map_or(0, OpId::word));
+        let region = RegionName::from(&target.key).word();
+        while runs.stage(room, |run| target.check(run.offset, run.len))? {
+            let len = WORD + RUN * runs.staged.len();
+            let staged = &runs.staged;
+            let fill = |out: &mut [u8]| {
+                let mut out = Writer(out);
+                out.word(region);
+                write_runs(out, staged, false);
+            };
+            if !self.may_ask() || !self.packet(head, len, fill) {
+                return Ok(Sent::Stalled);
+            }
+            self.asked(id, runs.staged.drain(..).map(|run| (run.local, run.len)));
+        }
+        Ok(Sent::All)
+    }
+
+    fn update(
+        &mut self,
+        id: Option<OpId>,
+        target: &Target,
+        element: &Elements,
+        updates: &mut Cursor<Update>,
+    ) -> Result<Sent> {
+        let Elements { kind, op, size, fetches } = *element;
+        let limit = self.fm.limits().packet - 2 * WORD;
+        let bytes = if fetches { limit.min(MAX_FETCHED) } else { limit };
+        // A NoOp has no operands, but its answer must fit as well.
+        let room = Room { bytes: bytes.max(RUN + size), head: RUN, element: size, carries: true };
+        let id = id.filter(|_| fetches);
+        let head = head(UPDATE, id.map_or(0, OpId::word));
+        let region = RegionName::from(&target.key).word();
+        let what = u64::from(kind.code()) | (op as u64) << 32;
+        let carried = if op == AtomicOp::NoOp { 0 } else { size };
+        let check =
+            |update: &Update| target.check(update.offset, update.count.saturating_mul(size));
+        while updates.stage(room, check)? {
+            let parts = &updates.staged;
+            let len = parts.iter().map(|part| RUN + part.count * carried).sum::<usize>() + 2 * WORD;
+            let fill = |out: &mut [u8]| {
+                let mut out = Writer(out);
+                out.word(region);
+                out.word(what);
+                for part in parts {
+                    out.word(part.offset);
+                    out.word((part.count * size) as u64);
+                    let to = out.take(part.count * carried);
+                    // SAFETY: who started the operation has promised that its operands are readable.
+                    unsafe { mapped::copy(part.operand, to.as_mut_ptr(), to.len()) };
+                }
+            };
+            if (fetches && !self.may_ask()) || !self.packet(head, len, fill) {
+                return Ok(Sent::Stalled);
+            }
+            self.peer.unflushed = true;
+            match fetches {
+                true => self
+                    .asked(id, updates.staged.drain(..).map(|part| (part.fetch, part.bytes(size)))),
+                false => updates.staged.clear(),
+            }
+        }
+        Ok(Sent::All)
+    }
+
+    fn swap(&mut self, id: Option<OpId>, target: &Target, swap: &Swap) -> Sent {
+        let head = head(SWAP, id.map_or(0, OpId::word));
+        let region = RegionName::from(&target.key).word();
+        let Swap { offset, kind, size, .. } = *swap;
+        let fill = |out: &mut [u8]| {
+            let mut out = Writer(out);
+            out.word(region);
+            out.word(u64::from(kind.code()));
+            out.word(offset);
+            out.take(size).copy_from_slice(&swap.compare[..size]);
+            out.take(size).copy_from_slice(&swap.swap[..size]);
+        };
+        if !self.may_ask() || !self.packet(head, 3 * WORD + 2 * size, fill) {
+            return Sent::Stalled;
+        }
+        self.peer.unflushed = true;
+        self.asked(id, core::iter::once((swap.result, size)));
+        Sent::All
+    }
+
+    fn flush(&mut self, id: Option<OpId>) -> Sent {
+        if !self.may_ask() || !self.packet(head(FLUSH, id.map_or(0, OpId::word)), 0, |_| ()) {
+            return Sent::Stalled;
+        }
+        self.peer.unflushed = false;
+        self.asked(id, core::iter::empty());
+        Sent::All
+    }
+
+    fn message(&mut self, region: RegionName, code: u64, word: u64) -> Sent {
+        let fill = |out: &mut [u8]| {
+            let mut out = Writer(out);
+            out.word(code);
+            out.word(word);
+        };
+        match self.packet(head(MESSAGE, region.word()), 2 * WORD, fill) {
+            true => Sent::All,
+            false => Sent::Stalled,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Real processes of one host that update the same elements on every path: by loads and stores, through the kernel, and
+//! in messages.
+//!
+//! The test program starts itself again as the ranks.
+
+use hpvm_fm::{Fm, Head, PeerMemory};
+use hpvm_onesided::{Allowed, Apply, AtomicOp, Kind, OneSided, OpId, RegionKey, Target};
+use hpvm_shm::{Mapping, Shm};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const KEY: [u64; 2] = [55, 66];
+const ROLE: &str = "HPVM_ONESIDED_ROLE";
+const LIMIT: Duration = Duration::from_secs(60);
+const RANKS: u32 = 3;
+const TIMES: u64 = 150;
+/// Handler of the packets in which the ranks exchange their keys.
+const KEYS: u8 = 0;
+/// Where a rank has an area of its own in every region.
+const AREAS: u64 = 1024;
+const AREA: u64 = 10_000;
+
+/// Pairs of words, which are added.
+struct Pairs;
+
+impl Apply for Pairs {
+    fn size(&self, code: u16) -> Option<usize> {
+        (code == 7).then_some(16)
+    }
+
+    fn supports(&self, _: u16, op: AtomicOp) -> bool {
+        op == AtomicOp::Sum
+    }
+
+    unsafe fn apply(
+        &self,
+        _: u16,
+        _: AtomicOp,
+        operand: *const u8,
+        element: *mut u8,
+        count: usize,
+    ) {
+        for i in 0..2 * count {
+            // SAFETY: `count` pairs of words.
+            unsafe {
+                let (from, to) = (operand.cast::<u64>().add(i), element.cast::<u64>().add(i));
+                to.write_unaligned(to.read_unaligned() + from.read_unaligned());
+            }
+        }
+    }
+}
+
+struct Player {
+    fm: Fm<Shm>,
+    onesided: OneSided,
+    keys: Vec<RegionKey>,
+    /// Ranks that have said that they are done.
+    done: u64,
+    start: Instant,
+}
+
+impl Player {
+    fn progress(&mut self) {
+        let (onesided, keys) = (&mut self.onesided, &mut self.keys);
+        let sink = |src, head: Head, data: &[u8]| match head.handler {
+            KEYS => keys.push(RegionKey::from_bytes(data.try_into().expect("a key"))),
+            _ => onesided.on_packet(src, head, data).expect("a correct packet"),
+        };
+        self.fm.extract(1 << 16, sink).expect("clean packets");
+        self.onesided.drain(&mut self.fm);
+        self.done += self.onesided.take_messages().count() as u64;
+        assert!(self.start.elapsed() < LIMIT, "stuck");
+        std::thread::yield_now();
+    }
+
+    fn wait(&mut self, op: Option<OpId>) {
+        let Some(op) = op else { return };
+        while !self.onesided.is_done(op) {
+            self.progress();
+        }
+        self.onesided.forget(op).expect("no error");
+    }
+
+    fn tell_key(&mut self, key: RegionKey) {
+        self.keys.push(key);
+        for dst in (0..RANKS).filter(|dst| *dst != key.rank) {
+            let fill = |out: &mut [u8]| out.copy_from_slice(&key.to_bytes());
+            while self.fm.send(dst, Head::single(KEYS, 0), RegionKey::BYTES, fill).is_err() {
+                self.progress();
+            }
+        }
+        while self.keys.len() < RANKS as usize {
+            self.progress();
+        }
+    }
+
+    fn add(&mut self, target: &Target, offset: u64, kind: Kind, operand: &[u8]) {
+        let mut old = vec![0; operand.len()];
+        let (fm, old) = (&mut self.fm, Some(old.as_mut_ptr()));
+        // SAFETY: one element each, until the operation is done.
+        let op = unsafe {
+            let operand = operand.as_ptr();
+            self.onesided.accumulate(fm, target, offset, kind, AtomicOp::Sum, operand, 1, old)
+        };
+        self.wait(op.expect("in range"));
+    }
+
+    fn round(&mut self, me: u64, target: &Target, n: u64) {
+        self.add(target, 0, Kind::U64, &1u64.to_ne_bytes());
+        self.add(target, 8, Kind::F64, &1f64.to_ne_bytes());
+        self.add(target, 18, Kind::I16, &1i16.to_ne_bytes());
+        self.add(target, 25, Kind::I32, &1i32.to_ne_bytes());
+        self.add(target, 32, Kind::Other(7), &[1u64.to_ne_bytes(), 3u64.to_ne_bytes()].concat());
+        let sent: Vec<u8> = (0..AREA).map(|i| (i * 7 + n * 13 + me) as u8).collect();
+        let mut got = vec![0; AREA as usize];
+        let at = AREAS + me * AREA;
+        let Player { fm, onesided, .. } = self;
+        // SAFETY: both live until the operations are done.
+        let put = unsafe { onesided.put(fm, target, at, sent.as_ptr(), sent.len()) };
+        self.wait(put.expect("in range"));
+        let flush = self.onesided.flush(&mut self.fm, target);
+        self.wait(flush.expect("nothing went wrong"));
+        let Player { fm, onesided, .. } = self;
+        // SAFETY: as above.
+        let get = unsafe { onesided.get(fm, target, at, got.as_mut_ptr(), got.len()) };
+        self.wait(get.expect("in range"));
+        assert!(got == sent, "round {n}");
+    }
+}
+
+/// What one rank does.
+fn play(end: Shm, allowed: Allowed, lends: bool) {
+    let mut fm = Fm::new(end);
+    let me = fm.rank();
+    let mut onesided = OneSided::new(me);
+    onesided.set_allowed(allowed);
+    onesided.register_apply(7..8, Box::new(Pairs));
+    let bytes = (AREAS + AREA * u64::from(RANKS)) as usize;
+    let mut heap = vec![0u64; bytes.div_ceil(8)];
+    let lent = if lends { fm.transport_mut().lend(bytes) } else { None };
+    let memory = lent.map_or(heap.as_mut_ptr().cast(), |memory| memory.as_ptr());
+    // SAFETY: the memory lives until this process ends.
+    let key = unsafe { onesided.expose(&mut fm, memory, bytes, 0) };
+    let mut player = Player { fm, onesided, keys: Vec::new(), done: 0, start: Instant::now() };
+    player.tell_key(key);
+    let keys = player.keys.clone();
+    let targets: Vec<Target> = keys
+        .iter()
+        .map(|key| player.onesided.attach(&mut player.fm, key).expect("a way"))
+        .collect();
+    for n in 0..TIMES {
+        targets.iter().for_each(|target| player.round(me.into(), target, n));
+    }
+    for key in &keys {
+        player.onesided.post_message(&mut player.fm, key, 1, 0);
+    }
+    while player.done < u64::from(RANKS) || player.onesided.has_work() {
+        player.progress();
+    }
+    let all = TIMES * u64::from(RANKS);
+    // SAFETY: the region's memory, which nobody accesses any more.
+    let word = |at: usize| unsafe { memory.add(at).cast::<u64>().read_unaligned() };
+    assert_eq!((word(0), f64::from_bits(word(8))), (all, all as f64));
+    assert_eq!((word(18) as u16, word(25) as u32), (all as u16, all as u32));
+    assert_eq!((word(32), word(40)), (all, 3 * all));
+}
+
+#[test]
+fn worker() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let [path, rank, way] = role.split(' ').collect::<Vec<_>>()[..] else { panic!("{role}") };
+    let rank = rank.parse().expect("a rank");
+    let mapping = Arc::new(Mapping::join(path, RANKS, KEY).expect("the parent's segment"));
+    let mut end = Shm::attach(mapping, rank).expect("my rank");
+    let allowed = Allowed::default();
+    match way {
+        "mapped" => play(end, allowed, true),
+        "messages" => play(end, Allowed { mapped: false, cross_memory: false }, true),
+        "mixed" => {
+            // One of them may not use the kernel, and goes by messages.
+            if rank == 1 {
+                end.forbid_reads();
+            }
+            play(end, allowed, false);
+        }
+        _ => play(end, allowed, false),
+    }
+}
+
+fn all(way: &str) {
+    let mapping = Mapping::create(RANKS, KEY).expect("a segment");
+    let spawn = |rank| {
+        Command::new(std::env::current_exe().expect("our own path"))
+            .args(["--exact", "worker", "--nocapture"])
+            .env(ROLE, format!("{} {rank} {way}", mapping.path()))
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("a process")
+    };
+    let children: Vec<_> = (0..RANKS).map(spawn).collect();
+    for mut child in children {
+        assert!(child.wait().expect("its end").success(), "{way}");
+    }
+}
+
+#[test]
+fn by_loads_and_stores() {
+    all("mapped");
+}
+
+#[test]
+fn through_the_kernel() {
+    all("kernel");
+}
+
+#[test]
+fn through_the_kernel_and_one_in_messages() {
+    all("mixed");
+}
+
+#[test]
+fn in_messages() {
+    all("messages");
+}

@@ -1,0 +1,3 @@
+// What is fetched together.
+export { Account } from "./Account";
+export { Administration } from "./Administration";
