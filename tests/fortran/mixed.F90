@@ -26,11 +26,40 @@ program mixed
   call take_ignored(MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, failed)
   if (failed /= 0) stop 6
   call sizes
+  call attributes
   call MPI_Allreduce(1, total, 1, MPI_INTEGER, MPI_SUM, comm, ierror)
   if (rank == 0 .and. total == size) print '(A)', 'ok'
   call MPI_Finalize(ierror)
 
 contains
+
+  ! What Fortran sets C gets as the address of an integer, and the other way round (section 19.3.7).
+  subroutine attributes
+    integer :: keyval, c_keyval, copied, old_keyval, old
+    integer(MPI_ADDRESS_KIND) :: value, address
+    logical :: flag
+
+    call MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, keyval, &
+                                0_MPI_ADDRESS_KIND, ierror)
+    value = -12345678901_MPI_ADDRESS_KIND
+    call MPI_Comm_set_attr(comm, keyval, value, ierror)
+    call MPI_Comm_dup(comm, copied, ierror)
+    call MPI_Keyval_create(MPI_DUP_FN, MPI_NULL_DELETE_FN, old_keyval, 0, ierror)
+    call MPI_Attr_put(comm, old_keyval, 4321, ierror)
+    call take_attributes(comm, copied, keyval, old_keyval, c_keyval, address, failed)
+    if (failed /= 0) stop 20
+    call MPI_Comm_get_attr(comm, c_keyval, value, flag, ierror)
+    if (.not. flag .or. value /= address) stop 21
+    ! C has written through the address that it got.
+    call MPI_Comm_get_attr(comm, keyval, value, flag, ierror)
+    if (.not. flag .or. value /= 99) stop 22
+    call MPI_Comm_get_attr(copied, keyval, value, flag, ierror)
+    if (.not. flag .or. value /= -12345678901_MPI_ADDRESS_KIND) stop 23
+    call MPI_Attr_get(comm, old_keyval, old, flag, ierror)
+    if (.not. flag .or. old /= 4321) stop 24
+    call MPI_Comm_delete_attr(comm, c_keyval, ierror)
+    call MPI_Comm_free(copied, ierror)
+  end subroutine attributes
 
   ! MPI_SIZEOF of scalars and arrays of several ranks.
   subroutine sizes

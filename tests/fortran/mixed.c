@@ -66,3 +66,24 @@ void take_ignored_(MPI_Fint *one, MPI_Fint *several, MPI_Fint *failed)
     CHECK(MPI_Status_f2c(several, &status) != MPI_SUCCESS);
     *failed = wrong;
 }
+
+/* Attributes that Fortran set, one as an address-sized and one as a plain integer; and one of C. */
+void take_attributes_(MPI_Fint *comm, MPI_Fint *copied, MPI_Fint *keyval, MPI_Fint *old_keyval,
+                      MPI_Fint *c_keyval, MPI_Aint *address, MPI_Fint *failed)
+{
+    static int mine;
+    MPI_Aint *value = 0;
+    int *old = 0, flag = 0, key;
+    CHECK(MPI_Comm_get_attr(MPI_Comm_f2c(*copied), *keyval, &value, &flag) == MPI_SUCCESS);
+    CHECK(flag && *value == (MPI_Aint)-12345678901);
+    CHECK(MPI_Comm_get_attr(MPI_Comm_f2c(*comm), *keyval, &value, &flag) == MPI_SUCCESS);
+    CHECK(flag && *value == (MPI_Aint)-12345678901);
+    *value = 99;
+    CHECK(MPI_Comm_get_attr(MPI_Comm_f2c(*comm), *old_keyval, &old, &flag) == MPI_SUCCESS);
+    CHECK(flag && *old == 4321);
+    CHECK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, 0) == MPI_SUCCESS);
+    CHECK(MPI_Comm_set_attr(MPI_Comm_f2c(*comm), key, &mine) == MPI_SUCCESS);
+    *c_keyval = key;
+    *address = (MPI_Aint)&mine;
+    *failed = wrong;
+}

@@ -106,6 +106,9 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
         (PathBuf::from("docs/coverage.md"), emit::coverage::coverage(&spec)),
         (PathBuf::from("cli/src/missing.rs"), emit::missing::missing(&spec)),
         (PathBuf::from("crates/fortran/src/entry.rs"), emit::fortran::entry(&spec)?),
+        (PathBuf::from("crates/fortran/src/entry_ts.rs"), emit::sections::entry(&spec)?),
+        (PathBuf::from("include/mpi_types.f90"), emit::f08::types(&spec)),
+        (PathBuf::from("include/mpi_f08.F90"), emit::f08::module(&spec)?),
     ];
     let mut library = vec![
         ("entries".to_owned(), emit::entries::table(&spec)),
@@ -135,7 +138,10 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
         .map(|chapter| Ok((chapter.name.clone(), emit::fortran::chapter(chapter)?)))
         .collect();
     let heading = "//! One translation for each Fortran procedure, made from spec/.";
-    let fortran = fortran?;
+    let mut fortran = fortran?;
+    for chapter in emit::sections::chapters(&spec) {
+        fortran.push((format!("{}_ts", chapter.name), emit::sections::chapter(chapter)?));
+    }
     add(&mut files, RUST[3], module(heading, &fortran), fortran);
 
     let own = vec![("numbers".to_owned(), emit::mpif::numbers(&spec)?)];

@@ -6,13 +6,14 @@
 //! translation between C and C does nothing here.
 
 mod generated;
+mod operator;
 mod sizeof;
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use hpvm_abi::constants::*;
 use hpvm_foreign::{Abi, Outcome, entries};
-use hpvm_fortran::{Fortran, Sentinels};
+use hpvm_fortran::{Fortran, Sentinels, one};
 
 /// The standard ABI.
 pub struct Standard;
@@ -125,11 +126,16 @@ pub static hpvm_mpi_places_: Common<[c_int; 5 + 2 * STATUS]> =
 #[allow(non_upper_case_globals)]
 pub static hpvm_mpi_texts_: Common<[u8; 2]> = Common(UnsafeCell::new([0; 2]));
 
+/// `MPI_BUFFER_AUTOMATIC`.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals)]
+pub static hpvm_mpi_automatic_: Common<c_int> = Common(UnsafeCell::new(0));
+
 impl Fortran for Standard {
     #[inline(always)]
     fn sentinels() -> Sentinels {
         let first = (&raw const hpvm_mpi_places_).cast::<c_int>();
-        let place = |i: usize| first.wrapping_add(i).cast::<c_void>();
+        let place = |i: usize| one(first.wrapping_add(i).cast::<c_void>());
         let texts = (&raw const hpvm_mpi_texts_).cast::<u8>();
         Sentinels {
             bottom: place(0),
@@ -139,8 +145,9 @@ impl Fortran for Standard {
             weights_empty: place(4),
             status_ignore: place(5),
             statuses_ignore: place(5 + STATUS),
-            argv_null: texts.cast(),
-            argvs_null: texts.wrapping_add(1).cast(),
+            argv_null: one(texts.cast()),
+            argvs_null: one(texts.wrapping_add(1).cast()),
+            buffer_automatic: one((&raw const hpvm_mpi_automatic_).cast()),
         }
     }
 
@@ -150,3 +157,5 @@ impl Fortran for Standard {
 }
 
 hpvm_fortran::entry_points!(Standard);
+hpvm_fortran::descriptor_entry_points!(Standard);
+hpvm_fortran::cdesc_entry_points!(Standard);

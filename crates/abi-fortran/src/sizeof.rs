@@ -1,29 +1,7 @@
 //! `MPI_SIZEOF` (section 19.1.9 of MPI 5.0, deprecated since 4.0): the procedures behind the generic one in
 //! `include/mpi.f90`, one for each type. The compiler chooses; the variable itself is not looked at.
 
-use core::ffi::{c_int, c_void};
-use hpvm_abi::constants::MPI_SUCCESS;
-
-macro_rules! sizes {
-    ($($name:ident $bytes:literal;)*) => {$(
-        /// Stores the size of a variable of one type.
-        ///
-        /// # Safety
-        /// `size` and `ierror` are the addresses of integers; `ierror` may be null.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(_x: *const c_void, size: *mut c_int, ierror: *mut c_int) {
-            // SAFETY: the caller's promise.
-            unsafe {
-                *size = $bytes;
-                if !ierror.is_null() {
-                    *ierror = MPI_SUCCESS;
-                }
-            }
-        }
-    )*};
-}
-
-sizes! {
+hpvm_fortran::sizeofs! {
     hpvm_sizeof_integer1_ 1;
     hpvm_sizeof_integer2_ 2;
     hpvm_sizeof_integer4_ 4;

@@ -6,16 +6,21 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
+use core::ptr::dangling;
 
 use hpvm_foreign::Numbers;
 use hpvm_fortran::{Fortran, Sentinels};
 
+use crate::f08::*;
+
 use crate::Mpich;
-use crate::data::{UNWEIGHTED, WEIGHTS_EMPTY};
+use crate::data::{
+    MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ, UNWEIGHTED, WEIGHTS_EMPTY,
+};
 
 /// A common block; nobody reads or writes it.
 #[repr(transparent)]
-pub struct Common<T>(UnsafeCell<T>);
+pub struct Common<T>(pub UnsafeCell<T>);
 
 // SAFETY: only the address is used.
 unsafe impl<T> Sync for Common<T> {}
@@ -47,21 +52,45 @@ impl Fortran for Mpich {
         let second = (&raw const mpipriv2_).cast::<c_int>();
         let third = (&raw const mpiprivc_).cast::<u8>();
         Sentinels {
-            bottom: first.cast(),
-            in_place: first.wrapping_add(1).cast(),
-            status_ignore: first.wrapping_add(2).cast(),
-            statuses_ignore: second.cast(),
-            errcodes_ignore: second.wrapping_add(5).cast(),
-            argvs_null: third.cast(),
-            argv_null: third.wrapping_add(1).cast::<c_void>(),
-            unweighted: (&raw const mpifcmb5_).cast(),
-            weights_empty: (&raw const mpifcmb9_).cast(),
+            bottom: [first.cast(), (&raw const MPIR_F08_MPI_BOTTOM).cast()],
+            in_place: [first.wrapping_add(1).cast(), (&raw const MPIR_F08_MPI_IN_PLACE).cast()],
+            // MPICH 4.0 has none.
+            buffer_automatic: [dangling::<u128>().cast(); 2],
+            status_ignore: [
+                first.wrapping_add(2).cast(),
+                (&raw const MPIR_F08_MPI_STATUS_IGNORE_OBJ).cast(),
+            ],
+            statuses_ignore: [second.cast(), (&raw const MPIR_F08_MPI_STATUSES_IGNORE_OBJ).cast()],
+            errcodes_ignore: [
+                second.wrapping_add(5).cast(),
+                (&raw const __mpi_f08_link_constants_MOD_mpi_errcodes_ignore).cast(),
+            ],
+            argvs_null: [
+                third.cast(),
+                (&raw const __mpi_f08_link_constants_MOD_mpi_argvs_null).cast(),
+            ],
+            argv_null: [
+                third.wrapping_add(1).cast::<c_void>(),
+                (&raw const __mpi_f08_link_constants_MOD_mpi_argv_null).cast(),
+            ],
+            unweighted: [
+                (&raw const mpifcmb5_).cast(),
+                (&raw const __mpi_f08_link_constants_MOD_mpi_unweighted).cast(),
+            ],
+            weights_empty: [
+                (&raw const mpifcmb9_).cast(),
+                (&raw const __mpi_f08_link_constants_MOD_mpi_weights_empty).cast(),
+            ],
         }
     }
 
     fn c_weights() -> (*const c_int, *const c_int) {
         let address = core::ptr::without_provenance;
         (address(UNWEIGHTED), address(WEIGHTS_EMPTY))
+    }
+
+    fn is_conversion_null(function: *const c_void) -> bool {
+        is_conversion_null(function)
     }
 
     /// Fortran's keys are the next numbers: in C the value is an address, here a number.
@@ -72,3 +101,4 @@ impl Fortran for Mpich {
 }
 
 hpvm_fortran::entry_points!(Mpich);
+hpvm_fortran::descriptor_entry_points!(Mpich);

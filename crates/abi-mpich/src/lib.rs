@@ -7,6 +7,7 @@
 mod convert;
 mod data;
 mod extensions;
+mod f08;
 #[allow(non_upper_case_globals)]
 mod fortran;
 mod generated;

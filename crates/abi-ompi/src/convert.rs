@@ -5,7 +5,7 @@
 #![allow(non_upper_case_globals, non_snake_case)]
 
 use crate::{Handle, Ompi, Status};
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 use hpvm_abi::constants::{MPI_ERR_ARG, MPI_SUCCESS};
 use hpvm_foreign::Abi;
 use hpvm_foreign::numbers::error_out;
@@ -58,28 +58,35 @@ handles! {
     MPI_Session_c2f PMPI_Session_c2f session_toint MPI_Session_f2c PMPI_Session_f2c session_fromint;
 }
 
-/// Where Fortran's sentinels lie: common blocks, whose addresses are what counts. A Fortran program has
-/// them itself, and then its own are used.
-#[repr(C, align(32))]
-pub struct Block([u8; 32]);
+/// Where Fortran's sentinels lie, whose addresses are what counts: common blocks, of which a program with
+/// `mpif.h` has its own, and variables of `mpi_f08`, which a program at a fixed address copies, so that their
+/// sizes are those of Open MPI.
+#[repr(transparent)]
+pub struct Block<const BYTES: usize>([u8; BYTES]);
 
 macro_rules! blocks {
-    ($($name:ident)*) => {$(
+    ($($name:ident $bytes:literal;)*) => {$(
         #[doc = concat!("`", stringify!($name), "`.")]
         #[unsafe(no_mangle)]
-        pub static $name: Block = Block([0; 32]);
+        pub static $name: Block<$bytes> = Block([0; $bytes]);
     )*};
 }
 
 blocks! {
-    mpi_fortran_bottom_ mpi_fortran_in_place_ mpi_fortran_argv_null_ mpi_fortran_argvs_null_
-    mpi_fortran_errcodes_ignore_ mpi_fortran_status_ignore_ mpi_fortran_statuses_ignore_
-    mpi_fortran_unweighted_ mpi_fortran_weights_empty_
+    mpi_fortran_bottom_ 4;
+    mpi_fortran_in_place_ 4;
+    mpi_fortran_argv_null_ 1;
+    mpi_fortran_argvs_null_ 1;
+    mpi_fortran_errcodes_ignore_ 4;
+    mpi_fortran_status_ignore_ 24;
+    mpi_fortran_statuses_ignore_ 24;
+    mpi_fortran_unweighted_ 4;
+    mpi_fortran_weights_empty_ 4;
 }
 
 /// The address of a sentinel.
 #[repr(transparent)]
-pub struct SentinelAddress(*const Block);
+pub struct SentinelAddress(*const c_void);
 
 // SAFETY: only the address counts.
 unsafe impl Sync for SentinelAddress {}
@@ -88,7 +95,7 @@ macro_rules! places {
     ($($name:ident $block:ident)*) => {$(
         #[doc = concat!("`", stringify!($name), "`: no status of Fortran is wanted.")]
         #[unsafe(no_mangle)]
-        pub static $name: SentinelAddress = SentinelAddress(&raw const $block);
+        pub static $name: SentinelAddress = SentinelAddress((&raw const $block).cast());
     )*};
 }
 

@@ -7,6 +7,7 @@
 mod attribute;
 mod convert;
 mod extensions;
+mod f08;
 mod fortran;
 mod generated;
 mod object;

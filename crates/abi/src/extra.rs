@@ -1,8 +1,8 @@
 //! Functions that are not in the standard: callbacks with a word of state, so that one function of
 //! a library for another ABI can stand for any function of a program.
 
+use crate::constants::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Errhandler, MPI_Op};
 use crate::constants::{MPI_Comm_copy_attr_function, MPI_Comm_delete_attr_function};
-use crate::constants::{MPI_Count, MPI_Datatype, MPI_Errhandler, MPI_Op};
 use core::ffi::{c_char, c_int, c_void};
 
 /// A reduction: `state`, `invec`, `inoutvec`, elements, datatype.
@@ -23,6 +23,14 @@ pub enum Holder {
     Session,
 }
 
+/// A dimension of an array section: elements, and bytes from one to the next.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct SectionDimension {
+    pub extent: MPI_Aint,
+    pub stride: MPI_Aint,
+}
+
 /// Functions beyond the standard ABI. All return an error code of it.
 #[repr(C)]
 pub struct Extra {
@@ -41,14 +49,43 @@ pub struct Extra {
         errhandler: *mut MPI_Errhandler,
     ) -> c_int,
     /// `MPI_X_create_keyval`. `release` is called with `extra_state` when the key was freed and no
-    /// attribute uses it any more.
+    /// attribute uses it any more. With `integers` other than 0 the functions are Fortran's: the
+    /// attribute that they get is an integer in place of a pointer, and so is what they store.
     pub keyval_create: unsafe extern "C" fn(
         holder: Holder,
+        integers: c_int,
         copy: MPI_Comm_copy_attr_function,
         delete: MPI_Comm_delete_attr_function,
         release: unsafe extern "C" fn(*mut c_void),
         keyval: *mut c_int,
         extra_state: *mut c_void,
+    ) -> c_int,
+    /// `MPI_X_set_attr` of Fortran: C gets the address of a copy of the integer.
+    pub attr_set_integer: unsafe extern "C" fn(
+        holder: Holder,
+        handle: usize,
+        keyval: c_int,
+        value: MPI_Aint,
+    ) -> c_int,
+    /// `MPI_X_get_attr` of Fortran: what C set is its pointer as an integer, the value of a predefined
+    /// attribute its address.
+    pub attr_get_integer: unsafe extern "C" fn(
+        holder: Holder,
+        handle: usize,
+        keyval: c_int,
+        value: *mut MPI_Aint,
+        flag: *mut c_int,
+    ) -> c_int,
+    /// Makes a committed datatype: `count` elements of `oldtype` in the contiguous array that the section of
+    /// elements of `element` bytes would be copied to, laid out as the section. The first of the `rank` dimensions
+    /// is the fastest. Without `newtype`: the error of a section where only a contiguous buffer is possible.
+    pub section_type: unsafe extern "C" fn(
+        element: MPI_Aint,
+        rank: c_int,
+        dimensions: *const SectionDimension,
+        count: MPI_Count,
+        oldtype: MPI_Datatype,
+        newtype: *mut MPI_Datatype,
     ) -> c_int,
     /// Raises the error that a function (of the given name, ended by a zero byte) is not available.
     pub unsupported: unsafe extern "C" fn(name: *const c_char) -> c_int,

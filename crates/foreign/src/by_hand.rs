@@ -290,22 +290,28 @@ unsafe fn create_keyval<A: Abi>(
     let copy = if predefined(copy) { copy } else { ours.0 };
     let delete = if predefined(delete) { delete } else { ours.1 };
     // SAFETY: the caller's promises; ours have the right signatures.
-    unsafe { program::create_keyval::<A, _>(holder, key, (copy, delete), keyval) }
+    unsafe { program::create_keyval::<A, _>(holder, false, key, (copy, delete), keyval) }
 }
 
 /// Replaces the value of a predefined attribute, the address of a number, where numbers differ.
 unsafe fn predefined_out<A: Abi>(key: c_int, place: *mut *const c_int) {
     // SAFETY: the engine has just stored the address of such a number.
     let own = || unsafe { **place };
-    let value = match key {
-        MPI_HOST | MPI_IO => rank_out::<A>(own()),
-        MPI_LASTUSEDCODE => error_out::<A>(own()),
-        MPI_WIN_CREATE_FLAVOR => to_foreign(A::WIN_FLAVOR, own()),
-        MPI_WIN_MODEL => to_foreign(A::WIN_MODEL, own()),
-        _ => return,
-    };
-    // SAFETY: the caller's promise.
-    unsafe { *place = cell(value) };
+    if let MPI_HOST | MPI_IO | MPI_LASTUSEDCODE | MPI_WIN_CREATE_FLAVOR | MPI_WIN_MODEL = key {
+        // SAFETY: the caller's promise.
+        unsafe { *place = cell(predefined_value::<A>(key, own())) };
+    }
+}
+
+/// The number of a predefined attribute as the ABI has it.
+pub fn predefined_value<A: Abi>(key: c_int, own: c_int) -> c_int {
+    match key {
+        MPI_HOST | MPI_IO => rank_out::<A>(own),
+        MPI_LASTUSEDCODE => error_out::<A>(own),
+        MPI_WIN_CREATE_FLAVOR => to_foreign(A::WIN_FLAVOR, own),
+        MPI_WIN_MODEL => to_foreign(A::WIN_MODEL, own),
+        _ => own,
+    }
 }
 
 /// A number that lies somewhere for good; there are as many as there are different values.

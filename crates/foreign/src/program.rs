@@ -50,13 +50,14 @@ unsafe extern "C" fn release_key<E>(key: *mut c_void) {
 }
 
 /// Makes an attribute key whose functions are `copy` and `delete`; they get the address of `key` as
-/// their state. Returns an error of the ABI.
+/// their state. `integers`: they are Fortran's. Returns an error of the ABI.
 ///
 /// # Safety
 /// The functions are null, the standard's numbers for predefined ones, or have the signatures of the
 /// standard up to the handle, a word. `keyval` is null or may be written.
 pub unsafe fn create_keyval<A: Abi, E>(
     holder: Holder,
+    integers: bool,
     key: Key<E>,
     (copy, delete): (*const c_void, *const c_void),
     keyval: *mut c_int,
@@ -67,7 +68,8 @@ pub unsafe fn create_keyval<A: Abi, E>(
         let copy = transmute::<*const c_void, MPI_Comm_copy_attr_function>(copy);
         let delete = transmute::<*const c_void, MPI_Comm_delete_attr_function>(delete);
         let create = entries().extra.keyval_create;
-        let code = create(holder, copy, delete, release_key::<E>, keyval, key);
+        let integers = c_int::from(integers);
+        let code = create(holder, integers, copy, delete, release_key::<E>, keyval, key);
         if code != MPI_SUCCESS {
             release_key::<E>(key);
         }

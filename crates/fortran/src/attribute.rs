@@ -3,12 +3,12 @@
 
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
-use core::ptr::without_provenance_mut;
+use core::ptr::with_exposed_provenance;
 
 use hpvm_abi::constants::*;
 use hpvm_abi::extra::Holder;
-use hpvm_foreign::numbers::{error_in, keyval_in};
-use hpvm_foreign::{by_hand, generated, program};
+use hpvm_foreign::numbers::{error_in, error_out, keyval_in};
+use hpvm_foreign::{by_hand, entries, program};
 
 use crate::Fortran;
 
@@ -90,7 +90,7 @@ unsafe fn call_delete<V: Value, F: Fortran>(
 }
 
 macro_rules! attributes {
-    ($($holder:ident $type:ident $out:ident $toint:ident $fromint:ident:
+    ($($holder:ident $type:ident $in:ident $out:ident $toint:ident $fromint:ident:
        $copy:ident $delete:ident $create:ident $get:ident $set:ident;)*) => {$(
         unsafe extern "C" fn $copy<V: Value, F: Fortran>(
             handle: usize,
@@ -129,7 +129,7 @@ macro_rules! attributes {
             unsafe {
                 let extra = extra_state.read_unaligned().word();
                 let key = Key { copy: copy.addr(), delete: delete.addr(), extra };
-                *ierror = program::create_keyval::<F, _>(Holder::$holder, key, ours, keyval);
+                *ierror = program::create_keyval::<F, _>(Holder::$holder, true, key, ours, keyval);
             }
         }
 
@@ -141,14 +141,10 @@ macro_rules! attributes {
             flag: *mut c_int,
             ierror: *mut c_int,
         ) {
-            let mut word = core::ptr::null_mut::<c_void>();
             // SAFETY: the program's promises.
             unsafe {
-                let (place, keyval) = ((&raw mut word).cast(), F::keyval_in(*keyval));
-                *ierror = by_hand::$get::<F>(F::$fromint(*object), keyval, place, flag);
-                if *ierror == MPI_SUCCESS && *flag != 0 {
-                    value.write_unaligned(V::from_word(integer::<F>(keyval, word)));
-                }
+                let handle = F::$in(F::$fromint(*object)).0;
+                *ierror = get::<V, F>(Holder::$holder, handle, *keyval, value, flag);
             }
         }
 
@@ -161,34 +157,58 @@ macro_rules! attributes {
         ) {
             // SAFETY: the program's promises.
             unsafe {
-                let word = without_provenance_mut(value.read_unaligned().word() as usize);
-                let keyval = F::keyval_in(*keyval);
-                *ierror = generated::attr::$set::<F>(F::$fromint(*object), keyval, word);
+                let handle = F::$in(F::$fromint(*object)).0;
+                let key = keyval_in::<F>(F::keyval_in(*keyval));
+                let set = entries().extra.attr_set_integer;
+                let code = set(Holder::$holder, handle, key, value.read_unaligned().word());
+                *ierror = error_out::<F>(code);
             }
         }
     )*};
 }
 
 attributes! {
-    Comm MPI_Comm comm_out comm_toint comm_fromint:
+    Comm MPI_Comm comm_in comm_out comm_toint comm_fromint:
         copy_on_comm delete_on_comm comm_create_keyval comm_get_attr comm_set_attr;
-    Datatype MPI_Datatype datatype_out datatype_toint datatype_fromint:
+    Datatype MPI_Datatype datatype_in datatype_out datatype_toint datatype_fromint:
         copy_on_type delete_on_type type_create_keyval type_get_attr type_set_attr;
-    Window MPI_Win win_out win_toint win_fromint:
+    Window MPI_Win win_in win_out win_toint win_fromint:
         copy_on_win delete_on_win win_create_keyval win_get_attr win_set_attr;
 }
 
-/// The value in Fortran of what C gets: predefined attributes are addresses of numbers there.
-unsafe fn integer<F: Fortran>(keyval: c_int, word: *mut c_void) -> MPI_Aint {
-    let predefined = F::KEYVAL.iter().any(|pair| pair.0 == keyval);
-    let key = keyval_in::<F>(keyval);
+/// Stores the attribute of an object of the engine. Returns an error of the ABI.
+unsafe fn get<V: Value, F: Fortran>(
+    holder: Holder,
+    handle: usize,
+    keyval: c_int,
+    value: *mut V,
+    flag: *mut c_int,
+) -> c_int {
+    let own = F::keyval_in(keyval);
+    let key = keyval_in::<F>(own);
+    let predefined = F::KEYVAL.iter().any(|pair| pair.0 == own);
+    let mut word = 0;
+    // SAFETY: the program's promises; the engine gives addresses of predefined attributes' values.
+    unsafe {
+        let code = (entries().extra.attr_get_integer)(holder, handle, key, &mut word, flag);
+        if code == MPI_SUCCESS && *flag != 0 {
+            let word = if predefined { pointed_to::<F>(key, word) } else { word };
+            value.write_unaligned(V::from_word(word));
+        }
+        error_out::<F>(code)
+    }
+}
+
+/// The number that a predefined attribute of the engine is the address of, as the ABI has it.
+unsafe fn pointed_to<F: Fortran>(key: c_int, word: MPI_Aint) -> MPI_Aint {
+    let address = with_exposed_provenance::<c_void>(word as usize);
     // SAFETY: the engine has just given the address of such a number.
     unsafe {
         match key {
-            _ if !predefined || word.is_null() => word.addr() as MPI_Aint,
-            MPI_WIN_BASE => word.addr() as MPI_Aint,
-            MPI_WIN_SIZE => *word.cast::<MPI_Aint>(),
-            _ => (*word.cast::<c_int>()).word(),
+            _ if word == 0 => 0,
+            MPI_WIN_BASE => word,
+            MPI_WIN_SIZE => *address.cast::<MPI_Aint>(),
+            _ => by_hand::predefined_value::<F>(key, *address.cast::<c_int>()).word(),
         }
     }
 }
@@ -238,4 +258,54 @@ pub unsafe fn null_delete_fn<V: Value>(
 ) {
     // SAFETY: the caller's promises.
     unsafe { *ierror = MPI_SUCCESS };
+}
+
+/// Defines predefined functions of attributes under the names of a module: copy functions and what they
+/// do, delete functions.
+#[macro_export]
+macro_rules! predefined_functions {
+    ($($copy:ident $path:ident)*; $($delete:ident)*) => {
+        $(
+            /// A predefined copy function.
+            ///
+            /// # Safety
+            /// The arguments are those of a copy function.
+            #[allow(non_snake_case)]
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $copy(
+                object: *const $crate::entry::I,
+                keyval: *const $crate::entry::I,
+                extra: *const $crate::entry::A,
+                value: *const $crate::entry::A,
+                new: *mut $crate::entry::A,
+                flag: *mut $crate::entry::I,
+                ierror: *mut $crate::entry::I,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    $crate::attribute::$path(object, keyval, extra, value, new, flag, ierror)
+                }
+            }
+        )*
+        $(
+            /// A predefined delete function.
+            ///
+            /// # Safety
+            /// The arguments are those of a delete function.
+            #[allow(non_snake_case)]
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $delete(
+                object: *const $crate::entry::I,
+                keyval: *const $crate::entry::I,
+                value: *const $crate::entry::A,
+                extra: *const $crate::entry::A,
+                ierror: *mut $crate::entry::I,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    $crate::attribute::null_delete_fn(object, keyval, value, extra, ierror)
+                }
+            }
+        )*
+    };
 }

@@ -1,12 +1,12 @@
 //! Functions of a Fortran program that the engine calls: reductions, error handlers, generalised
 //! requests. They get the addresses of integers.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::cell::UnsafeCell;
+use core::ffi::{c_int, c_void};
 use core::mem::transmute;
-use core::ptr::null;
 
 use hpvm_abi::constants::*;
-use hpvm_abi::extra::{ErrorCall, Holder};
+use hpvm_abi::extra::{ErrorCall, Holder, Reduction};
 use hpvm_foreign::entries;
 use hpvm_foreign::numbers::{error_in, error_out};
 use hpvm_foreign::program::{self, query_status, reduce_in_pieces, start_generalised};
@@ -32,6 +32,21 @@ unsafe extern "C" fn reduce<F: Fortran>(
     unsafe { reduce_in_pieces(invec, inoutvec, count, datatype, call) };
 }
 
+type WideUser = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut MPI_Count, *mut c_int);
+
+/// Calls a reduction of the program for large counts.
+unsafe extern "C" fn reduce_c<F: Fortran>(
+    state: usize,
+    invec: *mut c_void,
+    inoutvec: *mut c_void,
+    mut count: MPI_Count,
+    datatype: MPI_Datatype,
+) {
+    let mut own = F::datatype_toint(F::datatype_out(datatype));
+    // SAFETY: `op_create_c` gave the address of such a function; the buffers hold `count` elements.
+    unsafe { transmute::<usize, WideUser>(state)(invec, inoutvec, &mut count, &mut own) };
+}
+
 /// `MPI_OP_CREATE`.
 pub unsafe fn op_create<F: Fortran>(
     function: *const c_void,
@@ -40,10 +55,32 @@ pub unsafe fn op_create<F: Fortran>(
     ierror: *mut c_int,
 ) {
     // SAFETY: the program's promises, here and below in this file.
+    unsafe { create_op::<F>(reduce::<F>, function, commute, op, ierror) }
+}
+
+/// `MPI_Op_create_c` of `mpi_f08`.
+pub unsafe fn op_create_c<F: Fortran>(
+    function: *const c_void,
+    commute: *const c_int,
+    op: *mut c_int,
+    ierror: *mut c_int,
+) {
+    // SAFETY: as above.
+    unsafe { create_op::<F>(reduce_c::<F>, function, commute, op, ierror) }
+}
+
+unsafe fn create_op<F: Fortran>(
+    call: Reduction,
+    function: *const c_void,
+    commute: *const c_int,
+    op: *mut c_int,
+    ierror: *mut c_int,
+) {
+    // SAFETY: as above.
     unsafe {
         let mut own = MPI_OP_NULL;
         let create = entries().extra.op_create;
-        let code = create(reduce::<F>, function.addr(), *commute, &mut own);
+        let code = create(call, function.addr(), *commute, &mut own);
         if code == MPI_SUCCESS {
             *op = F::op_toint(F::op_out(own));
         }
@@ -101,11 +138,18 @@ unsafe fn create<F: Fortran>(
     }
 }
 
-/// A generalised request with the program's word of state.
-type Generalised = program::Generalised<MPI_Aint>;
+/// The program's word of state: a copy, because the variable may be gone when a function is called, and the
+/// variable, which the last function, `free`, may change, as it can in MPICH and Open MPI.
+struct State {
+    copy: UnsafeCell<MPI_Aint>,
+    variable: *mut MPI_Aint,
+}
+
+/// A generalised request with the program's state.
+type Generalised = program::Generalised<State>;
 
 unsafe extern "C" fn query<F: Fortran>(state: *mut c_void, status: *mut MPI_Status) -> c_int {
-    type Function = unsafe extern "C" fn(*const MPI_Aint, *mut c_int, *mut c_int);
+    type Function = unsafe extern "C" fn(*mut MPI_Aint, *mut c_int, *mut c_int);
     // SAFETY: the state is the box of `grequest_start` and lives until `free`, with the address of
     // such a function; the engine's status is valid, and has the same words in Fortran as in C.
     unsafe {
@@ -113,30 +157,38 @@ unsafe extern "C" fn query<F: Fortran>(state: *mut c_void, status: *mut MPI_Stat
         let function = transmute::<usize, Function>(functions.query);
         query_status::<F>(status, |own| {
             let mut code = 0;
-            function(&functions.extra, own.cast(), &mut code);
+            function(functions.extra.copy.get(), own.cast(), &mut code);
             code
         })
     }
 }
 
 unsafe extern "C" fn free<F: Fortran>(state: *mut c_void) -> c_int {
-    type Function = unsafe extern "C" fn(*const MPI_Aint, *mut c_int);
+    type Function = unsafe extern "C" fn(*mut MPI_Aint, *mut c_int);
     // SAFETY: the engine frees a request once, and does not use the state after it.
     let functions = unsafe { Box::from_raw(state.cast::<Generalised>()) };
+    let State { copy, variable } = &functions.extra;
     let mut code = 0;
-    // SAFETY: the program gave the address of such a function.
-    unsafe { transmute::<usize, Function>(functions.free)(&functions.extra, &mut code) };
+    // SAFETY: the program gave the address of such a function; one that changes the state has a variable
+    // for it.
+    unsafe {
+        let before = *copy.get();
+        transmute::<usize, Function>(functions.free)(copy.get(), &mut code);
+        if *copy.get() != before {
+            variable.write_unaligned(*copy.get());
+        }
+    }
     error_in::<F>(code)
 }
 
 unsafe extern "C" fn cancel<F: Fortran>(state: *mut c_void, complete: c_int) -> c_int {
-    type Function = unsafe extern "C" fn(*const MPI_Aint, *const c_int, *mut c_int);
+    type Function = unsafe extern "C" fn(*mut MPI_Aint, *const c_int, *mut c_int);
     let mut code = 0;
     // SAFETY: as in `query`.
     unsafe {
         let functions = &*state.cast::<Generalised>();
         let function = transmute::<usize, Function>(functions.cancel);
-        function(&functions.extra, &complete, &mut code);
+        function(functions.extra.copy.get(), &complete, &mut code);
     }
     error_in::<F>(code)
 }
@@ -156,7 +208,10 @@ pub unsafe fn grequest_start<F: Fortran>(
             query: query_fn.addr(),
             free: free_fn.addr(),
             cancel: cancel_fn.addr(),
-            extra: extra_state.read_unaligned(),
+            extra: State {
+                copy: UnsafeCell::new(extra_state.read_unaligned()),
+                variable: extra_state.cast_mut(),
+            },
         };
         let mut own = MPI_REQUEST_NULL;
         let calls = (Some(query::<F> as _), Some(free::<F> as _), Some(cancel::<F> as _));
@@ -165,24 +220,5 @@ pub unsafe fn grequest_start<F: Fortran>(
             *request = F::request_toint(F::request_out(own));
         }
         *ierror = error_out::<F>(code);
-    }
-}
-
-/// `MPI_REGISTER_DATAREP`. This version has no files, so the functions are never called.
-pub unsafe fn register_datarep<F: Fortran>(
-    datarep: *const c_char,
-    _read: *const c_void,
-    _write: *const c_void,
-    _extent: *const c_void,
-    _extra_state: *const MPI_Aint,
-    ierror: *mut c_int,
-    len: usize,
-) {
-    let register = hpvm_foreign::by_hand::register_datarep::<F>;
-    // SAFETY: the program's promises.
-    unsafe {
-        let name = crate::text::text_in(datarep, len);
-        let nothing = core::ptr::null_mut();
-        *ierror = register(name.as_ptr(), null(), null(), null(), nothing);
     }
 }

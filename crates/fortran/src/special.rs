@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::null_mut;
 
-use hpvm_abi::constants::MPI_SUCCESS;
+use hpvm_abi::constants::{MPI_Count, MPI_SUCCESS};
 use hpvm_foreign::generated::{env, info, pt2pt, session, spawn};
 use hpvm_foreign::several::length;
 
@@ -26,6 +26,19 @@ pub unsafe fn init_thread<F: Fortran>(
     // SAFETY: as above.
     unsafe { *ierror = env::init_thread::<F>(null_mut(), null_mut(), *required, provided) };
 }
+
+/// `MPI_INFO_CREATE_ENV`: Fortran has no arguments of `main` to hand over.
+pub unsafe fn info_create_env<F: Fortran>(info: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: as above.
+    unsafe {
+        let mut own = Handle::fresh(info, F::info_fromint);
+        *ierror = info::info_create_env::<F>(0, null_mut(), own.pointer());
+        own.give_if(*ierror == MPI_SUCCESS, F::info_toint);
+    }
+}
+
+/// `MPI_F_SYNC_REG`: that the compiler calls something with the buffer is all that it is for.
+pub unsafe fn f_sync_reg<T>(_buffer: *const T) {}
 
 /// `MPI_PCONTROL`, which means something to tools only.
 pub unsafe fn pcontrol<F: Fortran>(_level: *const c_int, ierror: *mut c_int) {
@@ -50,6 +63,30 @@ macro_rules! detach {
             }
         }
     )*};
+}
+
+macro_rules! detach_f08 {
+    ($($name:ident $path:ident $size:ty $(, $object:ident $fromint:ident)?;)*) => {$(
+        #[doc = concat!("`MPI_", stringify!($path), "` of `mpi_f08`, which gets the address.")]
+        pub unsafe fn $name<F: Fortran>(
+            $($object: *const c_int,)?
+            buffer: *mut c_void,
+            size: *mut $size,
+            ierror: *mut c_int,
+        ) {
+            // SAFETY: as above.
+            unsafe { *ierror = pt2pt::$path::<F>($(F::$fromint(*$object),)? buffer, size) };
+        }
+    )*};
+}
+
+detach_f08! {
+    buffer_detach_f08 buffer_detach c_int;
+    buffer_detach_f08_c buffer_detach_c MPI_Count;
+    comm_detach_buffer_f08 comm_detach_buffer c_int, comm comm_fromint;
+    comm_detach_buffer_f08_c comm_detach_buffer_c MPI_Count, comm comm_fromint;
+    session_detach_buffer_f08 session_detach_buffer c_int, session session_fromint;
+    session_detach_buffer_f08_c session_detach_buffer_c MPI_Count, session session_fromint;
 }
 
 detach! {
@@ -140,13 +177,14 @@ pub unsafe fn session_get_nth_pset<F: Fortran>(
 /// The arguments of a program to start, or `MPI_ARGV_NULL`.
 unsafe fn arguments<F: Fortran>(argv: Texts, len: usize, stride: usize) -> TextList {
     let known = F::sentinels();
-    let none = argv.cast::<c_void>() == known.argv_null || argv.cast() == known.argvs_null;
+    let none = [known.argv_null, known.argvs_null].as_flattened().contains(&argv.cast());
     // SAFETY: the list ends with a blank text; a length of 0 makes an empty one.
     unsafe { TextList::new(argv, if none { 0 } else { len }, stride) }
 }
 
 unsafe fn error_codes<F: Fortran>(codes: *mut c_int) -> *mut c_int {
-    if codes.cast_const().cast() == F::sentinels().errcodes_ignore { null_mut() } else { codes }
+    let ignore = F::sentinels().errcodes_ignore.contains(&codes.cast_const().cast());
+    if ignore { null_mut() } else { codes }
 }
 
 /// `MPI_COMM_SPAWN`.
@@ -207,7 +245,7 @@ pub unsafe fn comm_spawn_multiple<F: Fortran>(
         let mut commands: Vec<_> = commands.iter_mut().map(|text| text.as_mut_ptr()).collect();
         let mut argvs: Vec<_> = (0..programs)
             .map(|i| {
-                let none = argvs.cast::<c_void>() == F::sentinels().argvs_null;
+                let none = F::sentinels().argvs_null.contains(&argvs.cast());
                 let first = if none { argvs } else { argvs.wrapping_add(i * argv_len) };
                 arguments::<F>(first, argv_len, programs * argv_len)
             })

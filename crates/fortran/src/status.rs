@@ -4,6 +4,8 @@ use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::{null, without_provenance_mut};
 
+use hpvm_abi::constants::MPI_SUCCESS;
+
 use crate::Fortran;
 
 /// The words of a status.
@@ -24,7 +26,7 @@ impl<F: Fortran> Status<F> {
     /// `user` is the address of either.
     #[inline(always)]
     pub unsafe fn new(user: *const c_int) -> Self {
-        let ignore = user.cast() == F::sentinels().status_ignore;
+        let ignore = F::sentinels().status_ignore.contains(&user.cast());
         let user = if ignore { null() } else { user };
         let mut own = MaybeUninit::<F::Status>::zeroed();
         if !user.is_null() {
@@ -58,6 +60,18 @@ impl<F: Fortran> Status<F> {
     }
 }
 
+/// `MPI_STATUS_F2F08` and `MPI_STATUS_F082F`: both forms have the same words.
+///
+/// # Safety
+/// Both are the addresses of statuses, and `ierror` that of an integer.
+pub unsafe fn copy<F: Fortran>(from: *const c_int, to: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        from.copy_to(to, words::<F>());
+        *ierror = MPI_SUCCESS;
+    }
+}
+
 /// An array of statuses of the program.
 pub struct Statuses<F: Fortran> {
     user: *mut c_int,
@@ -73,7 +87,8 @@ impl<F: Fortran> Statuses<F> {
     pub unsafe fn new(user: *mut c_int, len: usize) -> Self {
         let known = F::sentinels();
         let address = user.cast_const().cast::<c_void>();
-        if address == known.statuses_ignore || address == known.status_ignore || user.is_null() {
+        let ignored = [known.statuses_ignore, known.status_ignore];
+        if ignored.as_flattened().contains(&address) || user.is_null() {
             return Self { user: core::ptr::null_mut(), own: Vec::new() };
         }
         let mut own = Vec::new();

@@ -72,6 +72,18 @@ pub fn room(len: c_int) -> usize {
     usize::try_from(len).unwrap_or(0).saturating_add(1)
 }
 
+/// The length of a text that comes without one, and of which `external32` is the only right value: no more of it is
+/// looked at than is right, and one character.
+///
+/// # Safety
+/// The text has a character, and another one after each that is right.
+pub unsafe fn external_length(text: *const c_char) -> usize {
+    let right = b"external32";
+    // SAFETY: the caller's promise: all characters before the first wrong one are right.
+    let wrong = (0..right.len()).find(|i| unsafe { *text.add(*i) } != right[*i] as c_char);
+    wrong.map_or(right.len(), |i| i + 1)
+}
+
 /// Texts of one length, ended by a blank one, as C's null-terminated array of texts.
 pub struct TextList {
     _texts: Vec<Vec<c_char>>,

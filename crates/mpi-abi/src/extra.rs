@@ -5,19 +5,28 @@ use crate::body::check::{out, wrong};
 use crate::body::{attr, op};
 use crate::generated::constants::*;
 use crate::object::attributes::{Holder, on_copy, on_delete};
-use crate::object::datatype::handle_of;
+use crate::object::datatype::{TypeObject, handle_of};
 use crate::object::errhandler::{self, Foreign, Handler};
-use crate::raise::anywhere;
+use crate::raise::{anywhere, on_world};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use hpvm_abi::Extra;
-use hpvm_abi::extra::{self as outer, ErrorCall, Reduction};
+use hpvm_abi::extra::{self as outer, ErrorCall, Reduction, SectionDimension};
 use hpvm_mpi::Class;
+use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::op::UserFunction;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The part of the table that is not generated.
-pub const EXTRA: Extra = Extra { op_create, errhandler_create, keyval_create, unsupported };
+pub const EXTRA: Extra = Extra {
+    op_create,
+    errhandler_create,
+    keyval_create,
+    attr_set_integer,
+    attr_get_integer,
+    section_type,
+    unsupported,
+};
 
 unsafe extern "C" fn op_create(
     call: Reduction,
@@ -55,26 +64,86 @@ unsafe extern "C" fn errhandler_create(
     })
 }
 
+/// The kinds of object that attributes belong to.
+fn holder_of(holder: outer::Holder) -> Holder {
+    match holder {
+        outer::Holder::Comm => Holder::Comm,
+        outer::Holder::Datatype => Holder::Datatype,
+        _ => Holder::Window,
+    }
+}
+
+unsafe extern "C" fn attr_set_integer(
+    holder: outer::Holder,
+    handle: usize,
+    keyval: c_int,
+    value: MPI_Aint,
+) -> c_int {
+    attr::set_integer(holder_of(holder), handle, keyval, value)
+}
+
+unsafe extern "C" fn attr_get_integer(
+    holder: outer::Holder,
+    handle: usize,
+    keyval: c_int,
+    value: *mut MPI_Aint,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe { attr::get_integer(holder_of(holder), handle, keyval, value, flag) }
+}
+
 unsafe extern "C" fn keyval_create(
     holder: outer::Holder,
+    integers: c_int,
     copy: MPI_Comm_copy_attr_function,
     delete: MPI_Comm_delete_attr_function,
     release: unsafe extern "C" fn(*mut c_void),
     keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> c_int {
-    let (holder, name) = match holder {
-        outer::Holder::Comm => (Holder::Comm, "MPI_Comm_create_keyval"),
-        outer::Holder::Datatype => (Holder::Datatype, "MPI_Type_create_keyval"),
-        _ => (Holder::Window, "MPI_Win_create_keyval"),
+    let name = match holder {
+        outer::Holder::Comm => "MPI_Comm_create_keyval",
+        outer::Holder::Datatype => "MPI_Type_create_keyval",
+        _ => "MPI_Win_create_keyval",
     };
     let copy = copy.map_or(0, |f| f as usize);
     let delete = delete.map_or(0, |f| f as usize);
     anywhere(name, || {
         // SAFETY: the caller's promises: functions of these signatures, up to the handle.
         let (copy, delete) = unsafe { (on_copy(copy), on_delete(delete)) };
+        let (functions, integers, release) = ((copy, delete), integers != 0, Some(release));
+        let holder = holder_of(holder);
         // SAFETY: as above.
-        unsafe { attr::create_released(holder, (copy, delete), keyval, extra_state, Some(release)) }
+        unsafe { attr::create_released(holder, functions, integers, keyval, extra_state, release) }
+    })
+}
+
+unsafe extern "C" fn section_type(
+    element: MPI_Aint,
+    rank: c_int,
+    dimensions: *const SectionDimension,
+    count: MPI_Count,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> c_int {
+    on_world("a procedure of mpi_f08", |w| {
+        if newtype.is_null() {
+            let text = "the buffer is an array section whose elements do not follow each other in memory; \
+                        here it has to be contiguous: pass a whole array, or a copy of the section";
+            return Err(wrong(Class::Buffer, text));
+        }
+        let rank = usize::try_from(rank).unwrap_or(0);
+        // SAFETY: the caller's promise.
+        let dimensions = unsafe { core::slice::from_raw_parts(dimensions, rank) };
+        let dimensions: Vec<_> =
+            dimensions.iter().map(|d| (d.extent as i64, d.stride as i64)).collect();
+        let old = w.objects.datatype(oldtype)?;
+        let made = Datatype::over_section(element as i64, &dimensions, count, old)?;
+        made.commit();
+        // SAFETY: not null, so the caller's place.
+        unsafe { *newtype = w.objects.add_type(TypeObject::new(made, ""))? };
+        Ok(())
     })
 }
 

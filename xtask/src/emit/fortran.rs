@@ -14,6 +14,10 @@ const BY_HAND: &[(&str, &str, &str)] = &[
         "special::init_thread",
         "required: *const I, provided: *mut I, ierror: *mut I",
     ),
+    ("MPI_INFO_CREATE_ENV", "special::info_create_env", "info: *mut I, ierror: *mut I"),
+    ("MPI_STATUS_F2F08", "status::copy", "from: *const I, to: *mut I, ierror: *mut I"),
+    ("MPI_STATUS_F082F", "status::copy", "from: *const I, to: *mut I, ierror: *mut I"),
+    ("MPI_F_SYNC_REG", "special::f_sync_reg!", "buffer: *const V"),
     ("MPI_PCONTROL", "special::pcontrol", "level: *const I, ierror: *mut I"),
     ("MPI_BUFFER_DETACH", "special::buffer_detach", "buffer: *mut V, size: *mut I, ierror: *mut I"),
     (
@@ -58,7 +62,8 @@ const BY_HAND: &[(&str, &str, &str)] = &[
       root: *const I, comm: *const I, intercomm: *mut I, codes: *mut I, ierror: *mut I, \
       command_len: usize, argv_len: usize",
     ),
-    ("MPI_CONVERSION_FN_NULL", "special::conversion_fn_null", ""),
+    ("MPI_CONVERSION_FN_NULL", "special::conversion_fn_null!", ""),
+    ("MPI_CONVERSION_FN_NULL_C", "special::conversion_fn_null!", ""),
     (
         "MPI_OP_CREATE",
         "callback::op_create",
@@ -77,7 +82,7 @@ const BY_HAND: &[(&str, &str, &str)] = &[
     ),
     (
         "MPI_REGISTER_DATAREP",
-        "callback::register_datarep",
+        "datarep::register_datarep",
         "datarep: *const C, read: *const V, write: *const V, extent: *const V, extra: *const A, \
       ierror: *mut I, len: usize",
     ),
@@ -151,6 +156,70 @@ const BY_HAND: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// Procedures of `mpi_f08` alone.
+const BY_HAND_F08: &[(&str, &str, &str)] = &[
+    (
+        "MPI_OP_CREATE_C",
+        "callback::op_create_c",
+        "function: *const V, commute: *const I, op: *mut I, ierror: *mut I",
+    ),
+    (
+        "MPI_REGISTER_DATAREP_C",
+        "datarep::register_datarep_c",
+        "datarep: *const C, read: *const V, write: *const V, extent: *const V, extra: *const A, \
+      ierror: *mut I, len: usize",
+    ),
+    (
+        "MPI_BUFFER_DETACH",
+        "special::buffer_detach_f08",
+        "buffer: *mut V, size: *mut I, ierror: *mut I",
+    ),
+    (
+        "MPI_BUFFER_DETACH_C",
+        "special::buffer_detach_f08_c",
+        "buffer: *mut V, size: *mut N, ierror: *mut I",
+    ),
+    ("MPI_COMM_DETACH_BUFFER", "special::comm_detach_buffer_f08", DETACH),
+    ("MPI_COMM_DETACH_BUFFER_C", "special::comm_detach_buffer_f08_c", DETACH_C),
+    ("MPI_SESSION_DETACH_BUFFER", "special::session_detach_buffer_f08", DETACH),
+    ("MPI_SESSION_DETACH_BUFFER_C", "special::session_detach_buffer_f08_c", DETACH_C),
+];
+
+/// Procedures that `mpi_f08` does not have.
+pub const NOT_IN_F08: &[&str] = &[
+    "MPI_ATTR_DELETE",
+    "MPI_ATTR_GET",
+    "MPI_ATTR_PUT",
+    "MPI_KEYVAL_CREATE",
+    "MPI_KEYVAL_FREE",
+    "MPI_DUP_FN",
+    "MPI_NULL_COPY_FN",
+    "MPI_NULL_DELETE_FN",
+    "MPI_CONVERSION_FN_NULL",
+    "MPI_CONVERSION_FN_NULL_C",
+    "MPI_ERRHANDLER_CREATE",
+    "MPI_COMM_DUP_FN",
+    "MPI_TYPE_DUP_FN",
+    "MPI_WIN_DUP_FN",
+    "MPI_COMM_NULL_COPY_FN",
+    "MPI_TYPE_NULL_COPY_FN",
+    "MPI_WIN_NULL_COPY_FN",
+    "MPI_COMM_NULL_DELETE_FN",
+    "MPI_TYPE_NULL_DELETE_FN",
+    "MPI_WIN_NULL_DELETE_FN",
+    "MPI_ADDRESS",
+    "MPI_TYPE_EXTENT",
+    "MPI_TYPE_LB",
+    "MPI_TYPE_UB",
+    "MPI_TYPE_HVECTOR",
+    "MPI_TYPE_HINDEXED",
+    "MPI_TYPE_STRUCT",
+    "MPI_ERRHANDLER_GET",
+    "MPI_ERRHANDLER_SET",
+];
+
+const DETACH: &str = "object: *const I, buffer: *mut V, size: *mut I, ierror: *mut I";
+const DETACH_C: &str = "object: *const I, buffer: *mut V, size: *mut N, ierror: *mut I";
 const ERRHANDLER: &str = "function: *const V, errhandler: *mut I, ierror: *mut I";
 const KEYVAL: &str =
     "copy: *const V, delete: *const V, keyval: *mut I, extra: *const A, ierror: *mut I";
@@ -167,31 +236,40 @@ const OLD_DELETE: &str = "object: *const I, keyval: *const I, value: *const I, e
 const BOUND: &str = "datatype: *const I, result: *mut I, ierror: *mut I";
 
 /// Functions that Fortran does not have.
-fn is_for_c_only(chapter: &Chapter, function: &Function) -> bool {
-    let name = function.name.as_str();
+fn is_for_c_only(chapter: &Chapter) -> bool {
     ["convert", "tool"].contains(&chapter.name.as_str())
-        || name.starts_with("MPI_Abi_")
-        || name == "MPI_Info_create_env"
+}
+
+/// A procedure: its function, the name of its C symbol, and which form of the function it is.
+pub type Procedure<'a> = (&'a Function, String, Form);
+
+/// The procedures of a chapter, those of `mpi_f08` for large counts included.
+pub fn all_procedures(chapter: &Chapter) -> impl Iterator<Item = Procedure<'_>> {
+    let all = chapter.functions.iter().filter(move |f| !is_for_c_only(chapter) && f.header);
+    all.flat_map(|f| f.symbols().into_iter().map(move |(symbol, form)| (f, symbol, form)))
 }
 
 /// The procedures of a chapter that are generated.
-fn procedures(chapter: &Chapter) -> impl Iterator<Item = &Function> {
-    let by_hand = |f: &Function| BY_HAND.iter().any(|(n, ..)| n.eq_ignore_ascii_case(&f.name));
-    let all = chapter.functions.iter();
-    all.filter(move |f| !is_for_c_only(chapter, f) && !by_hand(f) && !f.name.ends_with("_c"))
+pub fn procedures(chapter: &Chapter) -> impl Iterator<Item = Procedure<'_>> {
+    let by_hand = |symbol: &str| {
+        let tables = BY_HAND.iter().chain(BY_HAND_F08);
+        tables.clone().any(|(n, ..)| n.eq_ignore_ascii_case(symbol))
+    };
+    all_procedures(chapter).filter(move |(_, symbol, _)| !by_hand(symbol))
 }
 
 /// The arguments of a function's procedure and their types, as Rust has them (`*const c_int`), without
 /// lengths of texts; `None` where Fortran does not have the function.
 pub fn arguments(chapter: &Chapter, function: &Function) -> Option<Vec<(String, String)>> {
-    if is_for_c_only(chapter, function) {
+    if is_for_c_only(chapter) {
         return None;
     }
     let by_hand = BY_HAND.iter().find(|(name, ..)| name.eq_ignore_ascii_case(&function.name));
     let all: Vec<String> = match by_hand {
         Some((_, _, arguments)) => arguments.split(", ").map(str::to_owned).collect(),
         None => {
-            let piece = |param: &Param| Ok((param.decl.rust_name(), piece(function, param)?));
+            let form = Form::Narrow;
+            let piece = |param: &Param| Ok((param.decl.rust_name(), piece(function, param, form)?));
             let pieces: Result<Vec<_>, String> = function.params.iter().map(piece).collect();
             parameters(function, &pieces.ok()?)
         }
@@ -220,8 +298,8 @@ pub fn chapter(chapter: &Chapter) -> Result<String, String> {
          use crate::{{Fortran, buffer, buffer_mut, index_out, weights_in}};\n",
         chapter.title
     );
-    for function in procedures(chapter) {
-        text.push_str(&generic(chapter, function)?);
+    for procedure in procedures(chapter) {
+        text.push_str(&generic(chapter, &procedure)?);
     }
     Ok(text)
 }
@@ -237,17 +315,25 @@ struct Piece {
     after: String,
 }
 
-fn generic(chapter: &Chapter, function: &Function) -> Result<String, String> {
-    let pieces: Result<Vec<(String, Piece)>, String> = function
-        .params
-        .iter()
-        .map(|param| Ok((param.decl.rust_name(), piece(function, param)?)))
-        .collect();
-    let pieces = pieces.map_err(|e| format!("{} in Fortran: {e}", function.name))?;
+fn pieces((function, symbol, form): &Procedure<'_>) -> Result<Vec<(String, Piece)>, String> {
+    let one = |param: &Param| Ok((param.decl.rust_name(), piece(function, param, *form)?));
+    let pieces: Result<_, String> = function.params.iter().map(one).collect();
+    pieces.map_err(|e| format!("{symbol} in Fortran: {e}"))
+}
+
+/// The parameters of a procedure as Rust writes them, without lengths of texts, and those lengths.
+pub fn signature(procedure: &Procedure<'_>) -> Result<(Vec<String>, Vec<String>), String> {
+    let all = parameters(procedure.0, &pieces(procedure)?);
+    Ok(all.into_iter().partition(|text| !text.ends_with("_len: usize")))
+}
+
+fn generic(chapter: &Chapter, this: &Procedure<'_>) -> Result<String, String> {
+    let (function, symbol, _) = this;
+    let pieces = pieces(this)?;
     let arguments: Vec<String> = pieces.iter().map(|(_, p)| p.argument.clone()).collect();
-    let call = format!("{}::<F>(", path(chapter, function, &function.name));
+    let call = format!("{}::<F>(", path(chapter, function, symbol));
     let signature = wrap(
-        &format!("pub unsafe fn {}<F: Fortran>(", procedure(function)),
+        &format!("pub unsafe fn {}<F: Fortran>(", procedure(symbol)),
         &parameters(function, &pieces),
         &format!("){} {{", returns(function)),
         "    ",
@@ -264,12 +350,13 @@ fn generic(chapter: &Chapter, function: &Function) -> Result<String, String> {
     Ok(format!(
         "\n/// `{}`.\n{signature}\n    // SAFETY: the program's promises; places of ours live \
          through the call.\n    unsafe {{\n{before}{call}\n{after}    }}\n}}\n",
-        function.name.to_uppercase()
+        symbol.to_uppercase()
     ))
 }
 
-fn procedure(function: &Function) -> String {
-    function.name.trim_start_matches("MPI_").to_lowercase()
+/// The name of the generic function.
+pub fn procedure(symbol: &str) -> String {
+    symbol.trim_start_matches("MPI_").to_lowercase()
 }
 
 fn returns(function: &Function) -> String {
@@ -290,18 +377,18 @@ fn parameters(function: &Function, pieces: &[(String, Piece)]) -> Vec<String> {
     all
 }
 
-fn piece(function: &Function, param: &Param) -> Result<Piece, String> {
+fn piece(function: &Function, param: &Param, form: Form) -> Result<Piece, String> {
     let name = param.decl.rust_name();
-    match associated(param.decl.base(Form::Narrow)) {
+    match associated(param.decl.base(form)) {
         Some("Status") => Ok(status(function, param, &name)),
         Some(short) => handle(function, param, &short.to_lowercase(), &name),
-        None if param.decl.is_pointer() => pointer(function, param, &name),
-        None => Ok(number(param, &name)),
+        None if param.decl.is_pointer() => pointer(function, param, &name, form),
+        None => Ok(number(param, &name, form)),
     }
 }
 
-fn number(param: &Param, name: &str) -> Piece {
-    let base = param.decl.rust_type(Form::Narrow);
+fn number(param: &Param, name: &str, form: Form) -> Piece {
+    let base = param.decl.rust_type(form);
     let argument = match (param.kind.as_str(), base.as_str()) {
         ("logical", _) => format!("c_int::from(*{name} != 0)"),
         (_, "c_int") => format!("*{name}"),
@@ -374,7 +461,9 @@ fn count(function: &Function, param: &Param) -> Result<String, String> {
         ("recvtypes", true) => format!("neighbours({comm}, false)"),
         // With MPI_IN_PLACE the types to send are not looked at.
         ("sendtypes", false) => {
-            format!("if sendbuf == F::sentinels().in_place {{ 0 }} else {{ members({comm}) }}")
+            format!(
+                "if F::sentinels().in_place.contains(&sendbuf) {{ 0 }} else {{ members({comm}) }}"
+            )
         }
         ("recvtypes", false) => format!("members({comm})"),
         _ => {
@@ -385,8 +474,8 @@ fn count(function: &Function, param: &Param) -> Result<String, String> {
 }
 
 /// A pointer or an array that is neither of handles nor of statuses.
-fn pointer(function: &Function, param: &Param, name: &str) -> Result<Piece, String> {
-    let kind = foreign_type(param, Form::Narrow, "F::");
+fn pointer(function: &Function, param: &Param, name: &str, form: Form) -> Result<Piece, String> {
+    let kind = foreign_type(param, form, "F::");
     let plain = |argument: String| Piece { kind: kind.clone(), argument, ..Piece::default() };
     let own = format!("own_{}", param.decl.name);
     Ok(match (param.kind.as_str(), param.direction.as_str()) {
@@ -438,51 +527,38 @@ pub fn entry(spec: &Spec) -> Result<String, String> {
          #[macro_export]\nmacro_rules! entry_points {{\n    ($flavour:ty) => {{\n"
     );
     for (name, path, arguments) in BY_HAND {
-        let generics = match (path.strip_suffix('!'), path.ends_with('>')) {
-            (Some(path), _) => path.to_owned(),
-            (None, true) => path.replace('>', ", $flavour>"),
-            (None, false) => format!("{path}::<$flavour>"),
+        let names = match NOT_IN_F08.contains(name) || is_detach(name) {
+            true => spellings(name),
+            false => [spellings(name), f08_names(name, "f08")].concat(),
         };
-        let generics = match *name {
-            "MPI_CONVERSION_FN_NULL" => (*path).to_owned(),
-            _ => generics.replace("<A", "<$crate::entry::A").replace("<I", "<$crate::entry::I"),
-        };
-        text.push_str(&spell(name, &generics, &in_macro(arguments), ""));
+        text.push_str(&spell(&names, &by_hand_path(path), &in_macro(arguments), ""));
+    }
+    for (name, path, arguments) in BY_HAND_F08 {
+        let names = f08_names(name, "f08");
+        text.push_str(&spell(&names, &by_hand_path(path), &in_macro(arguments), ""));
     }
     for chapter in chapters(spec) {
-        for function in procedures(chapter) {
-            let pieces: Result<Vec<(String, Piece)>, String> = function
-                .params
-                .iter()
-                .map(|param| Ok((param.decl.rust_name(), piece(function, param)?)))
-                .collect();
-            let arguments = parameters(function, &pieces?).join(", ");
-            let short = [
-                ("c_int", "I"),
-                ("c_char", "C"),
-                ("c_void", "V"),
-                ("MPI_Aint", "A"),
-                ("MPI_Offset", "O"),
-                ("MPI_Count", "N"),
-            ];
-            let arguments = short.iter().fold(arguments, |text, (long, short)| {
-                text.replace(&format!(" {long}"), &format!(" {short}"))
-                    .replace(&format!("[{long}"), &format!("[{short}"))
-            });
+        for this in procedures(chapter) {
+            let (function, symbol, _) = &this;
+            let arguments = short_types(&parameters(function, &pieces(&this)?).join(", "));
             let generics =
-                format!("generated::{}::{}::<$flavour>", chapter.name, procedure(function));
+                format!("generated::{}::{}::<$flavour>", chapter.name, procedure(symbol));
             let returns = match function.returns.as_str() {
                 "int" => String::new(),
                 "double" => "f64".to_owned(),
                 _ => "$crate::entry::A".to_owned(),
             };
-            let name = function.name.to_uppercase();
-            text.push_str(&spell(&name, &generics, &in_macro(&arguments), &returns));
+            let names = match symbol.ends_with("_c") {
+                true => f08_names(symbol, "f08"),
+                false if NOT_IN_F08.contains(&symbol.to_uppercase().as_str()) => spellings(symbol),
+                false => [spellings(symbol), f08_names(symbol, "f08")].concat(),
+            };
+            text.push_str(&spell(&names, &generics, &in_macro(&arguments), &returns));
         }
     }
     text.push_str("    };\n}\n");
     text.push_str(
-        "\n/// Short names of types, for the macro.\n\
+        "\n/// Short names of types, for the macros.\n\
          pub type I = core::ffi::c_int;\npub type C = core::ffi::c_char;\n\
          pub type V = core::ffi::c_void;\npub type A = hpvm_abi::constants::MPI_Aint;\n\
          pub type O = hpvm_abi::constants::MPI_Offset;\npub type N = hpvm_abi::constants::MPI_Count;\n",
@@ -490,8 +566,38 @@ pub fn entry(spec: &Spec) -> Result<String, String> {
     Ok(text)
 }
 
+fn is_detach(name: &str) -> bool {
+    name.contains("DETACH")
+}
+
+/// The generic function of a procedure written by hand.
+fn by_hand_path(path: &str) -> String {
+    let generics = match (path.strip_suffix('!'), path.ends_with('>')) {
+        (Some(path), _) => path.to_owned(),
+        (None, true) => path.replace('>', ", $flavour>"),
+        (None, false) => format!("{path}::<$flavour>"),
+    };
+    generics.replace("<A", "<$crate::entry::A").replace("<I", "<$crate::entry::I")
+}
+
+/// The types of parameters by the short names of `entry.rs`.
+pub fn short_types(arguments: &str) -> String {
+    let short = [
+        ("c_int", "I"),
+        ("c_char", "C"),
+        ("c_void", "V"),
+        ("MPI_Aint", "A"),
+        ("MPI_Offset", "O"),
+        ("MPI_Count", "N"),
+    ];
+    short.iter().fold(arguments.to_owned(), |text, (long, short)| {
+        text.replace(&format!(" {long}"), &format!(" {short}"))
+            .replace(&format!("[{long}"), &format!("[{short}"))
+    })
+}
+
 /// Types by their path from any crate.
-fn in_macro(arguments: &str) -> String {
+pub fn in_macro(arguments: &str) -> String {
     let mut text = arguments.to_owned();
     for short in ["I", "C", "V", "A", "O", "N"] {
         for (before, after) in [(" ", ","), (" ", ""), ("[", ";"), (" ", "]")] {
@@ -511,23 +617,56 @@ fn in_macro(arguments: &str) -> String {
     text
 }
 
-fn spell(name: &str, generics: &str, arguments: &str, returns: &str) -> String {
-    let lower = name.to_lowercase();
-    let names: Vec<String> = ["", "P"]
-        .iter()
-        .flat_map(|p| {
-            let low = p.to_lowercase();
-            [
-                format!("{low}{lower}_"),
-                format!("{low}{lower}"),
-                format!("{low}{lower}__"),
-                format!("{p}{name}"),
-            ]
-        })
-        .collect();
+/// The symbols of a procedure of `mpif.h`, in the spellings of Fortran compilers.
+fn spellings(name: &str) -> Vec<String> {
+    let (lower, name) = (name.to_lowercase(), name.to_uppercase());
+    let all = |p: &str| {
+        let low = p.to_lowercase();
+        [
+            format!("{low}{lower}_"),
+            format!("{low}{lower}"),
+            format!("{low}{lower}__"),
+            format!("{p}{name}"),
+        ]
+    };
+    [all(""), all("P")].concat()
+}
+
+/// The symbols of a procedure of `mpi_f08`, whose names end in `tail`: those of section 19.1.5, and those of
+/// MPICH 4, which has other names for its profiling ones and for large counts.
+pub fn f08_names(symbol: &str, tail: &str) -> Vec<String> {
+    let lower = symbol.to_lowercase();
+    let short = lower.trim_start_matches("mpi_");
+    let mut names = vec![
+        format!("{lower}_{tail}_"),
+        format!("p{lower}_{tail}_"),
+        format!("pmpir_{short}_{tail}_"),
+    ];
+    if let Some(rest) = short.strip_prefix("remove_error_") {
+        // As MPICH 4.0 called them.
+        names.push(format!("mpi_delete_error_{rest}_{tail}_"));
+        names.push(format!("pmpir_delete_error_{rest}_{tail}_"));
+    }
+    let message = short.contains("send") || short.contains("recv");
+    if tail == "f08" && short.ends_with("_init") && !message {
+        // As Open MPI 4 has them.
+        names.push(format!("mpix_{short}_{tail}_"));
+        names.push(format!("pmpix_{short}_{tail}_"));
+    }
+    if let Some(narrow) = lower.strip_suffix("_c") {
+        let short = narrow.trim_start_matches("mpi_");
+        names.push(format!("{narrow}_{tail}_large_"));
+        names.push(format!("pmpir_{short}_{tail}_large_"));
+    }
+    names
+}
+
+/// One call of the macro `spell`. Where there is an error code it may be absent, as `mpi_f08` allows.
+pub fn spell(names: &[String], generics: &str, arguments: &str, returns: &str) -> String {
+    let code = if arguments.contains("ierror: ") { "ierror" } else { "" };
+    let names = names.join(" ");
     format!(
-        "        $crate::spell! {{ [{}] ({arguments}) ({returns}) \
-         ($crate::{generics}) }}\n",
-        names.join(" ")
+        "        $crate::spell! {{ [{names}] ({arguments}) ({returns}) \
+         ($crate::{generics}) ({code}) }}\n"
     )
 }

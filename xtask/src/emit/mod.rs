@@ -5,6 +5,7 @@ pub mod constants;
 pub mod coverage;
 pub mod entries;
 pub mod entry;
+pub mod f08;
 pub mod foreign;
 pub mod fortran;
 pub mod header;
@@ -15,6 +16,7 @@ pub mod other;
 pub mod other_header;
 pub mod predefined;
 pub mod reference;
+pub mod sections;
 pub mod symbols;
 
 /// Marks a generated file.

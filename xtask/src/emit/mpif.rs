@@ -38,7 +38,7 @@ pub fn numbers(spec: &Spec) -> Result<String, String> {
 }
 
 /// The number of a constant; of an alias, that of what it stands for.
-fn number(spec: &Spec, name: &str) -> Result<i64, String> {
+pub fn number(spec: &Spec, name: &str) -> Result<i64, String> {
     let all = spec.constants()?;
     let found = all.iter().find(|(_, known, _)| *known == name);
     match found.map(|(_, _, value)| value) {
@@ -46,6 +46,12 @@ fn number(spec: &Spec, name: &str) -> Result<i64, String> {
         Some(Value::SameAs(other)) => number(spec, other),
         None => Err(format!("spec/constants.toml has no {name}")),
     }
+}
+
+/// The number that Fortran has for a constant: a text of C ends with a zero byte that Fortran's has not.
+pub fn plain_number(spec: &Spec, group: &Group, name: &str) -> Result<i64, String> {
+    let less = i64::from(group.name == "limit" && name != "MPI_BSEND_OVERHEAD");
+    Ok(number(spec, name)? - less)
 }
 
 /// `mpif.h`, good for fixed and free form. The module `mpi` includes it.
@@ -57,9 +63,7 @@ pub fn mpif(spec: &Spec) -> Result<String, String> {
     for group in spec.groups.iter().filter(|group| is_for_fortran(spec, group)) {
         text.push_str(&format!("\n! {}\n", group.doc));
         for name in group.values.keys() {
-            // A text of C ends with a zero byte that Fortran's has not.
-            let less = i64::from(group.name == "limit" && name != "MPI_BSEND_OVERHEAD");
-            parameter(&mut text, "integer", name, number(spec, name)? - less);
+            parameter(&mut text, "integer", name, plain_number(spec, group, name)?);
         }
     }
     text.push_str(REST);
@@ -68,7 +72,7 @@ pub fn mpif(spec: &Spec) -> Result<String, String> {
 
 /// Whether a group's constants are plain numbers in Fortran. Addresses are variables there, predefined
 /// callbacks procedures, and the tool interface is for C only.
-fn is_for_fortran(spec: &Spec, group: &Group) -> bool {
+pub fn is_for_fortran(spec: &Spec, group: &Group) -> bool {
     let callback = is_callback(group.c_type.trim_end_matches('*'));
     let handle = spec.types.handle.iter().any(|handle| handle.name == group.c_type);
     let tool = group.name.starts_with("t_") || group.c_type.starts_with("MPI_T_");
@@ -103,6 +107,7 @@ const REST: &str = "
       integer MPI_BOTTOM, MPI_IN_PLACE
       integer MPI_ERRCODES_IGNORE(1)
       integer MPI_UNWEIGHTED(1), MPI_WEIGHTS_EMPTY(1)
+      integer MPI_BUFFER_AUTOMATIC
       integer MPI_STATUS_IGNORE(8), MPI_STATUSES_IGNORE(8,1)
       character*1 MPI_ARGV_NULL(1), MPI_ARGVS_NULL(1,1)
       common /HPVM_MPI_PLACES/ MPI_BOTTOM, MPI_IN_PLACE
@@ -110,12 +115,17 @@ const REST: &str = "
       common /HPVM_MPI_PLACES/ MPI_WEIGHTS_EMPTY, MPI_STATUS_IGNORE
       common /HPVM_MPI_PLACES/ MPI_STATUSES_IGNORE
       common /HPVM_MPI_TEXTS/ MPI_ARGV_NULL, MPI_ARGVS_NULL
+      common /HPVM_MPI_AUTOMATIC/ MPI_BUFFER_AUTOMATIC
       save /HPVM_MPI_PLACES/, /HPVM_MPI_TEXTS/
+      save /HPVM_MPI_AUTOMATIC/
 
 ! Functions, and predefined procedures for attributes
       external MPI_WTIME, MPI_WTICK, MPI_AINT_ADD, MPI_AINT_DIFF
       double precision MPI_WTIME, MPI_WTICK
       integer*8 MPI_AINT_ADD, MPI_AINT_DIFF
+      external PMPI_WTIME, PMPI_WTICK, PMPI_AINT_ADD, PMPI_AINT_DIFF
+      double precision PMPI_WTIME, PMPI_WTICK
+      integer*8 PMPI_AINT_ADD, PMPI_AINT_DIFF
       external MPI_NULL_COPY_FN, MPI_NULL_DELETE_FN, MPI_DUP_FN
       external MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN
       external MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN

@@ -44,6 +44,8 @@ pub fn symbols(spec: &Spec, other: &Other) -> Result<Option<String>, String> {
     }
     text.push_str("    table\n};\n");
     text.push_str(&integers(spec, other)?);
+    text.push_str(&variables(spec, other)?);
+    text.push_str(&sizeofs());
     Ok(Some(text))
 }
 
@@ -73,6 +75,68 @@ fn rows<'a>(spec: &Spec, other: &'a Other) -> Result<Vec<Row<'a>>, String> {
         rows.push(Row { symbol: &extra.symbol, size, standard, back });
     }
     Ok(rows)
+}
+
+/// The constants of Open MPI's module `mpi_f08`, which are variables there.
+fn variables(spec: &Spec, other: &Other) -> Result<String, String> {
+    let mut text = String::from("\n// Constants of the module mpi_f08.\n");
+    for group in other.sizes.keys() {
+        let known = spec.group(group)?.numbers().map(|(name, _)| name);
+        let further = other.symbols.iter().filter(|extra| extra.group == *group);
+        let further = further.filter_map(|extra| Some((extra.name.as_deref()?, extra.fortran?)));
+        let integer = |name| other.fortran.get(name).and_then(|v| v.as_integer());
+        let known = known.filter_map(|name| Some((name, integer(name)?)));
+        for (name, value) in known.chain(further) {
+            let name = name.to_lowercase();
+            let name = match name.as_str() {
+                "mpi_cxx_float_complex" => "mpi_cxx_complex",
+                "mpi_c_float_complex" => "mpi_c_complex",
+                name if name.contains("int") => name.trim_end_matches("_t"),
+                name => name,
+            };
+            text.push_str(&format!(
+                "#[unsafe(no_mangle)]\npub static ompi_f08_{name}: i32 = {value};\n"
+            ));
+            let also = match name {
+                "mpi_c_complex" => "mpi_c_float_complex",
+                "mpi_cxx_complex" => "mpi_cxx_float_complex",
+                "mpi_long_long" => "mpi_long_long_int",
+                _ => continue,
+            };
+            text.push_str(&format!(
+                "#[unsafe(no_mangle)]\npub static ompi_f08_{also}: i32 = {value};\n"
+            ));
+        }
+    }
+    Ok(text)
+}
+
+/// The procedures behind `MPI_SIZEOF` of Open MPI, one for each type and rank.
+fn sizeofs() -> String {
+    const TYPES: [(&str, u32); 12] = [
+        ("character", 1),
+        ("logical", 4),
+        ("int8", 1),
+        ("int16", 2),
+        ("int32", 4),
+        ("int64", 8),
+        ("real32", 4),
+        ("real64", 8),
+        ("real128", 16),
+        ("complex32", 8),
+        ("complex64", 16),
+        ("complex128", 32),
+    ];
+    let mut text = String::from("\nhpvm_fortran::sizeofs! {\n");
+    for (name, bytes) in TYPES {
+        for rank in 0..=15 {
+            let rank = if rank == 0 { "scalar".to_owned() } else { format!("r{rank}") };
+            for prefix in ["", "p"] {
+                text.push_str(&format!("    {prefix}mpi_sizeof_{name}_{rank}_ {bytes};\n"));
+            }
+        }
+    }
+    text + "}\n"
 }
 
 /// The Fortran integers of predefined handles, by group.

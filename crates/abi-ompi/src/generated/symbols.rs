@@ -369,3 +369,604 @@ pub mod integers {
         (14, 0x2d2), (32, 0x2d8), (11, 0x2d9), (15, 0x2da), (19, 0x2db), (12, 0x2e1), (16, 0x2e2),
         (20, 0x2e3), (21, 0x2eb), (3, 0x3e0), (4, 0x3e1), (26, 0x3e2), (27, 0x3e3)];
 }
+
+// Constants of the module mpi_f08.
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_op_null: i32 = 0;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_sum: i32 = 3;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_min: i32 = 2;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_max: i32 = 1;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_prod: i32 = 4;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_band: i32 = 6;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_bor: i32 = 8;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_bxor: i32 = 10;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_land: i32 = 5;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_lor: i32 = 7;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_lxor: i32 = 9;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_minloc: i32 = 12;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_maxloc: i32 = 11;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_replace: i32 = 13;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_no_op: i32 = 14;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_comm_null: i32 = 2;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_comm_world: i32 = 0;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_comm_self: i32 = 1;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_group_null: i32 = 0;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_group_empty: i32 = 1;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_win_null: i32 = 0;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_file_null: i32 = 0;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_message_null: i32 = 0;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_message_no_proc: i32 = 1;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_info_null: i32 = 0;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_info_env: i32 = 1;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_errhandler_null: i32 = 0;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_errors_are_fatal: i32 = 1;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_errors_return: i32 = 2;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_request_null: i32 = 0;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_datatype_null: i32 = 0;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_aint: i32 = 66;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_count: i32 = 72;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_offset: i32 = 67;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_packed: i32 = 2;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_short: i32 = 37;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_int: i32 = 39;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_long: i32 = 41;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_long_long: i32 = 43;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_long_long_int: i32 = 43;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_unsigned_short: i32 = 38;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_unsigned: i32 = 40;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_unsigned_long: i32 = 42;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_unsigned_long_long: i32 = 44;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_float: i32 = 45;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_c_complex: i32 = 69;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_c_float_complex: i32 = 69;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_cxx_complex: i32 = 55;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_cxx_float_complex: i32 = 55;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_double: i32 = 46;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_c_double_complex: i32 = 70;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_cxx_double_complex: i32 = 56;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_logical: i32 = 6;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_integer: i32 = 7;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_real: i32 = 13;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_complex: i32 = 18;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_double_precision: i32 = 17;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_double_complex: i32 = 22;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_character: i32 = 5;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_long_double: i32 = 47;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_c_long_double_complex: i32 = 71;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_cxx_long_double_complex: i32 = 57;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_float_int: i32 = 48;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_double_int: i32 = 49;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_long_int: i32 = 51;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_2int: i32 = 52;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_short_int: i32 = 53;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_long_double_int: i32 = 50;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_2real: i32 = 23;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_2double_precision: i32 = 24;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_2integer: i32 = 25;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_c_bool: i32 = 68;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_cxx_bool: i32 = 54;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_wchar: i32 = 33;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_int8: i32 = 58;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_uint8: i32 = 59;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_char: i32 = 34;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_signed_char: i32 = 36;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_unsigned_char: i32 = 35;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_byte: i32 = 1;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_int16: i32 = 60;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_uint16: i32 = 61;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_int32: i32 = 62;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_uint32: i32 = 63;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_int64: i32 = 64;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_uint64: i32 = 65;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_logical1: i32 = 29;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_integer1: i32 = 8;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_logical2: i32 = 30;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_integer2: i32 = 9;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_real2: i32 = 28;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_logical4: i32 = 31;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_integer4: i32 = 10;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_real4: i32 = 14;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_logical8: i32 = 32;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_integer8: i32 = 11;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_real8: i32 = 15;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_complex8: i32 = 19;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_integer16: i32 = 12;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_real16: i32 = 16;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_complex16: i32 = 20;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_complex32: i32 = 21;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_ub: i32 = 3;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_lb: i32 = 4;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_2complex: i32 = 26;
+#[unsafe(no_mangle)]
+pub static ompi_f08_mpi_2double_complex: i32 = 27;
+
+hpvm_fortran::sizeofs! {
+    mpi_sizeof_character_scalar_ 1;
+    pmpi_sizeof_character_scalar_ 1;
+    mpi_sizeof_character_r1_ 1;
+    pmpi_sizeof_character_r1_ 1;
+    mpi_sizeof_character_r2_ 1;
+    pmpi_sizeof_character_r2_ 1;
+    mpi_sizeof_character_r3_ 1;
+    pmpi_sizeof_character_r3_ 1;
+    mpi_sizeof_character_r4_ 1;
+    pmpi_sizeof_character_r4_ 1;
+    mpi_sizeof_character_r5_ 1;
+    pmpi_sizeof_character_r5_ 1;
+    mpi_sizeof_character_r6_ 1;
+    pmpi_sizeof_character_r6_ 1;
+    mpi_sizeof_character_r7_ 1;
+    pmpi_sizeof_character_r7_ 1;
+    mpi_sizeof_character_r8_ 1;
+    pmpi_sizeof_character_r8_ 1;
+    mpi_sizeof_character_r9_ 1;
+    pmpi_sizeof_character_r9_ 1;
+    mpi_sizeof_character_r10_ 1;
+    pmpi_sizeof_character_r10_ 1;
+    mpi_sizeof_character_r11_ 1;
+    pmpi_sizeof_character_r11_ 1;
+    mpi_sizeof_character_r12_ 1;
+    pmpi_sizeof_character_r12_ 1;
+    mpi_sizeof_character_r13_ 1;
+    pmpi_sizeof_character_r13_ 1;
+    mpi_sizeof_character_r14_ 1;
+    pmpi_sizeof_character_r14_ 1;
+    mpi_sizeof_character_r15_ 1;
+    pmpi_sizeof_character_r15_ 1;
+    mpi_sizeof_logical_scalar_ 4;
+    pmpi_sizeof_logical_scalar_ 4;
+    mpi_sizeof_logical_r1_ 4;
+    pmpi_sizeof_logical_r1_ 4;
+    mpi_sizeof_logical_r2_ 4;
+    pmpi_sizeof_logical_r2_ 4;
+    mpi_sizeof_logical_r3_ 4;
+    pmpi_sizeof_logical_r3_ 4;
+    mpi_sizeof_logical_r4_ 4;
+    pmpi_sizeof_logical_r4_ 4;
+    mpi_sizeof_logical_r5_ 4;
+    pmpi_sizeof_logical_r5_ 4;
+    mpi_sizeof_logical_r6_ 4;
+    pmpi_sizeof_logical_r6_ 4;
+    mpi_sizeof_logical_r7_ 4;
+    pmpi_sizeof_logical_r7_ 4;
+    mpi_sizeof_logical_r8_ 4;
+    pmpi_sizeof_logical_r8_ 4;
+    mpi_sizeof_logical_r9_ 4;
+    pmpi_sizeof_logical_r9_ 4;
+    mpi_sizeof_logical_r10_ 4;
+    pmpi_sizeof_logical_r10_ 4;
+    mpi_sizeof_logical_r11_ 4;
+    pmpi_sizeof_logical_r11_ 4;
+    mpi_sizeof_logical_r12_ 4;
+    pmpi_sizeof_logical_r12_ 4;
+    mpi_sizeof_logical_r13_ 4;
+    pmpi_sizeof_logical_r13_ 4;
+    mpi_sizeof_logical_r14_ 4;
+    pmpi_sizeof_logical_r14_ 4;
+    mpi_sizeof_logical_r15_ 4;
+    pmpi_sizeof_logical_r15_ 4;
+    mpi_sizeof_int8_scalar_ 1;
+    pmpi_sizeof_int8_scalar_ 1;
+    mpi_sizeof_int8_r1_ 1;
+    pmpi_sizeof_int8_r1_ 1;
+    mpi_sizeof_int8_r2_ 1;
+    pmpi_sizeof_int8_r2_ 1;
+    mpi_sizeof_int8_r3_ 1;
+    pmpi_sizeof_int8_r3_ 1;
+    mpi_sizeof_int8_r4_ 1;
+    pmpi_sizeof_int8_r4_ 1;
+    mpi_sizeof_int8_r5_ 1;
+    pmpi_sizeof_int8_r5_ 1;
+    mpi_sizeof_int8_r6_ 1;
+    pmpi_sizeof_int8_r6_ 1;
+    mpi_sizeof_int8_r7_ 1;
+    pmpi_sizeof_int8_r7_ 1;
+    mpi_sizeof_int8_r8_ 1;
+    pmpi_sizeof_int8_r8_ 1;
+    mpi_sizeof_int8_r9_ 1;
+    pmpi_sizeof_int8_r9_ 1;
+    mpi_sizeof_int8_r10_ 1;
+    pmpi_sizeof_int8_r10_ 1;
+    mpi_sizeof_int8_r11_ 1;
+    pmpi_sizeof_int8_r11_ 1;
+    mpi_sizeof_int8_r12_ 1;
+    pmpi_sizeof_int8_r12_ 1;
+    mpi_sizeof_int8_r13_ 1;
+    pmpi_sizeof_int8_r13_ 1;
+    mpi_sizeof_int8_r14_ 1;
+    pmpi_sizeof_int8_r14_ 1;
+    mpi_sizeof_int8_r15_ 1;
+    pmpi_sizeof_int8_r15_ 1;
+    mpi_sizeof_int16_scalar_ 2;
+    pmpi_sizeof_int16_scalar_ 2;
+    mpi_sizeof_int16_r1_ 2;
+    pmpi_sizeof_int16_r1_ 2;
+    mpi_sizeof_int16_r2_ 2;
+    pmpi_sizeof_int16_r2_ 2;
+    mpi_sizeof_int16_r3_ 2;
+    pmpi_sizeof_int16_r3_ 2;
+    mpi_sizeof_int16_r4_ 2;
+    pmpi_sizeof_int16_r4_ 2;
+    mpi_sizeof_int16_r5_ 2;
+    pmpi_sizeof_int16_r5_ 2;
+    mpi_sizeof_int16_r6_ 2;
+    pmpi_sizeof_int16_r6_ 2;
+    mpi_sizeof_int16_r7_ 2;
+    pmpi_sizeof_int16_r7_ 2;
+    mpi_sizeof_int16_r8_ 2;
+    pmpi_sizeof_int16_r8_ 2;
+    mpi_sizeof_int16_r9_ 2;
+    pmpi_sizeof_int16_r9_ 2;
+    mpi_sizeof_int16_r10_ 2;
+    pmpi_sizeof_int16_r10_ 2;
+    mpi_sizeof_int16_r11_ 2;
+    pmpi_sizeof_int16_r11_ 2;
+    mpi_sizeof_int16_r12_ 2;
+    pmpi_sizeof_int16_r12_ 2;
+    mpi_sizeof_int16_r13_ 2;
+    pmpi_sizeof_int16_r13_ 2;
+    mpi_sizeof_int16_r14_ 2;
+    pmpi_sizeof_int16_r14_ 2;
+    mpi_sizeof_int16_r15_ 2;
+    pmpi_sizeof_int16_r15_ 2;
+    mpi_sizeof_int32_scalar_ 4;
+    pmpi_sizeof_int32_scalar_ 4;
+    mpi_sizeof_int32_r1_ 4;
+    pmpi_sizeof_int32_r1_ 4;
+    mpi_sizeof_int32_r2_ 4;
+    pmpi_sizeof_int32_r2_ 4;
+    mpi_sizeof_int32_r3_ 4;
+    pmpi_sizeof_int32_r3_ 4;
+    mpi_sizeof_int32_r4_ 4;
+    pmpi_sizeof_int32_r4_ 4;
+    mpi_sizeof_int32_r5_ 4;
+    pmpi_sizeof_int32_r5_ 4;
+    mpi_sizeof_int32_r6_ 4;
+    pmpi_sizeof_int32_r6_ 4;
+    mpi_sizeof_int32_r7_ 4;
+    pmpi_sizeof_int32_r7_ 4;
+    mpi_sizeof_int32_r8_ 4;
+    pmpi_sizeof_int32_r8_ 4;
+    mpi_sizeof_int32_r9_ 4;
+    pmpi_sizeof_int32_r9_ 4;
+    mpi_sizeof_int32_r10_ 4;
+    pmpi_sizeof_int32_r10_ 4;
+    mpi_sizeof_int32_r11_ 4;
+    pmpi_sizeof_int32_r11_ 4;
+    mpi_sizeof_int32_r12_ 4;
+    pmpi_sizeof_int32_r12_ 4;
+    mpi_sizeof_int32_r13_ 4;
+    pmpi_sizeof_int32_r13_ 4;
+    mpi_sizeof_int32_r14_ 4;
+    pmpi_sizeof_int32_r14_ 4;
+    mpi_sizeof_int32_r15_ 4;
+    pmpi_sizeof_int32_r15_ 4;
+    mpi_sizeof_int64_scalar_ 8;
+    pmpi_sizeof_int64_scalar_ 8;
+    mpi_sizeof_int64_r1_ 8;
+    pmpi_sizeof_int64_r1_ 8;
+    mpi_sizeof_int64_r2_ 8;
+    pmpi_sizeof_int64_r2_ 8;
+    mpi_sizeof_int64_r3_ 8;
+    pmpi_sizeof_int64_r3_ 8;
+    mpi_sizeof_int64_r4_ 8;
+    pmpi_sizeof_int64_r4_ 8;
+    mpi_sizeof_int64_r5_ 8;
+    pmpi_sizeof_int64_r5_ 8;
+    mpi_sizeof_int64_r6_ 8;
+    pmpi_sizeof_int64_r6_ 8;
+    mpi_sizeof_int64_r7_ 8;
+    pmpi_sizeof_int64_r7_ 8;
+    mpi_sizeof_int64_r8_ 8;
+    pmpi_sizeof_int64_r8_ 8;
+    mpi_sizeof_int64_r9_ 8;
+    pmpi_sizeof_int64_r9_ 8;
+    mpi_sizeof_int64_r10_ 8;
+    pmpi_sizeof_int64_r10_ 8;
+    mpi_sizeof_int64_r11_ 8;
+    pmpi_sizeof_int64_r11_ 8;
+    mpi_sizeof_int64_r12_ 8;
+    pmpi_sizeof_int64_r12_ 8;
+    mpi_sizeof_int64_r13_ 8;
+    pmpi_sizeof_int64_r13_ 8;
+    mpi_sizeof_int64_r14_ 8;
+    pmpi_sizeof_int64_r14_ 8;
+    mpi_sizeof_int64_r15_ 8;
+    pmpi_sizeof_int64_r15_ 8;
+    mpi_sizeof_real32_scalar_ 4;
+    pmpi_sizeof_real32_scalar_ 4;
+    mpi_sizeof_real32_r1_ 4;
+    pmpi_sizeof_real32_r1_ 4;
+    mpi_sizeof_real32_r2_ 4;
+    pmpi_sizeof_real32_r2_ 4;
+    mpi_sizeof_real32_r3_ 4;
+    pmpi_sizeof_real32_r3_ 4;
+    mpi_sizeof_real32_r4_ 4;
+    pmpi_sizeof_real32_r4_ 4;
+    mpi_sizeof_real32_r5_ 4;
+    pmpi_sizeof_real32_r5_ 4;
+    mpi_sizeof_real32_r6_ 4;
+    pmpi_sizeof_real32_r6_ 4;
+    mpi_sizeof_real32_r7_ 4;
+    pmpi_sizeof_real32_r7_ 4;
+    mpi_sizeof_real32_r8_ 4;
+    pmpi_sizeof_real32_r8_ 4;
+    mpi_sizeof_real32_r9_ 4;
+    pmpi_sizeof_real32_r9_ 4;
+    mpi_sizeof_real32_r10_ 4;
+    pmpi_sizeof_real32_r10_ 4;
+    mpi_sizeof_real32_r11_ 4;
+    pmpi_sizeof_real32_r11_ 4;
+    mpi_sizeof_real32_r12_ 4;
+    pmpi_sizeof_real32_r12_ 4;
+    mpi_sizeof_real32_r13_ 4;
+    pmpi_sizeof_real32_r13_ 4;
+    mpi_sizeof_real32_r14_ 4;
+    pmpi_sizeof_real32_r14_ 4;
+    mpi_sizeof_real32_r15_ 4;
+    pmpi_sizeof_real32_r15_ 4;
+    mpi_sizeof_real64_scalar_ 8;
+    pmpi_sizeof_real64_scalar_ 8;
+    mpi_sizeof_real64_r1_ 8;
+    pmpi_sizeof_real64_r1_ 8;
+    mpi_sizeof_real64_r2_ 8;
+    pmpi_sizeof_real64_r2_ 8;
+    mpi_sizeof_real64_r3_ 8;
+    pmpi_sizeof_real64_r3_ 8;
+    mpi_sizeof_real64_r4_ 8;
+    pmpi_sizeof_real64_r4_ 8;
+    mpi_sizeof_real64_r5_ 8;
+    pmpi_sizeof_real64_r5_ 8;
+    mpi_sizeof_real64_r6_ 8;
+    pmpi_sizeof_real64_r6_ 8;
+    mpi_sizeof_real64_r7_ 8;
+    pmpi_sizeof_real64_r7_ 8;
+    mpi_sizeof_real64_r8_ 8;
+    pmpi_sizeof_real64_r8_ 8;
+    mpi_sizeof_real64_r9_ 8;
+    pmpi_sizeof_real64_r9_ 8;
+    mpi_sizeof_real64_r10_ 8;
+    pmpi_sizeof_real64_r10_ 8;
+    mpi_sizeof_real64_r11_ 8;
+    pmpi_sizeof_real64_r11_ 8;
+    mpi_sizeof_real64_r12_ 8;
+    pmpi_sizeof_real64_r12_ 8;
+    mpi_sizeof_real64_r13_ 8;
+    pmpi_sizeof_real64_r13_ 8;
+    mpi_sizeof_real64_r14_ 8;
+    pmpi_sizeof_real64_r14_ 8;
+    mpi_sizeof_real64_r15_ 8;
+    pmpi_sizeof_real64_r15_ 8;
+    mpi_sizeof_real128_scalar_ 16;
+    pmpi_sizeof_real128_scalar_ 16;
+    mpi_sizeof_real128_r1_ 16;
+    pmpi_sizeof_real128_r1_ 16;
+    mpi_sizeof_real128_r2_ 16;
+    pmpi_sizeof_real128_r2_ 16;
+    mpi_sizeof_real128_r3_ 16;
+    pmpi_sizeof_real128_r3_ 16;
+    mpi_sizeof_real128_r4_ 16;
+    pmpi_sizeof_real128_r4_ 16;
+    mpi_sizeof_real128_r5_ 16;
+    pmpi_sizeof_real128_r5_ 16;
+    mpi_sizeof_real128_r6_ 16;
+    pmpi_sizeof_real128_r6_ 16;
+    mpi_sizeof_real128_r7_ 16;
+    pmpi_sizeof_real128_r7_ 16;
+    mpi_sizeof_real128_r8_ 16;
+    pmpi_sizeof_real128_r8_ 16;
+    mpi_sizeof_real128_r9_ 16;
+    pmpi_sizeof_real128_r9_ 16;
+    mpi_sizeof_real128_r10_ 16;
+    pmpi_sizeof_real128_r10_ 16;
+    mpi_sizeof_real128_r11_ 16;
+    pmpi_sizeof_real128_r11_ 16;
+    mpi_sizeof_real128_r12_ 16;
+    pmpi_sizeof_real128_r12_ 16;
+    mpi_sizeof_real128_r13_ 16;
+    pmpi_sizeof_real128_r13_ 16;
+    mpi_sizeof_real128_r14_ 16;
+    pmpi_sizeof_real128_r14_ 16;
+    mpi_sizeof_real128_r15_ 16;
+    pmpi_sizeof_real128_r15_ 16;
+    mpi_sizeof_complex32_scalar_ 8;
+    pmpi_sizeof_complex32_scalar_ 8;
+    mpi_sizeof_complex32_r1_ 8;
+    pmpi_sizeof_complex32_r1_ 8;
+    mpi_sizeof_complex32_r2_ 8;
+    pmpi_sizeof_complex32_r2_ 8;
+    mpi_sizeof_complex32_r3_ 8;
+    pmpi_sizeof_complex32_r3_ 8;
+    mpi_sizeof_complex32_r4_ 8;
+    pmpi_sizeof_complex32_r4_ 8;
+    mpi_sizeof_complex32_r5_ 8;
+    pmpi_sizeof_complex32_r5_ 8;
+    mpi_sizeof_complex32_r6_ 8;
+    pmpi_sizeof_complex32_r6_ 8;
+    mpi_sizeof_complex32_r7_ 8;
+    pmpi_sizeof_complex32_r7_ 8;
+    mpi_sizeof_complex32_r8_ 8;
+    pmpi_sizeof_complex32_r8_ 8;
+    mpi_sizeof_complex32_r9_ 8;
+    pmpi_sizeof_complex32_r9_ 8;
+    mpi_sizeof_complex32_r10_ 8;
+    pmpi_sizeof_complex32_r10_ 8;
+    mpi_sizeof_complex32_r11_ 8;
+    pmpi_sizeof_complex32_r11_ 8;
+    mpi_sizeof_complex32_r12_ 8;
+    pmpi_sizeof_complex32_r12_ 8;
+    mpi_sizeof_complex32_r13_ 8;
+    pmpi_sizeof_complex32_r13_ 8;
+    mpi_sizeof_complex32_r14_ 8;
+    pmpi_sizeof_complex32_r14_ 8;
+    mpi_sizeof_complex32_r15_ 8;
+    pmpi_sizeof_complex32_r15_ 8;
+    mpi_sizeof_complex64_scalar_ 16;
+    pmpi_sizeof_complex64_scalar_ 16;
+    mpi_sizeof_complex64_r1_ 16;
+    pmpi_sizeof_complex64_r1_ 16;
+    mpi_sizeof_complex64_r2_ 16;
+    pmpi_sizeof_complex64_r2_ 16;
+    mpi_sizeof_complex64_r3_ 16;
+    pmpi_sizeof_complex64_r3_ 16;
+    mpi_sizeof_complex64_r4_ 16;
+    pmpi_sizeof_complex64_r4_ 16;
+    mpi_sizeof_complex64_r5_ 16;
+    pmpi_sizeof_complex64_r5_ 16;
+    mpi_sizeof_complex64_r6_ 16;
+    pmpi_sizeof_complex64_r6_ 16;
+    mpi_sizeof_complex64_r7_ 16;
+    pmpi_sizeof_complex64_r7_ 16;
+    mpi_sizeof_complex64_r8_ 16;
+    pmpi_sizeof_complex64_r8_ 16;
+    mpi_sizeof_complex64_r9_ 16;
+    pmpi_sizeof_complex64_r9_ 16;
+    mpi_sizeof_complex64_r10_ 16;
+    pmpi_sizeof_complex64_r10_ 16;
+    mpi_sizeof_complex64_r11_ 16;
+    pmpi_sizeof_complex64_r11_ 16;
+    mpi_sizeof_complex64_r12_ 16;
+    pmpi_sizeof_complex64_r12_ 16;
+    mpi_sizeof_complex64_r13_ 16;
+    pmpi_sizeof_complex64_r13_ 16;
+    mpi_sizeof_complex64_r14_ 16;
+    pmpi_sizeof_complex64_r14_ 16;
+    mpi_sizeof_complex64_r15_ 16;
+    pmpi_sizeof_complex64_r15_ 16;
+    mpi_sizeof_complex128_scalar_ 32;
+    pmpi_sizeof_complex128_scalar_ 32;
+    mpi_sizeof_complex128_r1_ 32;
+    pmpi_sizeof_complex128_r1_ 32;
+    mpi_sizeof_complex128_r2_ 32;
+    pmpi_sizeof_complex128_r2_ 32;
+    mpi_sizeof_complex128_r3_ 32;
+    pmpi_sizeof_complex128_r3_ 32;
+    mpi_sizeof_complex128_r4_ 32;
+    pmpi_sizeof_complex128_r4_ 32;
+    mpi_sizeof_complex128_r5_ 32;
+    pmpi_sizeof_complex128_r5_ 32;
+    mpi_sizeof_complex128_r6_ 32;
+    pmpi_sizeof_complex128_r6_ 32;
+    mpi_sizeof_complex128_r7_ 32;
+    pmpi_sizeof_complex128_r7_ 32;
+    mpi_sizeof_complex128_r8_ 32;
+    pmpi_sizeof_complex128_r8_ 32;
+    mpi_sizeof_complex128_r9_ 32;
+    pmpi_sizeof_complex128_r9_ 32;
+    mpi_sizeof_complex128_r10_ 32;
+    pmpi_sizeof_complex128_r10_ 32;
+    mpi_sizeof_complex128_r11_ 32;
+    pmpi_sizeof_complex128_r11_ 32;
+    mpi_sizeof_complex128_r12_ 32;
+    pmpi_sizeof_complex128_r12_ 32;
+    mpi_sizeof_complex128_r13_ 32;
+    pmpi_sizeof_complex128_r13_ 32;
+    mpi_sizeof_complex128_r14_ 32;
+    pmpi_sizeof_complex128_r14_ 32;
+    mpi_sizeof_complex128_r15_ 32;
+    pmpi_sizeof_complex128_r15_ 32;
+}

@@ -26,6 +26,18 @@ pub unsafe fn allgather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_
     }
 }
 
+/// `MPI_ALLGATHER_C`.
+pub unsafe fn allgather_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::allgather_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
+    }
+}
+
 /// `MPI_ALLGATHER_INIT`.
 pub unsafe fn allgather_init<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int,
@@ -41,6 +53,22 @@ pub unsafe fn allgather_init<F: Fortran>(sendbuf: *const c_void, sendcount: *con
     }
 }
 
+/// `MPI_ALLGATHER_INIT_C`.
+pub unsafe fn allgather_init_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::allgather_init_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            F::info_fromint(*info), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_ALLGATHERV`.
 pub unsafe fn allgatherv<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int,
@@ -50,6 +78,18 @@ pub unsafe fn allgatherv<F: Fortran>(sendbuf: *const c_void, sendcount: *const c
         *ierror = hpvm_foreign::generated::coll::allgatherv::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, displs,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_ALLGATHERV_C`.
+pub unsafe fn allgatherv_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
+    displs: *const MPI_Aint, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::allgatherv_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcounts, displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
     }
 }
 
@@ -69,6 +109,22 @@ pub unsafe fn allgatherv_init<F: Fortran>(sendbuf: *const c_void, sendcount: *co
     }
 }
 
+/// `MPI_ALLGATHERV_INIT_C`.
+pub unsafe fn allgatherv_init_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
+    displs: *const MPI_Aint, recvtype: *const c_int, comm: *const c_int, info: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::allgatherv_init_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcounts, displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            F::info_fromint(*info), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_ALLREDUCE`.
 pub unsafe fn allreduce<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int,
@@ -78,6 +134,18 @@ pub unsafe fn allreduce<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void
         *ierror = hpvm_foreign::generated::coll::allreduce::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
             F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_ALLREDUCE_C`.
+pub unsafe fn allreduce_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::allreduce_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm));
     }
 }
 
@@ -95,6 +163,21 @@ pub unsafe fn allreduce_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c
     }
 }
 
+/// `MPI_ALLREDUCE_INIT_C`.
+pub unsafe fn allreduce_init_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::allreduce_init_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_ALLTOALL`.
 pub unsafe fn alltoall<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int,
@@ -104,6 +187,18 @@ pub unsafe fn alltoall<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_i
         *ierror = hpvm_foreign::generated::coll::alltoall::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_ALLTOALL_C`.
+pub unsafe fn alltoall_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::alltoall_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
     }
 }
 
@@ -122,6 +217,22 @@ pub unsafe fn alltoall_init<F: Fortran>(sendbuf: *const c_void, sendcount: *cons
     }
 }
 
+/// `MPI_ALLTOALL_INIT_C`.
+pub unsafe fn alltoall_init_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::alltoall_init_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            F::info_fromint(*info), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_ALLTOALLV`.
 pub unsafe fn alltoallv<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c_int,
     sdispls: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *const c_int,
@@ -129,6 +240,19 @@ pub unsafe fn alltoallv<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         *ierror = hpvm_foreign::generated::coll::alltoallv::<F>(buffer::<F>(sendbuf), sendcounts,
+            sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_ALLTOALLV_C`.
+pub unsafe fn alltoallv_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *const MPI_Count,
+    sdispls: *const MPI_Aint, sendtype: *const c_int, recvbuf: *mut c_void,
+    recvcounts: *const MPI_Count, rdispls: *const MPI_Aint, recvtype: *const c_int,
+    comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::alltoallv_c::<F>(buffer::<F>(sendbuf), sendcounts,
             sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
     }
@@ -150,15 +274,46 @@ pub unsafe fn alltoallv_init<F: Fortran>(sendbuf: *const c_void, sendcounts: *co
     }
 }
 
+/// `MPI_ALLTOALLV_INIT_C`.
+pub unsafe fn alltoallv_init_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *const MPI_Count,
+    sdispls: *const MPI_Aint, sendtype: *const c_int, recvbuf: *mut c_void,
+    recvcounts: *const MPI_Count, rdispls: *const MPI_Aint, recvtype: *const c_int,
+    comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::alltoallv_init_c::<F>(buffer::<F>(sendbuf),
+            sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            F::info_fromint(*info), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_ALLTOALLW`.
 pub unsafe fn alltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c_int,
     sdispls: *const c_int, sendtypes: *const c_int, recvbuf: *mut c_void, recvcounts: *const c_int,
     rdispls: *const c_int, recvtypes: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), if sendbuf == F::sentinels().in_place { 0 } else { members(F::comm_in(F::comm_fromint(*comm))) }, F::datatype_fromint);
+        let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), if F::sentinels().in_place.contains(&sendbuf) { 0 } else { members(F::comm_in(F::comm_fromint(*comm))) }, F::datatype_fromint);
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
         *ierror = hpvm_foreign::generated::coll::alltoallw::<F>(buffer::<F>(sendbuf), sendcounts,
+            sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_ALLTOALLW_C`.
+pub unsafe fn alltoallw_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *const MPI_Count,
+    sdispls: *const MPI_Aint, sendtypes: *const c_int, recvbuf: *mut c_void,
+    recvcounts: *const MPI_Count, rdispls: *const MPI_Aint, recvtypes: *const c_int,
+    comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), if F::sentinels().in_place.contains(&sendbuf) { 0 } else { members(F::comm_in(F::comm_fromint(*comm))) }, F::datatype_fromint);
+        let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
+        *ierror = hpvm_foreign::generated::coll::alltoallw_c::<F>(buffer::<F>(sendbuf), sendcounts,
             sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
             own_recvtypes.pointer(), F::comm_fromint(*comm));
     }
@@ -171,10 +326,28 @@ pub unsafe fn alltoallw_init<F: Fortran>(sendbuf: *const c_void, sendcounts: *co
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), if sendbuf == F::sentinels().in_place { 0 } else { members(F::comm_in(F::comm_fromint(*comm))) }, F::datatype_fromint);
+        let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), if F::sentinels().in_place.contains(&sendbuf) { 0 } else { members(F::comm_in(F::comm_fromint(*comm))) }, F::datatype_fromint);
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::alltoallw_init::<F>(buffer::<F>(sendbuf),
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm), F::info_fromint(*info),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_ALLTOALLW_INIT_C`.
+pub unsafe fn alltoallw_init_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *const MPI_Count,
+    sdispls: *const MPI_Aint, sendtypes: *const c_int, recvbuf: *mut c_void,
+    recvcounts: *const MPI_Count, rdispls: *const MPI_Aint, recvtypes: *const c_int,
+    comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), if F::sentinels().in_place.contains(&sendbuf) { 0 } else { members(F::comm_in(F::comm_fromint(*comm))) }, F::datatype_fromint);
+        let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::alltoallw_init_c::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
             rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.pointer());
@@ -212,6 +385,16 @@ pub unsafe fn bcast<F: Fortran>(buffer: *mut c_void, count: *const c_int, dataty
     }
 }
 
+/// `MPI_BCAST_C`.
+pub unsafe fn bcast_c<F: Fortran>(buffer: *mut c_void, count: *const MPI_Count,
+    datatype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::bcast_c::<F>(buffer_mut::<F>(buffer),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *root, F::comm_fromint(*comm));
+    }
+}
+
 /// `MPI_BCAST_INIT`.
 pub unsafe fn bcast_init<F: Fortran>(buffer: *mut c_void, count: *const c_int,
     datatype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int,
@@ -226,6 +409,20 @@ pub unsafe fn bcast_init<F: Fortran>(buffer: *mut c_void, count: *const c_int,
     }
 }
 
+/// `MPI_BCAST_INIT_C`.
+pub unsafe fn bcast_init_c<F: Fortran>(buffer: *mut c_void, count: *const MPI_Count,
+    datatype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::bcast_init_c::<F>(buffer_mut::<F>(buffer),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *root, F::comm_fromint(*comm),
+            F::info_fromint(*info), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_EXSCAN`.
 pub unsafe fn exscan<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, count: *const c_int,
     datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) {
@@ -234,6 +431,18 @@ pub unsafe fn exscan<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, c
         *ierror = hpvm_foreign::generated::coll::exscan::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
             F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_EXSCAN_C`.
+pub unsafe fn exscan_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::exscan_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm));
     }
 }
 
@@ -251,6 +460,21 @@ pub unsafe fn exscan_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_vo
     }
 }
 
+/// `MPI_EXSCAN_INIT_C`.
+pub unsafe fn exscan_init_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::exscan_init_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_GATHER`.
 pub unsafe fn gather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int,
@@ -260,6 +484,19 @@ pub unsafe fn gather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int
         *ierror = hpvm_foreign::generated::coll::gather::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_GATHER_C`.
+pub unsafe fn gather_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::gather_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
+            F::comm_fromint(*comm));
     }
 }
 
@@ -279,6 +516,22 @@ pub unsafe fn gather_init<F: Fortran>(sendbuf: *const c_void, sendcount: *const 
     }
 }
 
+/// `MPI_GATHER_INIT_C`.
+pub unsafe fn gather_init_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::gather_init_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
+            F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_GATHERV`.
 pub unsafe fn gatherv<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int,
@@ -288,6 +541,19 @@ pub unsafe fn gatherv<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_in
         *ierror = hpvm_foreign::generated::coll::gatherv::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, displs,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_GATHERV_C`.
+pub unsafe fn gatherv_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
+    displs: *const MPI_Aint, recvtype: *const c_int, root: *const c_int, comm: *const c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::gatherv_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcounts, displs, F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm));
     }
 }
 
@@ -307,6 +573,22 @@ pub unsafe fn gatherv_init<F: Fortran>(sendbuf: *const c_void, sendcount: *const
     }
 }
 
+/// `MPI_GATHERV_INIT_C`.
+pub unsafe fn gatherv_init_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
+    displs: *const MPI_Aint, recvtype: *const c_int, root: *const c_int, comm: *const c_int,
+    info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::gatherv_init_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcounts, displs, F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm),
+            F::info_fromint(*info), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_IALLGATHER`.
 pub unsafe fn iallgather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int,
@@ -317,6 +599,21 @@ pub unsafe fn iallgather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c
         *ierror = hpvm_foreign::generated::coll::iallgather::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_IALLGATHER_C`.
+pub unsafe fn iallgather_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::iallgather_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -335,6 +632,22 @@ pub unsafe fn iallgatherv<F: Fortran>(sendbuf: *const c_void, sendcount: *const 
     }
 }
 
+/// `MPI_IALLGATHERV_C`.
+pub unsafe fn iallgatherv_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
+    displs: *const MPI_Aint, recvtype: *const c_int, comm: *const c_int, request: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::iallgatherv_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcounts, displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_IALLREDUCE`.
 pub unsafe fn iallreduce<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
     count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int,
@@ -349,6 +662,20 @@ pub unsafe fn iallreduce<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_voi
     }
 }
 
+/// `MPI_IALLREDUCE_C`.
+pub unsafe fn iallreduce_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::iallreduce_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_IALLTOALL`.
 pub unsafe fn ialltoall<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int,
@@ -359,6 +686,21 @@ pub unsafe fn ialltoall<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_
         *ierror = hpvm_foreign::generated::coll::ialltoall::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_IALLTOALL_C`.
+pub unsafe fn ialltoall_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::ialltoall_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -378,6 +720,21 @@ pub unsafe fn ialltoallv<F: Fortran>(sendbuf: *const c_void, sendcounts: *const 
     }
 }
 
+/// `MPI_IALLTOALLV_C`.
+pub unsafe fn ialltoallv_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *const MPI_Count,
+    sdispls: *const MPI_Aint, sendtype: *const c_int, recvbuf: *mut c_void,
+    recvcounts: *const MPI_Count, rdispls: *const MPI_Aint, recvtype: *const c_int,
+    comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::ialltoallv_c::<F>(buffer::<F>(sendbuf), sendcounts,
+            sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
+            F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_IALLTOALLW`.
 pub unsafe fn ialltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c_int,
     sdispls: *const c_int, sendtypes: *const c_int, recvbuf: *mut c_void, recvcounts: *const c_int,
@@ -385,10 +742,27 @@ pub unsafe fn ialltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts: *const 
     ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
-        let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), if sendbuf == F::sentinels().in_place { 0 } else { members(F::comm_in(F::comm_fromint(*comm))) }, F::datatype_fromint);
+        let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), if F::sentinels().in_place.contains(&sendbuf) { 0 } else { members(F::comm_in(F::comm_fromint(*comm))) }, F::datatype_fromint);
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ialltoallw::<F>(buffer::<F>(sendbuf), sendcounts,
+            sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
+            own_recvtypes.pointer(), F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_IALLTOALLW_C`.
+pub unsafe fn ialltoallw_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *const MPI_Count,
+    sdispls: *const MPI_Aint, sendtypes: *const c_int, recvbuf: *mut c_void,
+    recvcounts: *const MPI_Count, rdispls: *const MPI_Aint, recvtypes: *const c_int,
+    comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), if F::sentinels().in_place.contains(&sendbuf) { 0 } else { members(F::comm_in(F::comm_fromint(*comm))) }, F::datatype_fromint);
+        let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), members(F::comm_in(F::comm_fromint(*comm))), F::datatype_fromint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::ialltoallw_c::<F>(buffer::<F>(sendbuf), sendcounts,
             sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts, rdispls,
             own_recvtypes.pointer(), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
@@ -418,6 +792,20 @@ pub unsafe fn ibcast<F: Fortran>(buffer: *mut c_void, count: *const c_int, datat
     }
 }
 
+/// `MPI_IBCAST_C`.
+pub unsafe fn ibcast_c<F: Fortran>(buffer: *mut c_void, count: *const MPI_Count,
+    datatype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::ibcast_c::<F>(buffer_mut::<F>(buffer),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *root, F::comm_fromint(*comm),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_IEXSCAN`.
 pub unsafe fn iexscan<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, count: *const c_int,
     datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int,
@@ -432,6 +820,20 @@ pub unsafe fn iexscan<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, 
     }
 }
 
+/// `MPI_IEXSCAN_C`.
+pub unsafe fn iexscan_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::iexscan_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_IGATHER`.
 pub unsafe fn igather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int,
@@ -442,6 +844,22 @@ pub unsafe fn igather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_in
         *ierror = hpvm_foreign::generated::coll::igather::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_IGATHER_C`.
+pub unsafe fn igather_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::igather_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -461,6 +879,22 @@ pub unsafe fn igatherv<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_i
     }
 }
 
+/// `MPI_IGATHERV_C`.
+pub unsafe fn igatherv_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
+    displs: *const MPI_Aint, recvtype: *const c_int, root: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::igatherv_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcounts, displs, F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_INEIGHBOR_ALLGATHER`.
 pub unsafe fn ineighbor_allgather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int,
@@ -471,6 +905,21 @@ pub unsafe fn ineighbor_allgather<F: Fortran>(sendbuf: *const c_void, sendcount:
         *ierror = hpvm_foreign::generated::coll::ineighbor_allgather::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_INEIGHBOR_ALLGATHER_C`.
+pub unsafe fn ineighbor_allgather_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::ineighbor_allgather_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -489,6 +938,22 @@ pub unsafe fn ineighbor_allgatherv<F: Fortran>(sendbuf: *const c_void, sendcount
     }
 }
 
+/// `MPI_INEIGHBOR_ALLGATHERV_C`.
+pub unsafe fn ineighbor_allgatherv_c<F: Fortran>(sendbuf: *const c_void,
+    sendcount: *const MPI_Count, sendtype: *const c_int, recvbuf: *mut c_void,
+    recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: *const c_int,
+    comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::ineighbor_allgatherv_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcounts, displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_INEIGHBOR_ALLTOALL`.
 pub unsafe fn ineighbor_alltoall<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int,
@@ -503,6 +968,21 @@ pub unsafe fn ineighbor_alltoall<F: Fortran>(sendbuf: *const c_void, sendcount: 
     }
 }
 
+/// `MPI_INEIGHBOR_ALLTOALL_C`.
+pub unsafe fn ineighbor_alltoall_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::ineighbor_alltoall_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_INEIGHBOR_ALLTOALLV`.
 pub unsafe fn ineighbor_alltoallv<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c_int,
     sdispls: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *const c_int,
@@ -512,6 +992,22 @@ pub unsafe fn ineighbor_alltoallv<F: Fortran>(sendbuf: *const c_void, sendcounts
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ineighbor_alltoallv::<F>(buffer::<F>(sendbuf),
+            sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_INEIGHBOR_ALLTOALLV_C`.
+pub unsafe fn ineighbor_alltoallv_c<F: Fortran>(sendbuf: *const c_void,
+    sendcounts: *const MPI_Count, sdispls: *const MPI_Aint, sendtype: *const c_int,
+    recvbuf: *mut c_void, recvcounts: *const MPI_Count, rdispls: *const MPI_Aint,
+    recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::ineighbor_alltoallv_c::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
             own_request.pointer());
@@ -536,6 +1032,23 @@ pub unsafe fn ineighbor_alltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts
     }
 }
 
+/// `MPI_INEIGHBOR_ALLTOALLW_C`.
+pub unsafe fn ineighbor_alltoallw_c<F: Fortran>(sendbuf: *const c_void,
+    sendcounts: *const MPI_Count, sdispls: *const MPI_Aint, sendtypes: *const c_int,
+    recvbuf: *mut c_void, recvcounts: *const MPI_Count, rdispls: *const MPI_Aint,
+    recvtypes: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), true), F::datatype_fromint);
+        let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::ineighbor_alltoallw_c::<F>(buffer::<F>(sendbuf),
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_IREDUCE`.
 pub unsafe fn ireduce<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, count: *const c_int,
     datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int,
@@ -550,6 +1063,20 @@ pub unsafe fn ireduce<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, 
     }
 }
 
+/// `MPI_IREDUCE_C`.
+pub unsafe fn ireduce_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, op: *const c_int, root: *const c_int,
+    comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::ireduce_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op), *root, F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_IREDUCE_SCATTER`.
 pub unsafe fn ireduce_scatter<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
     recvcounts: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int,
@@ -558,6 +1085,20 @@ pub unsafe fn ireduce_scatter<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut 
     unsafe {
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::ireduce_scatter::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), recvcounts, F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_IREDUCE_SCATTER_C`.
+pub unsafe fn ireduce_scatter_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    recvcounts: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::ireduce_scatter_c::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), recvcounts, F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
@@ -578,6 +1119,20 @@ pub unsafe fn ireduce_scatter_block<F: Fortran>(sendbuf: *const c_void, recvbuf:
     }
 }
 
+/// `MPI_IREDUCE_SCATTER_BLOCK_C`.
+pub unsafe fn ireduce_scatter_block_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    recvcount: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::ireduce_scatter_block_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), recvcount.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_ISCAN`.
 pub unsafe fn iscan<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, count: *const c_int,
     datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int,
@@ -592,6 +1147,20 @@ pub unsafe fn iscan<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, co
     }
 }
 
+/// `MPI_ISCAN_C`.
+pub unsafe fn iscan_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::iscan_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_ISCATTER`.
 pub unsafe fn iscatter<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int,
@@ -602,6 +1171,22 @@ pub unsafe fn iscatter<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_i
         *ierror = hpvm_foreign::generated::coll::iscatter::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_ISCATTER_C`.
+pub unsafe fn iscatter_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::iscatter_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -621,6 +1206,22 @@ pub unsafe fn iscatterv<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c
     }
 }
 
+/// `MPI_ISCATTERV_C`.
+pub unsafe fn iscatterv_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *const MPI_Count,
+    displs: *const MPI_Aint, sendtype: *const c_int, recvbuf: *mut c_void,
+    recvcount: *const MPI_Count, recvtype: *const c_int, root: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::iscatterv_c::<F>(buffer::<F>(sendbuf), sendcounts,
+            displs, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
+            F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_NEIGHBOR_ALLGATHER`.
 pub unsafe fn neighbor_allgather<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int,
@@ -630,6 +1231,18 @@ pub unsafe fn neighbor_allgather<F: Fortran>(sendbuf: *const c_void, sendcount: 
         *ierror = hpvm_foreign::generated::coll::neighbor_allgather::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_NEIGHBOR_ALLGATHER_C`.
+pub unsafe fn neighbor_allgather_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::neighbor_allgather_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
     }
 }
 
@@ -648,6 +1261,22 @@ pub unsafe fn neighbor_allgather_init<F: Fortran>(sendbuf: *const c_void, sendco
     }
 }
 
+/// `MPI_NEIGHBOR_ALLGATHER_INIT_C`.
+pub unsafe fn neighbor_allgather_init_c<F: Fortran>(sendbuf: *const c_void,
+    sendcount: *const MPI_Count, sendtype: *const c_int, recvbuf: *mut c_void,
+    recvcount: *const MPI_Count, recvtype: *const c_int, comm: *const c_int, info: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::neighbor_allgather_init_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            F::info_fromint(*info), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_NEIGHBOR_ALLGATHERV`.
 pub unsafe fn neighbor_allgatherv<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int,
@@ -657,6 +1286,18 @@ pub unsafe fn neighbor_allgatherv<F: Fortran>(sendbuf: *const c_void, sendcount:
         *ierror = hpvm_foreign::generated::coll::neighbor_allgatherv::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), recvcounts,
             displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_NEIGHBOR_ALLGATHERV_C`.
+pub unsafe fn neighbor_allgatherv_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
+    displs: *const MPI_Aint, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::neighbor_allgatherv_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcounts, displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
     }
 }
 
@@ -676,6 +1317,22 @@ pub unsafe fn neighbor_allgatherv_init<F: Fortran>(sendbuf: *const c_void, sendc
     }
 }
 
+/// `MPI_NEIGHBOR_ALLGATHERV_INIT_C`.
+pub unsafe fn neighbor_allgatherv_init_c<F: Fortran>(sendbuf: *const c_void,
+    sendcount: *const MPI_Count, sendtype: *const c_int, recvbuf: *mut c_void,
+    recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: *const c_int,
+    comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::neighbor_allgatherv_init_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcounts, displs, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            F::info_fromint(*info), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_NEIGHBOR_ALLTOALL`.
 pub unsafe fn neighbor_alltoall<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int,
@@ -685,6 +1342,18 @@ pub unsafe fn neighbor_alltoall<F: Fortran>(sendbuf: *const c_void, sendcount: *
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoall::<F>(buffer::<F>(sendbuf),
             *sendcount, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_NEIGHBOR_ALLTOALL_C`.
+pub unsafe fn neighbor_alltoall_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::neighbor_alltoall_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
     }
 }
 
@@ -703,6 +1372,22 @@ pub unsafe fn neighbor_alltoall_init<F: Fortran>(sendbuf: *const c_void, sendcou
     }
 }
 
+/// `MPI_NEIGHBOR_ALLTOALL_INIT_C`.
+pub unsafe fn neighbor_alltoall_init_c<F: Fortran>(sendbuf: *const c_void,
+    sendcount: *const MPI_Count, sendtype: *const c_int, recvbuf: *mut c_void,
+    recvcount: *const MPI_Count, recvtype: *const c_int, comm: *const c_int, info: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::neighbor_alltoall_init_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            F::info_fromint(*info), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_NEIGHBOR_ALLTOALLV`.
 pub unsafe fn neighbor_alltoallv<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c_int,
     sdispls: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *const c_int,
@@ -710,6 +1395,19 @@ pub unsafe fn neighbor_alltoallv<F: Fortran>(sendbuf: *const c_void, sendcounts:
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoallv::<F>(buffer::<F>(sendbuf),
+            sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_NEIGHBOR_ALLTOALLV_C`.
+pub unsafe fn neighbor_alltoallv_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *const MPI_Count,
+    sdispls: *const MPI_Aint, sendtype: *const c_int, recvbuf: *mut c_void,
+    recvcounts: *const MPI_Count, rdispls: *const MPI_Aint, recvtype: *const c_int,
+    comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::neighbor_alltoallv_c::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm));
     }
@@ -731,6 +1429,23 @@ pub unsafe fn neighbor_alltoallv_init<F: Fortran>(sendbuf: *const c_void, sendco
     }
 }
 
+/// `MPI_NEIGHBOR_ALLTOALLV_INIT_C`.
+pub unsafe fn neighbor_alltoallv_init_c<F: Fortran>(sendbuf: *const c_void,
+    sendcounts: *const MPI_Count, sdispls: *const MPI_Aint, sendtype: *const c_int,
+    recvbuf: *mut c_void, recvcounts: *const MPI_Count, rdispls: *const MPI_Aint,
+    recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::neighbor_alltoallv_init_c::<F>(buffer::<F>(sendbuf),
+            sendcounts, sdispls, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcounts, rdispls, F::datatype_fromint(*recvtype), F::comm_fromint(*comm),
+            F::info_fromint(*info), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_NEIGHBOR_ALLTOALLW`.
 pub unsafe fn neighbor_alltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c_int,
     sdispls: *const MPI_Aint, sendtypes: *const c_int, recvbuf: *mut c_void,
@@ -741,6 +1456,21 @@ pub unsafe fn neighbor_alltoallw<F: Fortran>(sendbuf: *const c_void, sendcounts:
         let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), true), F::datatype_fromint);
         let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
         *ierror = hpvm_foreign::generated::coll::neighbor_alltoallw::<F>(buffer::<F>(sendbuf),
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_NEIGHBOR_ALLTOALLW_C`.
+pub unsafe fn neighbor_alltoallw_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *const MPI_Count,
+    sdispls: *const MPI_Aint, sendtypes: *const c_int, recvbuf: *mut c_void,
+    recvcounts: *const MPI_Count, rdispls: *const MPI_Aint, recvtypes: *const c_int,
+    comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), true), F::datatype_fromint);
+        let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
+        *ierror = hpvm_foreign::generated::coll::neighbor_alltoallw_c::<F>(buffer::<F>(sendbuf),
             sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
             rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm));
     }
@@ -764,6 +1494,25 @@ pub unsafe fn neighbor_alltoallw_init<F: Fortran>(sendbuf: *const c_void, sendco
     }
 }
 
+/// `MPI_NEIGHBOR_ALLTOALLW_INIT_C`.
+pub unsafe fn neighbor_alltoallw_init_c<F: Fortran>(sendbuf: *const c_void,
+    sendcounts: *const MPI_Count, sdispls: *const MPI_Aint, sendtypes: *const c_int,
+    recvbuf: *mut c_void, recvcounts: *const MPI_Count, rdispls: *const MPI_Aint,
+    recvtypes: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_sendtypes = Handles::new(sendtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), true), F::datatype_fromint);
+        let mut own_recvtypes = Handles::new(recvtypes.cast_mut(), neighbours(F::comm_in(F::comm_fromint(*comm)), false), F::datatype_fromint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::neighbor_alltoallw_init_c::<F>(buffer::<F>(sendbuf),
+            sendcounts, sdispls, own_sendtypes.pointer(), buffer_mut::<F>(recvbuf), recvcounts,
+            rdispls, own_recvtypes.pointer(), F::comm_fromint(*comm), F::info_fromint(*info),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_REDUCE`.
 pub unsafe fn reduce<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, count: *const c_int,
     datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int,
@@ -773,6 +1522,18 @@ pub unsafe fn reduce<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, c
         *ierror = hpvm_foreign::generated::coll::reduce::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
             *root, F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_REDUCE_C`.
+pub unsafe fn reduce_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, op: *const c_int, root: *const c_int,
+    comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::reduce_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op), *root, F::comm_fromint(*comm));
     }
 }
 
@@ -790,6 +1551,21 @@ pub unsafe fn reduce_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_vo
     }
 }
 
+/// `MPI_REDUCE_INIT_C`.
+pub unsafe fn reduce_init_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, op: *const c_int, root: *const c_int,
+    comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::reduce_init_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op), *root, F::comm_fromint(*comm), F::info_fromint(*info),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_REDUCE_SCATTER`.
 pub unsafe fn reduce_scatter<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
     recvcounts: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int,
@@ -797,6 +1573,18 @@ pub unsafe fn reduce_scatter<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         *ierror = hpvm_foreign::generated::coll::reduce_scatter::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), recvcounts, F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_REDUCE_SCATTER_C`.
+pub unsafe fn reduce_scatter_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    recvcounts: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::reduce_scatter_c::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), recvcounts, F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm));
     }
@@ -814,6 +1602,18 @@ pub unsafe fn reduce_scatter_block<F: Fortran>(sendbuf: *const c_void, recvbuf: 
     }
 }
 
+/// `MPI_REDUCE_SCATTER_BLOCK_C`.
+pub unsafe fn reduce_scatter_block_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    recvcount: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::reduce_scatter_block_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), recvcount.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm));
+    }
+}
+
 /// `MPI_REDUCE_SCATTER_BLOCK_INIT`.
 pub unsafe fn reduce_scatter_block_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
     recvcount: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int,
@@ -823,6 +1623,21 @@ pub unsafe fn reduce_scatter_block_init<F: Fortran>(sendbuf: *const c_void, recv
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::coll::reduce_scatter_block_init::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *recvcount, F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_REDUCE_SCATTER_BLOCK_INIT_C`.
+pub unsafe fn reduce_scatter_block_init_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    recvcount: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::reduce_scatter_block_init_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), recvcount.read_unaligned(), F::datatype_fromint(*datatype),
             F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
             own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
@@ -844,6 +1659,21 @@ pub unsafe fn reduce_scatter_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *
     }
 }
 
+/// `MPI_REDUCE_SCATTER_INIT_C`.
+pub unsafe fn reduce_scatter_init_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    recvcounts: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::reduce_scatter_init_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), recvcounts, F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_SCAN`.
 pub unsafe fn scan<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, count: *const c_int,
     datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) {
@@ -852,6 +1682,18 @@ pub unsafe fn scan<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void, cou
         *ierror = hpvm_foreign::generated::coll::scan::<F>(buffer::<F>(sendbuf),
             buffer_mut::<F>(recvbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op),
             F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_SCAN_C`.
+pub unsafe fn scan_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::scan_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm));
     }
 }
 
@@ -869,6 +1711,21 @@ pub unsafe fn scan_init<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void
     }
 }
 
+/// `MPI_SCAN_INIT_C`.
+pub unsafe fn scan_init_c<F: Fortran>(sendbuf: *const c_void, recvbuf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, op: *const c_int, comm: *const c_int,
+    info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::scan_init_c::<F>(buffer::<F>(sendbuf),
+            buffer_mut::<F>(recvbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op), F::comm_fromint(*comm), F::info_fromint(*info),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_SCATTER`.
 pub unsafe fn scatter<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_int,
     sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int,
@@ -878,6 +1735,19 @@ pub unsafe fn scatter<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_in
         *ierror = hpvm_foreign::generated::coll::scatter::<F>(buffer::<F>(sendbuf), *sendcount,
             F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_SCATTER_C`.
+pub unsafe fn scatter_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::scatter_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
+            F::comm_fromint(*comm));
     }
 }
 
@@ -897,6 +1767,22 @@ pub unsafe fn scatter_init<F: Fortran>(sendbuf: *const c_void, sendcount: *const
     }
 }
 
+/// `MPI_SCATTER_INIT_C`.
+pub unsafe fn scatter_init_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const MPI_Count,
+    recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::scatter_init_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
+            F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_SCATTERV`.
 pub unsafe fn scatterv<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c_int,
     displs: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int,
@@ -906,6 +1792,20 @@ pub unsafe fn scatterv<F: Fortran>(sendbuf: *const c_void, sendcounts: *const c_
         *ierror = hpvm_foreign::generated::coll::scatterv::<F>(buffer::<F>(sendbuf), sendcounts,
             displs, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf), *recvcount,
             F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_SCATTERV_C`.
+pub unsafe fn scatterv_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *const MPI_Count,
+    displs: *const MPI_Aint, sendtype: *const c_int, recvbuf: *mut c_void,
+    recvcount: *const MPI_Count, recvtype: *const c_int, root: *const c_int, comm: *const c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::coll::scatterv_c::<F>(buffer::<F>(sendbuf), sendcounts,
+            displs, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
+            F::comm_fromint(*comm));
     }
 }
 
@@ -921,6 +1821,22 @@ pub unsafe fn scatterv_init<F: Fortran>(sendbuf: *const c_void, sendcounts: *con
             sendcounts, displs, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
             *recvcount, F::datatype_fromint(*recvtype), *root, F::comm_fromint(*comm),
             F::info_fromint(*info), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_SCATTERV_INIT_C`.
+pub unsafe fn scatterv_init_c<F: Fortran>(sendbuf: *const c_void, sendcounts: *const MPI_Count,
+    displs: *const MPI_Aint, sendtype: *const c_int, recvbuf: *mut c_void,
+    recvcount: *const MPI_Count, recvtype: *const c_int, root: *const c_int, comm: *const c_int,
+    info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::coll::scatterv_init_c::<F>(buffer::<F>(sendbuf),
+            sendcounts, displs, F::datatype_fromint(*sendtype), buffer_mut::<F>(recvbuf),
+            recvcount.read_unaligned(), F::datatype_fromint(*recvtype), *root,
+            F::comm_fromint(*comm), F::info_fromint(*info), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }

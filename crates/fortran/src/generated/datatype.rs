@@ -36,6 +36,18 @@ pub unsafe fn pack<F: Fortran>(inbuf: *const c_void, incount: *const c_int, data
     }
 }
 
+/// `MPI_PACK_C`.
+pub unsafe fn pack_c<F: Fortran>(inbuf: *const c_void, incount: *const MPI_Count,
+    datatype: *const c_int, outbuf: *mut c_void, outsize: *const MPI_Count,
+    position: *mut MPI_Count, comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::datatype::pack_c::<F>(buffer::<F>(inbuf),
+            incount.read_unaligned(), F::datatype_fromint(*datatype), buffer_mut::<F>(outbuf),
+            outsize.read_unaligned(), position, F::comm_fromint(*comm));
+    }
+}
+
 /// `MPI_PACK_EXTERNAL`.
 pub unsafe fn pack_external<F: Fortran>(datarep: *const c_char, inbuf: *const c_void,
     incount: *const c_int, datatype: *const c_int, outbuf: *mut c_void, outsize: *const MPI_Aint,
@@ -46,6 +58,19 @@ pub unsafe fn pack_external<F: Fortran>(datarep: *const c_char, inbuf: *const c_
         *ierror = hpvm_foreign::generated::datatype::pack_external::<F>(own_datarep.as_ptr(),
             buffer::<F>(inbuf), *incount, F::datatype_fromint(*datatype), buffer_mut::<F>(outbuf),
             outsize.read_unaligned(), position);
+    }
+}
+
+/// `MPI_PACK_EXTERNAL_C`.
+pub unsafe fn pack_external_c<F: Fortran>(datarep: *const c_char, inbuf: *const c_void,
+    incount: *const MPI_Count, datatype: *const c_int, outbuf: *mut c_void,
+    outsize: *const MPI_Count, position: *mut MPI_Count, ierror: *mut c_int, datarep_len: usize) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let own_datarep = text_in(datarep, datarep_len);
+        *ierror = hpvm_foreign::generated::datatype::pack_external_c::<F>(own_datarep.as_ptr(),
+            buffer::<F>(inbuf), incount.read_unaligned(), F::datatype_fromint(*datatype),
+            buffer_mut::<F>(outbuf), outsize.read_unaligned(), position);
     }
 }
 
@@ -60,12 +85,33 @@ pub unsafe fn pack_external_size<F: Fortran>(datarep: *const c_char, incount: *c
     }
 }
 
+/// `MPI_PACK_EXTERNAL_SIZE_C`.
+pub unsafe fn pack_external_size_c<F: Fortran>(datarep: *const c_char, incount: *const MPI_Count,
+    datatype: *const c_int, size: *mut MPI_Count, ierror: *mut c_int, datarep_len: usize) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let own_datarep = text_in(datarep, datarep_len);
+        *ierror = hpvm_foreign::generated::datatype::pack_external_size_c::<F>(own_datarep.as_ptr(),
+            incount.read_unaligned(), F::datatype_fromint(*datatype), size);
+    }
+}
+
 /// `MPI_PACK_SIZE`.
 pub unsafe fn pack_size<F: Fortran>(incount: *const c_int, datatype: *const c_int,
     comm: *const c_int, size: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         *ierror = hpvm_foreign::generated::datatype::pack_size::<F>(*incount,
+            F::datatype_fromint(*datatype), F::comm_fromint(*comm), size);
+    }
+}
+
+/// `MPI_PACK_SIZE_C`.
+pub unsafe fn pack_size_c<F: Fortran>(incount: *const MPI_Count, datatype: *const c_int,
+    comm: *const c_int, size: *mut MPI_Count, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::datatype::pack_size_c::<F>(incount.read_unaligned(),
             F::datatype_fromint(*datatype), F::comm_fromint(*comm), size);
     }
 }
@@ -92,6 +138,18 @@ pub unsafe fn type_contiguous<F: Fortran>(count: *const c_int, oldtype: *const c
     }
 }
 
+/// `MPI_TYPE_CONTIGUOUS_C`.
+pub unsafe fn type_contiguous_c<F: Fortran>(count: *const MPI_Count, oldtype: *const c_int,
+    newtype: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
+        *ierror = hpvm_foreign::generated::datatype::type_contiguous_c::<F>(count.read_unaligned(),
+            F::datatype_fromint(*oldtype), own_newtype.pointer());
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
+    }
+}
+
 /// `MPI_TYPE_CREATE_DARRAY`.
 pub unsafe fn type_create_darray<F: Fortran>(size: *const c_int, rank: *const c_int,
     ndims: *const c_int, array_of_gsizes: *const c_int, array_of_distribs: *const c_int,
@@ -101,6 +159,21 @@ pub unsafe fn type_create_darray<F: Fortran>(size: *const c_int, rank: *const c_
     unsafe {
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_darray::<F>(*size, *rank, *ndims,
+            array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, *order,
+            F::datatype_fromint(*oldtype), own_newtype.pointer());
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
+    }
+}
+
+/// `MPI_TYPE_CREATE_DARRAY_C`.
+pub unsafe fn type_create_darray_c<F: Fortran>(size: *const c_int, rank: *const c_int,
+    ndims: *const c_int, array_of_gsizes: *const MPI_Count, array_of_distribs: *const c_int,
+    array_of_dargs: *const c_int, array_of_psizes: *const c_int, order: *const c_int,
+    oldtype: *const c_int, newtype: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
+        *ierror = hpvm_foreign::generated::datatype::type_create_darray_c::<F>(*size, *rank, *ndims,
             array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, *order,
             F::datatype_fromint(*oldtype), own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
@@ -157,6 +230,20 @@ pub unsafe fn type_create_hindexed<F: Fortran>(count: *const c_int,
     }
 }
 
+/// `MPI_TYPE_CREATE_HINDEXED_C`.
+pub unsafe fn type_create_hindexed_c<F: Fortran>(count: *const MPI_Count,
+    array_of_blocklengths: *const MPI_Count, array_of_displacements: *const MPI_Count,
+    oldtype: *const c_int, newtype: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
+        *ierror = hpvm_foreign::generated::datatype::type_create_hindexed_c::<F>(count.read_unaligned(),
+            array_of_blocklengths, array_of_displacements, F::datatype_fromint(*oldtype),
+            own_newtype.pointer());
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
+    }
+}
+
 /// `MPI_TYPE_CREATE_HINDEXED_BLOCK`.
 pub unsafe fn type_create_hindexed_block<F: Fortran>(count: *const c_int, blocklength: *const c_int,
     array_of_displacements: *const MPI_Aint, oldtype: *const c_int, newtype: *mut c_int,
@@ -171,6 +258,20 @@ pub unsafe fn type_create_hindexed_block<F: Fortran>(count: *const c_int, blockl
     }
 }
 
+/// `MPI_TYPE_CREATE_HINDEXED_BLOCK_C`.
+pub unsafe fn type_create_hindexed_block_c<F: Fortran>(count: *const MPI_Count,
+    blocklength: *const MPI_Count, array_of_displacements: *const MPI_Count, oldtype: *const c_int,
+    newtype: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
+        *ierror = hpvm_foreign::generated::datatype::type_create_hindexed_block_c::<F>(count.read_unaligned(),
+            blocklength.read_unaligned(), array_of_displacements, F::datatype_fromint(*oldtype),
+            own_newtype.pointer());
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
+    }
+}
+
 /// `MPI_TYPE_CREATE_HVECTOR`.
 pub unsafe fn type_create_hvector<F: Fortran>(count: *const c_int, blocklength: *const c_int,
     stride: *const MPI_Aint, oldtype: *const c_int, newtype: *mut c_int, ierror: *mut c_int) {
@@ -179,6 +280,20 @@ pub unsafe fn type_create_hvector<F: Fortran>(count: *const c_int, blocklength: 
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_hvector::<F>(*count, *blocklength,
             stride.read_unaligned(), F::datatype_fromint(*oldtype), own_newtype.pointer());
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
+    }
+}
+
+/// `MPI_TYPE_CREATE_HVECTOR_C`.
+pub unsafe fn type_create_hvector_c<F: Fortran>(count: *const MPI_Count,
+    blocklength: *const MPI_Count, stride: *const MPI_Count, oldtype: *const c_int,
+    newtype: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
+        *ierror = hpvm_foreign::generated::datatype::type_create_hvector_c::<F>(count.read_unaligned(),
+            blocklength.read_unaligned(), stride.read_unaligned(), F::datatype_fromint(*oldtype),
+            own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
 }
@@ -197,6 +312,20 @@ pub unsafe fn type_create_indexed_block<F: Fortran>(count: *const c_int, blockle
     }
 }
 
+/// `MPI_TYPE_CREATE_INDEXED_BLOCK_C`.
+pub unsafe fn type_create_indexed_block_c<F: Fortran>(count: *const MPI_Count,
+    blocklength: *const MPI_Count, array_of_displacements: *const MPI_Count, oldtype: *const c_int,
+    newtype: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
+        *ierror = hpvm_foreign::generated::datatype::type_create_indexed_block_c::<F>(count.read_unaligned(),
+            blocklength.read_unaligned(), array_of_displacements, F::datatype_fromint(*oldtype),
+            own_newtype.pointer());
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
+    }
+}
+
 /// `MPI_TYPE_CREATE_RESIZED`.
 pub unsafe fn type_create_resized<F: Fortran>(oldtype: *const c_int, lb: *const MPI_Aint,
     extent: *const MPI_Aint, newtype: *mut c_int, ierror: *mut c_int) {
@@ -204,6 +333,18 @@ pub unsafe fn type_create_resized<F: Fortran>(oldtype: *const c_int, lb: *const 
     unsafe {
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_resized::<F>(F::datatype_fromint(*oldtype),
+            lb.read_unaligned(), extent.read_unaligned(), own_newtype.pointer());
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
+    }
+}
+
+/// `MPI_TYPE_CREATE_RESIZED_C`.
+pub unsafe fn type_create_resized_c<F: Fortran>(oldtype: *const c_int, lb: *const MPI_Count,
+    extent: *const MPI_Count, newtype: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
+        *ierror = hpvm_foreign::generated::datatype::type_create_resized_c::<F>(F::datatype_fromint(*oldtype),
             lb.read_unaligned(), extent.read_unaligned(), own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
     }
@@ -224,6 +365,21 @@ pub unsafe fn type_create_struct<F: Fortran>(count: *const c_int,
     }
 }
 
+/// `MPI_TYPE_CREATE_STRUCT_C`.
+pub unsafe fn type_create_struct_c<F: Fortran>(count: *const MPI_Count,
+    array_of_blocklengths: *const MPI_Count, array_of_displacements: *const MPI_Count,
+    array_of_types: *const c_int, newtype: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_array_of_types = Handles::new(array_of_types.cast_mut(), length(*count), F::datatype_fromint);
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
+        *ierror = hpvm_foreign::generated::datatype::type_create_struct_c::<F>(count.read_unaligned(),
+            array_of_blocklengths, array_of_displacements, own_array_of_types.pointer(),
+            own_newtype.pointer());
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
+    }
+}
+
 /// `MPI_TYPE_CREATE_SUBARRAY`.
 pub unsafe fn type_create_subarray<F: Fortran>(ndims: *const c_int, array_of_sizes: *const c_int,
     array_of_subsizes: *const c_int, array_of_starts: *const c_int, order: *const c_int,
@@ -232,6 +388,21 @@ pub unsafe fn type_create_subarray<F: Fortran>(ndims: *const c_int, array_of_siz
     unsafe {
         let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
         *ierror = hpvm_foreign::generated::datatype::type_create_subarray::<F>(*ndims,
+            array_of_sizes, array_of_subsizes, array_of_starts, *order,
+            F::datatype_fromint(*oldtype), own_newtype.pointer());
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
+    }
+}
+
+/// `MPI_TYPE_CREATE_SUBARRAY_C`.
+pub unsafe fn type_create_subarray_c<F: Fortran>(ndims: *const c_int,
+    array_of_sizes: *const MPI_Count, array_of_subsizes: *const MPI_Count,
+    array_of_starts: *const MPI_Count, order: *const c_int, oldtype: *const c_int,
+    newtype: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
+        *ierror = hpvm_foreign::generated::datatype::type_create_subarray_c::<F>(*ndims,
             array_of_sizes, array_of_subsizes, array_of_starts, *order,
             F::datatype_fromint(*oldtype), own_newtype.pointer());
         own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
@@ -273,6 +444,23 @@ pub unsafe fn type_get_contents<F: Fortran>(datatype: *const c_int, max_integers
     }
 }
 
+/// `MPI_TYPE_GET_CONTENTS_C`.
+pub unsafe fn type_get_contents_c<F: Fortran>(datatype: *const c_int,
+    max_integers: *const MPI_Count, max_addresses: *const MPI_Count,
+    max_large_counts: *const MPI_Count, max_datatypes: *const MPI_Count,
+    array_of_integers: *mut c_int, array_of_addresses: *mut MPI_Aint,
+    array_of_large_counts: *mut MPI_Count, array_of_datatypes: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_array_of_datatypes = Handles::fresh(array_of_datatypes, length(*max_datatypes), F::datatype_fromint);
+        *ierror = hpvm_foreign::by_hand::type_get_contents_c::<F>(F::datatype_fromint(*datatype),
+            max_integers.read_unaligned(), max_addresses.read_unaligned(),
+            max_large_counts.read_unaligned(), max_datatypes.read_unaligned(), array_of_integers,
+            array_of_addresses, array_of_large_counts, own_array_of_datatypes.pointer());
+        own_array_of_datatypes.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
+    }
+}
+
 /// `MPI_TYPE_GET_ENVELOPE`.
 pub unsafe fn type_get_envelope<F: Fortran>(datatype: *const c_int, num_integers: *mut c_int,
     num_addresses: *mut c_int, num_datatypes: *mut c_int, combiner: *mut c_int,
@@ -284,12 +472,33 @@ pub unsafe fn type_get_envelope<F: Fortran>(datatype: *const c_int, num_integers
     }
 }
 
+/// `MPI_TYPE_GET_ENVELOPE_C`.
+pub unsafe fn type_get_envelope_c<F: Fortran>(datatype: *const c_int, num_integers: *mut MPI_Count,
+    num_addresses: *mut MPI_Count, num_large_counts: *mut MPI_Count, num_datatypes: *mut MPI_Count,
+    combiner: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::datatype::type_get_envelope_c::<F>(F::datatype_fromint(*datatype),
+            num_integers, num_addresses, num_large_counts, num_datatypes, combiner);
+    }
+}
+
 /// `MPI_TYPE_GET_EXTENT`.
 pub unsafe fn type_get_extent<F: Fortran>(datatype: *const c_int, lb: *mut MPI_Aint,
     extent: *mut MPI_Aint, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         *ierror = hpvm_foreign::generated::datatype::type_get_extent::<F>(F::datatype_fromint(*datatype),
+            lb, extent);
+    }
+}
+
+/// `MPI_TYPE_GET_EXTENT_C`.
+pub unsafe fn type_get_extent_c<F: Fortran>(datatype: *const c_int, lb: *mut MPI_Count,
+    extent: *mut MPI_Count, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::datatype::type_get_extent_c::<F>(F::datatype_fromint(*datatype),
             lb, extent);
     }
 }
@@ -322,6 +531,16 @@ pub unsafe fn type_get_true_extent<F: Fortran>(datatype: *const c_int, true_lb: 
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         *ierror = hpvm_foreign::generated::datatype::type_get_true_extent::<F>(F::datatype_fromint(*datatype),
+            true_lb, true_extent);
+    }
+}
+
+/// `MPI_TYPE_GET_TRUE_EXTENT_C`.
+pub unsafe fn type_get_true_extent_c<F: Fortran>(datatype: *const c_int, true_lb: *mut MPI_Count,
+    true_extent: *mut MPI_Count, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::datatype::type_get_true_extent_c::<F>(F::datatype_fromint(*datatype),
             true_lb, true_extent);
     }
 }
@@ -362,6 +581,20 @@ pub unsafe fn type_indexed<F: Fortran>(count: *const c_int, array_of_blocklength
     }
 }
 
+/// `MPI_TYPE_INDEXED_C`.
+pub unsafe fn type_indexed_c<F: Fortran>(count: *const MPI_Count,
+    array_of_blocklengths: *const MPI_Count, array_of_displacements: *const MPI_Count,
+    oldtype: *const c_int, newtype: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
+        *ierror = hpvm_foreign::generated::datatype::type_indexed_c::<F>(count.read_unaligned(),
+            array_of_blocklengths, array_of_displacements, F::datatype_fromint(*oldtype),
+            own_newtype.pointer());
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
+    }
+}
+
 /// `MPI_TYPE_MATCH_SIZE`.
 pub unsafe fn type_match_size<F: Fortran>(typeclass: *const c_int, size: *const c_int,
     datatype: *mut c_int, ierror: *mut c_int) {
@@ -394,6 +627,16 @@ pub unsafe fn type_size<F: Fortran>(datatype: *const c_int, size: *mut c_int, ie
     }
 }
 
+/// `MPI_TYPE_SIZE_C`.
+pub unsafe fn type_size_c<F: Fortran>(datatype: *const c_int, size: *mut MPI_Count,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::datatype::type_size_c::<F>(F::datatype_fromint(*datatype),
+            size);
+    }
+}
+
 /// `MPI_TYPE_SIZE_X`.
 pub unsafe fn type_size_x<F: Fortran>(datatype: *const c_int, size: *mut MPI_Count,
     ierror: *mut c_int) {
@@ -416,6 +659,19 @@ pub unsafe fn type_vector<F: Fortran>(count: *const c_int, blocklength: *const c
     }
 }
 
+/// `MPI_TYPE_VECTOR_C`.
+pub unsafe fn type_vector_c<F: Fortran>(count: *const MPI_Count, blocklength: *const MPI_Count,
+    stride: *const MPI_Count, oldtype: *const c_int, newtype: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_newtype = Handle::fresh(newtype, F::datatype_fromint);
+        *ierror = hpvm_foreign::generated::datatype::type_vector_c::<F>(count.read_unaligned(),
+            blocklength.read_unaligned(), stride.read_unaligned(), F::datatype_fromint(*oldtype),
+            own_newtype.pointer());
+        own_newtype.give_if(*ierror == MPI_SUCCESS, F::datatype_toint);
+    }
+}
+
 /// `MPI_UNPACK`.
 pub unsafe fn unpack<F: Fortran>(inbuf: *const c_void, insize: *const c_int, position: *mut c_int,
     outbuf: *mut c_void, outcount: *const c_int, datatype: *const c_int, comm: *const c_int,
@@ -425,6 +681,18 @@ pub unsafe fn unpack<F: Fortran>(inbuf: *const c_void, insize: *const c_int, pos
         *ierror = hpvm_foreign::generated::datatype::unpack::<F>(buffer::<F>(inbuf), *insize,
             position, buffer_mut::<F>(outbuf), *outcount, F::datatype_fromint(*datatype),
             F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_UNPACK_C`.
+pub unsafe fn unpack_c<F: Fortran>(inbuf: *const c_void, insize: *const MPI_Count,
+    position: *mut MPI_Count, outbuf: *mut c_void, outcount: *const MPI_Count,
+    datatype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::datatype::unpack_c::<F>(buffer::<F>(inbuf),
+            insize.read_unaligned(), position, buffer_mut::<F>(outbuf), outcount.read_unaligned(),
+            F::datatype_fromint(*datatype), F::comm_fromint(*comm));
     }
 }
 
@@ -438,6 +706,19 @@ pub unsafe fn unpack_external<F: Fortran>(datarep: *const c_char, inbuf: *const 
         *ierror = hpvm_foreign::generated::datatype::unpack_external::<F>(own_datarep.as_ptr(),
             buffer::<F>(inbuf), insize.read_unaligned(), position, buffer_mut::<F>(outbuf),
             *outcount, F::datatype_fromint(*datatype));
+    }
+}
+
+/// `MPI_UNPACK_EXTERNAL_C`.
+pub unsafe fn unpack_external_c<F: Fortran>(datarep: *const c_char, inbuf: *const c_void,
+    insize: *const MPI_Count, position: *mut MPI_Count, outbuf: *mut c_void,
+    outcount: *const MPI_Count, datatype: *const c_int, ierror: *mut c_int, datarep_len: usize) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let own_datarep = text_in(datarep, datarep_len);
+        *ierror = hpvm_foreign::generated::datatype::unpack_external_c::<F>(own_datarep.as_ptr(),
+            buffer::<F>(inbuf), insize.read_unaligned(), position, buffer_mut::<F>(outbuf),
+            outcount.read_unaligned(), F::datatype_fromint(*datatype));
     }
 }
 

@@ -14,6 +14,63 @@ use crate::status::{Status, Statuses};
 use crate::text::{TextOut, room, text_in, trimmed_in};
 use crate::{Fortran, buffer, buffer_mut, index_out, weights_in};
 
+/// `MPI_ABI_GET_FORTRAN_BOOLEANS`.
+pub unsafe fn abi_get_fortran_booleans<F: Fortran>(logical_size: *const c_int,
+    logical_true: *mut c_void, logical_false: *mut c_void, is_set: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::env::abi_get_fortran_booleans::<F>(*logical_size,
+            logical_true, logical_false, is_set);
+    }
+}
+
+/// `MPI_ABI_GET_FORTRAN_INFO`.
+pub unsafe fn abi_get_fortran_info<F: Fortran>(info: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_info = Handle::fresh(info, F::info_fromint);
+        *ierror = hpvm_foreign::generated::env::abi_get_fortran_info::<F>(own_info.pointer());
+        own_info.give_if(*ierror == MPI_SUCCESS, F::info_toint);
+    }
+}
+
+/// `MPI_ABI_GET_INFO`.
+pub unsafe fn abi_get_info<F: Fortran>(info: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_info = Handle::fresh(info, F::info_fromint);
+        *ierror = hpvm_foreign::generated::env::abi_get_info::<F>(own_info.pointer());
+        own_info.give_if(*ierror == MPI_SUCCESS, F::info_toint);
+    }
+}
+
+/// `MPI_ABI_GET_VERSION`.
+pub unsafe fn abi_get_version<F: Fortran>(abi_major: *mut c_int, abi_minor: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::by_hand::abi_get_version::<F>(abi_major, abi_minor);
+    }
+}
+
+/// `MPI_ABI_SET_FORTRAN_BOOLEANS`.
+pub unsafe fn abi_set_fortran_booleans<F: Fortran>(logical_size: *const c_int,
+    logical_true: *mut c_void, logical_false: *mut c_void, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::env::abi_set_fortran_booleans::<F>(*logical_size,
+            logical_true, logical_false);
+    }
+}
+
+/// `MPI_ABI_SET_FORTRAN_INFO`.
+pub unsafe fn abi_set_fortran_info<F: Fortran>(info: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::env::abi_set_fortran_info::<F>(F::info_fromint(*info));
+    }
+}
+
 /// `MPI_ABORT`.
 pub unsafe fn abort<F: Fortran>(comm: *const c_int, errorcode: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.

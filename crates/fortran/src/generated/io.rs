@@ -123,6 +123,16 @@ pub unsafe fn file_get_type_extent<F: Fortran>(fh: *const c_int, datatype: *cons
     }
 }
 
+/// `MPI_FILE_GET_TYPE_EXTENT_C`.
+pub unsafe fn file_get_type_extent_c<F: Fortran>(fh: *const c_int, datatype: *const c_int,
+    extent: *mut MPI_Count, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::io::file_get_type_extent_c::<F>(F::file_fromint(*fh),
+            F::datatype_fromint(*datatype), extent);
+    }
+}
+
 /// `MPI_FILE_GET_VIEW`.
 pub unsafe fn file_get_view<F: Fortran>(fh: *const c_int, disp: *mut MPI_Offset, etype: *mut c_int,
     filetype: *mut c_int, datarep: *mut c_char, ierror: *mut c_int, datarep_len: usize) {
@@ -151,6 +161,19 @@ pub unsafe fn file_iread<F: Fortran>(fh: *const c_int, buf: *mut c_void, count: 
     }
 }
 
+/// `MPI_FILE_IREAD_C`.
+pub unsafe fn file_iread_c<F: Fortran>(fh: *const c_int, buf: *mut c_void, count: *const MPI_Count,
+    datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::io::file_iread_c::<F>(F::file_fromint(*fh),
+            buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_FILE_IREAD_ALL`.
 pub unsafe fn file_iread_all<F: Fortran>(fh: *const c_int, buf: *mut c_void, count: *const c_int,
     datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
@@ -159,6 +182,19 @@ pub unsafe fn file_iread_all<F: Fortran>(fh: *const c_int, buf: *mut c_void, cou
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iread_all::<F>(F::file_fromint(*fh),
             buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_FILE_IREAD_ALL_C`.
+pub unsafe fn file_iread_all_c<F: Fortran>(fh: *const c_int, buf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::io::file_iread_all_c::<F>(F::file_fromint(*fh),
+            buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -177,6 +213,20 @@ pub unsafe fn file_iread_at<F: Fortran>(fh: *const c_int, offset: *const MPI_Off
     }
 }
 
+/// `MPI_FILE_IREAD_AT_C`.
+pub unsafe fn file_iread_at_c<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
+    buf: *mut c_void, count: *const MPI_Count, datatype: *const c_int, request: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::io::file_iread_at_c::<F>(F::file_fromint(*fh),
+            offset.read_unaligned(), buffer_mut::<F>(buf), count.read_unaligned(),
+            F::datatype_fromint(*datatype), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_FILE_IREAD_AT_ALL`.
 pub unsafe fn file_iread_at_all<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
     buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int,
@@ -187,6 +237,20 @@ pub unsafe fn file_iread_at_all<F: Fortran>(fh: *const c_int, offset: *const MPI
         *ierror = hpvm_foreign::generated::io::file_iread_at_all::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype),
             own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_FILE_IREAD_AT_ALL_C`.
+pub unsafe fn file_iread_at_all_c<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
+    buf: *mut c_void, count: *const MPI_Count, datatype: *const c_int, request: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::io::file_iread_at_all_c::<F>(F::file_fromint(*fh),
+            offset.read_unaligned(), buffer_mut::<F>(buf), count.read_unaligned(),
+            F::datatype_fromint(*datatype), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -203,6 +267,19 @@ pub unsafe fn file_iread_shared<F: Fortran>(fh: *const c_int, buf: *mut c_void, 
     }
 }
 
+/// `MPI_FILE_IREAD_SHARED_C`.
+pub unsafe fn file_iread_shared_c<F: Fortran>(fh: *const c_int, buf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::io::file_iread_shared_c::<F>(F::file_fromint(*fh),
+            buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_FILE_IWRITE`.
 pub unsafe fn file_iwrite<F: Fortran>(fh: *const c_int, buf: *const c_void, count: *const c_int,
     datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
@@ -215,6 +292,19 @@ pub unsafe fn file_iwrite<F: Fortran>(fh: *const c_int, buf: *const c_void, coun
     }
 }
 
+/// `MPI_FILE_IWRITE_C`.
+pub unsafe fn file_iwrite_c<F: Fortran>(fh: *const c_int, buf: *const c_void,
+    count: *const MPI_Count, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::io::file_iwrite_c::<F>(F::file_fromint(*fh),
+            buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_FILE_IWRITE_ALL`.
 pub unsafe fn file_iwrite_all<F: Fortran>(fh: *const c_int, buf: *const c_void, count: *const c_int,
     datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
@@ -223,6 +313,19 @@ pub unsafe fn file_iwrite_all<F: Fortran>(fh: *const c_int, buf: *const c_void, 
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_all::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_FILE_IWRITE_ALL_C`.
+pub unsafe fn file_iwrite_all_c<F: Fortran>(fh: *const c_int, buf: *const c_void,
+    count: *const MPI_Count, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::io::file_iwrite_all_c::<F>(F::file_fromint(*fh),
+            buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -241,6 +344,20 @@ pub unsafe fn file_iwrite_at<F: Fortran>(fh: *const c_int, offset: *const MPI_Of
     }
 }
 
+/// `MPI_FILE_IWRITE_AT_C`.
+pub unsafe fn file_iwrite_at_c<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
+    buf: *const c_void, count: *const MPI_Count, datatype: *const c_int, request: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::io::file_iwrite_at_c::<F>(F::file_fromint(*fh),
+            offset.read_unaligned(), buffer::<F>(buf), count.read_unaligned(),
+            F::datatype_fromint(*datatype), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_FILE_IWRITE_AT_ALL`.
 pub unsafe fn file_iwrite_at_all<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
     buf: *const c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int,
@@ -255,6 +372,20 @@ pub unsafe fn file_iwrite_at_all<F: Fortran>(fh: *const c_int, offset: *const MP
     }
 }
 
+/// `MPI_FILE_IWRITE_AT_ALL_C`.
+pub unsafe fn file_iwrite_at_all_c<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
+    buf: *const c_void, count: *const MPI_Count, datatype: *const c_int, request: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::io::file_iwrite_at_all_c::<F>(F::file_fromint(*fh),
+            offset.read_unaligned(), buffer::<F>(buf), count.read_unaligned(),
+            F::datatype_fromint(*datatype), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_FILE_IWRITE_SHARED`.
 pub unsafe fn file_iwrite_shared<F: Fortran>(fh: *const c_int, buf: *const c_void,
     count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
@@ -263,6 +394,19 @@ pub unsafe fn file_iwrite_shared<F: Fortran>(fh: *const c_int, buf: *const c_voi
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::io::file_iwrite_shared::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_FILE_IWRITE_SHARED_C`.
+pub unsafe fn file_iwrite_shared_c<F: Fortran>(fh: *const c_int, buf: *const c_void,
+    count: *const MPI_Count, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::io::file_iwrite_shared_c::<F>(F::file_fromint(*fh),
+            buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -303,6 +447,19 @@ pub unsafe fn file_read<F: Fortran>(fh: *const c_int, buf: *mut c_void, count: *
     }
 }
 
+/// `MPI_FILE_READ_C`.
+pub unsafe fn file_read_c<F: Fortran>(fh: *const c_int, buf: *mut c_void, count: *const MPI_Count,
+    datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::io::file_read_c::<F>(F::file_fromint(*fh),
+            buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            own_status.pointer());
+        own_status.give();
+    }
+}
+
 /// `MPI_FILE_READ_ALL`.
 pub unsafe fn file_read_all<F: Fortran>(fh: *const c_int, buf: *mut c_void, count: *const c_int,
     datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) {
@@ -315,6 +472,19 @@ pub unsafe fn file_read_all<F: Fortran>(fh: *const c_int, buf: *mut c_void, coun
     }
 }
 
+/// `MPI_FILE_READ_ALL_C`.
+pub unsafe fn file_read_all_c<F: Fortran>(fh: *const c_int, buf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::io::file_read_all_c::<F>(F::file_fromint(*fh),
+            buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            own_status.pointer());
+        own_status.give();
+    }
+}
+
 /// `MPI_FILE_READ_ALL_BEGIN`.
 pub unsafe fn file_read_all_begin<F: Fortran>(fh: *const c_int, buf: *mut c_void,
     count: *const c_int, datatype: *const c_int, ierror: *mut c_int) {
@@ -322,6 +492,16 @@ pub unsafe fn file_read_all_begin<F: Fortran>(fh: *const c_int, buf: *mut c_void
     unsafe {
         *ierror = hpvm_foreign::generated::io::file_read_all_begin::<F>(F::file_fromint(*fh),
             buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype));
+    }
+}
+
+/// `MPI_FILE_READ_ALL_BEGIN_C`.
+pub unsafe fn file_read_all_begin_c<F: Fortran>(fh: *const c_int, buf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::io::file_read_all_begin_c::<F>(F::file_fromint(*fh),
+            buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype));
     }
 }
 
@@ -351,6 +531,20 @@ pub unsafe fn file_read_at<F: Fortran>(fh: *const c_int, offset: *const MPI_Offs
     }
 }
 
+/// `MPI_FILE_READ_AT_C`.
+pub unsafe fn file_read_at_c<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
+    buf: *mut c_void, count: *const MPI_Count, datatype: *const c_int, status: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::io::file_read_at_c::<F>(F::file_fromint(*fh),
+            offset.read_unaligned(), buffer_mut::<F>(buf), count.read_unaligned(),
+            F::datatype_fromint(*datatype), own_status.pointer());
+        own_status.give();
+    }
+}
+
 /// `MPI_FILE_READ_AT_ALL`.
 pub unsafe fn file_read_at_all<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
     buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int,
@@ -365,6 +559,20 @@ pub unsafe fn file_read_at_all<F: Fortran>(fh: *const c_int, offset: *const MPI_
     }
 }
 
+/// `MPI_FILE_READ_AT_ALL_C`.
+pub unsafe fn file_read_at_all_c<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
+    buf: *mut c_void, count: *const MPI_Count, datatype: *const c_int, status: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::io::file_read_at_all_c::<F>(F::file_fromint(*fh),
+            offset.read_unaligned(), buffer_mut::<F>(buf), count.read_unaligned(),
+            F::datatype_fromint(*datatype), own_status.pointer());
+        own_status.give();
+    }
+}
+
 /// `MPI_FILE_READ_AT_ALL_BEGIN`.
 pub unsafe fn file_read_at_all_begin<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
     buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) {
@@ -372,6 +580,17 @@ pub unsafe fn file_read_at_all_begin<F: Fortran>(fh: *const c_int, offset: *cons
     unsafe {
         *ierror = hpvm_foreign::generated::io::file_read_at_all_begin::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype));
+    }
+}
+
+/// `MPI_FILE_READ_AT_ALL_BEGIN_C`.
+pub unsafe fn file_read_at_all_begin_c<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
+    buf: *mut c_void, count: *const MPI_Count, datatype: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::io::file_read_at_all_begin_c::<F>(F::file_fromint(*fh),
+            offset.read_unaligned(), buffer_mut::<F>(buf), count.read_unaligned(),
+            F::datatype_fromint(*datatype));
     }
 }
 
@@ -399,6 +618,19 @@ pub unsafe fn file_read_ordered<F: Fortran>(fh: *const c_int, buf: *mut c_void, 
     }
 }
 
+/// `MPI_FILE_READ_ORDERED_C`.
+pub unsafe fn file_read_ordered_c<F: Fortran>(fh: *const c_int, buf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::io::file_read_ordered_c::<F>(F::file_fromint(*fh),
+            buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            own_status.pointer());
+        own_status.give();
+    }
+}
+
 /// `MPI_FILE_READ_ORDERED_BEGIN`.
 pub unsafe fn file_read_ordered_begin<F: Fortran>(fh: *const c_int, buf: *mut c_void,
     count: *const c_int, datatype: *const c_int, ierror: *mut c_int) {
@@ -406,6 +638,16 @@ pub unsafe fn file_read_ordered_begin<F: Fortran>(fh: *const c_int, buf: *mut c_
     unsafe {
         *ierror = hpvm_foreign::generated::io::file_read_ordered_begin::<F>(F::file_fromint(*fh),
             buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype));
+    }
+}
+
+/// `MPI_FILE_READ_ORDERED_BEGIN_C`.
+pub unsafe fn file_read_ordered_begin_c<F: Fortran>(fh: *const c_int, buf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::io::file_read_ordered_begin_c::<F>(F::file_fromint(*fh),
+            buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype));
     }
 }
 
@@ -429,6 +671,19 @@ pub unsafe fn file_read_shared<F: Fortran>(fh: *const c_int, buf: *mut c_void, c
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_read_shared::<F>(F::file_fromint(*fh),
             buffer_mut::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
+        own_status.give();
+    }
+}
+
+/// `MPI_FILE_READ_SHARED_C`.
+pub unsafe fn file_read_shared_c<F: Fortran>(fh: *const c_int, buf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::io::file_read_shared_c::<F>(F::file_fromint(*fh),
+            buffer_mut::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            own_status.pointer());
         own_status.give();
     }
 }
@@ -515,6 +770,19 @@ pub unsafe fn file_write<F: Fortran>(fh: *const c_int, buf: *const c_void, count
     }
 }
 
+/// `MPI_FILE_WRITE_C`.
+pub unsafe fn file_write_c<F: Fortran>(fh: *const c_int, buf: *const c_void,
+    count: *const MPI_Count, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::io::file_write_c::<F>(F::file_fromint(*fh),
+            buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            own_status.pointer());
+        own_status.give();
+    }
+}
+
 /// `MPI_FILE_WRITE_ALL`.
 pub unsafe fn file_write_all<F: Fortran>(fh: *const c_int, buf: *const c_void, count: *const c_int,
     datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) {
@@ -527,6 +795,19 @@ pub unsafe fn file_write_all<F: Fortran>(fh: *const c_int, buf: *const c_void, c
     }
 }
 
+/// `MPI_FILE_WRITE_ALL_C`.
+pub unsafe fn file_write_all_c<F: Fortran>(fh: *const c_int, buf: *const c_void,
+    count: *const MPI_Count, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::io::file_write_all_c::<F>(F::file_fromint(*fh),
+            buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            own_status.pointer());
+        own_status.give();
+    }
+}
+
 /// `MPI_FILE_WRITE_ALL_BEGIN`.
 pub unsafe fn file_write_all_begin<F: Fortran>(fh: *const c_int, buf: *const c_void,
     count: *const c_int, datatype: *const c_int, ierror: *mut c_int) {
@@ -534,6 +815,16 @@ pub unsafe fn file_write_all_begin<F: Fortran>(fh: *const c_int, buf: *const c_v
     unsafe {
         *ierror = hpvm_foreign::generated::io::file_write_all_begin::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), *count, F::datatype_fromint(*datatype));
+    }
+}
+
+/// `MPI_FILE_WRITE_ALL_BEGIN_C`.
+pub unsafe fn file_write_all_begin_c<F: Fortran>(fh: *const c_int, buf: *const c_void,
+    count: *const MPI_Count, datatype: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::io::file_write_all_begin_c::<F>(F::file_fromint(*fh),
+            buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype));
     }
 }
 
@@ -563,6 +854,20 @@ pub unsafe fn file_write_at<F: Fortran>(fh: *const c_int, offset: *const MPI_Off
     }
 }
 
+/// `MPI_FILE_WRITE_AT_C`.
+pub unsafe fn file_write_at_c<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
+    buf: *const c_void, count: *const MPI_Count, datatype: *const c_int, status: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::io::file_write_at_c::<F>(F::file_fromint(*fh),
+            offset.read_unaligned(), buffer::<F>(buf), count.read_unaligned(),
+            F::datatype_fromint(*datatype), own_status.pointer());
+        own_status.give();
+    }
+}
+
 /// `MPI_FILE_WRITE_AT_ALL`.
 pub unsafe fn file_write_at_all<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
     buf: *const c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int,
@@ -577,6 +882,20 @@ pub unsafe fn file_write_at_all<F: Fortran>(fh: *const c_int, offset: *const MPI
     }
 }
 
+/// `MPI_FILE_WRITE_AT_ALL_C`.
+pub unsafe fn file_write_at_all_c<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
+    buf: *const c_void, count: *const MPI_Count, datatype: *const c_int, status: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::io::file_write_at_all_c::<F>(F::file_fromint(*fh),
+            offset.read_unaligned(), buffer::<F>(buf), count.read_unaligned(),
+            F::datatype_fromint(*datatype), own_status.pointer());
+        own_status.give();
+    }
+}
+
 /// `MPI_FILE_WRITE_AT_ALL_BEGIN`.
 pub unsafe fn file_write_at_all_begin<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
     buf: *const c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) {
@@ -584,6 +903,17 @@ pub unsafe fn file_write_at_all_begin<F: Fortran>(fh: *const c_int, offset: *con
     unsafe {
         *ierror = hpvm_foreign::generated::io::file_write_at_all_begin::<F>(F::file_fromint(*fh),
             offset.read_unaligned(), buffer::<F>(buf), *count, F::datatype_fromint(*datatype));
+    }
+}
+
+/// `MPI_FILE_WRITE_AT_ALL_BEGIN_C`.
+pub unsafe fn file_write_at_all_begin_c<F: Fortran>(fh: *const c_int, offset: *const MPI_Offset,
+    buf: *const c_void, count: *const MPI_Count, datatype: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::io::file_write_at_all_begin_c::<F>(F::file_fromint(*fh),
+            offset.read_unaligned(), buffer::<F>(buf), count.read_unaligned(),
+            F::datatype_fromint(*datatype));
     }
 }
 
@@ -611,6 +941,19 @@ pub unsafe fn file_write_ordered<F: Fortran>(fh: *const c_int, buf: *const c_voi
     }
 }
 
+/// `MPI_FILE_WRITE_ORDERED_C`.
+pub unsafe fn file_write_ordered_c<F: Fortran>(fh: *const c_int, buf: *const c_void,
+    count: *const MPI_Count, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::io::file_write_ordered_c::<F>(F::file_fromint(*fh),
+            buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            own_status.pointer());
+        own_status.give();
+    }
+}
+
 /// `MPI_FILE_WRITE_ORDERED_BEGIN`.
 pub unsafe fn file_write_ordered_begin<F: Fortran>(fh: *const c_int, buf: *const c_void,
     count: *const c_int, datatype: *const c_int, ierror: *mut c_int) {
@@ -618,6 +961,16 @@ pub unsafe fn file_write_ordered_begin<F: Fortran>(fh: *const c_int, buf: *const
     unsafe {
         *ierror = hpvm_foreign::generated::io::file_write_ordered_begin::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), *count, F::datatype_fromint(*datatype));
+    }
+}
+
+/// `MPI_FILE_WRITE_ORDERED_BEGIN_C`.
+pub unsafe fn file_write_ordered_begin_c<F: Fortran>(fh: *const c_int, buf: *const c_void,
+    count: *const MPI_Count, datatype: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::io::file_write_ordered_begin_c::<F>(F::file_fromint(*fh),
+            buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype));
     }
 }
 
@@ -641,6 +994,19 @@ pub unsafe fn file_write_shared<F: Fortran>(fh: *const c_int, buf: *const c_void
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::io::file_write_shared::<F>(F::file_fromint(*fh),
             buffer::<F>(buf), *count, F::datatype_fromint(*datatype), own_status.pointer());
+        own_status.give();
+    }
+}
+
+/// `MPI_FILE_WRITE_SHARED_C`.
+pub unsafe fn file_write_shared_c<F: Fortran>(fh: *const c_int, buf: *const c_void,
+    count: *const MPI_Count, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::io::file_write_shared_c::<F>(F::file_fromint(*fh),
+            buffer::<F>(buf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            own_status.pointer());
         own_status.give();
     }
 }

@@ -7,11 +7,17 @@ pub mod attr;
 #[rustfmt::skip]
 pub mod coll;
 #[rustfmt::skip]
+pub mod coll_ts;
+#[rustfmt::skip]
 pub mod comm;
 #[rustfmt::skip]
 pub mod datatype;
 #[rustfmt::skip]
+pub mod datatype_ts;
+#[rustfmt::skip]
 pub mod env;
+#[rustfmt::skip]
+pub mod env_ts;
 #[rustfmt::skip]
 pub mod errh;
 #[rustfmt::skip]
@@ -21,11 +27,19 @@ pub mod info;
 #[rustfmt::skip]
 pub mod io;
 #[rustfmt::skip]
+pub mod io_ts;
+#[rustfmt::skip]
 pub mod op;
+#[rustfmt::skip]
+pub mod op_ts;
 #[rustfmt::skip]
 pub mod pt2pt;
 #[rustfmt::skip]
+pub mod pt2pt_ts;
+#[rustfmt::skip]
 pub mod rma;
+#[rustfmt::skip]
+pub mod rma_ts;
 #[rustfmt::skip]
 pub mod session;
 #[rustfmt::skip]

@@ -42,3 +42,14 @@ pub unsafe fn reduce_local<F: Fortran>(inbuf: *const c_void, inoutbuf: *mut c_vo
             buffer_mut::<F>(inoutbuf), *count, F::datatype_fromint(*datatype), F::op_fromint(*op));
     }
 }
+
+/// `MPI_REDUCE_LOCAL_C`.
+pub unsafe fn reduce_local_c<F: Fortran>(inbuf: *const c_void, inoutbuf: *mut c_void,
+    count: *const MPI_Count, datatype: *const c_int, op: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::op::reduce_local_c::<F>(buffer::<F>(inbuf),
+            buffer_mut::<F>(inoutbuf), count.read_unaligned(), F::datatype_fromint(*datatype),
+            F::op_fromint(*op));
+    }
+}

@@ -24,6 +24,18 @@ pub unsafe fn bsend<F: Fortran>(buf: *const c_void, count: *const c_int, datatyp
     }
 }
 
+/// `MPI_BSEND_C`.
+pub unsafe fn bsend_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
+    datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::pt2pt::bsend_c::<F>(buffer::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
+            F::comm_fromint(*comm));
+    }
+}
+
 /// `MPI_BSEND_INIT`.
 pub unsafe fn bsend_init<F: Fortran>(buf: *const c_void, count: *const c_int,
     datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
@@ -38,6 +50,20 @@ pub unsafe fn bsend_init<F: Fortran>(buf: *const c_void, count: *const c_int,
     }
 }
 
+/// `MPI_BSEND_INIT_C`.
+pub unsafe fn bsend_init_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
+    datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::pt2pt::bsend_init_c::<F>(buffer::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
+            F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_BUFFER_ATTACH`.
 pub unsafe fn buffer_attach<F: Fortran>(buffer: *mut c_void, size: *const c_int,
     ierror: *mut c_int) {
@@ -45,6 +71,16 @@ pub unsafe fn buffer_attach<F: Fortran>(buffer: *mut c_void, size: *const c_int,
     unsafe {
         *ierror = hpvm_foreign::generated::pt2pt::buffer_attach::<F>(buffer_mut::<F>(buffer),
             *size);
+    }
+}
+
+/// `MPI_BUFFER_ATTACH_C`.
+pub unsafe fn buffer_attach_c<F: Fortran>(buffer: *mut c_void, size: *const MPI_Count,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::pt2pt::buffer_attach_c::<F>(buffer_mut::<F>(buffer),
+            size.read_unaligned());
     }
 }
 
@@ -85,6 +121,16 @@ pub unsafe fn comm_attach_buffer<F: Fortran>(comm: *const c_int, buffer: *mut c_
     }
 }
 
+/// `MPI_COMM_ATTACH_BUFFER_C`.
+pub unsafe fn comm_attach_buffer_c<F: Fortran>(comm: *const c_int, buffer: *mut c_void,
+    size: *const MPI_Count, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::pt2pt::comm_attach_buffer_c::<F>(F::comm_fromint(*comm),
+            buffer_mut::<F>(buffer), size.read_unaligned());
+    }
+}
+
 /// `MPI_COMM_FLUSH_BUFFER`.
 pub unsafe fn comm_flush_buffer<F: Fortran>(comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; places of ours live through the call.
@@ -116,6 +162,17 @@ pub unsafe fn get_count<F: Fortran>(status: *const c_int, datatype: *const c_int
     }
 }
 
+/// `MPI_GET_COUNT_C`.
+pub unsafe fn get_count_c<F: Fortran>(status: *const c_int, datatype: *const c_int,
+    count: *mut MPI_Count, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::pt2pt::get_count_c::<F>(own_status.pointer(),
+            F::datatype_fromint(*datatype), count);
+    }
+}
+
 /// `MPI_GET_ELEMENTS`.
 pub unsafe fn get_elements<F: Fortran>(status: *const c_int, datatype: *const c_int,
     count: *mut c_int, ierror: *mut c_int) {
@@ -123,6 +180,17 @@ pub unsafe fn get_elements<F: Fortran>(status: *const c_int, datatype: *const c_
     unsafe {
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::get_elements::<F>(own_status.pointer(),
+            F::datatype_fromint(*datatype), count);
+    }
+}
+
+/// `MPI_GET_ELEMENTS_C`.
+pub unsafe fn get_elements_c<F: Fortran>(status: *const c_int, datatype: *const c_int,
+    count: *mut MPI_Count, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::pt2pt::get_elements_c::<F>(own_status.pointer(),
             F::datatype_fromint(*datatype), count);
     }
 }
@@ -160,6 +228,20 @@ pub unsafe fn ibsend<F: Fortran>(buf: *const c_void, count: *const c_int, dataty
     }
 }
 
+/// `MPI_IBSEND_C`.
+pub unsafe fn ibsend_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
+    datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::pt2pt::ibsend_c::<F>(buffer::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
+            F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_IMPROBE`.
 pub unsafe fn improbe<F: Fortran>(source: *const c_int, tag: *const c_int, comm: *const c_int,
     flag: *mut c_int, message: *mut c_int, status: *mut c_int, ierror: *mut c_int) {
@@ -183,6 +265,21 @@ pub unsafe fn imrecv<F: Fortran>(buf: *mut c_void, count: *const c_int, datatype
         let mut own_request = Handle::fresh(request, F::request_fromint);
         *ierror = hpvm_foreign::generated::pt2pt::imrecv::<F>(buffer_mut::<F>(buf), *count,
             F::datatype_fromint(*datatype), own_message.pointer(), own_request.pointer());
+        own_message.give(F::message_toint);
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_IMRECV_C`.
+pub unsafe fn imrecv_c<F: Fortran>(buf: *mut c_void, count: *const MPI_Count,
+    datatype: *const c_int, message: *mut c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_message = Handle::new(message, F::message_fromint, F::message_toint);
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::pt2pt::imrecv_c::<F>(buffer_mut::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), own_message.pointer(),
+            own_request.pointer());
         own_message.give(F::message_toint);
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
@@ -214,6 +311,20 @@ pub unsafe fn irecv<F: Fortran>(buf: *mut c_void, count: *const c_int, datatype:
     }
 }
 
+/// `MPI_IRECV_C`.
+pub unsafe fn irecv_c<F: Fortran>(buf: *mut c_void, count: *const MPI_Count, datatype: *const c_int,
+    source: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::pt2pt::irecv_c::<F>(buffer_mut::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *source, *tag,
+            F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_IRSEND`.
 pub unsafe fn irsend<F: Fortran>(buf: *const c_void, count: *const c_int, datatype: *const c_int,
     dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int,
@@ -228,6 +339,20 @@ pub unsafe fn irsend<F: Fortran>(buf: *const c_void, count: *const c_int, dataty
     }
 }
 
+/// `MPI_IRSEND_C`.
+pub unsafe fn irsend_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
+    datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::pt2pt::irsend_c::<F>(buffer::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
+            F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_ISEND`.
 pub unsafe fn isend<F: Fortran>(buf: *const c_void, count: *const c_int, datatype: *const c_int,
     dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int,
@@ -238,6 +363,20 @@ pub unsafe fn isend<F: Fortran>(buf: *const c_void, count: *const c_int, datatyp
         *ierror = hpvm_foreign::generated::pt2pt::isend::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
             own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_ISEND_C`.
+pub unsafe fn isend_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
+    datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::pt2pt::isend_c::<F>(buffer::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -258,6 +397,22 @@ pub unsafe fn isendrecv<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_
     }
 }
 
+/// `MPI_ISENDRECV_C`.
+pub unsafe fn isendrecv_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, dest: *const c_int, sendtag: *const c_int, recvbuf: *mut c_void,
+    recvcount: *const MPI_Count, recvtype: *const c_int, source: *const c_int,
+    recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::pt2pt::isendrecv_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), *dest, *sendtag,
+            buffer_mut::<F>(recvbuf), recvcount.read_unaligned(), F::datatype_fromint(*recvtype),
+            *source, *recvtag, F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_ISENDRECV_REPLACE`.
 pub unsafe fn isendrecv_replace<F: Fortran>(buf: *mut c_void, count: *const c_int,
     datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int,
@@ -272,6 +427,20 @@ pub unsafe fn isendrecv_replace<F: Fortran>(buf: *mut c_void, count: *const c_in
     }
 }
 
+/// `MPI_ISENDRECV_REPLACE_C`.
+pub unsafe fn isendrecv_replace_c<F: Fortran>(buf: *mut c_void, count: *const MPI_Count,
+    datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int,
+    recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::pt2pt::isendrecv_replace_c::<F>(buffer_mut::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *sendtag, *source,
+            *recvtag, F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_ISSEND`.
 pub unsafe fn issend<F: Fortran>(buf: *const c_void, count: *const c_int, datatype: *const c_int,
     dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int,
@@ -282,6 +451,20 @@ pub unsafe fn issend<F: Fortran>(buf: *const c_void, count: *const c_int, dataty
         *ierror = hpvm_foreign::generated::pt2pt::issend::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
             own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_ISSEND_C`.
+pub unsafe fn issend_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
+    datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::pt2pt::issend_c::<F>(buffer::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -309,6 +492,21 @@ pub unsafe fn mrecv<F: Fortran>(buf: *mut c_void, count: *const c_int, datatype:
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::mrecv::<F>(buffer_mut::<F>(buf), *count,
             F::datatype_fromint(*datatype), own_message.pointer(), own_status.pointer());
+        own_message.give(F::message_toint);
+        own_status.give();
+    }
+}
+
+/// `MPI_MRECV_C`.
+pub unsafe fn mrecv_c<F: Fortran>(buf: *mut c_void, count: *const MPI_Count, datatype: *const c_int,
+    message: *mut c_int, status: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_message = Handle::new(message, F::message_fromint, F::message_toint);
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::pt2pt::mrecv_c::<F>(buffer_mut::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), own_message.pointer(),
+            own_status.pointer());
         own_message.give(F::message_toint);
         own_status.give();
     }
@@ -408,6 +606,20 @@ pub unsafe fn recv<F: Fortran>(buf: *mut c_void, count: *const c_int, datatype: 
     }
 }
 
+/// `MPI_RECV_C`.
+pub unsafe fn recv_c<F: Fortran>(buf: *mut c_void, count: *const MPI_Count, datatype: *const c_int,
+    source: *const c_int, tag: *const c_int, comm: *const c_int, status: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::pt2pt::recv_c::<F>(buffer_mut::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *source, *tag,
+            F::comm_fromint(*comm), own_status.pointer());
+        own_status.give();
+    }
+}
+
 /// `MPI_RECV_INIT`.
 pub unsafe fn recv_init<F: Fortran>(buf: *mut c_void, count: *const c_int, datatype: *const c_int,
     source: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int,
@@ -418,6 +630,20 @@ pub unsafe fn recv_init<F: Fortran>(buf: *mut c_void, count: *const c_int, datat
         *ierror = hpvm_foreign::generated::pt2pt::recv_init::<F>(buffer_mut::<F>(buf), *count,
             F::datatype_fromint(*datatype), *source, *tag, F::comm_fromint(*comm),
             own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_RECV_INIT_C`.
+pub unsafe fn recv_init_c<F: Fortran>(buf: *mut c_void, count: *const MPI_Count,
+    datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::pt2pt::recv_init_c::<F>(buffer_mut::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *source, *tag,
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -499,6 +725,18 @@ pub unsafe fn rsend<F: Fortran>(buf: *const c_void, count: *const c_int, datatyp
     }
 }
 
+/// `MPI_RSEND_C`.
+pub unsafe fn rsend_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
+    datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::pt2pt::rsend_c::<F>(buffer::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
+            F::comm_fromint(*comm));
+    }
+}
+
 /// `MPI_RSEND_INIT`.
 pub unsafe fn rsend_init<F: Fortran>(buf: *const c_void, count: *const c_int,
     datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
@@ -513,6 +751,20 @@ pub unsafe fn rsend_init<F: Fortran>(buf: *const c_void, count: *const c_int,
     }
 }
 
+/// `MPI_RSEND_INIT_C`.
+pub unsafe fn rsend_init_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
+    datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::pt2pt::rsend_init_c::<F>(buffer::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
+            F::comm_fromint(*comm), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_SEND`.
 pub unsafe fn send<F: Fortran>(buf: *const c_void, count: *const c_int, datatype: *const c_int,
     dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) {
@@ -520,6 +772,18 @@ pub unsafe fn send<F: Fortran>(buf: *const c_void, count: *const c_int, datatype
     unsafe {
         *ierror = hpvm_foreign::generated::pt2pt::send::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm));
+    }
+}
+
+/// `MPI_SEND_C`.
+pub unsafe fn send_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
+    datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::pt2pt::send_c::<F>(buffer::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
+            F::comm_fromint(*comm));
     }
 }
 
@@ -533,6 +797,20 @@ pub unsafe fn send_init<F: Fortran>(buf: *const c_void, count: *const c_int, dat
         *ierror = hpvm_foreign::generated::pt2pt::send_init::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
             own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_SEND_INIT_C`.
+pub unsafe fn send_init_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
+    datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::pt2pt::send_init_c::<F>(buffer::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -553,6 +831,22 @@ pub unsafe fn sendrecv<F: Fortran>(sendbuf: *const c_void, sendcount: *const c_i
     }
 }
 
+/// `MPI_SENDRECV_C`.
+pub unsafe fn sendrecv_c<F: Fortran>(sendbuf: *const c_void, sendcount: *const MPI_Count,
+    sendtype: *const c_int, dest: *const c_int, sendtag: *const c_int, recvbuf: *mut c_void,
+    recvcount: *const MPI_Count, recvtype: *const c_int, source: *const c_int,
+    recvtag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::pt2pt::sendrecv_c::<F>(buffer::<F>(sendbuf),
+            sendcount.read_unaligned(), F::datatype_fromint(*sendtype), *dest, *sendtag,
+            buffer_mut::<F>(recvbuf), recvcount.read_unaligned(), F::datatype_fromint(*recvtype),
+            *source, *recvtag, F::comm_fromint(*comm), own_status.pointer());
+        own_status.give();
+    }
+}
+
 /// `MPI_SENDRECV_REPLACE`.
 pub unsafe fn sendrecv_replace<F: Fortran>(buf: *mut c_void, count: *const c_int,
     datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int,
@@ -567,6 +861,20 @@ pub unsafe fn sendrecv_replace<F: Fortran>(buf: *mut c_void, count: *const c_int
     }
 }
 
+/// `MPI_SENDRECV_REPLACE_C`.
+pub unsafe fn sendrecv_replace_c<F: Fortran>(buf: *mut c_void, count: *const MPI_Count,
+    datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int,
+    recvtag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::pt2pt::sendrecv_replace_c::<F>(buffer_mut::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *sendtag, *source,
+            *recvtag, F::comm_fromint(*comm), own_status.pointer());
+        own_status.give();
+    }
+}
+
 /// `MPI_SESSION_ATTACH_BUFFER`.
 pub unsafe fn session_attach_buffer<F: Fortran>(session: *const c_int, buffer: *mut c_void,
     size: *const c_int, ierror: *mut c_int) {
@@ -574,6 +882,16 @@ pub unsafe fn session_attach_buffer<F: Fortran>(session: *const c_int, buffer: *
     unsafe {
         *ierror = hpvm_foreign::generated::pt2pt::session_attach_buffer::<F>(F::session_fromint(*session),
             buffer_mut::<F>(buffer), *size);
+    }
+}
+
+/// `MPI_SESSION_ATTACH_BUFFER_C`.
+pub unsafe fn session_attach_buffer_c<F: Fortran>(session: *const c_int, buffer: *mut c_void,
+    size: *const MPI_Count, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::pt2pt::session_attach_buffer_c::<F>(F::session_fromint(*session),
+            buffer_mut::<F>(buffer), size.read_unaligned());
     }
 }
 
@@ -607,6 +925,18 @@ pub unsafe fn ssend<F: Fortran>(buf: *const c_void, count: *const c_int, datatyp
     }
 }
 
+/// `MPI_SSEND_C`.
+pub unsafe fn ssend_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
+    datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::pt2pt::ssend_c::<F>(buffer::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
+            F::comm_fromint(*comm));
+    }
+}
+
 /// `MPI_SSEND_INIT`.
 pub unsafe fn ssend_init<F: Fortran>(buf: *const c_void, count: *const c_int,
     datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
@@ -617,6 +947,20 @@ pub unsafe fn ssend_init<F: Fortran>(buf: *const c_void, count: *const c_int,
         *ierror = hpvm_foreign::generated::pt2pt::ssend_init::<F>(buffer::<F>(buf), *count,
             F::datatype_fromint(*datatype), *dest, *tag, F::comm_fromint(*comm),
             own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_SSEND_INIT_C`.
+pub unsafe fn ssend_init_c<F: Fortran>(buf: *const c_void, count: *const MPI_Count,
+    datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::pt2pt::ssend_init_c::<F>(buffer::<F>(buf),
+            count.read_unaligned(), F::datatype_fromint(*datatype), *dest, *tag,
+            F::comm_fromint(*comm), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -695,6 +1039,18 @@ pub unsafe fn status_set_elements<F: Fortran>(status: *mut c_int, datatype: *con
         let mut own_status = Status::<F>::new(status);
         *ierror = hpvm_foreign::generated::pt2pt::status_set_elements::<F>(own_status.pointer(),
             F::datatype_fromint(*datatype), *count);
+        own_status.give();
+    }
+}
+
+/// `MPI_STATUS_SET_ELEMENTS_C`.
+pub unsafe fn status_set_elements_c<F: Fortran>(status: *mut c_int, datatype: *const c_int,
+    count: *const MPI_Count, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_status = Status::<F>::new(status);
+        *ierror = hpvm_foreign::generated::pt2pt::status_set_elements_c::<F>(own_status.pointer(),
+            F::datatype_fromint(*datatype), count.read_unaligned());
         own_status.give();
     }
 }

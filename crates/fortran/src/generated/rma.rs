@@ -28,6 +28,20 @@ pub unsafe fn accumulate<F: Fortran>(origin_addr: *const c_void, origin_count: *
     }
 }
 
+/// `MPI_ACCUMULATE_C`.
+pub unsafe fn accumulate_c<F: Fortran>(origin_addr: *const c_void, origin_count: *const MPI_Count,
+    origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const MPI_Aint,
+    target_count: *const MPI_Count, target_datatype: *const c_int, op: *const c_int,
+    win: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::rma::accumulate_c::<F>(buffer::<F>(origin_addr),
+            origin_count.read_unaligned(), F::datatype_fromint(*origin_datatype), *target_rank,
+            target_disp.read_unaligned(), target_count.read_unaligned(),
+            F::datatype_fromint(*target_datatype), F::op_fromint(*op), F::win_fromint(*win));
+    }
+}
+
 /// `MPI_COMPARE_AND_SWAP`.
 pub unsafe fn compare_and_swap<F: Fortran>(origin_addr: *const c_void, compare_addr: *const c_void,
     result_addr: *mut c_void, datatype: *const c_int, target_rank: *const c_int,
@@ -66,6 +80,20 @@ pub unsafe fn get<F: Fortran>(origin_addr: *mut c_void, origin_count: *const c_i
     }
 }
 
+/// `MPI_GET_C`.
+pub unsafe fn get_c<F: Fortran>(origin_addr: *mut c_void, origin_count: *const MPI_Count,
+    origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const MPI_Aint,
+    target_count: *const MPI_Count, target_datatype: *const c_int, win: *const c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::rma::get_c::<F>(buffer_mut::<F>(origin_addr),
+            origin_count.read_unaligned(), F::datatype_fromint(*origin_datatype), *target_rank,
+            target_disp.read_unaligned(), target_count.read_unaligned(),
+            F::datatype_fromint(*target_datatype), F::win_fromint(*win));
+    }
+}
+
 /// `MPI_GET_ACCUMULATE`.
 pub unsafe fn get_accumulate<F: Fortran>(origin_addr: *const c_void, origin_count: *const c_int,
     origin_datatype: *const c_int, result_addr: *mut c_void, result_count: *const c_int,
@@ -82,6 +110,23 @@ pub unsafe fn get_accumulate<F: Fortran>(origin_addr: *const c_void, origin_coun
     }
 }
 
+/// `MPI_GET_ACCUMULATE_C`.
+pub unsafe fn get_accumulate_c<F: Fortran>(origin_addr: *const c_void,
+    origin_count: *const MPI_Count, origin_datatype: *const c_int, result_addr: *mut c_void,
+    result_count: *const MPI_Count, result_datatype: *const c_int, target_rank: *const c_int,
+    target_disp: *const MPI_Aint, target_count: *const MPI_Count, target_datatype: *const c_int,
+    op: *const c_int, win: *const c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::rma::get_accumulate_c::<F>(buffer::<F>(origin_addr),
+            origin_count.read_unaligned(), F::datatype_fromint(*origin_datatype),
+            buffer_mut::<F>(result_addr), result_count.read_unaligned(),
+            F::datatype_fromint(*result_datatype), *target_rank, target_disp.read_unaligned(),
+            target_count.read_unaligned(), F::datatype_fromint(*target_datatype),
+            F::op_fromint(*op), F::win_fromint(*win));
+    }
+}
+
 /// `MPI_PUT`.
 pub unsafe fn put<F: Fortran>(origin_addr: *const c_void, origin_count: *const c_int,
     origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const MPI_Aint,
@@ -92,6 +137,20 @@ pub unsafe fn put<F: Fortran>(origin_addr: *const c_void, origin_count: *const c
         *ierror = hpvm_foreign::generated::rma::put::<F>(buffer::<F>(origin_addr), *origin_count,
             F::datatype_fromint(*origin_datatype), *target_rank, target_disp.read_unaligned(),
             *target_count, F::datatype_fromint(*target_datatype), F::win_fromint(*win));
+    }
+}
+
+/// `MPI_PUT_C`.
+pub unsafe fn put_c<F: Fortran>(origin_addr: *const c_void, origin_count: *const MPI_Count,
+    origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const MPI_Aint,
+    target_count: *const MPI_Count, target_datatype: *const c_int, win: *const c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::rma::put_c::<F>(buffer::<F>(origin_addr),
+            origin_count.read_unaligned(), F::datatype_fromint(*origin_datatype), *target_rank,
+            target_disp.read_unaligned(), target_count.read_unaligned(),
+            F::datatype_fromint(*target_datatype), F::win_fromint(*win));
     }
 }
 
@@ -111,6 +170,23 @@ pub unsafe fn raccumulate<F: Fortran>(origin_addr: *const c_void, origin_count: 
     }
 }
 
+/// `MPI_RACCUMULATE_C`.
+pub unsafe fn raccumulate_c<F: Fortran>(origin_addr: *const c_void, origin_count: *const MPI_Count,
+    origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const MPI_Aint,
+    target_count: *const MPI_Count, target_datatype: *const c_int, op: *const c_int,
+    win: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::rma::raccumulate_c::<F>(buffer::<F>(origin_addr),
+            origin_count.read_unaligned(), F::datatype_fromint(*origin_datatype), *target_rank,
+            target_disp.read_unaligned(), target_count.read_unaligned(),
+            F::datatype_fromint(*target_datatype), F::op_fromint(*op), F::win_fromint(*win),
+            own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_RGET`.
 pub unsafe fn rget<F: Fortran>(origin_addr: *mut c_void, origin_count: *const c_int,
     origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const MPI_Aint,
@@ -123,6 +199,22 @@ pub unsafe fn rget<F: Fortran>(origin_addr: *mut c_void, origin_count: *const c_
             *origin_count, F::datatype_fromint(*origin_datatype), *target_rank,
             target_disp.read_unaligned(), *target_count, F::datatype_fromint(*target_datatype),
             F::win_fromint(*win), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_RGET_C`.
+pub unsafe fn rget_c<F: Fortran>(origin_addr: *mut c_void, origin_count: *const MPI_Count,
+    origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const MPI_Aint,
+    target_count: *const MPI_Count, target_datatype: *const c_int, win: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::rma::rget_c::<F>(buffer_mut::<F>(origin_addr),
+            origin_count.read_unaligned(), F::datatype_fromint(*origin_datatype), *target_rank,
+            target_disp.read_unaligned(), target_count.read_unaligned(),
+            F::datatype_fromint(*target_datatype), F::win_fromint(*win), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -145,6 +237,25 @@ pub unsafe fn rget_accumulate<F: Fortran>(origin_addr: *const c_void, origin_cou
     }
 }
 
+/// `MPI_RGET_ACCUMULATE_C`.
+pub unsafe fn rget_accumulate_c<F: Fortran>(origin_addr: *const c_void,
+    origin_count: *const MPI_Count, origin_datatype: *const c_int, result_addr: *mut c_void,
+    result_count: *const MPI_Count, result_datatype: *const c_int, target_rank: *const c_int,
+    target_disp: *const MPI_Aint, target_count: *const MPI_Count, target_datatype: *const c_int,
+    op: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::rma::rget_accumulate_c::<F>(buffer::<F>(origin_addr),
+            origin_count.read_unaligned(), F::datatype_fromint(*origin_datatype),
+            buffer_mut::<F>(result_addr), result_count.read_unaligned(),
+            F::datatype_fromint(*result_datatype), *target_rank, target_disp.read_unaligned(),
+            target_count.read_unaligned(), F::datatype_fromint(*target_datatype),
+            F::op_fromint(*op), F::win_fromint(*win), own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
 /// `MPI_RPUT`.
 pub unsafe fn rput<F: Fortran>(origin_addr: *const c_void, origin_count: *const c_int,
     origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const MPI_Aint,
@@ -157,6 +268,22 @@ pub unsafe fn rput<F: Fortran>(origin_addr: *const c_void, origin_count: *const 
             F::datatype_fromint(*origin_datatype), *target_rank, target_disp.read_unaligned(),
             *target_count, F::datatype_fromint(*target_datatype), F::win_fromint(*win),
             own_request.pointer());
+        own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
+    }
+}
+
+/// `MPI_RPUT_C`.
+pub unsafe fn rput_c<F: Fortran>(origin_addr: *const c_void, origin_count: *const MPI_Count,
+    origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const MPI_Aint,
+    target_count: *const MPI_Count, target_datatype: *const c_int, win: *const c_int,
+    request: *mut c_int, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_request = Handle::fresh(request, F::request_fromint);
+        *ierror = hpvm_foreign::generated::rma::rput_c::<F>(buffer::<F>(origin_addr),
+            origin_count.read_unaligned(), F::datatype_fromint(*origin_datatype), *target_rank,
+            target_disp.read_unaligned(), target_count.read_unaligned(),
+            F::datatype_fromint(*target_datatype), F::win_fromint(*win), own_request.pointer());
         own_request.give_if(*ierror == MPI_SUCCESS, F::request_toint);
     }
 }
@@ -174,6 +301,20 @@ pub unsafe fn win_allocate<F: Fortran>(size: *const MPI_Aint, disp_unit: *const 
     }
 }
 
+/// `MPI_WIN_ALLOCATE_C`.
+pub unsafe fn win_allocate_c<F: Fortran>(size: *const MPI_Aint, disp_unit: *const MPI_Aint,
+    info: *const c_int, comm: *const c_int, baseptr: *mut c_void, win: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_win = Handle::fresh(win, F::win_fromint);
+        *ierror = hpvm_foreign::generated::rma::win_allocate_c::<F>(size.read_unaligned(),
+            disp_unit.read_unaligned(), F::info_fromint(*info), F::comm_fromint(*comm), baseptr,
+            own_win.pointer());
+        own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
+    }
+}
+
 /// `MPI_WIN_ALLOCATE_SHARED`.
 pub unsafe fn win_allocate_shared<F: Fortran>(size: *const MPI_Aint, disp_unit: *const c_int,
     info: *const c_int, comm: *const c_int, baseptr: *mut c_void, win: *mut c_int,
@@ -183,6 +324,20 @@ pub unsafe fn win_allocate_shared<F: Fortran>(size: *const MPI_Aint, disp_unit: 
         let mut own_win = Handle::fresh(win, F::win_fromint);
         *ierror = hpvm_foreign::generated::rma::win_allocate_shared::<F>(size.read_unaligned(),
             *disp_unit, F::info_fromint(*info), F::comm_fromint(*comm), baseptr, own_win.pointer());
+        own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
+    }
+}
+
+/// `MPI_WIN_ALLOCATE_SHARED_C`.
+pub unsafe fn win_allocate_shared_c<F: Fortran>(size: *const MPI_Aint, disp_unit: *const MPI_Aint,
+    info: *const c_int, comm: *const c_int, baseptr: *mut c_void, win: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_win = Handle::fresh(win, F::win_fromint);
+        *ierror = hpvm_foreign::generated::rma::win_allocate_shared_c::<F>(size.read_unaligned(),
+            disp_unit.read_unaligned(), F::info_fromint(*info), F::comm_fromint(*comm), baseptr,
+            own_win.pointer());
         own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
@@ -215,6 +370,20 @@ pub unsafe fn win_create<F: Fortran>(base: *mut c_void, size: *const MPI_Aint,
         *ierror = hpvm_foreign::generated::rma::win_create::<F>(buffer_mut::<F>(base),
             size.read_unaligned(), *disp_unit, F::info_fromint(*info), F::comm_fromint(*comm),
             own_win.pointer());
+        own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
+    }
+}
+
+/// `MPI_WIN_CREATE_C`.
+pub unsafe fn win_create_c<F: Fortran>(base: *mut c_void, size: *const MPI_Aint,
+    disp_unit: *const MPI_Aint, info: *const c_int, comm: *const c_int, win: *mut c_int,
+    ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        let mut own_win = Handle::fresh(win, F::win_fromint);
+        *ierror = hpvm_foreign::generated::rma::win_create_c::<F>(buffer_mut::<F>(base),
+            size.read_unaligned(), disp_unit.read_unaligned(), F::info_fromint(*info),
+            F::comm_fromint(*comm), own_win.pointer());
         own_win.give_if(*ierror == MPI_SUCCESS, F::win_toint);
     }
 }
@@ -381,6 +550,16 @@ pub unsafe fn win_shared_query<F: Fortran>(win: *const c_int, rank: *const c_int
     // SAFETY: the program's promises; places of ours live through the call.
     unsafe {
         *ierror = hpvm_foreign::generated::rma::win_shared_query::<F>(F::win_fromint(*win), *rank,
+            size, disp_unit, baseptr);
+    }
+}
+
+/// `MPI_WIN_SHARED_QUERY_C`.
+pub unsafe fn win_shared_query_c<F: Fortran>(win: *const c_int, rank: *const c_int,
+    size: *mut MPI_Aint, disp_unit: *mut MPI_Aint, baseptr: *mut c_void, ierror: *mut c_int) {
+    // SAFETY: the program's promises; places of ours live through the call.
+    unsafe {
+        *ierror = hpvm_foreign::generated::rma::win_shared_query_c::<F>(F::win_fromint(*win), *rank,
             size, disp_unit, baseptr);
     }
 }

@@ -7,8 +7,8 @@ use crate::body::check::{TAG_UB, out, wrong};
 use crate::body::rma::on_win;
 use crate::generated::constants::*;
 use crate::object::attributes::{
-    Attribute, Attributes, DeleteFunction, Holder, Key, OnCopy, create_key, find_key, free_key,
-    on_copy, on_delete,
+    Attribute, Attributes, DeleteFunction, Holder, Key, OnCopy, Value, create_key, find_key,
+    free_key, on_copy, on_delete,
 };
 use crate::raise::{anywhere, on_comm, on_world};
 use crate::runtime::{Entered, World, enter};
@@ -71,7 +71,7 @@ fn refused(what: &str, keyval: c_int, code: c_int) -> Error {
 
 fn call_delete(w: &mut Entered, handle: usize, attribute: &Attribute) -> Result<()> {
     let Some(function) = attribute.key.on_delete else { return Ok(()) };
-    let (keyval, value, extra) = (attribute.keyval, attribute.value, attribute.key.extra);
+    let (keyval, value, extra) = (attribute.keyval, attribute.shown(), attribute.key.extra);
     // SAFETY: the program registered this function for keys of this kind of object.
     let code = w.outside(|| unsafe { function(handle, keyval, value as _, extra as _) });
     if code == MPI_SUCCESS { Ok(()) } else { Err(refused("delete", keyval, code)) }
@@ -95,11 +95,11 @@ pub fn copy_all(w: &mut Entered, handle: usize, list: Vec<Attribute>) -> Result<
     Ok(copied)
 }
 
-fn copy_one(w: &mut Entered, handle: usize, attribute: &Attribute) -> Result<Option<usize>> {
-    let (keyval, value, extra) = (attribute.keyval, attribute.value, attribute.key.extra);
+fn copy_one(w: &mut Entered, handle: usize, attribute: &Attribute) -> Result<Option<Value>> {
+    let (keyval, value, extra) = (attribute.keyval, attribute.shown(), attribute.key.extra);
     let function = match attribute.key.on_copy {
         OnCopy::Drop => return Ok(None),
-        OnCopy::Duplicate => return Ok(Some(value)),
+        OnCopy::Duplicate => return Ok(Some(attribute.value.duplicate())),
         OnCopy::Call(function) => function,
     };
     let mut new: *mut c_void = core::ptr::null_mut();
@@ -110,7 +110,7 @@ fn copy_one(w: &mut Entered, handle: usize, attribute: &Attribute) -> Result<Opt
     let code =
         w.outside(|| unsafe { function(handle, keyval, extra as _, value as _, place, &mut flag) });
     match code {
-        MPI_SUCCESS => Ok((flag != 0).then_some(new as usize)),
+        MPI_SUCCESS => Ok((flag != 0).then(|| Value::new(new as usize, attribute.key.integers))),
         _ => Err(refused("copy", keyval, code)),
     }
 }
@@ -182,13 +182,13 @@ fn predefined_of_window(w: &World, win: MPI_Win, keyval: c_int) -> Result<Option
     })
 }
 
-fn set(w: &mut Entered, on: On, keyval: c_int, value: *mut c_void) -> Result<()> {
+fn set(w: &mut Entered, on: On, keyval: c_int, value: Value) -> Result<()> {
     let old = on.list(w, |a| a.get(keyval).cloned())?;
     let key = find_key(keyval, on.holder()).ok_or_else(|| bad_key(keyval))?;
     if let Some(old) = old {
         call_delete(w, on.handle(), &old)?;
     }
-    on.list(w, |a| drop(a.set(Attribute { keyval, key, value: value as usize })))
+    on.list(w, |a| drop(a.set(Attribute { keyval, key, value })))
 }
 
 unsafe fn get(
@@ -197,6 +197,7 @@ unsafe fn get(
     keyval: c_int,
     value: *mut c_void,
     flag: *mut c_int,
+    seen: fn(&Value) -> usize,
 ) -> Result<()> {
     out("attribute_val", value)?;
     out("flag", flag)?;
@@ -209,7 +210,7 @@ unsafe fn get(
         On::Window(win) if (MPI_WIN_BASE..=MPI_WIN_MODEL).contains(&keyval) => {
             predefined_of_window(w, win, keyval)?
         }
-        _ => on.list(w, |a| a.get(keyval).map(|a| a.value as *mut c_void))?,
+        _ => on.list(w, |a| a.get(keyval).map(|a| seen(&a.value) as *mut c_void))?,
     };
     // A key that the object has is one; programs ask for attributes again and again.
     let known = found.is_some() || (known && on.holder() == Holder::Comm);
@@ -248,23 +249,24 @@ unsafe fn create(
     // SAFETY: the caller's promise.
     let functions = unsafe { (on_copy(copy), on_delete(delete)) };
     // SAFETY: as above.
-    unsafe { create_released(holder, functions, keyval, extra, None) }
+    unsafe { create_released(holder, functions, false, keyval, extra, None) }
 }
 
 /// Makes a key whose `extra` is handed to `release` when nothing uses the key any more. After an
-/// error it never is.
+/// error it never is. `integers`: the functions are Fortran's.
 ///
 /// # Safety
 /// `keyval` is null or may be written.
 pub unsafe fn create_released(
     holder: Holder,
     (on_copy, on_delete): (OnCopy, Option<DeleteFunction>),
+    integers: bool,
     keyval: *mut c_int,
     extra: *mut c_void,
     release: Option<unsafe extern "C" fn(*mut c_void)>,
 ) -> Result<()> {
     out("keyval", keyval)?;
-    let key = Key { holder, on_copy, on_delete, extra: extra as usize, release };
+    let key = Key { holder, on_copy, on_delete, integers, extra: extra as usize, release };
     // SAFETY: checked above.
     unsafe { *keyval = create_key(key) };
     Ok(())
@@ -328,14 +330,16 @@ macro_rules! values {
        fn $delete:ident $delete_name:literal;)*) => {$(
         pub unsafe fn $set(object: $handle, keyval: c_int, value: *mut c_void) -> c_int {
             let object = On::$variant(object);
-            on($set_name, object, |w| set(w, object, keyval, value))
+            on($set_name, object, |w| set(w, object, keyval, Value::Pointer(value as usize)))
         }
 
         pub unsafe fn $get(object: $handle, keyval: c_int, value: *mut c_void,
             flag: *mut c_int) -> c_int {
             let object = On::$variant(object);
             // SAFETY: the caller's promises.
-            on($get_name, object, |w| unsafe { get(w, object, keyval, value, flag) })
+            on($get_name, object, |w| unsafe {
+                get(w, object, keyval, value, flag, Value::pointer)
+            })
         }
 
         pub unsafe fn $delete(object: $handle, keyval: c_int) -> c_int {
@@ -352,4 +356,47 @@ values! {
         fn type_delete_attr "MPI_Type_delete_attr";
     Window MPI_Win: fn win_set_attr "MPI_Win_set_attr" fn win_get_attr "MPI_Win_get_attr"
         fn win_delete_attr "MPI_Win_delete_attr";
+}
+
+impl On {
+    fn new(holder: Holder, handle: usize) -> On {
+        match holder {
+            Holder::Comm => On::Comm(MPI_Comm(handle)),
+            Holder::Datatype => On::Type(MPI_Datatype(handle)),
+            Holder::Window => On::Window(MPI_Win(handle)),
+        }
+    }
+}
+
+/// `MPI_X_set_attr` with an integer of Fortran.
+pub fn set_integer(holder: Holder, handle: usize, keyval: c_int, value: MPI_Aint) -> c_int {
+    let name = match holder {
+        Holder::Comm => "MPI_Comm_set_attr",
+        Holder::Datatype => "MPI_Type_set_attr",
+        Holder::Window => "MPI_Win_set_attr",
+    };
+    let object = On::new(holder, handle);
+    on(name, object, |w| set(w, object, keyval, Value::new(value as usize, true)))
+}
+
+/// `MPI_X_get_attr` as Fortran sees the value. Predefined ones stay addresses.
+///
+/// # Safety
+/// The places are null or may be written.
+pub unsafe fn get_integer(
+    holder: Holder,
+    handle: usize,
+    keyval: c_int,
+    value: *mut MPI_Aint,
+    flag: *mut c_int,
+) -> c_int {
+    let name = match holder {
+        Holder::Comm => "MPI_Comm_get_attr",
+        Holder::Datatype => "MPI_Type_get_attr",
+        Holder::Window => "MPI_Win_get_attr",
+    };
+    let object = On::new(holder, handle);
+    let seen = |value: &Value| value.integer() as usize;
+    // SAFETY: the caller's promise.
+    on(name, object, |w| unsafe { get(w, object, keyval, value.cast(), flag, seen) })
 }

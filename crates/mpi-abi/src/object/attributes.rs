@@ -3,6 +3,7 @@
 use crate::generated::constants::*;
 use core::ffi::c_void;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The kinds of object that carry attributes.
@@ -43,6 +44,8 @@ pub struct Key {
     pub on_copy: OnCopy,
     /// `None`: `MPI_*_NULL_DELETE_FN`.
     pub on_delete: Option<DeleteFunction>,
+    /// Both functions are Fortran's: they get and give integers, C's pointers.
+    pub integers: bool,
     /// The program's own pointer, handed to both functions. An address, never dereferenced here.
     pub extra: usize,
     /// Called with `extra` when the key is not used any more.
@@ -58,13 +61,67 @@ impl Drop for Key {
     }
 }
 
+/// What an attribute holds. What one language set the other gets as section 19.3.7 says: C the
+/// address of Fortran's integer, Fortran C's pointer as an integer.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// The program's pointer, as an address.
+    Pointer(usize),
+    /// An integer of Fortran. C may write to it.
+    Integer(Arc<AtomicI64>),
+}
+
+impl Value {
+    /// What a function of the given language gave.
+    pub fn new(word: usize, integers: bool) -> Value {
+        match integers {
+            false => Value::Pointer(word),
+            true => Value::Integer(Arc::new(AtomicI64::new(word as i64))),
+        }
+    }
+
+    /// As C sees it.
+    pub fn pointer(&self) -> usize {
+        match self {
+            Value::Pointer(word) => *word,
+            Value::Integer(integer) => integer.as_ptr() as usize,
+        }
+    }
+
+    /// As Fortran sees it.
+    pub fn integer(&self) -> i64 {
+        match self {
+            Value::Pointer(word) => *word as i64,
+            // Relaxed: a plain value that orders nothing else.
+            Value::Integer(integer) => integer.load(Ordering::Relaxed),
+        }
+    }
+
+    /// A value of its own for a duplicate.
+    pub fn duplicate(&self) -> Value {
+        match self {
+            Value::Pointer(word) => Value::Pointer(*word),
+            Value::Integer(_) => Value::new(self.integer() as usize, true),
+        }
+    }
+}
+
 /// An attribute: its key outlives `MPI_Comm_free_keyval` while attributes refer to it.
 #[derive(Clone, Debug)]
 pub struct Attribute {
     pub keyval: i32,
     pub key: Arc<Key>,
-    /// The program's pointer, as an address.
-    pub value: usize,
+    pub value: Value,
+}
+
+impl Attribute {
+    /// What the functions of its key get.
+    pub fn shown(&self) -> usize {
+        match self.key.integers {
+            true => self.value.integer() as usize,
+            false => self.value.pointer(),
+        }
+    }
 }
 
 /// The attributes of one object in the order in which they were set.

@@ -15,6 +15,11 @@ pub(super) struct Bounds {
 impl Bounds {
     pub const EMPTY: Bounds = Bounds { data: None, marks: None, align: 1 };
 
+    /// The bounds of data from `low` to `high`, without padding.
+    pub fn of_data(low: i64, high: i64) -> Bounds {
+        Bounds { data: Some((low, high)), marks: None, align: 1 }
+    }
+
     /// The bounds of a predefined type with `last` bytes from the first to the last of its data.
     pub fn predefined(last: usize, align: usize) -> Bounds {
         Bounds { data: Some((0, last as i64)), marks: None, align: align as i64 }

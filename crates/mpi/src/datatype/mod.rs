@@ -20,6 +20,7 @@ mod kernel;
 mod layout;
 pub mod predefined;
 mod recipe;
+mod section;
 mod segments;
 mod signature;
 #[cfg(test)]
