@@ -114,12 +114,15 @@ fn good(output: Output, args: &[&str]) -> String {
 fn slurm_has_the_jobs_and_the_words_are_ours() {
     let Some(mut front) = Front::start() else { return };
     // An end with its code, and the output.
-    let id = front.submit(&["-n", "2", "-o", "out", "sh", "-c", "echo rank; exit 3"]);
+    let two = front.submit(&["-n", "2", "-o", "out", "echo", "written"]);
+    assert_eq!(front.until(two, "ended")["exit_code"], 0);
+    let text = front.good(&["logs", &two.to_string()]);
+    assert_eq!(text.lines().filter(|line| *line == "written").count(), 2, "{text}");
+    let id = front.submit(&["-o", "out", "sh", "-c", "exit 3"]);
     let output = front.hpvm(&["wait", &id.to_string()]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
-    assert_eq!(front.good(&["logs", &id.to_string()]).matches("rank").count(), 2);
-    let job = front.show(id);
-    assert_eq!((&job["exit_code"], &job["ranks"]), (&3.into(), &2.into()), "{job}");
+    let (job, two) = (front.show(id), front.show(two));
+    assert_eq!((&job["exit_code"], &two["ranks"]), (&3.into(), &2.into()), "{job}");
     let slurm = front.slurm(&["scontrol", "-o", "show", "job", &id.to_string()]);
     assert!(slurm.contains("JobState=FAILED"), "{slurm}");
     // What Slurm refuses, in its words.

@@ -32,8 +32,10 @@ fn refused(text: String) -> Problem {
     Problem::new(StatusCode::CONFLICT, text)
 }
 
-/// Starts to mirror, on a thread of its own, until the server ends.
+/// Mirrors once, so that the first who ask are told of all there is, and then on a thread of its own
+/// until the server ends.
 pub fn start(app: App, slurm: Slurm) -> Result<(), String> {
+    round(&app, &slurm);
     let body = move || {
         while !*app.ending.borrow() {
             let begun = Instant::now();
