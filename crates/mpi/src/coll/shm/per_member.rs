@@ -19,12 +19,12 @@ use hpvm_coll::hosts::{Hosts, heads};
 use hpvm_fm::Transport;
 use hpvm_wire::coll_slots::CollSlots;
 
-/// Least bytes of a block.
-const LEAST: u64 = 48 * 1024;
+/// Blocks of so many bytes are long: each of them goes by itself.
+const MIN_LONG_BLOCK: u64 = 48 * 1024;
 
 /// Whether blocks of so many bytes are long.
 pub fn is_long(block: u64) -> bool {
-    block >= LEAST
+    block >= MIN_LONG_BLOCK
 }
 
 /// The longest slot of such an alltoall: all blocks of a member, or all that land on a staging buffer.
@@ -59,7 +59,7 @@ impl Hierarchical<'_> {
         let remote = self.in_order(sides, bytes).is_none();
         for member in (0..self.comm.size()).filter(|m| remote || self.hosts.host(*m) == here) {
             let part = sides.part(member);
-            let at = self.hosts.place(member) as usize * bytes;
+            let at = self.hosts.locate(member) as usize * bytes;
             let found = part.packed_size() as usize;
             if found > bytes {
                 return Err(long(found, bytes));
@@ -96,7 +96,7 @@ impl Hierarchical<'_> {
 
     fn take_from_host<T: Transport>(&self, p: &Process<T>) -> Result<()> {
         let (sides, bytes) = self.exchange()?;
-        let own = self.hosts.place(self.rank()) as usize * bytes;
+        let own = self.hosts.locate(self.rank()) as usize * bytes;
         for member in self.team() {
             if *member == self.rank() && sides.send.is_none() {
                 continue;
