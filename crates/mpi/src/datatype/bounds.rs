@@ -6,6 +6,11 @@ use crate::error::{Class, Error, Result};
 pub(super) struct Bounds {
     /// First byte and one past the last byte of data; `None` without data.
     pub data: Option<(i64, i64)>,
+    /// As `data`, with the padding at the end of the constituents and of the type itself. MPICH
+    /// and Open MPI, too, count the constituents' padding in; the standard's formula alone would
+    /// let the bounds of a struct end inside its last item, which programs do not expect (mpi4py's
+    /// conversion to types of NumPy, in whose tests such types are).
+    span: Option<(i64, i64)>,
     /// The bound markers that `MPI_Type_create_resized` leaves; they win over the data.
     pub marks: Option<(i64, i64)>,
     /// Strictest alignment of the basic elements, at least 1.
@@ -13,30 +18,31 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    pub const EMPTY: Bounds = Bounds { data: None, marks: None, align: 1 };
+    pub const EMPTY: Bounds = Bounds { data: None, span: None, marks: None, align: 1 };
 
     /// The bounds of data from `low` to `high`, without padding.
     pub fn of_data(low: i64, high: i64) -> Bounds {
-        Bounds { data: Some((low, high)), marks: None, align: 1 }
+        let data = Some((low, high));
+        Bounds { data, span: data, marks: None, align: 1 }
     }
 
-    /// The bounds of a predefined type with `last` bytes from the first to the last of its data.
-    pub fn predefined(last: usize, align: usize) -> Bounds {
-        Bounds { data: Some((0, last as i64)), marks: None, align: align as i64 }
+    /// The bounds of a predefined type of `extent` bytes, of which those before `last` are data.
+    pub fn predefined(last: usize, extent: usize, align: usize) -> Bounds {
+        let (data, span) = (Some((0, last as i64)), Some((0, extent as i64)));
+        Bounds { data, span, marks: None, align: align as i64 }
     }
 
-    /// Lower and upper bound: the markers, or the data, whose extent is rounded up to the alignment. What
-    /// pads the constituents does not count, as the standard's formula is about the type map alone; a
-    /// struct may end inside the padding of its last item. (MPICH and Open MPI count some of it, each
-    /// differently.)
-    pub fn lb_ub(&self) -> Result<(i64, i64)> {
-        let Some((lb, ub)) = self.marks.or(self.data) else { return Ok((0, 0)) };
-        if self.marks.is_some() {
-            return Ok((lb, ub));
-        }
+    /// Lower and upper bound.
+    pub fn lb_ub(&self) -> (i64, i64) {
+        self.marks.or(self.span).unwrap_or((0, 0))
+    }
+
+    /// The bounds of a finished type: without markers the extent is rounded up to the alignment.
+    pub fn padded(self) -> Result<Bounds> {
+        let Some((lb, ub)) = self.span else { return Ok(self) };
         let extent = ub.checked_sub(lb).ok_or_else(overflow)?;
         let padding = (self.align - extent % self.align) % self.align;
-        Ok((lb, add(ub, padding)?))
+        Ok(Bounds { span: Some((lb, add(ub, padding)?)), ..self })
     }
 
     /// The bounds of `count` copies, `stride` bytes apart, the first one moved by `disp` bytes.
@@ -49,7 +55,8 @@ impl Bounds {
         let shift = |range: Option<(i64, i64)>| -> Result<Option<(i64, i64)>> {
             range.map(|(lb, ub)| Ok((add(lb, low)?, add(ub, high)?))).transpose()
         };
-        Bounds { data: shift(self.data)?, marks: shift(self.marks)?, align: self.align }.check()
+        let (data, span, marks) = (shift(self.data)?, shift(self.span)?, shift(self.marks)?);
+        Bounds { data, span, marks, align: self.align }.check()
     }
 
     /// The bounds of both type maps together.
@@ -60,6 +67,7 @@ impl Bounds {
         };
         Bounds {
             data: join(self.data, other.data),
+            span: join(self.span, other.span),
             marks: join(self.marks, other.marks),
             align: self.align.max(other.align),
         }
@@ -72,7 +80,7 @@ impl Bounds {
 
     /// Refuses bounds whose extent does not fit in 64 bits.
     pub fn check(self) -> Result<Bounds> {
-        for (lb, ub) in [self.data, self.marks].into_iter().flatten() {
+        for (lb, ub) in [self.data, self.span, self.marks].into_iter().flatten() {
             ub.checked_sub(lb).ok_or_else(overflow)?;
         }
         Ok(self)

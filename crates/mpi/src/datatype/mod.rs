@@ -246,7 +246,7 @@ impl Datatype {
             Kind::Scalar(_) => entry.size,
             Kind::Pair { index, index_at, .. } => index_at + index.size,
         };
-        let bounds = Bounds::predefined(last, entry.align);
+        let bounds = Bounds::predefined(last, entry.extent, entry.align);
         Arc::new(Datatype {
             id: fresh_id(),
             lb: 0,
@@ -270,7 +270,8 @@ impl Datatype {
         signature: Arc<Signature>,
         element: Option<&'static Predefined>,
     ) -> Result<Arc<Datatype>> {
-        let (lb, ub) = bounds.lb_ub()?;
+        let bounds = bounds.padded()?;
+        let (lb, ub) = bounds.lb_ub();
         let extent = ub.checked_sub(lb).ok_or_else(bounds::overflow)?;
         debug_assert_eq!(root.node.size(), signature.bytes);
         let layout = Layout::new(root, signature.bytes, extent);

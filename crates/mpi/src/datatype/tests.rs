@@ -2,11 +2,13 @@
 use super::*;
 use proptest::prelude::*;
 
-/// A type map: (handle, displacement) of each basic element in order, and the bound markers.
+/// A type map: (handle, displacement) of each basic element in order, the bound markers, and
+/// where the last constituent ends with its padding.
 #[derive(Debug, Clone, Default)]
 struct Model {
     entries: Vec<(&'static Predefined, i64)>,
     marks: Option<(i64, i64)>,
+    end: Option<i64>,
 }
 
 impl Model {
@@ -15,7 +17,7 @@ impl Model {
             Kind::Scalar(_) => vec![(entry, 0)],
             Kind::Pair { value, index, index_at } => vec![(value, 0), (index, index_at as i64)],
         };
-        Model { entries, marks: None }
+        Model { entries, marks: None, end: Some(entry.extent as i64) }
     }
 
     fn size(&self) -> i64 {
@@ -32,7 +34,12 @@ impl Model {
         if let Some(marks) = self.marks {
             return marks;
         }
-        let (lb, ub) = self.true_bounds();
+        self.natural_bounds()
+    }
+
+    /// The bounds that the data and its padding ask for.
+    fn natural_bounds(&self) -> (i64, i64) {
+        let (lb, ub) = (self.true_bounds().0, self.end.unwrap_or(0));
         let align = self.entries.iter().map(|(e, _)| e.align as i64).max().unwrap_or(1);
         (lb, lb + (ub - lb + align - 1) / align * align)
     }
@@ -47,6 +54,10 @@ impl Model {
             let (lb, ub) = (lb + disp, ub + disp);
             let old = self.marks.unwrap_or((lb, ub));
             self.marks = Some((old.0.min(lb), old.1.max(ub)));
+        }
+        if !other.entries.is_empty() {
+            let end = other.natural_bounds().1 + disp;
+            self.end = Some(self.end.map_or(end, |old| old.max(end)));
         }
     }
 
