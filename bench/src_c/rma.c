@@ -195,10 +195,12 @@ static void prepare(struct point *p)
         first[i] = 1;
     if (p->opt->rank == ORIGIN)
         return;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, TARGET, 0, w->win);
     if (w->op->leaves == GETS_STAMP)
         stamp(w->memory, p->size, p->batch_no);
     else
         memset(w->memory, 0, (size_t)p->size);
+    MPI_Win_unlock(TARGET, w->win);
 }
 
 static void check(struct point *p, long iters)
@@ -210,11 +212,13 @@ static void check(struct point *p, long iters)
         check_stamp(p, p->recv, p->batch_no, w->op->name);
     if (p->opt->rank == ORIGIN)
         return;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, TARGET, 0, w->win);
     if (w->op->leaves == LEAVES_STAMP)
         check_stamp(p, w->memory, p->batch_no, w->op->name);
     if (w->op->leaves == LEAVES_COUNT && (elements[0] != iters || elements[last] != iters))
         die("wrong data: after %ld times %s of %ld bytes the window holds %" PRId64 " and %" PRId64, iters,
             w->op->name, p->size, elements[0], elements[last]);
+    MPI_Win_unlock(TARGET, w->win);
 }
 
 static double repeat(struct point *p, long iters)
@@ -223,9 +227,7 @@ static double repeat(struct point *p, long iters)
     double seconds = 0;
     prepare(p);
     if (w->op->fences)
-        MPI_Win_fence(0, w->win);
-    else
-        MPI_Win_sync(w->win);
+        MPI_Win_fence(MPI_MODE_NOPRECEDE, w->win);
     MPI_Barrier(w->pair);
     if (p->opt->rank == ORIGIN)
         seconds = at_origin(p, iters);
@@ -234,8 +236,6 @@ static double repeat(struct point *p, long iters)
     if (w->op->fences)
         MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
     MPI_Barrier(w->pair);
-    if (!w->op->fences)
-        MPI_Win_sync(w->win);
     check(p, iters);
     return seconds;
 }
