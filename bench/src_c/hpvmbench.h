@@ -28,6 +28,7 @@ struct options {
     int rewrite;    /* latency: the data are written anew before each send */
     int calls;      /* collectives: one of the CALLS_ */
     const char *op; /* rma: this operation alone; NULL: all */
+    const char *granularity; /* rma: mpi_accumulate_granularity of the windows; NULL: none */
     int rank, ranks;
 };
 

@@ -56,7 +56,8 @@ static void usage(FILE *to)
           "                            on a communicator that has just been made (round)\n"
           "  --op NAME                 rma: put, get, accumulate, fetch_and_op, compare_and_swap,\n"
           "                            lock, fence, pscw, or put_busy, fetch_and_op_busy, lock_busy,\n"
-          "                            whose target computes and calls MPI every millisecond (all)\n",
+          "                            whose target computes and calls MPI every millisecond (all)\n"
+          "  --granularity BYTES       rma: mpi_accumulate_granularity of the windows (none)\n",
           to);
 }
 
@@ -156,6 +157,8 @@ static void parse_option(struct options *opt, const char *name, const char *valu
         opt->one_buffer = choice(opt, value, "two", "one");
     else if (strcmp(name, "--rewrite") == 0)
         opt->rewrite = choice(opt, value, "no", "yes");
+    else if (strcmp(name, "--granularity") == 0)
+        opt->granularity = whole(opt, value, 0, LONG_MAX) >= 0 ? value : NULL;
     else if (strcmp(name, "--op") == 0)
         opt->op = operation(opt, value);
     else

@@ -256,14 +256,19 @@ static void measure_size(struct work *w, const struct options *opt, long size)
 {
     struct point p = {.opt = opt, .scope = SCOPE_PAIR, .size = size, .run = repeat, .extra = w};
     struct summary s = {0};
+    MPI_Info info;
+    MPI_Info_create(&info);
+    if (opt->granularity)
+        MPI_Info_set(info, "mpi_accumulate_granularity", opt->granularity);
     p.send = bench_alloc(opt, (size_t)size);
     p.recv = bench_alloc(opt, (size_t)size);
     if (w->kind == CREATED) {
         w->memory = bench_alloc(opt, (size_t)size);
-        MPI_Win_create(w->memory, size, 1, MPI_INFO_NULL, w->pair, &w->win);
+        MPI_Win_create(w->memory, size, 1, info, w->pair, &w->win);
     } else {
-        MPI_Win_allocate(size, 1, MPI_INFO_NULL, w->pair, &w->memory, &w->win);
+        MPI_Win_allocate(size, 1, info, w->pair, &w->memory, &w->win);
     }
+    MPI_Info_free(&info);
     measure(&p, &s);
     print(&p, &s);
     MPI_Win_free(&w->win);

@@ -224,6 +224,23 @@ static void long_updates(struct rma *r, int shift)
     free(old);
 }
 
+/* The same where the program asks for one lock for many elements. */
+static void coarse(enum rma_flavor flavor)
+{
+    struct rma r;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_accumulate_granularity", "65536");
+    rma_open_with(&r, flavor, LONG * 8 + 1, info);
+    MPI_Info_free(&info);
+    every(&r);
+    counters(&r);
+    swaps(&r);
+    long_updates(&r, 0);
+    long_updates(&r, 1);
+    rma_close(&r);
+}
+
 int main(int argc, char **argv)
 {
     check_init(&argc, &argv);
@@ -238,6 +255,7 @@ int main(int argc, char **argv)
         long_updates(&r, 0);
         long_updates(&r, 1);
         rma_close(&r);
+        coarse((enum rma_flavor)flavor);
     }
     return check_finish();
 }

@@ -90,6 +90,10 @@ pub(super) fn assemble(
     key: RegionKey,
     attach: impl FnMut(&mut World, usize, &RegionKey) -> Result<Target>,
 ) -> Result<MPI_Win> {
+    let key = match hints::accumulates_long(&part.info) {
+        true => w.process.onesided().1.lock_atomics(&key),
+        false => key,
+    };
     let peers = meet(w, private, &part, key, attach);
     let made = peers.and_then(|peers| finish(w, private, part, key, peers));
     if made.is_err() {
