@@ -303,15 +303,14 @@ pub unsafe fn win_free(win: *mut MPI_Win) -> c_int {
             return Err(error);
         }
         super::flush::everywhere(w, &window)?;
-        let comm = window.comm;
         // From here on nobody accesses this rank's memory.
-        w.outside(|| agree::barrier(comm))?;
+        super::notices::settle(w, &window)?;
         w.objects.windows.remove(handle.0);
         let (_, onesided) = w.process.onesided();
         onesided.withdraw(&window.key);
         w.adjust_progress_thread();
         release(w, window.memory);
-        let mut comm = comm;
+        let mut comm = window.comm;
         // SAFETY: the window's own handle, which nobody else has.
         w.outside(|| unsafe { crate::body::comm::comm_free(&mut comm) });
         // SAFETY: as above.
