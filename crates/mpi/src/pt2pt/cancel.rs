@@ -56,6 +56,14 @@ pub(super) fn start<T: Transport>(p: &mut Process<T>, id: ReqId) -> bool {
     false
 }
 
+/// Whether it is this process that has been asked to forget the message of send `id`, and has not answered yet.
+pub(super) fn asks_itself<T: Transport>(p: &Process<T>, id: ReqId) -> bool {
+    match p.inbox.requests.get(id).map(|r| &r.op) {
+        Some(Operation::Send(op)) => op.dst == p.fm.rank() && op.cancelling != Cancelling::Not,
+        _ => false,
+    }
+}
+
 /// Send `id` ends as one that was cancelled.
 fn end(inbox: &mut Inbox, id: ReqId) {
     if let Some(r) = inbox.requests.get_mut(id) {

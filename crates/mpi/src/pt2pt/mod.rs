@@ -354,6 +354,11 @@ impl<T: Transport> Process<T> {
         self.inbox.withdraw(id) || cancel::start(self, id)
     }
 
+    /// Whether the cancelling of a send waits for this very process, which progress steps end.
+    pub fn cancels_own_send(&self, id: ReqId) -> bool {
+        cancel::asks_itself(self, id)
+    }
+
     /// Publishes counters that the engine keeps for itself.
     pub fn publish_counters(&mut self) {
         if let Some(c) = self.fm.counters() {

@@ -89,6 +89,10 @@ pub unsafe fn cancel(request: *mut MPI_Request) -> c_int {
             },
         };
         w.process.cancel(target);
+        if w.process.cancels_own_send(target) {
+            // Programs look once whether a send to themselves was cancelled, as other MPIs let them.
+            w.wait_until(|w| !w.process.cancels_own_send(target))?;
+        }
         Ok(())
     })
 }
