@@ -24,7 +24,8 @@ pub struct Record {
     /// `wakeup`: the share of a processor that the waiting rank used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_share: Option<f64>,
-    /// `datatype`: what was done (`pack`, `unpack`, `to contiguous`, `to typed`) to which type.
+    /// `datatype`: what was done (`pack`, `unpack`, `to contiguous`, `to typed`) to which type. `rma`: the operation, and
+    /// how the window was made (`allocate`, `create`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<String>,
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]

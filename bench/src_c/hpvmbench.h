@@ -27,6 +27,8 @@ struct options {
     int one_buffer; /* latency: what came last is sent back */
     int rewrite;    /* latency: the data are written anew before each send */
     int calls;      /* collectives: one of the CALLS_ */
+    const char *op; /* rma: this operation alone; NULL: all */
+    const char *granularity; /* rma: mpi_accumulate_granularity of the windows; NULL: none */
     int rank, ranks;
 };
 
@@ -72,7 +74,11 @@ int run_collective(const struct options *opt);
 int run_datatype(const struct options *opt);
 int run_wakeup(const struct options *opt);
 int run_memory(const struct options *opt);
+int run_rma(const struct options *opt);
 int run_startup(const struct options *opt);
+
+/* Whether --op may name it. */
+int is_rma_operation(const char *name);
 
 /* Repeats p->run in batches within the time budget; `out` is filled on rank 0. */
 void measure(struct point *p, struct summary *out);

@@ -22,6 +22,7 @@ static const struct mode modes[] = {
     {"reduce_scatter", run_collective, 1, "time of MPI_Reduce_scatter, size per rank"},
     {"alltoall", run_collective, 1, "time of MPI_Alltoall, size per pair"},
     {"datatype", run_datatype, 2, "data with gaps: packing beside memcpy, one-way time"},
+    {"rma", run_rma, 2, "windows: put, get, atomics, locks, fence, PSCW; ranks 0 and 1"},
     {"wakeup", run_wakeup, 2, "time to reach a receiver that has waited"},
     {"memory", run_memory, 1, "memory of a rank after MPI_Init and a barrier"},
     {"startup", run_startup, 1, "initialise and finalise only; to be timed from outside"},
@@ -52,7 +53,11 @@ static void usage(FILE *to)
           "  --rewrite no|yes          latency: write the data before each send (no)\n"
           "  --calls round|ahead|alone|late|fresh  collectives: back to back, roots in turn or one\n"
           "                            root; one at a time; to which ranks come 1 to 100 us late;\n"
-          "                            on a communicator that has just been made (round)\n",
+          "                            on a communicator that has just been made (round)\n"
+          "  --op NAME                 rma: put, get, accumulate, fetch_and_op, compare_and_swap,\n"
+          "                            lock, fence, pscw, or put_busy, fetch_and_op_busy, lock_busy,\n"
+          "                            whose target computes and calls MPI every millisecond (all)\n"
+          "  --granularity BYTES       rma: mpi_accumulate_granularity of the windows (none)\n",
           to);
 }
 
@@ -103,6 +108,13 @@ static int calls(const struct options *opt, const char *text)
     return found;
 }
 
+static const char *operation(const struct options *opt, const char *text)
+{
+    if (!is_rma_operation(text))
+        refuse(opt, "not one of the words that --help names:", text);
+    return text;
+}
+
 static void parse_sizes(struct options *opt, const char *text)
 {
     char part[32];
@@ -145,6 +157,10 @@ static void parse_option(struct options *opt, const char *name, const char *valu
         opt->one_buffer = choice(opt, value, "two", "one");
     else if (strcmp(name, "--rewrite") == 0)
         opt->rewrite = choice(opt, value, "no", "yes");
+    else if (strcmp(name, "--granularity") == 0)
+        opt->granularity = whole(opt, value, 0, LONG_MAX) >= 0 ? value : NULL;
+    else if (strcmp(name, "--op") == 0)
+        opt->op = operation(opt, value);
     else
         refuse(opt, "unknown option", name);
 }

@@ -18,7 +18,7 @@ struct rma {
 
 /* A window of `bytes` bytes of zeros at each rank, with displacements in bytes. All ranks of MPI_COMM_WORLD
  * call it. 0: this flavour can't be had here, or RMA_FLAVOR=N asks for another one alone. */
-static inline int rma_open(struct rma *r, enum rma_flavor flavor, MPI_Aint bytes)
+static inline int rma_open_with(struct rma *r, enum rma_flavor flavor, MPI_Aint bytes, MPI_Info info)
 {
     MPI_Aint mine = 0;
     if (getenv("RMA_FLAVOR") && atoi(getenv("RMA_FLAVOR")) != (int)flavor) return 0;
@@ -41,21 +41,21 @@ static inline int rma_open(struct rma *r, enum rma_flavor flavor, MPI_Aint bytes
     switch (flavor) {
     case RMA_CREATE:
         r->base = calloc(1, (size_t)bytes + 1);
-        CHECK_MPI(MPI_Win_create(r->base, bytes, 1, MPI_INFO_NULL, r->comm, &r->win));
+        CHECK_MPI(MPI_Win_create(r->base, bytes, 1, info, r->comm, &r->win));
         break;
     case RMA_ALLOC_MEM:
         CHECK_MPI(MPI_Alloc_mem(bytes + 65536, MPI_INFO_NULL, &r->base));
-        CHECK_MPI(MPI_Win_create(r->base, bytes, 1, MPI_INFO_NULL, r->comm, &r->win));
+        CHECK_MPI(MPI_Win_create(r->base, bytes, 1, info, r->comm, &r->win));
         break;
     case RMA_ALLOCATE:
-        CHECK_MPI(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, r->comm, &r->base, &r->win));
+        CHECK_MPI(MPI_Win_allocate(bytes, 1, info, r->comm, &r->base, &r->win));
         break;
     case RMA_SHARED:
-        CHECK_MPI(MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, r->comm, &r->base, &r->win));
+        CHECK_MPI(MPI_Win_allocate_shared(bytes, 1, info, r->comm, &r->base, &r->win));
         break;
     default:
         r->base = calloc(1, (size_t)bytes + 1);
-        CHECK_MPI(MPI_Win_create_dynamic(MPI_INFO_NULL, r->comm, &r->win));
+        CHECK_MPI(MPI_Win_create_dynamic(info, r->comm, &r->win));
         CHECK_MPI(MPI_Win_attach(r->win, r->base, bytes));
         MPI_Get_address(r->base, &mine);
     }
@@ -64,6 +64,11 @@ static inline int rma_open(struct rma *r, enum rma_flavor flavor, MPI_Aint bytes
     r->at = malloc(sizeof(MPI_Aint) * (size_t)r->size);
     MPI_Allgather(&mine, 1, MPI_AINT, r->at, 1, MPI_AINT, r->comm);
     return 1;
+}
+
+static inline int rma_open(struct rma *r, enum rma_flavor flavor, MPI_Aint bytes)
+{
+    return rma_open_with(r, flavor, bytes, MPI_INFO_NULL);
 }
 
 static inline void rma_close(struct rma *r)

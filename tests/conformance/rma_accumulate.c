@@ -190,6 +190,57 @@ static void swaps(struct rma *r)
     MPI_Barrier(r->comm);
 }
 
+/* More elements than any library updates in one step, whose number no power of two divides, of an address with any
+ * alignment. */
+enum { LONG = 30011 };
+
+static void long_updates(struct rma *r, int shift)
+{
+    int64_t *terms = malloc(LONG * sizeof *terms), *old = malloc(LONG * sizeof *old);
+    int wrong = 0;
+    for (int64_t i = 0; i < LONG; i++) terms[i] = i + 1;
+    CHECK_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, r->rank, 0, r->win));
+    memset(r->base, 0, (size_t)r->bytes);
+    CHECK_MPI(MPI_Win_unlock(r->rank, r->win));
+    MPI_Barrier(r->comm);
+    CHECK_MPI(MPI_Win_lock_all(0, r->win));
+    CHECK_MPI(MPI_Get_accumulate(terms, LONG, MPI_INT64_T, old, LONG, MPI_INT64_T, 0, r->at[0] + shift, LONG, MPI_INT64_T,
+                                 MPI_SUM, r->win));
+    CHECK_MPI(MPI_Win_flush(0, r->win));
+    for (int64_t i = 0; i < LONG; i++) wrong += old[i] % (i + 1) != 0 || old[i] / (i + 1) >= 2 * r->size;
+    CHECK_EQ(wrong, 0);
+    CHECK_MPI(MPI_Accumulate(terms, LONG, MPI_INT64_T, 0, r->at[0] + shift, LONG, MPI_INT64_T, MPI_SUM, r->win));
+    CHECK_MPI(MPI_Win_unlock_all(r->win));
+    MPI_Barrier(r->comm);
+    CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, r->win));
+    CHECK_MPI(MPI_Get_accumulate(NULL, 0, MPI_INT64_T, old, LONG, MPI_INT64_T, 0, r->at[0] + shift, LONG, MPI_INT64_T,
+                                 MPI_NO_OP, r->win));
+    CHECK_MPI(MPI_Win_unlock(0, r->win));
+    wrong = 0;
+    for (int64_t i = 0; i < LONG; i++) wrong += old[i] != 2 * r->size * (i + 1);
+    CHECK_EQ(wrong, 0);
+    MPI_Barrier(r->comm);
+    free(terms);
+    free(old);
+}
+
+/* The same where the program asks for one lock for many elements. */
+static void coarse(enum rma_flavor flavor)
+{
+    struct rma r;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_accumulate_granularity", "65536");
+    rma_open_with(&r, flavor, LONG * 8 + 1, info);
+    MPI_Info_free(&info);
+    every(&r);
+    counters(&r);
+    swaps(&r);
+    long_updates(&r, 0);
+    long_updates(&r, 1);
+    rma_close(&r);
+}
+
 int main(int argc, char **argv)
 {
     check_init(&argc, &argv);
@@ -200,6 +251,11 @@ int main(int argc, char **argv)
         counters(&r);
         swaps(&r);
         rma_close(&r);
+        rma_open(&r, (enum rma_flavor)flavor, LONG * 8 + 1);
+        long_updates(&r, 0);
+        long_updates(&r, 1);
+        rma_close(&r);
+        coarse((enum rma_flavor)flavor);
     }
     return check_finish();
 }

@@ -46,9 +46,9 @@ pub fn larger_is_better(unit: &str) -> bool {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub part: &'static str,
-    /// As the record's; of datatypes the operation.
+    /// As the record's; of datatypes and windows the operation.
     pub mode: String,
-    /// Of datatypes the type.
+    /// Of datatypes the type, of windows how they were made.
     pub shape: Option<String>,
     pub ranks: u32,
     pub size: u64,
@@ -89,11 +89,13 @@ pub fn steps(parts: &[String], quick: bool) -> Vec<Step> {
     };
     // More than a hundred points for each candidate: little time for one.
     let datatype = if quick { "--budget 0.02" } else { "--budget 0.05" };
+    let rma = if quick { "8,4096,1048576" } else { "8,64,1024,16384,262144,4194304" };
     let collective = if quick { "8,1024,65536" } else { "4,8,64,1024,4096,16384,65536,1048576" };
     let mut all: Vec<(&'static str, u32, String)> = vec![
         ("latency", 2, format!("latency {pace} --sizes {latency}")),
         ("bandwidth", 2, format!("bandwidth {pace} --sizes {bandwidth}")),
         ("datatype", 2, format!("datatype {datatype}")),
+        ("rma", 2, format!("rma {datatype} --sizes {rma}")),
         ("startup", 2, "startup".into()),
         ("startup", 8, "startup".into()),
         ("startup", 32, "startup".into()),

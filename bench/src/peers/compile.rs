@@ -16,7 +16,7 @@ type Sources = &'static [(&'static str, &'static str)];
 
 static BENCHMARK: Sources = sources!("src_c":
     "hpvmbench.h" "shapes.h" "main.c" "measure.c" "latency.c" "bandwidth.c" "rate.c"
-    "collective.c" "datatype.c" "shapes.c" "wakeup.c" "memory.c");
+    "collective.c" "datatype.c" "shapes.c" "wakeup.c" "memory.c" "rma.c");
 static FLOOR: Sources = sources!("floor": "floor.h" "main.c" "common.c" "pingpong.c" "copy.c");
 
 static TCP_FLOOR: Sources = sources!("floor": "network.h" "tcp.c");

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 pub const PEER_NAMES: [&str; 3] = ["mpich", "openmpi", "impi"];
 
 /// What can be compared.
-pub const PART_NAMES: [&str; 17] = [
+pub const PART_NAMES: [&str; 18] = [
     "latency",
     "bandwidth",
     "barrier",
@@ -38,6 +38,7 @@ pub const PART_NAMES: [&str; 17] = [
     "late",
     "fresh",
     "datatype",
+    "rma",
     "startup",
     "memory",
     "idle",

@@ -229,12 +229,14 @@ impl Report {
             ("datatype", "unpack") => "datatype: MPI_Unpack",
             ("datatype", "to contiguous") => "datatype: one way, gaps at the sender alone",
             ("datatype", _) => "datatype: one way, gaps at both ends",
+            ("rma", operation) => rma_title(operation),
             ("ahead" | "alone" | "late" | "fresh", mode) => mode,
             (part, _) => part,
         };
         println!("\n{title}, {}", table::unit(&first.unit));
         let size = if first.part == "wakeup" { "pause" } else { "size" };
-        let mut headings = if first.shape.is_some() { vec!["type"] } else { Vec::new() };
+        let shape = if first.part == "rma" { "window" } else { "type" };
+        let mut headings = if first.shape.is_some() { vec![shape] } else { Vec::new() };
         headings.extend([size, "ranks"]);
         headings.extend(self.candidates.iter().map(|c| c.name.as_str()));
         headings.extend(["ratio", "at best"]);
@@ -243,6 +245,24 @@ impl Report {
         let mut t = Table::new(&headings).left_last();
         points.iter().for_each(|p| t.row(p.cells(&self.candidates)));
         print!("{t}");
+    }
+}
+
+/// What `hpvmbench rma` does under this name.
+fn rma_title(operation: &str) -> &str {
+    match operation {
+        "put" => "rma: MPI_Put, MPI_Win_flush",
+        "get" => "rma: MPI_Get, MPI_Win_flush",
+        "accumulate" => "rma: MPI_Accumulate (sum of 8-byte integers), MPI_Win_flush",
+        "fetch_and_op" => "rma: MPI_Fetch_and_op, MPI_Win_flush",
+        "compare_and_swap" => "rma: MPI_Compare_and_swap, MPI_Win_flush",
+        "lock" => "rma: MPI_Win_lock, MPI_Put, MPI_Win_unlock",
+        "fence" => "rma: MPI_Put, MPI_Win_fence of both ranks",
+        "pscw" => "rma: start, put, complete; post, wait",
+        "put_busy" => "rma: put, flush, while the target computes",
+        "fetch_and_op_busy" => "rma: fetch and op, flush, while the target computes",
+        "lock_busy" => "rma: lock, put, unlock, while the target computes",
+        other => other,
     }
 }
 

@@ -31,6 +31,9 @@ pub trait Apply: Send + Sync {
 /// Longest element of any kind, bytes: two `long double` that are a complex number.
 pub const MAX_ELEMENT: usize = 32;
 
+/// Bytes of elements for which the lock is held once: some microseconds, for which others may wait.
+const MAX_HELD: usize = 64 * 1024;
+
 /// What models have registered.
 #[derive(Default)]
 pub(crate) struct Appliers(Vec<(Range<u16>, Box<dyn Apply>)>);
@@ -92,9 +95,34 @@ impl Appliers {
                 atomic::update(elements.at, kind, op, operand, elements.count, fetch)
             };
         }
-        let _held = elements.control.lock().hold(elements.me);
-        // SAFETY: the caller's promise; the lock is held.
-        unsafe { self.update_plain(elements.at, elements.count, kind, op, operand, fetch) }
+        // SAFETY: the caller's promise.
+        unsafe { self.update_held(elements, kind, op, operand, fetch) }
+    }
+
+    /// `update` under the lock, which is held for some elements at a time.
+    ///
+    /// # Safety
+    /// As for `update`.
+    #[inline(never)]
+    unsafe fn update_held(
+        &self,
+        elements: &Elements<'_>,
+        kind: Kind,
+        op: AtomicOp,
+        operand: *const u8,
+        fetch: *mut u8,
+    ) {
+        let size = self.size(kind, op).unwrap_or(1);
+        let mut done = 0;
+        while done < elements.count {
+            let (count, skip) = ((elements.count - done).min(MAX_HELD / size), done * size);
+            let _held = elements.control.lock().hold(elements.me);
+            let fetch = if fetch.is_null() { fetch } else { fetch.wrapping_add(skip) };
+            let (at, operand) = (elements.at.wrapping_add(skip), operand.wrapping_add(skip));
+            // SAFETY: the caller's promise; the lock is held.
+            unsafe { self.update_plain(at, count, kind, op, operand, fetch) }
+            done += count;
+        }
     }
 
     /// As `update`, for a caller who holds the lock, or whose memory it is alone.

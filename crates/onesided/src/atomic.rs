@@ -104,6 +104,20 @@ pub(crate) unsafe fn update_locked(
 }
 
 /// # Safety
+/// As for `update_locked`, without values before; `op` is not `NoOp`.
+#[inline(always)]
+unsafe fn each_locked<E: Element>(at: *mut u8, op: AtomicOp, operand: *const u8, count: usize) {
+    for i in 0..count {
+        // SAFETY: element `i` is one of `count`; nothing is asked of alignment.
+        unsafe {
+            let element = at.cast::<E>().add(i);
+            let operand = operand.cast::<E>().add(i).read_unaligned();
+            element.write_unaligned(element.read_unaligned().combine(op, operand));
+        }
+    }
+}
+
+/// # Safety
 /// As for `update_locked`.
 unsafe fn update_all_locked<E: Element>(
     at: *mut u8,
@@ -112,6 +126,18 @@ unsafe fn update_all_locked<E: Element>(
     count: usize,
     fetch: *mut u8,
 ) {
+    if fetch.is_null() {
+        // A loop for each operation that programs apply to long arrays: compilers use vectors there.
+        // SAFETY: the caller's promise.
+        unsafe {
+            match op {
+                AtomicOp::Sum => return each_locked::<E>(at, AtomicOp::Sum, operand, count),
+                AtomicOp::Min => return each_locked::<E>(at, AtomicOp::Min, operand, count),
+                AtomicOp::Max => return each_locked::<E>(at, AtomicOp::Max, operand, count),
+                _ => {}
+            }
+        }
+    }
     for i in 0..count {
         // SAFETY: element `i` is one of `count`; nothing is asked of alignment.
         unsafe {

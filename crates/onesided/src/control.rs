@@ -1,8 +1,8 @@
-//! Control words: beside each exposed region that all ranks of the host can access, whatever the
-//! memory of the region is.
+//! Control words: beside each exposed region, where all ranks of the host can access them, whatever the memory of
+//! the region is.
 //!
-//! They are an accumulate lock, alone on its lines, and then the words of the model. Blocks are parts of
-//! memory that the transport lends. Where nothing can be lent there are none.
+//! They are an accumulate lock, alone on its lines, and then the words of the model. Those of a region lie in memory
+//! that the transport lends, which is cut into blocks. Where nothing can be lent others have none.
 
 use core::ptr::NonNull;
 use hpvm_fm::{Fm, Transport};
@@ -19,7 +19,7 @@ const CHUNK: usize = 16 * 1024;
 /// Most words that a model may ask for: more than any rank of a host needs of every other.
 pub const MAX_WORDS: u32 = 1 << 16;
 
-/// Control words, ours or another rank's, as this process has it.
+/// Control words of a region, ours or another rank's, as this process has them.
 ///
 /// Valid as long as the transport that the target was attached with.
 #[derive(Clone, Copy, Debug)]

@@ -12,8 +12,11 @@ use crate::region::Target;
 use crate::runs::Update;
 use hpvm_fm::{Fm, PeerMemoryError, Transport};
 
-/// Bytes of elements that are read, updated and written back at a time.
-const BLOCK: usize = 4096;
+/// Bytes of elements that are read, updated and written back at a time: the kernel's two calls cost little beside as
+/// many, which fit into a processor's own cache twice.
+const BLOCK: usize = 64 * 1024;
+/// Bytes of buffers on the stack, for updates of few elements.
+const SHORT: usize = 512;
 
 /// The outcome of a copy by the kernel. `Ok(false)`: it does not permit it, now or any more.
 pub(crate) fn permitted(
@@ -42,9 +45,18 @@ pub(crate) unsafe fn update<T: Transport>(
     update: &mut Update,
 ) -> Result<()> {
     let Some(control) = &target.control else { return Ok(()) };
-    let mut block = [0u8; BLOCK];
+    let whole = update.count.saturating_mul(size).min(BLOCK);
+    let (mut short, mut long);
+    let buffers: &mut [u8] = if 2 * whole <= SHORT {
+        short = [0; SHORT];
+        &mut short
+    } else {
+        long = vec![0; 2 * whole];
+        &mut long
+    };
+    let (block, before) = buffers.split_at_mut(buffers.len() / 2);
     while update.count != 0 {
-        let n = update.count.min(BLOCK / size);
+        let n = update.count.min(block.len() / size);
         let bytes = n * size;
         let remote = target.key.address.wrapping_add(update.offset);
         let _held = control.lock().hold(me);
@@ -55,25 +67,19 @@ pub(crate) unsafe fn update<T: Transport>(
                 return Ok(());
             }
             let (at, operand, fetch) = (block.as_mut_ptr(), update.operand, update.fetch);
+            if !fetch.is_null() {
+                // They must not go to the program before the elements have been updated there.
+                before[..bytes].copy_from_slice(&block[..bytes]);
+            }
             if op != AtomicOp::NoOp {
-                // The elements before must not go to the program before they have been updated there.
-                let mut after = block;
-                appliers.update_plain(
-                    after.as_mut_ptr(),
-                    n,
-                    kind,
-                    op,
-                    operand,
-                    core::ptr::null_mut(),
-                );
-                let written =
-                    fm.transport_mut().write(target.key.rank, remote, after.as_ptr(), bytes);
+                appliers.update_plain(at, n, kind, op, operand, core::ptr::null_mut());
+                let written = fm.transport_mut().write(target.key.rank, remote, at, bytes);
                 if !permitted(target, written)? {
                     return Ok(());
                 }
             }
             if !fetch.is_null() {
-                core::ptr::copy(at, fetch, bytes);
+                core::ptr::copy(before.as_ptr(), fetch, bytes);
             }
         }
         let _ = crate::runs::Part::cut(update, bytes, size);

@@ -169,6 +169,20 @@ impl OneSided {
         self.regions.insert(Region { key, base: core::ptr::null_mut(), control })
     }
 
+    /// From now on all atomic operations on a region of ours are done under its lock: long updates are then fast, and
+    /// others wait for them. Returns the key for the others, who must not have one yet. Regions that others reach in
+    /// packets alone stay as they are.
+    pub fn lock_atomics(&mut self, key: &RegionKey) -> RegionKey {
+        if key.control == 0 {
+            return *key;
+        }
+        let region = self.regions.get_mut(key.id, key.generation);
+        region.map_or(*key, |region| {
+            region.key.flags |= RegionKey::LOCKED;
+            region.key
+        })
+    }
+
     /// Lets others access `len` bytes at `memory` by the dynamic region `key`. False: it is not one of ours, or the
     /// memory overlaps with another part.
     ///
@@ -233,7 +247,7 @@ impl OneSided {
         }
         let control = self.map_control(fm, key);
         let transport = fm.transport_mut();
-        let mapped = match self.allowed.mapped && key.flags == 0 {
+        let mapped = match self.allowed.mapped && !key.is_dynamic() {
             true => transport.mapped_mut(key.rank, key.address, key.len),
             false => None,
         };

@@ -17,7 +17,7 @@ pub(crate) struct Region {
 
 // SAFETY: the memory may be accessed by any thread of this process, by the rules of the model.
 unsafe impl Send for Region {}
-// SAFETY: as above; a region never changes.
+// SAFETY: as above; a region changes through `&mut` only.
 unsafe impl Sync for Region {}
 
 /// Regions by id. What a peer says of one is compared with this table.
@@ -64,6 +64,11 @@ impl Regions {
     pub fn get(&self, id: u32, generation: u32) -> Option<&Region> {
         let slot = self.slots.get(id as usize)?;
         slot.region.as_ref().filter(|_| slot.generation == generation)
+    }
+
+    pub fn get_mut(&mut self, id: u32, generation: u32) -> Option<&mut Region> {
+        let slot = self.slots.get_mut(id as usize)?;
+        slot.region.as_mut().filter(|_| slot.generation == generation)
     }
 
     /// The parts of a region that is any memory.

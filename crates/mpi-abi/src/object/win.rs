@@ -83,6 +83,10 @@ pub struct Sync {
     pub exposed_to: Vec<u32>,
     /// By rank, whether its target has granted the lock that was asked for by a notice.
     pub granted: Vec<bool>,
+    /// By rank, how many notices have gone there.
+    pub sent: Vec<[u64; 1]>,
+    /// By rank, how many notices have come from there.
+    pub came: Vec<u64>,
     /// Tickets of this rank's lock that wait for ranks that asked by a notice.
     pub proxies: Vec<(u32, Ticket)>,
 }
@@ -99,7 +103,14 @@ pub struct Extras {
 impl Sync {
     pub fn new(size: usize) -> Sync {
         let none = || vec![0; size];
-        Sync { posted: none(), completed: none(), granted: vec![false; size], ..Sync::default() }
+        Sync {
+            posted: none(),
+            completed: none(),
+            granted: vec![false; size],
+            sent: vec![[0]; size],
+            came: vec![0; size],
+            ..Sync::default()
+        }
     }
 }
 

@@ -172,51 +172,101 @@ unsafe fn start(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Result<Vec<OpId
         return Err(wrong(Class::Op, text));
     }
     let target_ty = target_type(objects, a.target_count, a.target_datatype)?;
-    let target = Side { ty: target_ty.clone(), count: a.target_count };
     let Some(there) = window.there(a.rank, a.disp)? else { return Ok(Vec::new()) };
-    if is_nothing(objects, a, op, &target)? {
+    if is_nothing(objects, a, op, target_ty)? {
         return Ok(Vec::new());
     }
     let update = update_of(op, target_ty)?;
     let origin = match op {
         Predef::NoOp => None,
-        _ => {
-            let origin = check::outgoing(objects, a.origin, a.count, a.datatype)?;
-            check_elements("origin", origin.ty, target_ty)?;
-            Some(Buffer {
-                address: a.origin.expose_provenance(),
-                side: Side { ty: origin.ty.clone(), count: a.count },
-            })
-        }
+        _ => Some(check::outgoing(objects, a.origin, a.count, a.datatype)?.ty),
     };
     let result = match a.result {
         None => None,
-        Some((buf, count, datatype)) => {
-            let result = check::incoming(objects, buf, count, datatype)?;
-            check_elements("result", result.ty, target_ty)?;
-            Some(Buffer {
-                address: buf.expose_provenance(),
-                side: Side { ty: result.ty.clone(), count },
-            })
-        }
+        Some((buf, count, datatype)) => Some(check::incoming(objects, buf, count, datatype)?.ty),
     };
+    for (what, ty) in [("origin", origin), ("result", result)] {
+        ty.map_or(Ok(()), |ty| check_elements(what, ty, target_ty))?;
+    }
+    if update.pairs.is_none()
+        && !window.is_dynamic()
+        && let Some(only) = as_one_run(a, origin, result, target_ty)
+    {
+        // SAFETY: the caller's promise; the range is checked by the layer below.
+        return unsafe { run(process, window, &there, update, std::iter::once(only)) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { in_parts(process, window, &there, a, update, [origin, result, Some(target_ty)]) }
+}
+
+/// Elements that lie one after the other in all buffers, as most updates have them.
+#[inline(always)]
+fn as_one_run(
+    a: &Arguments,
+    origin: Option<&Arc<Datatype>>,
+    result: Option<&Arc<Datatype>>,
+    target: &Datatype,
+) -> Option<Elements> {
+    let (offset, bytes) = target.as_run(a.target_count)?;
+    let place = |address: *mut u8, ty: &Datatype, count| {
+        let (from, len) = ty.as_run(count)?;
+        (len == bytes).then(|| address.wrapping_offset(from as isize))
+    };
+    let operand = match origin {
+        Some(ty) => place(a.origin.cast_mut().cast(), ty, a.count)?.cast_const(),
+        None => core::ptr::null(),
+    };
+    let fetch = match (a.result, result) {
+        (Some((buf, count, _)), Some(ty)) => Some(place(buf.cast(), ty, count)?),
+        _ => None,
+    };
+    Some(Elements { operand, fetch, offset, bytes })
+}
+
+/// As `start`, of buffers with holes, of pairs, or of a dynamic window; the datatypes are those of origin, result and
+/// target.
+///
+/// # Safety
+/// As for `start`.
+#[inline(never)]
+unsafe fn in_parts(
+    process: &mut Process<Mux>,
+    window: &WinObject,
+    there: &There<'_>,
+    a: &Arguments,
+    update: Update,
+    [origin, result, target]: [Option<&Arc<Datatype>>; 3],
+) -> Result<Vec<OpId>> {
+    let side = |ty: &Arc<Datatype>, count| Side { ty: ty.clone(), count };
+    let Some(target) = target.map(|ty| side(ty, a.target_count)) else { return Ok(Vec::new()) };
+    let origin = origin.map(|ty| {
+        let address = a.origin.expose_provenance();
+        Buffer { address, side: side(ty, a.count) }
+    });
+    let result = a.result.zip(result).map(|((buf, count, _), ty)| {
+        let address = buf.expose_provenance();
+        Buffer { address, side: side(ty, count) }
+    });
     for buffer in origin.iter().chain(&result) {
         check_sizes(&buffer.side, &target)?;
     }
-    window.check_range(&there, &target)?;
+    window.check_range(there, &target)?;
     let runs = elements(update, origin.as_ref(), result.as_ref(), target);
     // SAFETY: the caller's promise; the runs are those of the buffers.
-    unsafe { run(process, window, &there, update, runs) }
+    unsafe { run(process, window, there, update, runs) }
 }
 
 /// Whether no side has an element, so that it does not matter what the elements are.
-fn is_nothing(objects: &Objects, a: &Arguments, op: Predef, target: &Side) -> Result<bool> {
+fn is_nothing(objects: &Objects, a: &Arguments, op: Predef, target: &Datatype) -> Result<bool> {
+    if target.packed_size(a.target_count) != Some(0) {
+        return Ok(false);
+    }
     let bytes = |count, datatype| -> Result<i64> {
         Ok(objects.datatype(datatype)?.packed_size(count).unwrap_or(-1))
     };
     let origin = if op == Predef::NoOp { 0 } else { bytes(a.count, a.datatype)? };
     let result = a.result.map_or(Ok(0), |(_, count, datatype)| bytes(count, datatype))?;
-    Ok(origin == 0 && result == 0 && target.ty.packed_size(target.count) == Some(0))
+    Ok(origin == 0 && result == 0)
 }
 
 /// # Safety

@@ -81,14 +81,36 @@ pub(super) fn check_shape(size: MPI_Aint, disp_unit: MPI_Aint) -> Result<()> {
 /// What ranks tell each other about their part: a key, then size and displacement unit.
 const TOLD: usize = RegionKey::BYTES / 8 + 2;
 
-/// Makes a window of what all ranks bring. `attach` finds out how a rank's region is reached.
+/// Makes a window of what all ranks bring: all have it, or none, and then this rank's region is withdrawn. `attach`
+/// finds out how a rank's region is reached.
 pub(super) fn assemble(
     w: &mut Entered,
     private: &Private,
     part: Ingredients,
     key: RegionKey,
-    mut attach: impl FnMut(&mut World, usize, &RegionKey) -> Result<Target>,
+    attach: impl FnMut(&mut World, usize, &RegionKey) -> Result<Target>,
 ) -> Result<MPI_Win> {
+    let key = match hints::accumulates_long(&part.info) {
+        true => w.process.onesided().1.lock_atomics(&key),
+        false => key,
+    };
+    let peers = meet(w, private, &part, key, attach);
+    let made = peers.and_then(|peers| finish(w, private, part, key, peers));
+    if made.is_err() {
+        let (_, onesided) = w.process.onesided();
+        onesided.withdraw(&key);
+    }
+    made
+}
+
+/// Tells the others of this rank's part, and learns theirs. An error of one rank is an error of all.
+fn meet(
+    w: &mut Entered,
+    private: &Private,
+    part: &Ingredients,
+    key: RegionKey,
+    mut attach: impl FnMut(&mut World, usize, &RegionKey) -> Result<Target>,
+) -> Result<Box<[Peer]>> {
     let mut told = [0; TOLD];
     for (word, bytes) in told.iter_mut().zip(key.to_bytes().as_chunks::<8>().0) {
         *word = u64::from_le_bytes(*bytes);
@@ -96,8 +118,7 @@ pub(super) fn assemble(
     (told[TOLD - 2], told[TOLD - 1]) = (part.size as u64, part.disp_unit as u64);
     let (comm, size) = (private.handle, private.size());
     let all = w.outside(|| agree::all_words(comm, size, told))?;
-    let mut peers = Vec::with_capacity(size);
-    for (rank, told) in all.iter().enumerate() {
+    let mut peer = |(rank, told): (usize, &[u64; TOLD])| {
         let mut bytes = [0; RegionKey::BYTES];
         for (bytes, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(told) {
             *bytes = word.to_le_bytes();
@@ -105,16 +126,29 @@ pub(super) fn assemble(
         let key = RegionKey::from_bytes(&bytes);
         let target = attach(w, rank, &key)?;
         let (size, disp_unit) = (told[TOLD - 2], told[TOLD - 1] as i64);
-        peers.push(Peer { process: key.rank, target, size, disp_unit });
-    }
+        Ok(Peer { process: key.rank, target, size, disp_unit })
+    };
+    let peers = all.iter().enumerate().map(&mut peer).collect();
+    w.outside(|| agree::together_on(comm, size, peers))
+}
+
+/// The window itself, once all ranks reach each other.
+fn finish(
+    w: &mut Entered,
+    private: &Private,
+    part: Ingredients,
+    key: RegionKey,
+    peers: Box<[Peer]>,
+) -> Result<MPI_Win> {
+    let size = private.size();
     let used = hints::initial(&part.info);
     let object = WinObject {
         object: private.object.clone(),
-        comm,
+        comm: private.handle,
         key,
         memory: part.memory,
         distant: peers.iter().any(|peer| peer.target.control().is_none()),
-        peers: peers.into(),
+        peers,
         locks: !hints::is_true(&used, "no_locks"),
         values: Values {
             base: part.base.addr(),
@@ -269,15 +303,14 @@ pub unsafe fn win_free(win: *mut MPI_Win) -> c_int {
             return Err(error);
         }
         super::flush::everywhere(w, &window)?;
-        let comm = window.comm;
         // From here on nobody accesses this rank's memory.
-        w.outside(|| agree::barrier(comm))?;
+        super::notices::settle(w, &window)?;
         w.objects.windows.remove(handle.0);
         let (_, onesided) = w.process.onesided();
         onesided.withdraw(&window.key);
         w.adjust_progress_thread();
         release(w, window.memory);
-        let mut comm = comm;
+        let mut comm = window.comm;
         // SAFETY: the window's own handle, which nobody else has.
         w.outside(|| unsafe { crate::body::comm::comm_free(&mut comm) });
         // SAFETY: as above.

@@ -14,6 +14,9 @@ const KEYS: [(&str, &str, Option<&[&str]>); 8] = [
     ("alloc_shm", "true", Some(&["true", "false"])),
 ];
 
+/// Bytes of the longest element that the processor updates atomically.
+const LONGEST_NATIVE: u64 = 8;
+
 /// The hints in force when a window is made with `info`.
 pub fn initial(info: &Info) -> Info {
     let mut used = Info::default();
@@ -45,6 +48,12 @@ fn is_ordering(value: &str) -> bool {
     value == "none" || value.split(',').all(|o| ["rar", "raw", "war", "waw"].contains(&o.trim()))
 }
 
+/// Whether the program asks for accumulates of more than an element at a time: one lock is then taken for many.
+pub fn accumulates_long(info: &Info) -> bool {
+    let asked = info.get("mpi_accumulate_granularity").and_then(|bytes| bytes.parse().ok());
+    asked.is_some_and(|bytes: u64| bytes > LONGEST_NATIVE)
+}
+
 pub fn is_true(info: &Info, key: &str) -> bool {
     info.get(key) == Some("true")
 }
@@ -66,5 +75,8 @@ mod tests {
         assert_eq!(used.get("accumulate_ordering"), Some("rar, waw"));
         assert_eq!(used.get("mpi_accumulate_granularity"), Some("0"));
         assert_eq!(used.get("unknown"), None);
+        assert!(!accumulates_long(&asked));
+        asked.set("mpi_accumulate_granularity", "4096");
+        assert!(accumulates_long(&asked));
     }
 }

@@ -24,8 +24,8 @@ fn wake(w: &mut World, window: &WinObject, rank: usize, wake: Wake) {
     let me = window.peers[window.rank()].process;
     for process in wake.processes.into_iter().flatten().filter(|process| *process != me) {
         // What stands in the words is an allegation: only a process of the window is told.
-        if window.comm().group().place(process).is_some() {
-            w.process.notify(process, window.context(), Notice::Wake);
+        if let Some(rank) = window.comm().group().place(process) {
+            super::notices::send(w, window, rank as usize, Notice::Wake);
         }
     }
     if wake.owner {

@@ -1,8 +1,10 @@
 //! Notices of windows: sent, and delivered to the window that they name.
 
 use super::lock;
+use crate::body::agree;
 use crate::object::win::WinObject;
 use crate::runtime::{Entered, World};
+use hpvm_mpi::error::Result;
 use hpvm_mpi::rma::notice::{Arrived, Notice};
 use std::rc::Rc;
 
@@ -11,7 +13,19 @@ pub(super) fn send(w: &mut World, window: &WinObject, rank: usize, notice: Notic
     if rank == window.rank() {
         return handle(w, window, rank, notice);
     }
+    window.sync.borrow_mut().sent[rank][0] += 1;
     w.process.notify(window.peers[rank].process, window.context(), notice);
+}
+
+/// Waits until all ranks are here, and all notices that they have sent: the last may be on their way when everybody
+/// has met, and would be taken for those of the next window with this context.
+pub(super) fn settle(w: &mut Entered, window: &WinObject) -> Result<()> {
+    let sent = window.sync.borrow().sent.clone();
+    let due = w.outside(|| agree::exchange_words(window.comm, &sent))?;
+    w.wait_until(|_| {
+        let sync = window.sync.borrow();
+        due.iter().zip(&sync.came).all(|([due], came)| came >= due)
+    })
 }
 
 /// Delivers what has come.
@@ -37,6 +51,7 @@ fn deliver_one(w: &mut World, arrived: Arrived) {
     };
     // A notice of a process that is not of the window means nothing.
     if let Some(rank) = window.comm().group().place(arrived.src) {
+        window.sync.borrow_mut().came[rank as usize] += 1;
         handle(w, &window, rank as usize, arrived.notice);
     }
 }
