@@ -22,6 +22,7 @@ const SECOND: Duration = Duration::from_secs(1);
 static ENDED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn end(_: libc::c_int) {
+    // The flag alone says everything; nothing else is passed along with it.
     ENDED.store(true, Ordering::Relaxed);
 }
 
@@ -51,6 +52,7 @@ struct Screen {
 impl Screen {
     fn run(&mut self) -> std::io::Result<()> {
         let mut drawn: Option<Instant> = None;
+        // Pairs with the store of the handler; nothing else is read after it.
         while !ENDED.load(Ordering::Relaxed) {
             let new = self.hear();
             if new || drawn.is_none_or(|at| at.elapsed() >= SECOND) {
