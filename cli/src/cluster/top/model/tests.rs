@@ -50,6 +50,22 @@ fn keys(model: &mut Model, keys: &[KeyCode]) -> Act {
     keys.iter().fold(Act::Nothing, |_, key| model.key(*key, NOW))
 }
 
+/// However small a terminal is made, nothing breaks.
+#[test]
+fn every_size_of_screen() {
+    use crate::cluster::top::draw::draw;
+    use ratatui::{Terminal, backend::TestBackend};
+
+    let mut model = model();
+    for key in [Down, Char('?'), Esc, Char('/'), Esc, Char('c')] {
+        model.key(key, NOW);
+        for (width, height) in [(0, 0), (1, 1), (3, 2), (20, 5), (80, 24), (300, 100)] {
+            let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+            terminal.draw(|frame| draw(frame, &model, NOW)).unwrap();
+        }
+    }
+}
+
 #[test]
 fn orders() {
     let mut model = model();
