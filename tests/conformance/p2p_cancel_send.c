@@ -93,6 +93,23 @@ static void to_self(void)
     CHECK(!flag);
 }
 
+/* A send to the process itself that has been probed is cancelled at once: mpi4py's tests look only once. */
+static void probed(void)
+{
+    MPI_Request request;
+    MPI_Status status;
+    int flag = 0, cancelled = 0;
+    CHECK_MPI(MPI_Issend(out, 0, MPI_CHAR, 0, 7, MPI_COMM_SELF, &request));
+    CHECK_MPI(MPI_Probe(0, 7, MPI_COMM_SELF, &status));
+    CHECK_MPI(MPI_Cancel(&request));
+    CHECK_MPI(MPI_Request_get_status(request, &flag, &status));
+    CHECK_MPI(MPI_Test_cancelled(&status, &cancelled));
+    CHECK(flag && cancelled);
+    CHECK_MPI(MPI_Wait(&request, &status));
+    CHECK_MPI(MPI_Test_cancelled(&status, &cancelled));
+    CHECK(cancelled);
+}
+
 /* A persistent send is cancelled per start; a request that is freed at once is cancelled as well. */
 static void persistent_and_freed(void)
 {
@@ -123,6 +140,7 @@ int main(int argc, char **argv)
             matched(synchronous, sizes[i]);
         }
     to_self();
+    probed();
     persistent_and_freed();
     int errors = check_finish();
     free(in);

@@ -31,7 +31,7 @@ pub const MESSAGE: &str = "message";
 /// How the lines of [`Tables::thresholds`] begin; a name and a number of bytes follow.
 pub const THRESHOLD: &str = "threshold";
 /// The largest parameter of an algorithm.
-const MOST: u32 = 1 << 30;
+const MAX_PARAMETER: u32 = 1 << 30;
 
 /// Why a text is no table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -348,9 +348,9 @@ fn limit(word: &str, least: i64, most: i64) -> Result<Option<i64>, Wrong> {
 fn value_of(parameter: &str, word: &str) -> Result<u32, Wrong> {
     let value = word.split_once('=').filter(|(name, _)| *name == parameter).map(|(_, v)| v);
     let number = value.and_then(whole).and_then(|n| u32::try_from(n).ok());
-    match number.filter(|n| (1..=MOST).contains(n)) {
+    match number.filter(|n| (1..=MAX_PARAMETER).contains(n)) {
         Some(n) => Ok(n),
-        None => wrong(word, format!("expected {parameter}=N, where N is 1 to {MOST}")),
+        None => wrong(word, format!("expected {parameter}=N, where N is 1 to {MAX_PARAMETER}")),
     }
 }
 
@@ -417,9 +417,13 @@ mod tests {
             prop_oneof![1..=64u32, Just(ALL)],
             prop_oneof![0..1_000_000i64, Just(ANY), Just(ANY - 1)],
         );
-        let one = (limits, 0..A::FORMS.len(), 1..=MOST).prop_map(|((ranks, bytes), at, value)| {
-            Rule { ranks, bytes, algorithm: (A::FORMS[at].make)(value) }
-        });
+        let one = (limits, 0..A::FORMS.len(), 1..=MAX_PARAMETER).prop_map(
+            |((ranks, bytes), at, value)| Rule {
+                ranks,
+                bytes,
+                algorithm: (A::FORMS[at].make)(value),
+            },
+        );
         prop::collection::vec(one, 1..6).prop_map(Cow::Owned)
     }
 

@@ -20,7 +20,7 @@ pub struct Memory {
 }
 
 /// Where a block lies and what it is made of.
-pub(crate) struct Place<'a> {
+pub(crate) struct BlockMemory<'a> {
     pub address: *mut u8,
     pub ty: &'a Arc<Datatype>,
 }
@@ -48,7 +48,7 @@ impl Memory {
     }
 
     /// Finds a block of the schedule.
-    pub(crate) fn place<'a>(&self, data: &'a Data, block: &Block) -> Place<'a> {
+    pub(crate) fn locate<'a>(&self, data: &'a Data, block: &Block) -> BlockMemory<'a> {
         let base = match block.buffer {
             Buffer::Send => data.send.cast_mut(),
             Buffer::Recv => data.recv,
@@ -64,7 +64,7 @@ impl Memory {
             Ty::RecvOf(i) => &data.recv_types[i as usize],
             Ty::Bytes => Datatype::byte(),
         };
-        Place { address: base.wrapping_offset(block.offset as isize), ty }
+        BlockMemory { address: base.wrapping_offset(block.offset as isize), ty }
     }
 }
 

@@ -181,7 +181,7 @@ impl<T: Transport> Process<T> {
             match message {
                 Message::Send { to, block } => {
                     let Some(dst) = self.member(id, c, *to) else { continue };
-                    let place = c.memory.place(&c.plan.data, block);
+                    let place = c.memory.locate(&c.plan.data, block);
                     let more = if fails { twice(place.ty) } else { None };
                     let ty = more.as_ref().unwrap_or(place.ty);
                     let m = Outgoing { buf: place.address, count: block.count, ty };
@@ -193,7 +193,7 @@ impl<T: Transport> Process<T> {
                 }
                 Message::Recv { from, block } => {
                     let Some(src) = self.member(id, c, *from) else { continue };
-                    let place = c.memory.place(&c.plan.data, block);
+                    let place = c.memory.locate(&c.plan.data, block);
                     let m = Incoming { buf: place.address, count: block.count, ty: place.ty };
                     let pattern = Pattern { src, tag: c.tag };
                     // SAFETY: as above.
@@ -275,7 +275,8 @@ impl Collective {
         let data = &self.plan.data;
         match step {
             Local::Copy { from, to } => {
-                let (source, target) = (self.memory.place(data, from), self.memory.place(data, to));
+                let (source, target) =
+                    (self.memory.locate(data, from), self.memory.locate(data, to));
                 // SAFETY: both blocks lie in live buffers; schedules never overlap them.
                 unsafe {
                     crate::datatype::copy(
@@ -291,7 +292,7 @@ impl Collective {
             }
             Local::Reduce { input, inout } => {
                 let Some(op) = &self.plan.op else { return Err(crate::Class::Intern.into()) };
-                let (a, b) = (self.memory.place(data, input), self.memory.place(data, inout));
+                let (a, b) = (self.memory.locate(data, input), self.memory.locate(data, inout));
                 if matches!(**op, Op::User(_)) {
                     return Ok(Some(Compute {
                         id,

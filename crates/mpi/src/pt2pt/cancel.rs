@@ -1,7 +1,7 @@
 //! Cancelling a send (MPI 5.0, section 3.8.4). The wait that follows does not depend on a receive.
 //!
-//! - start: a send that has not gone out ends at once. Of one that was announced the receiver is asked to
-//!   forget it ([`start`]).
+//! - start: a send that has not gone out, or that waits in our own queue, ends at once. Of one that was announced to
+//!   another rank, that rank is asked to forget it ([`start`]).
 //! - on packet: the receiver looks whether a receive has the message already, and answers ([`answer`]).
 //! - finish: the sender's request ends as cancelled, or goes on to its ordinary end ([`on_answer`]).
 //!
@@ -11,6 +11,7 @@
 
 use crate::engine::dispatch::Deferred;
 use crate::engine::inbox::Inbox;
+use crate::engine::matching::Unexpected;
 use crate::engine::process::Process;
 use crate::engine::requests::{Operation, ReqId};
 use crate::pt2pt::protocol::{self, CANCEL, CANCEL_ANSWER, FORGOTTEN};
@@ -48,12 +49,45 @@ pub(super) fn start<T: Transport>(p: &mut Process<T>, id: ReqId) -> bool {
         end(&mut p.inbox, id);
         return true;
     }
+    let (envelope, first) = (op.envelope, op.cancelling == Cancelling::Not);
+    if first && dst == p.fm.rank() && forget(p, dst, envelope, id.number()).is_some() {
+        // Programs look at the status of such a send at once, as other MPIs let them.
+        withdraw_offer(&mut p.inbox, id);
+        end(&mut p.inbox, id);
+        return true;
+    }
+    ask(p, dst, id);
+    false
+}
+
+/// Asks the receiver to forget the message of send `id`, if that has not been asked.
+fn ask<T: Transport>(p: &mut Process<T>, dst: Rank, id: ReqId) {
+    let Some(Operation::Send(op)) = p.inbox.requests.get_mut(id).map(|r| &mut r.op) else { return };
     if op.cancelling == Cancelling::Not && !op.asked {
         op.cancelling = Cancelling::Asked;
         let head = Head::single(CANCEL, op.envelope);
         p.send_control(dst, head, id.number());
     }
-    false
+}
+
+/// Nobody reads the memory of send `id` any more.
+fn withdraw_offer(inbox: &mut Inbox, id: ReqId) {
+    if let Some(Operation::Send(op)) = inbox.requests.get_mut(id).map(|r| &mut r.op) {
+        inbox.offered -= u32::from(core::mem::take(&mut op.offered));
+    }
+}
+
+/// Takes the message that `src` has announced for its request `number` out of the queue, if no receive has it.
+fn forget<T: Transport>(
+    p: &mut Process<T>,
+    src: Rank,
+    envelope: u64,
+    number: u64,
+) -> Option<Unexpected> {
+    let (context, _) = protocol::open_envelope(envelope);
+    let found = p.inbox.table(context).take_announced(src, number)?;
+    p.release(&found);
+    Some(found)
 }
 
 /// Send `id` ends as one that was cancelled.
@@ -82,10 +116,8 @@ pub(crate) fn on_packet(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
 
 /// Forgets a message that waits for its receive, and tells its sender whether it was there.
 pub(crate) fn answer<T: Transport>(p: &mut Process<T>, asked: Request) {
-    let (context, _) = protocol::open_envelope(asked.envelope);
-    let found = p.inbox.table(context).take_announced(asked.src, asked.number);
+    let found = forget(p, asked.src, asked.envelope, asked.number);
     if let Some(message) = &found {
-        p.release(message);
         if message.is_streamed() {
             let (memory, len) = (Memory::Run(core::ptr::dangling_mut()), message.bytes());
             // No request has number 0: nobody hears that it came.
@@ -117,7 +149,7 @@ fn on_answer(inbox: &mut Inbox, src: Rank, head: Head) {
             match (forgotten, streams_on) {
                 (true, true) => r.status = Status { cancelled: true, ..Status::EMPTY },
                 (true, false) => {
-                    inbox.offered -= u32::from(core::mem::take(&mut s.offered));
+                    withdraw_offer(inbox, id);
                     end(inbox, id);
                 }
                 (false, _) if gone => inbox.complete(id),

@@ -1,7 +1,7 @@
 //! What a head makes of the slots of its host, to exchange it with other heads.
 //!
-//! Notes that do not have the length that they should have come of wrong programs. Then what is exchanged
-//! has all its lengths, but not its contents, and the error is kept for the end ([`Hierarchical::note_error`]).
+//! Data that do not have the length that they should have come of wrong programs. Then what is exchanged has the right
+//! length and some content, and the error is kept for the end ([`Hierarchical::note_error`]).
 
 use super::hierarchical::Hierarchical;
 use super::packed::Packed;

@@ -19,12 +19,12 @@ use hpvm_coll::hosts::{Hosts, heads};
 use hpvm_fm::Transport;
 use hpvm_wire::coll_slots::CollSlots;
 
-/// Least bytes of a block.
-const LEAST: u64 = 48 * 1024;
+/// Blocks of so many bytes are long: each of them goes by itself.
+const MIN_LONG_BLOCK: u64 = 48 * 1024;
 
 /// Whether blocks of so many bytes are long.
 pub fn is_long(block: u64) -> bool {
-    block >= LEAST
+    block >= MIN_LONG_BLOCK
 }
 
 /// The longest slot of such an alltoall: all blocks of a member, or all that land on a staging buffer.

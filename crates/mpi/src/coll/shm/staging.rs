@@ -1,9 +1,8 @@
-//! StagingBuffers: where slots lie that are too long for the ring.
+//! Staging buffers: where data lie that are too long for the data ring of a set of slots.
 //!
-//! The ranks of a host lend each other memory for them, one staging buffer for each slots. The rules are
-//! those of the slots: what belongs to an operation's number is written by the owner, before the
-//! slot of that number says how long it is, and stays until all members of the host have finished
-//! the number [`STAGED`] before the next one that lies there.
+//! The ranks of a host lend each other memory for such data, one staging buffer for each set. The rules are those of
+//! slots: the owner writes the data of an operation before the slot of that operation says how long they are, and
+//! leaves them alone until all members of the host have finished it. Data of [`STAGED`] operations have room.
 //!
 //! The members agree on staging buffers when the first long collective comes: everybody offers one
 //! ([`Process::offer_staging`]), looks at those of its host ([`Process::see_staging`]), and all say
@@ -17,26 +16,26 @@ use crate::error::Result;
 use hpvm_fm::Transport;
 use std::ptr::NonNull;
 
-/// Most bytes of a slot on a staging buffer.
+/// Most bytes of one operation's data in a staging buffer.
 pub const MAX_STAGED: u64 = 2 << 20;
 /// Operations that a member may be ahead of the slowest where data lie in staging buffers.
 pub(super) const STAGED: usize = 4;
 /// Most bytes of operands that one head combines. More are better shared out.
 const OPERANDS: u64 = 8 << 20;
-/// Notes begin so far behind a page's first byte. Buffers of programs mostly begin with a page or 16
+/// Data begin so far behind a page's first byte. Buffers of programs mostly begin with a page or 16
 /// bytes later, and there are processors that copy twenty times as slowly from a page to an address
 /// that is, within its page, a few bytes further on.
 const SKEW: usize = 2048;
-/// Notes of the same numbers as on the slots, and room for what nobody else reads.
+/// Room for the data of `STAGED` operations, and for what nobody else reads.
 const STAGING_BYTES: usize = SKEW + (STAGED + 1) * MAX_STAGED as usize;
-/// A slot on the slots that stands for one on the staging buffer holds the length of that.
+/// The slot of an operation whose data lie in a staging buffer holds their length: so many bytes.
 pub(super) const WORD: usize = size_of::<u64>();
 
 /// The staging buffers of the members on one host.
 #[derive(Debug)]
 pub struct StagingBuffers {
     own: NonNull<u8>,
-    /// In the order of their numbers in the team; the own one, too.
+    /// By the index of their owner among the members of this host; the own one, too.
     team: Box<[*const u8]>,
 }
 
@@ -46,7 +45,7 @@ unsafe impl Send for StagingBuffers {}
 // SAFETY: as above.
 unsafe impl Sync for StagingBuffers {}
 
-/// The staging buffer that belongs to one of our slots.
+/// The staging buffer that belongs to one of our sets of slots.
 #[derive(Debug)]
 pub(super) struct Own {
     memory: NonNull<u8>,
@@ -75,10 +74,10 @@ fn offset(number: u64) -> usize {
 }
 
 impl StagingBuffers {
-    /// Our slot of operation `number`: `len` bytes of it, at most `MAX_STAGED`.
+    /// Where our data of operation `number` go: `len` bytes, at most `MAX_STAGED`.
     ///
     /// # Safety
-    /// As for [`hpvm_wire::slots::CollSlots::post`], and nobody else of this process has this slice.
+    /// As for [`hpvm_wire::coll_slots::CollSlots::post`], and nobody else of this process has this slice.
     #[expect(clippy::mut_from_ref, reason = "memory of its own, for which the numbers speak")]
     pub unsafe fn own(&self, number: u64, len: usize) -> &mut [u8] {
         let len = len.min(MAX_STAGED as usize);
@@ -92,11 +91,10 @@ impl StagingBuffers {
         self.own.as_ptr().wrapping_add(SKEW + STAGED * MAX_STAGED as usize)
     }
 
-    /// The slot of operation `number` of the member of the team at place `member`, for which there
-    /// is `word` on its slots.
+    /// The data of operation `number` of the host's member with index `member`, whose slot holds `word`.
     ///
     /// # Safety
-    /// As for [`hpvm_wire::slots::CollSlots::read`].
+    /// As for [`hpvm_wire::coll_slots::CollSlots::read`].
     pub unsafe fn read(&self, member: u32, number: u64, word: &[u8]) -> Result<&[u8]> {
         let Ok(word) = <[u8; WORD]>::try_from(word) else { return Err(short(word.len(), WORD)) };
         let len = u64::from_ne_bytes(word);
@@ -104,19 +102,19 @@ impl StagingBuffers {
             return Err(long(len as usize, MAX_STAGED as usize));
         }
         let from = self.team[member as usize].wrapping_add(offset(number));
-        // SAFETY: within that staging buffer; its owner leaves the slot alone until we have finished.
+        // SAFETY: within that staging buffer; its owner leaves the data alone until we have finished.
         Ok(unsafe { core::slice::from_raw_parts(from, len as usize) })
     }
 }
 
-/// What the slots say of a slot of `len` bytes on the staging buffer.
+/// What a slot holds whose `len` bytes of data lie in the staging buffer.
 pub(super) fn word(len: usize) -> [u8; WORD] {
     (len as u64).to_ne_bytes()
 }
 
 impl What {
-    /// Writes what member `rank` of `size` brings along to a slot; returns its bytes. Of a part that
-    /// is longer than the slot, which only a wrong program has, there is only the length.
+    /// Writes what member `rank` of `size` brings along to `out`; returns its length. Of data that are longer
+    /// than `out`, which only a wrong program has, there is only the length.
     ///
     /// # Safety
     /// The buffers are valid.
@@ -133,9 +131,8 @@ impl What {
 }
 
 impl<T: Transport> Process<T> {
-    /// The longest slot that `what` needs on `comm`, which uses slots in each host;
-    /// `None`: it is better done by messages. `bytes` is as long as the slots with which members
-    /// begin. The same on all members.
+    /// Most bytes that a member shows while `what` is done on `comm`, which uses slots in each host; `None`: messages are
+    /// the better way. `bytes` is what members show first. The same on all members.
     pub fn longest_slot(&self, comm: &Comm, what: &What, bytes: u64) -> Option<u64> {
         let hosts = comm.hosts(|process| self.node(process))?;
         let longest = match what {
@@ -160,7 +157,7 @@ impl<T: Transport> Process<T> {
         (longest <= MAX_STAGED).then_some(longest)
     }
 
-    /// Whether slots of `bytes` bytes may be posted; `None`: the members have to agree first.
+    /// Whether members may show `bytes` bytes; `None`: they have to agree on staging buffers first.
     #[inline]
     pub fn may_stage(&self, comm: &Comm, bytes: u64) -> Option<bool> {
         if bytes <= MAX_SLOT {
@@ -169,8 +166,8 @@ impl<T: Transport> Process<T> {
         comm.coll_slots().staging.get().map(Option::is_some)
     }
 
-    /// The address of the staging buffer that belongs to our slots for `comm`; 0 if there is none. It is
-    /// for the others of our host.
+    /// The address of the staging buffer that belongs to our set for `comm`, for the others of our host; 0 if
+    /// there is none.
     pub fn offer_staging(&mut self, comm: &Comm) -> u64 {
         let Some(index) = comm.coll_slots().index().filter(|index| *index < self.coll_slots.len())
         else {
