@@ -23,10 +23,15 @@ const NAME_MAX: usize = 30;
 /// Longest text in the last column.
 const LAST_MAX: usize = 300;
 
-const KEYS: &str = "arrows choose   / filter   s sort   r reverse   a ended ones, too   c cancel   ? help   q quit";
-const HELP: &str = "Bars: | is programs, # the kernel (of memory: what is in use).\n\
-    Filter: state:running user:me name:x host:n1 queue:q id:7; a word alone is part of a name, or a number.\n\
-    c asks before it cancels. Ranks are those of the chosen job, while it runs. Any key goes back.";
+// Both fit into 80 columns.
+const KEYS: &str = "arrows choose  / filter  s sort  r reverse  a ended  c cancel  ? help  q quit";
+const HELP: [&str; 5] = [
+    "Bars: | is programs, # the kernel; of memory, what is in use.",
+    "Filter: state:running user:me name:x host:n1 queue:q id:7; a word alone is",
+    "part of a name, or a number. a shows jobs that have ended lately, too.",
+    "Ranks are those of the chosen job, while it runs. c asks before it cancels.",
+    "Any key goes back.",
+];
 
 fn dim() -> Style {
     Style::new().add_modifier(Modifier::DIM)
@@ -63,7 +68,7 @@ pub fn draw(frame: &mut Frame, model: &Model, now: Stamp) {
         Constraint::Fill(1),
         Constraint::Length(1),
         Constraint::Length(most(rank_lines(model, now))),
-        Constraint::Length(if model.mode == Mode::Help { 3 } else { 1 }),
+        Constraint::Length(if model.mode == Mode::Help { HELP.len() as u16 } else { 1 }),
     ])
     .areas(frame.area());
     frame.render_widget(head(model), top);
@@ -110,7 +115,7 @@ fn foot(model: &Model) -> Paragraph<'static> {
             Paragraph::new(format!("filter: {text}_   (Enter applies it, Esc leaves it)"))
         }
         Mode::Filter(text) => Paragraph::new(format!("filter: {text}_   {}", model.message)),
-        Mode::Help => Paragraph::new(HELP),
+        Mode::Help => Paragraph::new(HELP.join("\n")),
         Mode::List if model.message.is_empty() => Paragraph::new(KEYS).style(dim()),
         Mode::List => Paragraph::new(printable(&model.message, LAST_MAX)).style(reversed),
     }
