@@ -117,15 +117,15 @@ pub(crate) fn on_packet(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
 /// Forgets a message that waits for its receive, and tells its sender whether it was there.
 pub(crate) fn answer<T: Transport>(p: &mut Process<T>, asked: Request) {
     let found = forget(p, asked.src, asked.envelope, asked.number);
-    if let Some(message) = &found {
-        if message.is_streamed() {
-            let (memory, len) = (Memory::Run(core::ptr::dangling_mut()), message.bytes());
-            // No request has number 0: nobody hears that it came.
-            let landing = Landing { memory, room: 0, len, cookie: 0 };
-            // SAFETY: there is room for no byte, so none is written.
-            unsafe { p.fm.transport_mut().stream_in(asked.src, asked.number, landing) };
-            p.take_ended();
-        }
+    if let Some(message) = &found
+        && message.is_streamed()
+    {
+        let (memory, len) = (Memory::Run(core::ptr::dangling_mut()), message.bytes());
+        // No request has number 0: nobody hears that it came.
+        let landing = Landing { memory, room: 0, len, cookie: 0 };
+        // SAFETY: there is room for no byte, so none is written.
+        unsafe { p.fm.transport_mut().stream_in(asked.src, asked.number, landing) };
+        p.take_ended();
     }
     let mut head = Head::single(CANCEL_ANSWER, asked.number);
     head.aux = if found.is_some() { FORGOTTEN } else { 0 };
