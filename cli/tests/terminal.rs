@@ -4,35 +4,15 @@ mod common;
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
 use std::process::Child;
 
 use common::*;
 
 /// Starts a job at a terminal of its own, whose other side is returned. Its output is piped.
 fn at_terminal(job: &mut Job) -> (Child, File) {
-    // Both ends are closed on exec from the beginning: another test may fork at any time.
-    let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
-    // SAFETY: calls on descriptors that are fresh and ours alone.
-    let (ours, theirs) = unsafe {
-        let ours = libc::posix_openpt(flags);
-        assert!(libc::grantpt(ours) == 0 && libc::unlockpt(ours) == 0);
-        let theirs = libc::ioctl(ours, libc::TIOCGPTPEER, flags);
-        assert!(theirs >= 0);
-        (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs))
-    };
+    let (ours, theirs) = terminal();
     job.command.stdin(theirs);
-    // SAFETY: both calls are async-signal-safe; descriptor 0 is the terminal by then.
-    unsafe {
-        job.command.pre_exec(|| {
-            libc::setsid();
-            match libc::ioctl(0, libc::TIOCSCTTY, 0) {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
-            }
-        });
-    }
+    own_terminal(&mut job.command);
     (job.start(), ours)
 }
 

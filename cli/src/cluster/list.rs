@@ -157,7 +157,8 @@ pub fn printable(text: &str, most: usize) -> String {
     text.chars().take(most).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-fn where_or_why(job: &JobSummary) -> String {
+/// The hosts of a job, how it ended, or why it waits.
+pub fn where_or_why(job: &JobSummary) -> String {
     let outcome = job.outcome.as_ref().map(|outcome| {
         let detail = outcome.detail.as_ref().map_or(String::new(), |detail| format!(": {detail}"));
         format!(" (code {}{detail})", outcome.exit_code())

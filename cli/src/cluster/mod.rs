@@ -14,6 +14,7 @@ mod serve;
 mod server;
 mod submit;
 mod token;
+mod top;
 mod user;
 mod values;
 mod wait;
@@ -30,7 +31,7 @@ pub fn definitions() -> Vec<Command> {
         logs::definition(),
     ];
     all.extend(act::definitions());
-    all.extend([wait::definition(), list::nodes_definition()]);
+    all.extend([wait::definition(), list::nodes_definition(), top::definition()]);
     all.extend(drain::definitions());
     all.extend(login::definitions());
     all.extend([user::definition(), token::definition(), doctor::definition()]);
@@ -48,6 +49,7 @@ pub fn run(name: &str, matches: &ArgMatches) -> Option<Result<i32, String>> {
         "cancel" | "hold" | "release" => act::run(name, matches),
         "wait" => wait::run(matches),
         "nodes" => list::nodes(matches),
+        "top" => top::run(matches),
         "drain" | "resume" => drain::run(name, matches),
         "queues" => drain::queues(matches),
         "doctor" => doctor::run(matches),

@@ -200,6 +200,12 @@ fn test(matches: &ArgMatches, spec: &JobSpec) -> Result<i32, String> {
 
 /// The job that the command line and the script ask for.
 fn spec(matches: &ArgMatches, mut words: Vec<String>) -> Result<JobSpec, String> {
+    // What clap does not know is to it a program of that name.
+    if let Some(flag) = words.first().filter(|word| word.len() > 1 && word.starts_with('-')) {
+        return Err(format!(
+            "unknown flag '{flag}'; hpvm submit --help lists them (a program of that name: ./{flag})"
+        ));
+    }
     let mut flags = Given::new();
     let mut spec = JobSpec::default();
     let wrapped = matches.get_one::<String>("wrap");
@@ -369,6 +375,9 @@ mod tests {
         assert_eq!((spec.memory_bytes, spec.name.as_deref()), (Some(1 << 30), Some("x")));
         assert!(read(&["-n", "0", "a"]).unwrap_err().contains("--ntasks '0'"));
         assert!(read(&["-t", "soon", "a"]).unwrap_err().contains("--time 'soon'"));
+        for words in [&["-q", "a"][..], &["--mail-type=ALL", "a"], &["--wrap", "a", "-q"]] {
+            assert!(read(words).unwrap_err().contains("unknown flag '-"), "{words:?}");
+        }
         let wrapped = read(&["--wrap", "echo hi"]).unwrap();
         assert_eq!(wrapped.script.as_deref(), Some("#!/bin/sh\necho hi\n"));
     }

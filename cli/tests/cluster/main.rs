@@ -11,3 +11,4 @@ mod life;
 mod remote;
 mod server;
 mod slurm;
+mod top;

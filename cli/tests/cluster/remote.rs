@@ -85,6 +85,11 @@ fn verbs_work_from_elsewhere_with_a_pinned_certificate() {
     // Of the owner's jobs ann sees nothing.
     let own = remote.server.submit(&["--hold", "true"]);
     assert!(error(&remote.hpvm(&["show", &own.to_string()], "")).contains("no job"));
+    let top = remote.good(&["top", "--once", "--all", "-f", "user:me"], "");
+    assert!(top.contains("  ann  "), "{top}");
+    let top: serde_json::Value =
+        serde_json::from_str(&remote.good(&["top", "--json", "--all"], "")).unwrap();
+    assert_eq!(top["jobs"].as_array().unwrap().len(), 1, "{top}");
     remote.server.good(&["cancel", &own.to_string()]);
 
     // What others can read is not used.

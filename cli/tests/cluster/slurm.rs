@@ -147,6 +147,9 @@ fn slurm_has_the_jobs_and_the_words_are_ours() {
     assert!(common::until(|| waits(depends, "Dependency")), "{}", front.show(depends));
     assert!(front.good(&["nodes", "--json"]).contains("\"cpus_reserved\":4"));
     assert!(front.good(&["queues"]).contains("all"));
+    let top = front.good(&["top", "--once", "--sort", "state"]);
+    assert!(top.contains(&format!("Ranks of job {first} sleep: of a job in Slurm")), "{top}");
+    assert!(top.contains("8 of 8 processors reserved   running 1"), "{top}");
 
     // Somebody else's, that did not come through us; and the server is killed meanwhile.
     let foreign = front.slurm(&["sbatch", "--parsable", "-H", "-J", "foreign", "--wrap", "true"]);

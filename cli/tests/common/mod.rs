@@ -2,7 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use std::fs::File;
 use std::io::Read;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -158,6 +160,42 @@ pub fn marked(mark: &str) -> Vec<(i32, String)> {
 pub fn kill(pid: i32, signal: i32) {
     // SAFETY: the call takes two integers.
     unsafe { libc::kill(pid, signal) };
+}
+
+/// Both sides of a terminal: the one that a person sits at, and the one for a program.
+pub fn terminal() -> (File, OwnedFd) {
+    // Both ends are closed on exec from the beginning: another test may fork at any time.
+    let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
+    // SAFETY: calls on descriptors that are fresh and ours alone.
+    unsafe {
+        let ours = libc::posix_openpt(flags);
+        assert!(libc::grantpt(ours) == 0 && libc::unlockpt(ours) == 0);
+        let theirs = libc::ioctl(ours, libc::TIOCGPTPEER, flags);
+        assert!(theirs >= 0);
+        (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs))
+    }
+}
+
+/// Gives a terminal a size.
+pub fn set_size(terminal: &File, rows: u16, columns: u16) {
+    let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the call reads the structure, which lives until it returns.
+    let set = unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCSWINSZ, &size) };
+    assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+}
+
+/// Makes the terminal at a command's standard input its own, so that Ctrl-C there reaches it.
+pub fn own_terminal(command: &mut Command) {
+    // SAFETY: both calls are async-signal-safe; descriptor 0 is the terminal by then.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setsid();
+            match libc::ioctl(0, libc::TIOCSCTTY, 0) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
 }
 
 /// Writes an executable file. A process of its own does so: what another test starts meanwhile would

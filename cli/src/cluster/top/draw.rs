@@ -1,0 +1,306 @@
+//! Draws the model: hosts with bars, jobs, the ranks of one of them.
+
+use hpvm_queue::describe::time;
+use hpvm_queue::job::{JobSummary, State};
+use hpvm_queue::time::Stamp;
+use hpvm_serve::api::types::{Host, HostState, Rank, RankState, Ranks};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState};
+
+use super::model::{Mode, Model, SORTS, used};
+use crate::cluster::list::{printable, where_or_why};
+
+/// Letters between the brackets of a bar, and on a screen that is too narrow for such bars.
+const BAR: usize = 20;
+const BAR_NARROW: usize = 10;
+/// Columns for a row of a host with the wide bars.
+const WIDE: u16 = 100;
+/// Longest name of anything in a column; names come from others.
+const NAME_MAX: usize = 30;
+/// Longest text in the last column.
+const LAST_MAX: usize = 300;
+
+// Both fit into 80 columns.
+const KEYS: &str = "arrows choose  / filter  s sort  r reverse  a ended  c cancel  ? help  q quit";
+const HELP: [&str; 5] = [
+    "Bars: | is programs, # the kernel; of memory, what is in use.",
+    "Filter: state:running user:me name:x host:n1 queue:q id:7; a word alone is",
+    "part of a name, or a number. a shows jobs that have ended lately, too.",
+    "Ranks are those of the chosen job, while it runs. c asks before it cancels.",
+    "Any key goes back.",
+];
+
+fn dim() -> Style {
+    Style::new().add_modifier(Modifier::DIM)
+}
+
+/// Lines that the whole model takes.
+pub fn height(model: &Model, now: Stamp) -> u16 {
+    let ranks = rank_lines(model, now);
+    let lines = 1 + 1 + model.hosts.len() + 1 + 1 + model.shown(now).len() + 1 + ranks + 1;
+    u16::try_from(lines).unwrap_or(u16::MAX)
+}
+
+/// Lines of the ranks with their head.
+fn rank_lines(model: &Model, now: Stamp) -> usize {
+    let Some(job) = model.selected(now) else { return 0 };
+    match model.ranks_of(job.id) {
+        Some(Ok(ranks)) => 2 + ranks.ranks.len() + ranks.findings.len(),
+        _ => 1,
+    }
+}
+
+pub fn draw(frame: &mut Frame, model: &Model, now: Stamp) {
+    // Hosts and ranks leave jobs a third of the screen; where all fits, nothing is cut.
+    let third = frame.area().height / 3;
+    let all = height(model, now) <= frame.area().height;
+    let most = |lines: usize| {
+        let lines = u16::try_from(lines).unwrap_or(u16::MAX);
+        if all { lines } else { lines.min(third) }
+    };
+    let [top, hosts, _, jobs, _, ranks, bottom] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(most(1 + model.hosts.len())),
+        Constraint::Length(1),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+        Constraint::Length(most(rank_lines(model, now))),
+        Constraint::Length(if model.mode == Mode::Help { HELP.len() as u16 } else { 1 }),
+    ])
+    .areas(frame.area());
+    frame.render_widget(head(model), top);
+    draw_hosts(frame, hosts, model);
+    draw_jobs(frame, jobs, model, now);
+    draw_ranks(frame, ranks, model, now);
+    frame.render_widget(foot(model), bottom);
+}
+
+fn head(model: &Model) -> Paragraph<'static> {
+    if let Some(why) = &model.lost {
+        let text = format!("no connection, trying again; what is shown is old: {why}");
+        return Paragraph::new(printable(&text, LAST_MAX))
+            .style(Style::new().add_modifier(Modifier::REVERSED));
+    }
+    let sum = |of: fn(&Host) -> u32| model.hosts.iter().map(of).map(u64::from).sum::<u64>();
+    let order = if model.reverse { ", reversed" } else { "" };
+    let mut text = format!(
+        "hpvm top   {} of {} processors reserved   running {}   pending {}   held {}   by {}{order}",
+        sum(|host| host.cpus_reserved),
+        sum(|host| host.cpus),
+        model.count(&[State::Running]),
+        model.count(&[State::Pending, State::Submitted]),
+        model.count(&[State::Held]),
+        SORTS[model.sort],
+    );
+    if !model.filter.text.is_empty() {
+        text += &format!("   filter {}", model.filter.text);
+    }
+    if model.truncated {
+        text += "   (the server has more jobs: hpvm queue)";
+    }
+    Paragraph::new(printable(&text, LAST_MAX)).style(Style::new().add_modifier(Modifier::BOLD))
+}
+
+fn foot(model: &Model) -> Paragraph<'static> {
+    let reversed = Style::new().add_modifier(Modifier::REVERSED);
+    match &model.mode {
+        Mode::Confirm(id) => {
+            let text = format!("Cancel job {id}? y cancels it, any other key does not");
+            Paragraph::new(text).style(reversed)
+        }
+        Mode::Filter(text) if model.message.is_empty() => {
+            Paragraph::new(format!("filter: {text}_   (Enter applies it, Esc leaves it)"))
+        }
+        Mode::Filter(text) => Paragraph::new(format!("filter: {text}_   {}", model.message)),
+        Mode::Help => Paragraph::new(HELP.join("\n")),
+        Mode::List if model.message.is_empty() => Paragraph::new(KEYS).style(dim()),
+        Mode::List => Paragraph::new(printable(&model.message, LAST_MAX)).style(reversed),
+    }
+}
+
+/// A table with columns as wide as their widest cells; the last one takes the rest.
+fn table<const N: usize>(heads: [&str; N], rows: Vec<([String; N], Vec<Style>)>) -> Table<'static> {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|(row, _)| row[column].chars().count());
+        let widest = cells.chain([heads[column].len()]).max().unwrap_or(0);
+        Constraint::Length(u16::try_from(widest).unwrap_or(u16::MAX))
+    };
+    let widths: Vec<Constraint> = (0..N - 1).map(width).chain([Constraint::Fill(1)]).collect();
+    let styled = |(row, styles): ([String; N], Vec<Style>)| {
+        let cells = row.into_iter().zip(styles.into_iter().chain(std::iter::repeat(Style::new())));
+        Row::new(cells.map(|(text, style)| Cell::new(text).style(style)))
+    };
+    Table::new(rows.into_iter().map(styled).collect::<Vec<_>>(), widths)
+        .header(Row::new(heads.map(str::to_owned)).style(dim()))
+        .column_spacing(2)
+        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED))
+}
+
+fn draw_hosts(frame: &mut Frame, area: Rect, model: &Model) {
+    let heads = ["HOST", "STATE", "RESERVED", "CPU", "MEMORY", "LOAD", "NETWORK"];
+    let length = if area.width < WIDE { BAR_NARROW } else { BAR };
+    let rows = model.hosts.iter().map(|host| host_row(host, length)).collect();
+    frame.render_widget(table(heads, rows), area);
+}
+
+fn host_row(host: &Host, length: usize) -> ([String; 7], Vec<Style>) {
+    let (state, colour) = match host.state {
+        HostState::Up => ("up", Color::Green),
+        HostState::Drained => ("drained", Color::Yellow),
+        HostState::Lost => ("lost", Color::Red),
+    };
+    let sample = host.sample.as_ref();
+    let cpu = sample.and_then(|sample| sample.cpu.as_ref()).map(|cpu| cpu.total);
+    let memory = sample.map(|sample| sample.memory).filter(|memory| memory.total > 0);
+    let used = |used: u64, total: u64| (used as f64 / total as f64) as f32;
+    let network = sample.and_then(|sample| sample.network.as_ref());
+    let absent = || "-".to_owned();
+    let row = [
+        printable(&host.name, NAME_MAX),
+        state.into(),
+        format!("{}/{}", host.cpus_reserved, host.cpus),
+        cpu.map_or_else(absent, |cpu| bar(length, cpu.user, cpu.system)),
+        memory.map_or_else(absent, |m| {
+            bar(length, used(m.total.saturating_sub(m.available), m.total), 0.0)
+        }),
+        sample.map_or_else(absent, |sample| format!("{:.2}", sample.load[0])),
+        network
+            .map_or_else(absent, |n| format!("in {}/s out {}/s", bytes(n.received), bytes(n.sent))),
+    ];
+    let bars = Style::new().fg(Color::Cyan);
+    (row, vec![Style::new(), Style::new().fg(colour), Style::new(), bars, bars])
+}
+
+/// `[|||||||###          ] 52 %`: two fractions of a whole.
+fn bar(length: usize, first: f32, second: f32) -> String {
+    let sound = |part: f32| if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 };
+    let (first, both) = (sound(first), sound(first + second));
+    let letters = |part: f32| (part * length as f32).round() as usize;
+    let (a, b) = (letters(first).min(letters(both)), letters(both));
+    let (programs, kernel, free) = ("|".repeat(a), "#".repeat(b - a), " ".repeat(length - b));
+    format!("[{programs}{kernel}{free}] {:>3.0} %", both * 100.0)
+}
+
+/// With a unit of 1024.
+fn bytes(count: f64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut count, mut unit) = (count.max(0.0), 0);
+    while count >= 1024.0 && unit + 1 < units.len() {
+        (count, unit) = (count / 1024.0, unit + 1);
+    }
+    let digits = usize::from(unit > 0 && count < 100.0);
+    format!("{count:.digits$} {}", units[unit])
+}
+
+fn draw_jobs(frame: &mut Frame, area: Rect, model: &Model, now: Stamp) {
+    let heads = ["JOB", "NAME", "USER", "STATE", "TIME", "LIMIT", "RANKS", "HOSTS (REASON)"];
+    let shown = model.shown(now);
+    let rows = shown.iter().map(|job| job_row(job, now)).collect();
+    let selected = model.selected(now).map(|job| job.id);
+    let at = shown.iter().position(|job| Some(job.id) == selected);
+    let mut state = TableState::new().with_selected(at);
+    frame.render_stateful_widget(table(heads, rows), area, &mut state);
+}
+
+fn job_row(job: &JobSummary, now: Stamp) -> ([String; 8], Vec<Style>) {
+    let (state, style) = match job.state {
+        _ if job.cancelling => ("cancelling", Style::new().fg(Color::Red)),
+        State::Running => ("running", Style::new().fg(Color::Green)),
+        State::Ended => ("ended", dim()),
+        other => (other.name(), Style::new().fg(Color::Yellow)),
+    };
+    let row = [
+        job.id.to_string(),
+        printable(&job.name, NAME_MAX),
+        printable(&job.user, NAME_MAX),
+        state.into(),
+        time(used(job, now)),
+        job.time_limit_seconds.map_or_else(|| "-".into(), time),
+        job.ranks.to_string(),
+        where_or_why(job),
+    ];
+    (row, vec![Style::new(), Style::new(), Style::new(), style])
+}
+
+fn draw_ranks(frame: &mut Frame, area: Rect, model: &Model, now: Stamp) {
+    let Some(job) = model.selected(now) else { return };
+    let title = format!("Ranks of job {} {}", job.id, printable(&job.name, NAME_MAX));
+    let ranks = match model.ranks_of(job.id) {
+        Some(Ok(ranks)) if job.state == State::Running => ranks,
+        known => {
+            let why = match known {
+                _ if job.state != State::Running => format!("it is {}", job.state.name()),
+                Some(Err(why)) => why.clone(),
+                _ => "not known yet".into(),
+            };
+            let text = printable(&format!("{title}: {why}"), LAST_MAX);
+            return frame.render_widget(Paragraph::new(text).style(dim()), area);
+        }
+    };
+    let found = u16::try_from(ranks.findings.len()).unwrap_or(u16::MAX);
+    let parts = [Constraint::Length(1), Constraint::Length(found), Constraint::Fill(1)];
+    let [line, findings, rows] = Layout::vertical(parts).areas(area);
+    let title = format!("{title}{}", none_in_mpi(ranks));
+    frame.render_widget(
+        Paragraph::new(title).style(Style::new().add_modifier(Modifier::BOLD)),
+        line,
+    );
+    let lines = ranks.findings.iter().map(|text| {
+        let text = printable(text, LAST_MAX);
+        Line::from(vec![Span::raw("=> "), Span::raw(text)]).style(Style::new().fg(Color::Red))
+    });
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), findings);
+    let heads = ["RANK", "HOST", "PROCESS", "STATE", "SENT", "SINCE", "WAITS FOR"];
+    frame.render_widget(table(heads, ranks.ranks.iter().map(rank_row).collect()), rows);
+}
+
+fn none_in_mpi(ranks: &Ranks) -> &'static str {
+    if ranks.ranks.is_empty() { ": none of them has begun MPI" } else { "" }
+}
+
+fn rank_row(rank: &Rank) -> ([String; 7], Vec<Style>) {
+    let state = match rank.state {
+        RankState::Computing => "running",
+        RankState::Mpi => "in MPI",
+        RankState::Sleeping => "sleeping",
+        RankState::Starting => "starting",
+        RankState::Finished => "finished",
+    };
+    let row = [
+        rank.rank.to_string(),
+        printable(&rank.host, NAME_MAX),
+        rank.pid.to_string(),
+        state.into(),
+        rank.counters.get("bytes_sent").map_or_else(String::new, |sent| bytes(*sent as f64)),
+        rank.since_seconds.map_or_else(String::new, |seconds| format!("{seconds:.1} s")),
+        printable(&rank.operations.join("; "), LAST_MAX),
+    ];
+    (row, Vec::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bar, bytes};
+
+    #[test]
+    fn bars_are_always_of_one_length() {
+        assert_eq!(bar(10, 0.5, 0.2), "[|||||##   ]  70 %");
+        assert_eq!(bar(10, 0.0, 0.0), "[          ]   0 %");
+        for (first, second) in [(1.0, 1.0), (-1.0, 0.5), (f32::NAN, 1.0), (0.04, 0.04), (9.0, -9.0)]
+        {
+            assert_eq!(bar(10, first, second).len(), 18, "{first} {second}");
+        }
+    }
+
+    #[test]
+    fn amounts() {
+        for (count, text) in
+            [(0.0, "0 B"), (1023.0, "1023 B"), (1536.0, "1.5 KiB"), (3e15, "2728 TiB")]
+        {
+            assert_eq!(bytes(count), text);
+        }
+    }
+}
