@@ -86,7 +86,7 @@ static void mistakes(void) {
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Error_class(MPI_Send(NULL, 0, MPI_INT, size + 1, 0, world), &class);
     CHECK(class == MPI_ERR_RANK);
-    MPI_Error_class(MPI_Send(NULL, 0, MPI_DATATYPE_NULL, 0, 0, world), &class);
+    MPI_Error_class(MPI_Send(&class, 1, MPI_DATATYPE_NULL, 0, 0, world), &class);
     CHECK(class == MPI_ERR_TYPE);
     MPI_Error_class(MPI_Comm_size(MPI_COMM_NULL, &class), &class);
     CHECK(class == MPI_ERR_COMM);
