@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_rustls::TlsAcceptor;
@@ -80,14 +80,20 @@ async fn accept(
 async fn shake(acceptor: TlsAcceptor, mut stream: TcpStream) -> Option<TlsStream<TcpStream>> {
     let mut first = [0];
     if stream.peek(&mut first).await.ok()? == 1 && first[0] != HANDSHAKE {
-        // Its request is read only so that closing does not take the answer away.
-        let mut request = [0; 4096];
-        let _ = stream.try_read(&mut request);
-        let _ = stream.write_all(REFUSAL).await;
-        let _ = stream.shutdown().await;
+        refuse(&mut stream).await;
         return None;
     }
     acceptor.accept(stream).await.ok()
+}
+
+/// Answers a plain request, and reads it to its end: closing a connection with unread bytes would reset it,
+/// which takes the answer away from who still writes. The caller limits how long this lasts.
+async fn refuse(stream: &mut TcpStream) {
+    if stream.write_all(REFUSAL).await.is_err() || stream.shutdown().await.is_err() {
+        return;
+    }
+    let mut request = [0; 4096];
+    while matches!(stream.read(&mut request).await, Ok(length) if length > 0) {}
 }
 
 impl Listener for TlsListener {
