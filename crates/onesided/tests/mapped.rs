@@ -1,7 +1,10 @@
 //! Ranks of one host, each a thread, with memory that all have mapped.
 
+mod common;
+
+use common::{PAIRS, Pairs};
 use hpvm_fm::{Fm, PeerMemory};
-use hpvm_onesided::{Apply, AtomicOp, Error, Kind, OneSided, Path, RegionKey, Run, Target};
+use hpvm_onesided::{AtomicOp, Error, Kind, OneSided, Path, RegionKey, Run, Target};
 use hpvm_shm::{Mapping, Shm};
 use std::sync::{Arc, Barrier, Mutex};
 
@@ -114,36 +117,6 @@ fn what_lies_outside_is_refused_with_numbers() {
     assert!(matches!(*again.unwrap_err(), Error::NotExposed { rank: 0, region: 0 }));
 }
 
-/// Complex-like pairs whose sums are done by a registered function.
-struct Pairs;
-
-impl Apply for Pairs {
-    fn size(&self, code: u16) -> Option<usize> {
-        (code == 7).then_some(16)
-    }
-
-    fn supports(&self, _: u16, op: AtomicOp) -> bool {
-        op == AtomicOp::Sum
-    }
-
-    unsafe fn apply(
-        &self,
-        _: u16,
-        _: AtomicOp,
-        operand: *const u8,
-        element: *mut u8,
-        count: usize,
-    ) {
-        for i in 0..2 * count {
-            // SAFETY: `count` pairs of words.
-            unsafe {
-                let (from, to) = (operand.cast::<u64>().add(i), element.cast::<u64>().add(i));
-                to.write_unaligned(to.read_unaligned() + from.read_unaligned());
-            }
-        }
-    }
-}
-
 /// Every rank adds to the same elements of every native kind, to one that is not aligned and to one that is wide:
 /// nothing is lost.
 #[test]
@@ -151,7 +124,7 @@ fn atomics_of_all_ranks_lose_nothing() {
     const RANKS: u32 = 4;
     const TIMES: u64 = 2000;
     let mut all = ranks(RANKS);
-    all.iter_mut().for_each(|rank| rank.onesided.register_apply(7..8, Box::new(Pairs)));
+    all.iter_mut().for_each(|rank| rank.onesided.register_apply(PAIRS..PAIRS + 1, Box::new(Pairs)));
     let (memory, key) = all[0].expose(4096, 8);
     let memory = Mutex::new(memory.expose_provenance());
     let start = Barrier::new(RANKS as usize);
@@ -176,7 +149,7 @@ fn atomics_of_all_ranks_lose_nothing() {
                         .unwrap();
                     let pair = [1u64, 2].map(u64::to_ne_bytes).concat();
                     let pair: [u8; 16] = pair.try_into().unwrap();
-                    rank.fetch(&target, 64, (Kind::Other(7), AtomicOp::Sum), pair).unwrap();
+                    rank.fetch(&target, 64, (Kind::Other(PAIRS), AtomicOp::Sum), pair).unwrap();
                     target.control().expect("words").all()[3]
                         .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 }

@@ -3,8 +3,11 @@
 //!
 //! The test program starts itself again as the ranks.
 
+mod common;
+
+use common::{PAIRS, Pairs};
 use hpvm_fm::{Fm, Head, PeerMemory};
-use hpvm_onesided::{Allowed, Apply, AtomicOp, Kind, OneSided, OpId, RegionKey, Target};
+use hpvm_onesided::{Allowed, AtomicOp, Kind, OneSided, OpId, RegionKey, Target};
 use hpvm_shm::{Mapping, Shm};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -20,36 +23,6 @@ const KEYS: u8 = 0;
 /// Where a rank has an area of its own in every region.
 const AREAS: u64 = 1024;
 const AREA: u64 = 10_000;
-
-/// Pairs of words, which are added.
-struct Pairs;
-
-impl Apply for Pairs {
-    fn size(&self, code: u16) -> Option<usize> {
-        (code == 7).then_some(16)
-    }
-
-    fn supports(&self, _: u16, op: AtomicOp) -> bool {
-        op == AtomicOp::Sum
-    }
-
-    unsafe fn apply(
-        &self,
-        _: u16,
-        _: AtomicOp,
-        operand: *const u8,
-        element: *mut u8,
-        count: usize,
-    ) {
-        for i in 0..2 * count {
-            // SAFETY: `count` pairs of words.
-            unsafe {
-                let (from, to) = (operand.cast::<u64>().add(i), element.cast::<u64>().add(i));
-                to.write_unaligned(to.read_unaligned() + from.read_unaligned());
-            }
-        }
-    }
-}
 
 struct Player {
     fm: Fm<Shm>,
@@ -111,7 +84,12 @@ impl Player {
         self.add(target, 8, Kind::F64, &1f64.to_ne_bytes());
         self.add(target, 18, Kind::I16, &1i16.to_ne_bytes());
         self.add(target, 25, Kind::I32, &1i32.to_ne_bytes());
-        self.add(target, 32, Kind::Other(7), &[1u64.to_ne_bytes(), 3u64.to_ne_bytes()].concat());
+        self.add(
+            target,
+            32,
+            Kind::Other(PAIRS),
+            &[1u64.to_ne_bytes(), 3u64.to_ne_bytes()].concat(),
+        );
         let sent: Vec<u8> = (0..AREA).map(|i| (i * 7 + n * 13 + me) as u8).collect();
         let mut got = vec![0; AREA as usize];
         let at = AREAS + me * AREA;
@@ -135,7 +113,7 @@ fn play(end: Shm, allowed: Allowed, lends: bool) {
     let me = fm.rank();
     let mut onesided = OneSided::new(me);
     onesided.set_allowed(allowed);
-    onesided.register_apply(7..8, Box::new(Pairs));
+    onesided.register_apply(PAIRS..PAIRS + 1, Box::new(Pairs));
     let bytes = (AREAS + AREA * u64::from(RANKS)) as usize;
     let mut heap = vec![0u64; bytes.div_ceil(8)];
     let lent = if lends { fm.transport_mut().lend(bytes) } else { None };

@@ -1,6 +1,7 @@
 //! One-sided operations on the virtual network, checked against a sequential model of memory. A failure names the
 //! seed that replays it. HPVM_SEED=n runs seed n alone, HPVM_SEEDS=n that many.
 
+mod common;
 mod model;
 
 use hpvm_onesided::Allowed;

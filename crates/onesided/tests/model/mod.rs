@@ -4,10 +4,11 @@
 //! there. And it has elements that all update: what each update fetched, and the sum at the end, tell whether any was
 //! lost, doubled or torn.
 
+use crate::common::{PAIRS, Pairs};
 use fastrand::Rng;
 use hpvm_fm::{Broken, Fm};
 use hpvm_onesided::{
-    Allowed, Apply, AtomicOp, Error, Kind, Message, OneSided, OpId, RegionKey, Run, Target, Update,
+    Allowed, AtomicOp, Error, Kind, Message, OneSided, OpId, RegionKey, Run, Target, Update,
 };
 use hpvm_sim::{Config, Network, SimTransport, Turn};
 use std::cell::{Cell, RefCell};
@@ -39,36 +40,6 @@ pub struct Job {
     pub operations: u32,
     /// A rank that dies, and when.
     pub kill: Option<(u32, u64)>,
-}
-
-/// Pairs of words, which are added.
-pub struct Pairs;
-
-impl Apply for Pairs {
-    fn size(&self, code: u16) -> Option<usize> {
-        (code == 7).then_some(16)
-    }
-
-    fn supports(&self, _: u16, op: AtomicOp) -> bool {
-        op == AtomicOp::Sum
-    }
-
-    unsafe fn apply(
-        &self,
-        _: u16,
-        _: AtomicOp,
-        operand: *const u8,
-        element: *mut u8,
-        count: usize,
-    ) {
-        for i in 0..2 * count {
-            // SAFETY: `count` pairs of words.
-            unsafe {
-                let (from, to) = (operand.cast::<u64>().add(i), element.cast::<u64>().add(i));
-                to.write_unaligned(to.read_unaligned() + from.read_unaligned());
-            }
-        }
-    }
 }
 
 /// Tokens that were put in, and taken out.
@@ -179,7 +150,7 @@ impl Machine {
         let (rank, size) = (fm.rank(), fm.size());
         let mut onesided = OneSided::new(rank);
         onesided.set_allowed(job.allowed);
-        onesided.register_apply(7..8, Box::new(Pairs));
+        onesided.register_apply(PAIRS..PAIRS + 1, Box::new(Pairs));
         let bytes = AREAS + size as usize * SLOT * SLOTS;
         let mut memory = vec![0u64; bytes.div_ceil(8)];
         // SAFETY: the memory lives as long as the machine.
@@ -428,7 +399,13 @@ impl Machine {
             _ => {
                 self.shared.add(target, PAIR, 1);
                 let pair = [1u64.to_ne_bytes(), 2u64.to_ne_bytes()].concat();
-                self.update(target, PAIR, (Kind::Other(7), AtomicOp::Sum), &pair, Check::Nothing);
+                self.update(
+                    target,
+                    PAIR,
+                    (Kind::Other(PAIRS), AtomicOp::Sum),
+                    &pair,
+                    Check::Nothing,
+                );
             }
         }
     }
