@@ -122,12 +122,23 @@ impl<'a> Access<'a> {
             );
             return Err(wrong(Class::Type, text));
         }
-        let position = offset.checked_mul(each).filter(|p| p.checked_add(bytes).is_some());
-        let Some(position) = position else {
-            let text = format!("offset {offset} lies beyond what 64 bits address");
-            return Err(wrong(Class::Arg, text));
-        };
-        Ok(Access { file, view, hints, atomic, position, memory, conversion, bytes })
+        let mut access =
+            Access { file, view, hints, atomic, position: 0, memory, conversion, bytes };
+        access.seek(offset)?;
+        Ok(access)
+    }
+
+    /// Moves the access to `offset`, in etypes.
+    pub fn seek(&mut self, offset: u64) -> Result<()> {
+        let position = offset.checked_mul(self.view.etype_bytes());
+        match position.filter(|p| p.checked_add(self.bytes).is_some()) {
+            Some(position) => self.position = position,
+            None => {
+                let text = format!("offset {offset} lies beyond what 64 bits address");
+                return Err(wrong(Class::Arg, text));
+            }
+        }
+        Ok(())
     }
 
     /// Etypes that are accessed: how far a file pointer moves.

@@ -7,6 +7,17 @@ use crate::object::file::FileObject;
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::error::Result;
 
+/// The access at `offset`.
+fn at(
+    file: &FileObject,
+    direction: Direction,
+    offset: MPI_Offset,
+    memory: Result<Memory>,
+) -> Result<Access<'_>> {
+    check_not_sequential(file)?;
+    Access::new(file, direction, not_negative("offset", offset)?, memory?)
+}
+
 /// One access of this rank alone.
 ///
 /// # Safety
@@ -17,8 +28,7 @@ unsafe fn alone(
     offset: MPI_Offset,
     memory: Result<Memory>,
 ) -> Result<u64> {
-    check_not_sequential(file)?;
-    let access = Access::new(file, direction, not_negative("offset", offset)?, memory?)?;
+    let access = at(file, direction, offset, memory)?;
     // SAFETY: the caller's promise.
     unsafe { access.run(direction) }
 }
@@ -33,8 +43,7 @@ unsafe fn together(
     offset: MPI_Offset,
     memory: Result<Memory>,
 ) -> Result<u64> {
-    check_not_sequential(file)?;
-    let access = Access::new(file, direction, not_negative("offset", offset)?, memory?)?;
+    let access = at(file, direction, offset, memory)?;
     // SAFETY: the caller's promise.
     unsafe { access.run_together(direction) }
 }

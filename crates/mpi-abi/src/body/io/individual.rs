@@ -11,10 +11,10 @@ use hpvm_mpi::error::Result;
 /// is moved before the data, so that two threads do not access the same.
 fn next(file: &FileObject, direction: Direction, memory: Result<Memory>) -> Result<Access<'_>> {
     check_not_sequential(file)?;
-    let memory = memory?;
-    let position = file.state().position;
-    let access = Access::new(file, direction, position, memory)?;
-    file.state().position = position + access.etypes();
+    let mut access = Access::new(file, direction, 0, memory?)?;
+    let mut state = file.state();
+    access.seek(state.position)?;
+    state.position += access.etypes();
     Ok(access)
 }
 

@@ -8,18 +8,22 @@ use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
 use crate::object::file::FileObject;
 use core::ffi::c_int;
+use hpvm_io::View;
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 
-/// Where a seek leads, in etypes, from `now`.
-fn target(file: &FileObject, now: u64, offset: MPI_Offset, whence: c_int) -> Result<u64> {
+/// Where a seek by a file's view leads, in etypes, from `now`.
+fn target(
+    file: &FileObject,
+    view: &View,
+    now: u64,
+    offset: MPI_Offset,
+    whence: c_int,
+) -> Result<u64> {
     let base = match whence {
         MPI_SEEK_SET => 0,
         MPI_SEEK_CUR => now,
-        MPI_SEEK_END => {
-            let view = file.state().view.clone();
-            view.stream_end(file.file.size()?) / view.etype_bytes()
-        }
+        MPI_SEEK_END => view.stream_end(file.file.size()?) / view.etype_bytes(),
         other => {
             let text =
                 format!("whence is {other}; expected MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END");
@@ -40,9 +44,9 @@ fn offset_of(etypes: u64) -> MPI_Offset {
 pub unsafe fn file_seek(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> c_int {
     on_file("MPI_File_seek", fh, |file| {
         check_not_sequential(file)?;
-        let now = file.state().position;
-        let position = target(file, now, offset, whence)?;
-        file.state().position = position;
+        // Held meanwhile: another thread may move the pointer, too.
+        let mut state = file.state();
+        state.position = target(file, &state.view, state.position, offset, whence)?;
         Ok(())
     })
 }
@@ -79,7 +83,8 @@ pub unsafe fn file_seek_shared(fh: MPI_File, offset: MPI_Offset, whence: c_int) 
         let pointer = shared_pointer(file)?;
         agree::same(file, "the offset", offset as u64)?;
         agree::same(file, "whence", whence as u64)?;
-        let position = target(file, pointer.get(), offset, whence);
+        let view = file.state().view.clone();
+        let position = target(file, &view, pointer.get(), offset, whence);
         let position = agree::together(file, position)?;
         if file.rank() == 0 {
             pointer.set(position);
