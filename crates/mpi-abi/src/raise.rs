@@ -25,22 +25,31 @@ pub fn last_detail(class: Class) -> Option<String> {
     })
 }
 
-/// Runs the body of a call on a communicator: enters the engine, and hands errors to the
-/// communicator's handler.
+/// Runs the body of a call inside the engine. Its error, or that of entering, goes to `raise`, outside of the
+/// engine.
+#[inline(always)]
+pub fn in_engine<E: From<Error>>(
+    body: impl FnOnce(&mut Entered) -> core::result::Result<(), E>,
+    raise: impl FnOnce(E) -> c_int,
+) -> c_int {
+    let result = match enter() {
+        Ok(mut w) => body(&mut w),
+        Err(error) => Err(error.into()),
+    };
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise(error),
+    }
+}
+
+/// Runs the body of a call on a communicator, and hands errors to the communicator's handler.
 #[inline(always)]
 pub fn on_comm(
     function: &'static str,
     comm: MPI_Comm,
     body: impl FnOnce(&mut Entered) -> Result<()>,
 ) -> c_int {
-    let result = match enter() {
-        Ok(mut w) => body(&mut w),
-        Err(error) => Err(error),
-    };
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => raise_on(function, comm, error),
-    }
+    in_engine(body, |error| raise_on(function, comm, error))
 }
 
 /// Runs the body of a call on no particular object. Its errors go to the handler of

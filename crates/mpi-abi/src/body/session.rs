@@ -7,7 +7,7 @@ use crate::generated::constants::*;
 use crate::object::errhandler::{self, Handler};
 use crate::object::info::{self, Info};
 use crate::object::session::SessionObject;
-use crate::raise::{fatal, raise_global, remember};
+use crate::raise::{fatal, in_engine, raise_global, remember};
 use crate::runtime::{self, Entered, enter};
 use core::ffi::{CStr, c_char, c_int};
 use hpvm_mpi::error::Result;
@@ -31,15 +31,9 @@ pub fn on_session(
     session: MPI_Session,
     body: impl FnOnce(&mut Entered) -> Result<()>,
 ) -> c_int {
-    let result = match enter() {
-        // A call on a handle that is no session fails, whatever its other arguments are.
-        Ok(mut w) => w.objects.session(session).map(drop).and_then(|()| body(&mut w)),
-        Err(error) => Err(error),
-    };
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => raise(function, session, error),
-    }
+    // A call on a handle that is no session fails, whatever its other arguments are.
+    let checked = |w: &mut Entered| w.objects.session(session).map(drop).and_then(|()| body(w));
+    in_engine(checked, |error| raise(function, session, error))
 }
 
 /// Hands an error to the handler of a session, or of nothing when the handle is no session. No

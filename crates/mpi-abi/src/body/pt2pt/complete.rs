@@ -6,7 +6,7 @@ use crate::body::check::out;
 use crate::generated::constants::*;
 use crate::object::comm::CommObject;
 use crate::object::request::{Active, Generalised, Named, RequestObject, SENT, bad_request};
-use crate::raise;
+use crate::raise::{self, in_engine};
 use crate::runtime::{Entered, World, enter};
 use core::ffi::c_int;
 use hpvm_mpi::error::Result;
@@ -38,14 +38,7 @@ pub fn on_requests(
     function: &'static str,
     body: impl FnOnce(&mut Entered) -> core::result::Result<(), Failed>,
 ) -> c_int {
-    let result = match enter() {
-        Ok(mut w) => body(&mut w),
-        Err(error) => Err(error.into()),
-    };
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(failed) => raise_failed(function, failed),
-    }
+    in_engine(body, |failed| raise_failed(function, failed))
 }
 
 #[cold]

@@ -1,7 +1,8 @@
 //! Accumulates (sections 12.3.4 and 12.3.5): `MPI_Accumulate` and its kin. Every element is updated atomically.
 
 use super::access::{There, ensure_lock, target_type};
-use super::{on_win, refused, request};
+use super::request::with_request;
+use super::{refused, until_epoch_ends};
 use crate::body::check::{self, out, wrong};
 use crate::generated::constants::*;
 use crate::object::Objects;
@@ -324,8 +325,8 @@ pub unsafe fn accumulate(
         target_datatype,
         op,
     };
-    // SAFETY: the caller's promises.
-    unsafe { until_epoch_ends("MPI_Accumulate", win, a) }
+    // SAFETY: the caller's promise: the buffers stay until the epoch ends.
+    until_epoch_ends("MPI_Accumulate", win, |w| unsafe { start(w, win, &a) })
 }
 
 pub unsafe fn get_accumulate(
@@ -353,33 +354,8 @@ pub unsafe fn get_accumulate(
         target_datatype,
         op,
     };
-    // SAFETY: the caller's promises.
-    unsafe { until_epoch_ends("MPI_Get_accumulate", win, a) }
-}
-
-unsafe fn until_epoch_ends(function: &'static str, win: MPI_Win, a: Arguments) -> c_int {
-    on_win(function, win, |w| {
-        // SAFETY: the caller's promise: the buffers stay until the epoch ends.
-        let ops = unsafe { start(w, win, &a)? };
-        super::leave(w, ops);
-        Ok(())
-    })
-}
-
-unsafe fn with_request(
-    function: &'static str,
-    win: MPI_Win,
-    a: Arguments,
-    request: *mut MPI_Request,
-) -> c_int {
-    on_win(function, win, |w| {
-        request::check(w, function, win, a.rank, request)?;
-        // SAFETY: the caller's promise: the buffers stay until the request is complete.
-        let ops = unsafe { start(w, win, &a)? };
-        // SAFETY: checked above.
-        unsafe { *request = request::of(w, ops) };
-        Ok(())
-    })
+    // SAFETY: the caller's promise: the buffers stay until the epoch ends.
+    until_epoch_ends("MPI_Get_accumulate", win, |w| unsafe { start(w, win, &a) })
 }
 
 pub unsafe fn raccumulate(
@@ -405,8 +381,8 @@ pub unsafe fn raccumulate(
         target_datatype,
         op,
     };
-    // SAFETY: the caller's promises.
-    unsafe { with_request("MPI_Raccumulate", win, a, request) }
+    // SAFETY: the caller's promises: the buffers stay until the request is complete.
+    unsafe { with_request("MPI_Raccumulate", win, target_rank, request, |w| start(w, win, &a)) }
 }
 
 pub unsafe fn rget_accumulate(
@@ -435,8 +411,8 @@ pub unsafe fn rget_accumulate(
         target_datatype,
         op,
     };
-    // SAFETY: the caller's promises.
-    unsafe { with_request("MPI_Rget_accumulate", win, a, request) }
+    // SAFETY: the caller's promises: the buffers stay until the request is complete.
+    unsafe { with_request("MPI_Rget_accumulate", win, target_rank, request, |w| start(w, win, &a)) }
 }
 
 /// One element of a predefined datatype.
@@ -460,7 +436,7 @@ pub unsafe fn fetch_and_op(
     op: MPI_Op,
     win: MPI_Win,
 ) -> c_int {
-    on_win("MPI_Fetch_and_op", win, |w| {
+    until_epoch_ends("MPI_Fetch_and_op", win, |w| {
         ensure_lock(w, win, target_rank)?;
         let World { process, objects, .. } = &mut **w;
         let window = objects.window(win)?;
@@ -471,7 +447,7 @@ pub unsafe fn fetch_and_op(
         if predef != Predef::NoOp && origin_addr.is_null() {
             return Err(wrong(Class::Buffer, "origin_addr is null"));
         }
-        let Some(there) = window.there(target_rank, target_disp)? else { return Ok(()) };
+        let Some(there) = window.there(target_rank, target_disp)? else { return Ok(None) };
         if window.is_dynamic() {
             window.check_range(&there, &Side { ty: ty.clone(), count: 1 })?;
         }
@@ -482,9 +458,7 @@ pub unsafe fn fetch_and_op(
         let done = unsafe {
             onesided.accumulate(fm, target, offset, update.kind, update.op, operand, 1, fetch)
         };
-        let op = done.map_err(|failure| refused(window, there.rank, &failure))?;
-        super::leave(w, op);
-        Ok(())
+        done.map_err(|failure| refused(window, there.rank, &failure))
     })
 }
 
@@ -497,7 +471,7 @@ pub unsafe fn compare_and_swap(
     target_disp: MPI_Aint,
     win: MPI_Win,
 ) -> c_int {
-    on_win("MPI_Compare_and_swap", win, |w| {
+    until_epoch_ends("MPI_Compare_and_swap", win, |w| {
         ensure_lock(w, win, target_rank)?;
         let World { process, objects, .. } = &mut **w;
         let window = objects.window(win)?;
@@ -508,7 +482,7 @@ pub unsafe fn compare_and_swap(
             out(what, address.cast_mut())?;
         }
         out("result_addr", result_addr)?;
-        let Some(there) = window.there(target_rank, target_disp)? else { return Ok(()) };
+        let Some(there) = window.there(target_rank, target_disp)? else { return Ok(None) };
         if window.is_dynamic() {
             window.check_range(&there, &Side { ty: ty.clone(), count: 1 })?;
         }
@@ -527,9 +501,7 @@ pub unsafe fn compare_and_swap(
                 result_addr.cast(),
             )
         };
-        let op = done.map_err(|failure| refused(window, there.rank, &failure))?;
-        super::leave(w, op);
-        Ok(())
+        done.map_err(|failure| refused(window, there.rank, &failure))
     })
 }
 

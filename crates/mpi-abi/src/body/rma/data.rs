@@ -1,7 +1,8 @@
 //! `MPI_Put` and `MPI_Get`, and their forms with requests (sections 12.3.1, 12.3.2 and 12.3.5).
 
 use super::access::{There, ensure_lock, target_type};
-use super::{on_win, refused, request};
+use super::request::with_request;
+use super::{refused, until_epoch_ends};
 use crate::body::check;
 use crate::generated::constants::*;
 use crate::object::win::WinObject;
@@ -111,32 +112,6 @@ unsafe fn in_parts(
     moved.map_err(|failure| refused(window, there.rank, &failure))
 }
 
-#[inline(always)]
-unsafe fn transfer(function: &'static str, win: MPI_Win, a: Arguments) -> c_int {
-    on_win(function, win, |w| {
-        // SAFETY: the caller's promise: the buffer stays until the epoch ends.
-        let op = unsafe { start(w, win, a)? };
-        super::leave(w, op);
-        Ok(())
-    })
-}
-
-unsafe fn transfer_with_request(
-    function: &'static str,
-    win: MPI_Win,
-    a: Arguments,
-    request: *mut MPI_Request,
-) -> c_int {
-    on_win(function, win, |w| {
-        request::check(w, function, win, a.rank, request)?;
-        // SAFETY: the caller's promise: the buffer stays until the request is complete.
-        let op = unsafe { start(w, win, a)? };
-        // SAFETY: checked above.
-        unsafe { *request = request::of(w, op.into_iter().collect()) };
-        Ok(())
-    })
-}
-
 pub unsafe fn put(
     origin_addr: *const c_void,
     origin_count: MPI_Count,
@@ -157,8 +132,8 @@ pub unsafe fn put(
         target_count,
         target_datatype,
     };
-    // SAFETY: the caller's promises.
-    unsafe { transfer("MPI_Put", win, a) }
+    // SAFETY: the caller's promise: the buffer stays until the epoch ends.
+    until_epoch_ends("MPI_Put", win, |w| unsafe { start(w, win, a) })
 }
 
 pub unsafe fn get(
@@ -181,8 +156,8 @@ pub unsafe fn get(
         target_count,
         target_datatype,
     };
-    // SAFETY: the caller's promises.
-    unsafe { transfer("MPI_Get", win, a) }
+    // SAFETY: the caller's promise: the buffer stays until the epoch ends.
+    until_epoch_ends("MPI_Get", win, |w| unsafe { start(w, win, a) })
 }
 
 pub unsafe fn rput(
@@ -206,8 +181,8 @@ pub unsafe fn rput(
         target_count,
         target_datatype,
     };
-    // SAFETY: the caller's promises.
-    unsafe { transfer_with_request("MPI_Rput", win, a, request) }
+    // SAFETY: the caller's promises: the buffer stays until the request is complete.
+    unsafe { with_request("MPI_Rput", win, target_rank, request, |w| start(w, win, a)) }
 }
 
 pub unsafe fn rget(
@@ -231,6 +206,6 @@ pub unsafe fn rget(
         target_count,
         target_datatype,
     };
-    // SAFETY: the caller's promises.
-    unsafe { transfer_with_request("MPI_Rget", win, a, request) }
+    // SAFETY: the caller's promises: the buffer stays until the request is complete.
+    unsafe { with_request("MPI_Rget", win, target_rank, request, |w| start(w, win, a)) }
 }

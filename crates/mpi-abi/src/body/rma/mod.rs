@@ -33,28 +33,22 @@ use crate::body::check::wrong;
 use crate::body::errh::raise_window;
 use crate::generated::constants::*;
 use crate::object::win::WinObject;
-use crate::runtime::{Entered, World, enter};
+use crate::raise::in_engine;
+use crate::runtime::{Entered, World};
 use core::ffi::c_int;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use hpvm_onesided::{Error as Failure, OpId};
 use std::rc::Rc;
 
-/// Runs the body of a call on a window: enters the engine, and hands errors to the window's handler.
+/// Runs the body of a call on a window, and hands errors to the window's handler.
 #[inline(always)]
 pub fn on_win(
     function: &'static str,
     win: MPI_Win,
     body: impl FnOnce(&mut Entered) -> Result<()>,
 ) -> c_int {
-    let result = match enter() {
-        Ok(mut w) => body(&mut w),
-        Err(error) => Err(error),
-    };
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => raise_window(function, win, error),
-    }
+    in_engine(body, |error| raise_window(function, win, error))
 }
 
 /// The window of a handle, to be held while others use the world.
@@ -67,7 +61,7 @@ impl WinObject {
     #[inline(always)]
     fn rank_of(&self, rank: c_int) -> Result<Option<usize>> {
         match usize::try_from(rank) {
-            Ok(place) if place < self.peers.len() => Ok(Some(place)),
+            Ok(rank) if rank < self.peers.len() => Ok(Some(rank)),
             _ if rank == MPI_PROC_NULL => Ok(None),
             _ => Err(self.bad_rank(rank)),
         }
@@ -113,14 +107,21 @@ fn check_assert(assert: c_int, known: c_int) -> Result<()> {
     }
 }
 
-/// Nobody asks for operations any more: the end of the epoch waits for them.
+/// Runs the body of a call whose operations, which it returns, the end of the epoch waits for.
 #[inline(always)]
-fn leave(w: &mut Entered, ops: impl IntoIterator<Item = OpId>) {
-    for op in ops {
-        let (_, onesided) = w.process.onesided();
-        // What went wrong is told by the next flush.
-        let _ = onesided.forget(op);
-    }
+fn until_epoch_ends<I: IntoIterator<Item = OpId>>(
+    function: &'static str,
+    win: MPI_Win,
+    start: impl FnOnce(&mut Entered) -> Result<I>,
+) -> c_int {
+    on_win(function, win, |w| {
+        for op in start(w)? {
+            let (_, onesided) = w.process.onesided();
+            // Nobody asks for it any more. What went wrong is told by the next flush.
+            let _ = onesided.forget(op);
+        }
+        Ok(())
+    })
 }
 
 /// Waits until operations are done.

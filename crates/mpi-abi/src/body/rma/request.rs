@@ -1,6 +1,6 @@
 //! Requests of one-sided operations (section 12.3.5): they are complete when the operations are done on this side.
 
-use super::window;
+use super::{on_win, window};
 use crate::body::check::out;
 use crate::body::watch::Watched;
 use crate::generated::constants::*;
@@ -13,7 +13,7 @@ use hpvm_mpi::{Class, Error, Status};
 use hpvm_onesided::OpId;
 
 /// Operations with requests are for passive target communication only.
-pub(super) fn check(
+fn check(
     w: &mut Entered,
     function: &'static str,
     win: MPI_Win,
@@ -28,8 +28,28 @@ pub(super) fn check(
     }
 }
 
+/// Runs the body of a call whose operations, which it returns, a request stands for.
+///
+/// # Safety
+/// `request` is null or may be written.
+pub(super) unsafe fn with_request<I: IntoIterator<Item = OpId>>(
+    function: &'static str,
+    win: MPI_Win,
+    rank: c_int,
+    request: *mut MPI_Request,
+    start: impl FnOnce(&mut Entered) -> Result<I>,
+) -> c_int {
+    on_win(function, win, |w| {
+        check(w, function, win, rank, request)?;
+        let ops = start(w)?.into_iter().collect();
+        // SAFETY: `check` has found that it is not null.
+        unsafe { *request = of(w, ops) };
+        Ok(())
+    })
+}
+
 /// A request that is complete when all of `ops` are.
-pub(super) fn of(w: &mut Entered, ops: Vec<OpId>) -> MPI_Request {
+fn of(w: &mut Entered, ops: Vec<OpId>) -> MPI_Request {
     if ops.is_empty() {
         return request::handle(w.process.requests_mut().insert_done(Status::EMPTY));
     }
