@@ -61,7 +61,7 @@ check: setup ## formatting, lints, tidy rules
 unit: build ## Rust tests, and multi-process tests of the launcher and the library
 	@$(STAGE)/bin/hpvm bench peers --install-only --dir peers || \
 	    echo "without other MPIs some tests cannot run; they are counted as skipped" >&2
-	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test --workspace
+	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test --workspace --no-fail-fast
 
 seeds: setup ## the protocols on virtual networks with many more seeds than `make unit` (HPVM_SEEDS, 2000 each)
 	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-reliable -p hpvm-sim -p hpvm-onesided
