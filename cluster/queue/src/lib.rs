@@ -10,6 +10,7 @@ pub mod describe;
 pub mod driver;
 pub mod job;
 pub mod manager;
+pub mod node;
 pub mod policy;
 pub mod slurm;
 pub mod stepd;

@@ -30,6 +30,8 @@ const COOKIE: &str = "hpvm_session";
 const COOKIE_TLS: &str = "__Host-hpvm_session";
 /// What a token begins with, so that scanners of leaked secrets know it.
 pub const TOKEN_PREFIX: &str = "hpvm_";
+/// The scope of tokens for `hpvm node`, which gets at nothing but its own reports and orders.
+pub const NODE: &str = "node";
 /// How long a session lasts: two weeks.
 pub const SESSION_SECONDS: u64 = 14 * 86_400;
 
@@ -101,7 +103,16 @@ pub struct Reader(pub Who);
 #[derive(Debug)]
 pub struct Admin(pub Who);
 
+/// `hpvm node` of some host.
+#[derive(Debug)]
+pub struct FromNode(pub Who);
+
 impl Who {
+    /// Whether it is a token for hosts, which is nobody's voice.
+    fn is_node(&self) -> bool {
+        matches!(&self.means, Means::Token { scopes, .. } if scopes.iter().any(|s| s == NODE))
+    }
+
     fn has_scope(&self, scope: &str) -> bool {
         match &self.means {
             Means::Token { scopes, .. } => scopes.iter().any(|s| s == scope || s == "admin"),
@@ -180,8 +191,21 @@ impl Who {
                 if bearer { "this token is unknown, over or revoked" } else { "sign in first" };
             return Err(Problem::new(StatusCode::UNAUTHORIZED, text));
         };
-        app.limit(&[&format!("account {name}")], REQUESTS, Instant::now())?;
-        Ok(Who { name, roles, means, origin })
+        let who = Who { name, roles, means, origin };
+        // All hosts may report with one token, each a few times a second.
+        if !who.is_node() {
+            app.limit(&[&format!("account {}", who.name)], REQUESTS, Instant::now())?;
+        }
+        Ok(who)
+    }
+
+    /// The same, of a person or of a program that speaks for one.
+    async fn of_person(parts: &Parts, app: &App) -> Result<Who, Problem> {
+        let who = Who::of(parts, app).await?;
+        match who.is_node() {
+            true => Err(forbidden("this token is for hpvm node alone")),
+            false => Ok(who),
+        }
     }
 }
 
@@ -220,7 +244,7 @@ impl FromRequestParts<App> for Reader {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        Who::of(parts, app).await.map(Reader)
+        Who::of_person(parts, app).await.map(Reader)
     }
 }
 
@@ -228,7 +252,7 @@ impl FromRequestParts<App> for Who {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let who = Who::of(parts, app).await?;
+        let who = Who::of_person(parts, app).await?;
         match matches!(parts.method, Method::GET | Method::HEAD) || who.may_change() {
             true => Ok(who),
             false if who.has_scope("jobs") => {
@@ -243,11 +267,23 @@ impl FromRequestParts<App> for Admin {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let who = Who::of(parts, app).await?;
+        let who = Who::of_person(parts, app).await?;
         match who.is_admin() {
             true => Ok(Admin(who)),
             false if who.has_scope("admin") => Err(forbidden("only administrators may do this")),
             false => Err(forbidden("this token's scopes do not include admin")),
+        }
+    }
+}
+
+impl FromRequestParts<App> for FromNode {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let who = Who::of(parts, app).await?;
+        match who.is_node() || who.is_admin() {
+            true => Ok(FromNode(who)),
+            false => Err(forbidden("expected a token of the scope node")),
         }
     }
 }

@@ -10,12 +10,12 @@ use std::process::{Command, Stdio};
 use super::watch::{self, Watch};
 use super::{Driver, Standing};
 use crate::describe;
-use crate::job::{Job, JobId, Outcome, OutcomeKind};
+use crate::job::{Job, JobId, Outcome, OutcomeKind, Share};
 use crate::stepd::family;
 use crate::stepd::order::{Order, replace};
 use crate::stepd::record::{self, Claim, End, Folder, Lock, Record};
 use crate::time::Stamp;
-use hpvm_launch::environment::JOB_ID;
+use hpvm_launch::environment::{JOB_ID, NODELIST};
 
 /// How often a supervisor is started that ends without claiming its job, before the job is given up.
 const TRIES: u32 = 5;
@@ -32,6 +32,16 @@ pub struct Settings {
     /// Variables of the server that jobs get.
     pub env: BTreeMap<String, String>,
     pub home: PathBuf,
+    /// What the marks of jobs begin with ([`Settings::mark`]).
+    pub marks: String,
+}
+
+/// What marks of the jobs of a data folder begin with; another folder has others.
+pub fn marks_of(data: &Path) -> String {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    data.hash(&mut hasher);
+    format!("queue-{:08x}", hasher.finish() as u32)
 }
 
 impl Settings {
@@ -40,12 +50,9 @@ impl Settings {
         Folder(self.data.join("jobs").join(id.to_string()))
     }
 
-    /// By what the processes of a job are known; another data folder has other marks.
+    /// By what the processes of a job are known, on every host.
     pub fn mark(&self, id: JobId) -> String {
-        use std::hash::{DefaultHasher, Hash, Hasher};
-        let mut hasher = DefaultHasher::new();
-        self.data.hash(&mut hasher);
-        format!("queue-{:08x}-{id}", hasher.finish() as u32)
+        format!("{}-{id}", self.marks)
     }
 
     fn workdir(&self, job: &Job) -> PathBuf {
@@ -58,21 +65,39 @@ impl Settings {
         let workdir = self.workdir(job);
         let named = |pattern: &String| workdir.join(describe::file_name(pattern, job, &self.host));
         let stdout = job.spec.stdout.as_ref().map(named);
-        let stderr = job.spec.stderr.as_ref().map(named).or_else(|| stdout.clone());
+        let stderr = job.spec.stderr.as_ref().map(named);
+        let stderr = if describe::is_joined(&job.spec) { stdout.clone() } else { stderr };
         (stdout.unwrap_or_else(|| folder.stdout()), stderr.unwrap_or_else(|| folder.stderr()))
+    }
+
+    /// Where the server keeps what another host has sent of a job's output. One file stands for both
+    /// when the job writes both to one.
+    pub fn received(&self, job: &Job) -> (PathBuf, PathBuf) {
+        let folder = self.folder(job.id());
+        let joined = describe::is_joined(&job.spec);
+        (folder.stdout(), if joined { folder.stdout() } else { folder.stderr() })
+    }
+
+    /// Whether the job's supervisor is on this machine.
+    pub fn is_here(&self, job: &Job) -> bool {
+        job.first_host().is_none_or(|host| host == self.host)
     }
 
     fn order(&self, job: &Job) -> Order {
         let spec = &job.spec;
         let mut argv = vec![self.program.display().to_string(), "run".into()];
         // Several jobs share the processors: nobody may take the first ones for itself.
-        argv.extend(["--bind-to".into(), "none".into(), "-n".into()]);
+        argv.extend(["--bind-to".into(), "none".into()]);
+        if let Some(hosts) = describe::host_list(job).filter(|_| spec.script.is_none()) {
+            argv.extend(["-H".into(), hosts]);
+        }
+        argv.push("-n".into());
         if spec.script.is_some() {
             let script = self.folder(job.id()).script().display().to_string();
             argv.extend(["1".into(), "--".into(), script]);
             argv.extend(spec.args.iter().cloned());
         } else {
-            argv.extend([spec.ranks.to_string(), "--".into()]);
+            argv.extend([job.ranks().to_string(), "--".into()]);
             argv.extend(spec.command.iter().cloned());
         }
         let (stdout, stderr) = self.outputs(job);
@@ -95,7 +120,17 @@ impl Settings {
         set(JOB_ID, self.mark(job.id()));
         set("HPVM_QUEUE_JOB_ID", job.id().to_string());
         set("HPVM_QUEUE_JOB_NAME", job.summary.name.clone());
-        set("HPVM_NTASKS", job.spec.ranks.to_string());
+        set("HPVM_NTASKS", job.ranks().to_string());
+        if let Some(hosts) = describe::host_list(job) {
+            set(NODELIST, hosts);
+        }
+        if let [Share { gpus, .. }] = &job.allocation[..]
+            && !gpus.is_empty()
+        {
+            let numbers: Vec<String> = gpus.iter().map(u32::to_string).collect();
+            // What CUDA, and ROCm with it, take as the ones to use.
+            set("CUDA_VISIBLE_DEVICES", numbers.join(","));
+        }
         set("HPVM_CPUS_PER_TASK", job.spec.cpus_per_rank.unwrap_or(1).to_string());
         set("HPVM_SUBMIT_DIR", self.workdir(job).display().to_string());
         if let Some(array) = &job.summary.array {
@@ -131,6 +166,15 @@ impl Embedded {
     pub fn new(place: Settings, gone: impl Fn(JobId) + Send + 'static) -> io::Result<Embedded> {
         let watch = Watch::start(gone)?;
         Ok(Embedded { place, watch, watched: BTreeMap::new(), tries: BTreeMap::new() })
+    }
+
+    /// Name of this machine.
+    pub fn host(&self) -> &str {
+        &self.place.host
+    }
+
+    pub fn mark(&self, id: JobId) -> String {
+        self.place.mark(id)
     }
 
     fn stand(&mut self, job: &Job) -> io::Result<Standing> {
