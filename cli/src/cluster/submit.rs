@@ -61,6 +61,7 @@ fn flags() -> Vec<Arg> {
     vec![
         value("job-name", Some('J'), "NAME", "Name that lists show"),
         value("nodes", Some('N'), "N", "Number of hosts"),
+        value("nodelist", Some('w'), "HOSTS", "Hosts that it may run on, as n1,n[3-5] [default: all]"),
         value("ntasks", Some('n'), "N", "Number of ranks [default: 1]"),
         value("cpus-per-task", Some('c'), "N", "Processors reserved for each rank [default: 1]"),
         value("time", Some('t'), "TIME", "Time limit: minutes, or [D-]H:M:S [default: none]"),
@@ -94,7 +95,7 @@ fn flags() -> Vec<Arg> {
             "LIST",
             "Variables the job gets: ALL, NONE, or names and NAME=VALUE [default: ALL]",
         ),
-        value("gpus", Some('G'), "N", "Number of GPUs; this version counts none"),
+        value("gpus", Some('G'), "N", "Number of GPUs, in all"),
         value("wrap", None, "COMMAND", "A shell command instead of a script"),
         flag("hold", Some('H'), "Do not start it before hpvm release"),
     ]
@@ -123,9 +124,10 @@ fn given(matches: &ArgMatches, into: &mut Given) {
 
 /// The name of a flag as text that lives as long as the program.
 fn flags_name(arg: &Arg) -> Option<&'static str> {
-    const NAMES: [&str; 17] = [
+    const NAMES: [&str; 18] = [
         "job-name",
         "nodes",
+        "nodelist",
         "ntasks",
         "cpus-per-task",
         "time",
@@ -310,8 +312,12 @@ fn fill(spec: &mut JobSpec, flags: &Given) -> Result<(), String> {
         let bad = |_| format!("--priority '{value}': expected a number from -1000 to 1000");
         spec.priority = value.parse().map_err(bad)?;
     }
-    if flags.get("gpus").is_some_and(|value| value != "0") {
-        return Err("--gpus: this version of hpvm counts no GPUs; leave it out".into());
+    spec.gpus = match flags.get("gpus").map(String::as_str) {
+        Some("0") => None,
+        _ => count("gpus")?,
+    };
+    if let Some(list) = flags.get("nodelist") {
+        spec.hosts = values::hosts(list).map_err(|why| format!("--nodelist {why}"))?;
     }
     spec.hold = flags.contains_key("hold");
     let export = flags.get("export").map(String::as_str);

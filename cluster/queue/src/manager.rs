@@ -88,7 +88,7 @@ impl Queue {
             cursor: store.cursor().map_err(|error| error.to_string())?,
             drained: store.drained().map_err(|error| error.to_string())?,
             store,
-            told_versions: fleet.versions(),
+            told_versions: BTreeMap::new(),
             driver: Cluster::new(driver, fleet),
             config,
             active: BTreeMap::new(),

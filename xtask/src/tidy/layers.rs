@@ -53,13 +53,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-linkage", &[]),
     ("hpvm-launch", &["linkage"]),
     ("hpvm-monitor", &["launch", "shm", "wire"]),
+    ("hpvm-node", &["monitor", "queue", "serve"]),
     ("hpvm-queue", &["launch"]),
     ("hpvm-serve", &["launch", "monitor", "queue"]),
     ("hpvm-bench", &["coll", "job"]),
     (
         "hpvm",
         &[
-            "bench", "coll", "job", "launch", "linkage", "monitor", "mpi", "queue", "serve", "shm",
+            "bench", "coll", "job", "launch", "linkage", "monitor", "mpi", "node", "queue", "serve", "shm",
             "wire",
         ],
     ),
