@@ -8,6 +8,7 @@ mod api;
 mod doctor;
 mod kills;
 mod life;
+mod nodes;
 mod remote;
 mod server;
 mod slurm;
