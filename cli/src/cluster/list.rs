@@ -245,7 +245,8 @@ pub fn nodes(matches: &ArgMatches) -> Result<i32, String> {
     let text = if matches.get_flag("json") {
         serde_json::to_string(&hosts).map_err(|error| error.to_string())? + "\n"
     } else {
-        let mut rows = vec![["HOST", "STATE", "CPUS", "RESERVED", "GPUS", "MEMORY"].map(str::to_owned)];
+        let mut rows =
+            vec![["HOST", "STATE", "CPUS", "RESERVED", "GPUS", "MEMORY"].map(str::to_owned)];
         rows.extend(hosts.hosts.iter().map(host_row));
         let note = |host: &Host| match (&host.sample, host.state, &host.reason) {
             (_, HostState::Lost, _) => format!("last seen {}", host.last_seen),

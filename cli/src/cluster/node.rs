@@ -79,7 +79,9 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     }
     let server = match matches.get_one::<String>("server") {
         Some(text) => Address::parse(text)?,
-        None => server::address()?.ok_or("node: name the server, like --server https://head:8421")?,
+        None => {
+            server::address()?.ok_or("node: name the server, like --server https://head:8421")?
+        }
     };
     let data = match matches.get_one::<PathBuf>("data") {
         Some(data) => data.clone(),
@@ -144,7 +146,8 @@ fn client(server: &Address, data: &Path, matches: &ArgMatches) -> Result<Client,
 
 /// A token that nobody else can read.
 fn token_in(path: &Path) -> Result<String, String> {
-    let told = |why: &dyn std::fmt::Display| format!("node: --token-file {}: {why}", path.display());
+    let told =
+        |why: &dyn std::fmt::Display| format!("node: --token-file {}: {why}", path.display());
     let mode = std::fs::metadata(path).map_err(|error| told(&error))?.mode();
     if mode & 0o077 != 0 {
         let text = format!("others can read it (mode {:o}): chmod 600", mode & 0o777);

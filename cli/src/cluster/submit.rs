@@ -61,7 +61,12 @@ fn flags() -> Vec<Arg> {
     vec![
         value("job-name", Some('J'), "NAME", "Name that lists show"),
         value("nodes", Some('N'), "N", "Number of hosts"),
-        value("nodelist", Some('w'), "HOSTS", "Hosts that it may run on, as n1,n[3-5] [default: all]"),
+        value(
+            "nodelist",
+            Some('w'),
+            "HOSTS",
+            "Hosts that it may run on, as n1,n[3-5] [default: all]",
+        ),
         value("ntasks", Some('n'), "N", "Number of ranks [default: 1]"),
         value("cpus-per-task", Some('c'), "N", "Processors reserved for each rank [default: 1]"),
         value("time", Some('t'), "TIME", "Time limit: minutes, or [D-]H:M:S [default: none]"),

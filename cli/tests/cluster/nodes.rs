@@ -124,7 +124,10 @@ fn jobs_on_another_host_look_like_those_here() {
     let id = server.submit(&file);
     server.until(id, "ended");
     let text = std::fs::read_to_string(server.dir.path().join(format!("file-{id}"))).unwrap();
-    assert_eq!((text.as_str(), server.good(&["logs", &id.to_string()])), ("out\nerr\n", text.clone()));
+    assert_eq!(
+        (text.as_str(), server.good(&["logs", &id.to_string()])),
+        ("out\nerr\n", text.clone())
+    );
     // One that does not want to end, and a process that slips away.
     let script = "trap '' TERM; echo here; setsid sleep 1000 & while :; do sleep 1; done";
     let id = server.submit(&["bash", "-c", script]);
@@ -180,7 +183,8 @@ fn a_host_goes_on_alone_and_is_found_again() {
     cluster.end(0, libc::SIGKILL);
     std::fs::write(&gate, "").unwrap();
     assert!(common::until(|| cluster.job_processes().is_empty()));
-    let port = cluster.server.link.split("/#").next().unwrap().rsplit_once(':').unwrap().1.to_string();
+    let port =
+        cluster.server.link.split("/#").next().unwrap().rsplit_once(':').unwrap().1.to_string();
     cluster.server.begin_with(&["--listen", &port]);
     assert_eq!(cluster.server.show(id)["state"], "running", "nobody knows better yet");
     cluster.begin(0);
@@ -350,9 +354,8 @@ fn a_job_spans_hosts_that_have_joined_over_tls() {
         let text = spread.good(&["logs", id]);
         common::sorted(&text).iter().map(|line| line.to_string()).collect::<Vec<_>>()
     };
-    let submit = |args: &[&str]| {
-        spread.good(&[&["submit", "--parsable"], args].concat()).trim().to_string()
-    };
+    let submit =
+        |args: &[&str]| spread.good(&[&["submit", "--parsable"], args].concat()).trim().to_string();
     let wait = |id: &str, code: i32| {
         let output = spread.on(1, &["wait", id]).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{}", spread.show(id));
@@ -375,9 +378,8 @@ fn a_job_spans_hosts_that_have_joined_over_tls() {
     spread.good(&["cancel", &id]);
     wait(&id, 143);
     for host in [2, 3] {
-        let sleeps = || {
-            spread.hosts.processes(host).iter().any(|(_, line)| line.contains("sleep 1000"))
-        };
+        let sleeps =
+            || spread.hosts.processes(host).iter().any(|(_, line)| line.contains("sleep 1000"));
         assert!(common::until(|| !sleeps()), "on host {host}");
     }
 }

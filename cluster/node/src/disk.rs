@@ -56,9 +56,10 @@ impl Disk {
         let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let mut identity = match std::fs::read(&path) {
             Ok(bytes) => serde_json::from_slice::<Identity>(&bytes).map_err(|e| told(&e))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Identity { identity: hpvm_serve::secret::token()?[..32].into(), ..Identity::default() }
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Identity {
+                identity: hpvm_serve::secret::token()?[..32].into(),
+                ..Identity::default()
+            },
             Err(error) => return Err(told(&error)),
         };
         identity.session += 1;

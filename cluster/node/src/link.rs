@@ -71,8 +71,9 @@ impl Line {
 }
 
 fn parse(bytes: &[u8]) -> Result<Orders, Failure> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| Failure::Broken(format!("the server's orders are not understood: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| {
+        Failure::Broken(format!("the server's orders are not understood: {error}"))
+    })
 }
 
 /// An error that no patience mends is told as such.

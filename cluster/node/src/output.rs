@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use hpvm_queue::job::{Job, JobId};
-use hpvm_queue::driver::Settings;
 use hpvm_queue::describe;
+use hpvm_queue::driver::Settings;
+use hpvm_queue::job::{Job, JobId};
 use hpvm_queue::stepd::record::{self, FileId};
 use hpvm_serve::api::types::Received;
 use hpvm_serve::client::Failure;
@@ -115,7 +115,8 @@ impl Stream {
                 return Ok(());
             }
             let name = self.name;
-            let path = format!("/api/v1/nodes/{host}/jobs/{id}/output?stream={name}&offset={offset}");
+            let path =
+                format!("/api/v1/nodes/{host}/jobs/{id}/output?stream={name}&offset={offset}");
             let body = buffer[..count].to_vec();
             let answer = line.ask(Method::PUT, &path, Some(body), Duration::ZERO)?;
             let Received { size } = serde_json::from_slice(&answer)

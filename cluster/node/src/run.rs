@@ -135,8 +135,7 @@ impl Node {
         let (name, list) = (options.name.clone(), outgoing.clone());
         let (line, to) = (Line::new(&options.server)?, news.clone());
         thread("reports", move || link::send_reports(line, &name, &list, &rung, &to))?;
-        let (name, line, to) =
-            (options.name.clone(), Line::new(&options.server)?, news.clone());
+        let (name, line, to) = (options.name.clone(), Line::new(&options.server)?, news.clone());
         thread("orders", move || link::wait_for_orders(line, &name, &to))?;
         let mut node = Node {
             sampler: Sampler::with_folder(options.data.clone()),

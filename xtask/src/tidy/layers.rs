@@ -60,8 +60,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "hpvm",
         &[
-            "bench", "coll", "job", "launch", "linkage", "monitor", "mpi", "node", "queue", "serve", "shm",
-            "wire",
+            "bench", "coll", "job", "launch", "linkage", "monitor", "mpi", "node", "queue",
+            "serve", "shm", "wire",
         ],
     ),
     ("hpvm-tests", &["job"]),

@@ -88,7 +88,8 @@ impl Daemon {
             }
             let Some(job) = self.jobs.get_mut(&id) else { continue };
             job.unwanted = false;
-            if let Some(by) = ordered.cancel.as_ref().filter(|_| job.cancelled.is_none() && !job.part)
+            if let Some(by) =
+                ordered.cancel.as_ref().filter(|_| job.cancelled.is_none() && !job.part)
             {
                 job.cancelled = Some(by.clone());
                 deeds.push(Deed::Cancel { job: id, by: by.clone() });

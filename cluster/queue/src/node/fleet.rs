@@ -257,7 +257,8 @@ mod tests {
     fn a_host_is_recorded_when_it_changes() {
         let mut fleet = Fleet::new(Queue::default(), 300, Vec::new());
         let capacity = Resources { cpus: 2, memory: 3, gpus: 0 };
-        let report = |number| Report { identity: "a".into(), session: 1, number, ..Report::default() };
+        let report =
+            |number| Report { identity: "a".into(), session: 1, number, ..Report::default() };
         assert_eq!(fleet.report("n1", &report(1), capacity), Ok((Vec::new(), true)));
         let row = fleet.unrecorded("n1").expect("it is new");
         fleet.recorded(row);

@@ -67,9 +67,7 @@ pub fn fit(ask: &Request, hosts: &[Host], free: &[Resources]) -> Option<Vec<Part
         Some(count) => several(ask, hosts, free, &eligible, count),
         None => {
             let all: u64 = eligible.iter().map(|i| u64::from(room(*i))).sum();
-            let on_one = |i: &usize| {
-                room(*i) >= ask.ranks && hosts[*i].capacity.gpus >= ask.gpus
-            };
+            let on_one = |i: &usize| room(*i) >= ask.ranks && hosts[*i].capacity.gpus >= ask.gpus;
             if eligible.iter().any(on_one) || eligible.len() == 1 {
                 one(ask, hosts, free, &eligible)
             } else if all >= u64::from(ask.ranks) {

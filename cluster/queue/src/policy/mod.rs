@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::job::{DependKind, Job, JobId, Outcome, Share, State};
 use crate::time::Stamp;
-use fit::{Part, fit};
 pub use fit::Request;
+use fit::{Part, fit};
 use profile::{Held, Profile};
 
 /// Jobs that get a reservation, a reason of their own and an estimate. Those behind them share one
@@ -107,7 +107,9 @@ fn held(running: &[&Job], hosts: &[Host]) -> Vec<Held> {
         // Jobs without a time limit never give back what they hold.
         let until = limit.zip(job.summary.started).map(|(limit, start)| start.after(limit));
         for share in &job.allocation {
-            let Some(host) = hosts.iter().position(|host| host.name == share.host) else { continue };
+            let Some(host) = hosts.iter().position(|host| host.name == share.host) else {
+                continue;
+            };
             let gpus = u32::try_from(share.gpus.len()).unwrap_or(u32::MAX);
             let holds = Resources { cpus: share.cpus, memory: share.memory, gpus };
             all.push(Held { host, holds, until });

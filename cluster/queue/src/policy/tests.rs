@@ -153,11 +153,10 @@ fn a_job_stays_on_the_fullest_host_that_suffices() {
 
 #[test]
 fn a_job_larger_than_any_host_spans_several() {
-    assert_eq!(shares(&planned_on(&[4, 2, 4], &[asks(1, 9, None)])), [
-        ("h", 4, 4),
-        ("h2", 4, 4),
-        ("h1", 1, 1)
-    ]);
+    assert_eq!(
+        shares(&planned_on(&[4, 2, 4], &[asks(1, 9, None)])),
+        [("h", 4, 4), ("h2", 4, 4), ("h1", 1, 1)]
+    );
     // More ranks than processors on all: in proportion, at least one each.
     assert_eq!(shares(&planned_on(&[4, 2], &[asks(1, 12, None)])), [("h", 8, 4), ("h1", 4, 2)]);
     let mut wide = asks(1, 1, None);
@@ -282,4 +281,3 @@ proptest! {
         }
     }
 }
-

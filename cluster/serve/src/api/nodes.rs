@@ -46,7 +46,8 @@ fn checked(name: &str, report: &NodeReport) -> Result<(), Problem> {
 fn embedded(app: &App) -> Result<(), Problem> {
     match app.slurm.is_some() {
         true => {
-            let text = "Slurm has the hosts of this server; hpvm node belongs to the embedded queue";
+            let text =
+                "Slurm has the hosts of this server; hpvm node belongs to the embedded queue";
             Err(Problem::new(StatusCode::CONFLICT, text))
         }
         false => Ok(()),
@@ -161,7 +162,8 @@ pub async fn remove(
     Segments(name): Segments<String>,
 ) -> Result<StatusCode, Problem> {
     let host = name.clone();
-    app.change(&who, "remove host", name.clone(), move |manager| manager.remove_node(&host)).await?;
+    app.change(&who, "remove host", name.clone(), move |manager| manager.remove_node(&host))
+        .await?;
     app.history.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
     app.samples.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
     app.hosts.send_modify(|hosts| hosts.retain(|host| host.name != name));
@@ -176,14 +178,9 @@ mod tests {
     fn parts_may_be_repeated_and_overlap() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("7/stdout");
-        for (offset, bytes, size) in [
-            (0, "abc", 3),
-            (0, "abc", 3),
-            (9, "lost", 3),
-            (1, "bcde", 5),
-            (5, "", 5),
-            (5, "f", 6),
-        ] {
+        for (offset, bytes, size) in
+            [(0, "abc", 3), (0, "abc", 3), (9, "lost", 3), (1, "bcde", 5), (5, "", 5), (5, "f", 6)]
+        {
             assert_eq!(append(&path, offset, bytes.as_bytes()).unwrap(), size, "{offset} {bytes}");
         }
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "abcdef");
