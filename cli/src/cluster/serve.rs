@@ -67,6 +67,12 @@ pub fn definition() -> Command {
                 .help("One more name or address for a certificate of the server's own"),
         )
         .arg(
+            Arg::new("system")
+                .long("system")
+                .action(ArgAction::SetTrue)
+                .help("Run each job as the user of this system who has submitted it; as root only"),
+        )
+        .arg(
             Arg::new("node-timeout")
                 .long("node-timeout")
                 .value_name("SECONDS")
@@ -116,6 +122,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
         names: matches.get_many::<String>("name").unwrap_or_default().cloned().collect(),
         program: program()?,
         home,
+        system: matches.get_flag("system"),
         node_limit_seconds: matches.get_one::<u64>("node-timeout").copied().unwrap_or(300),
         env: environment(),
         quiet,

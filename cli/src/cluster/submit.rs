@@ -285,6 +285,13 @@ fn script(words: &[String]) -> Result<Option<(String, String)>, String> {
     Ok(Some((name, text)))
 }
 
+/// The mask of this process.
+fn umask() -> Option<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(line.trim(), 8).ok()
+}
+
 /// Puts what the flags say into the job.
 fn fill(spec: &mut JobSpec, flags: &Given) -> Result<(), String> {
     let text = |name: &str| flags.get(name).cloned();
@@ -332,6 +339,8 @@ fn fill(spec: &mut JobSpec, flags: &Given) -> Result<(), String> {
         spec.env = environment(Some(export.unwrap_or("NONE")));
         return Ok(());
     }
+    spec.umask = umask();
+    spec.limits = hpvm_queue::stepd::limits::own();
     let here = std::env::current_dir().map_err(|error| format!("the present folder: {error}"))?;
     let folder = flags.get("chdir").map_or_else(|| here.clone(), |dir| here.join(dir));
     spec.workdir = Some(folder.to_str().ok_or("the folder's name is no text")?.to_string());

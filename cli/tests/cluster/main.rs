@@ -12,4 +12,5 @@ mod nodes;
 mod remote;
 mod server;
 mod slurm;
+mod system;
 mod top;

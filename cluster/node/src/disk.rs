@@ -24,6 +24,9 @@ pub struct Identity {
     pub queue: Option<u64>,
     /// What the marks of its jobs begin with.
     pub marks: String,
+    /// Jobs run as their submitters.
+    #[serde(default)]
+    pub system: bool,
 }
 
 /// The folder; nobody else uses it meanwhile.
@@ -71,10 +74,22 @@ impl Disk {
         durable(&self.folder.join("identity.json"), &serde_json::to_vec(identity)?)
     }
 
-    /// Whether these orders are of the queue that our jobs are of; the first orders decide.
+    /// Takes the orders' queue for ours; the first orders decide which it is. `true` when something
+    /// has changed.
     pub fn adopt(&self, identity: &mut Identity, orders: &Orders) -> Result<bool, String> {
+        // SAFETY: the call has no arguments and cannot fail.
+        if orders.system && unsafe { libc::geteuid() } != 0 {
+            let text =
+                "the server runs jobs as their submitters (hpvm serve --system), which only root";
+            return Err(format!("{text} can: start hpvm node as root"));
+        }
         match identity.queue {
-            Some(queue) if queue == orders.queue => Ok(false),
+            Some(queue) if queue == orders.queue && identity.system == orders.system => Ok(false),
+            Some(queue) if queue == orders.queue => {
+                identity.system = orders.system;
+                let put = self.put_identity(identity);
+                put.map(|()| true).map_err(|e| format!("{}: {e}", self.folder.display()))
+            }
             Some(_) => Err(format!(
                 "the jobs in {} are of another server, or of one that was set up anew: use another \
                  data folder (--data), or remove this one when nothing of it is needed any more",
@@ -82,6 +97,7 @@ impl Disk {
             )),
             None => {
                 (identity.queue, identity.marks) = (Some(orders.queue), orders.marks.clone());
+                identity.system = orders.system;
                 let put = self.put_identity(identity);
                 put.map(|()| true).map_err(|e| format!("{}: {e}", self.folder.display()))
             }

@@ -168,6 +168,7 @@ impl Node {
             env: options.env.clone(),
             home: options.home.clone(),
             marks: self.identity.marks.clone(),
+            system: self.identity.system,
         };
         let news = self.news.clone();
         let gone = move |id| {
@@ -238,8 +239,8 @@ impl Node {
         if self.trouble.take().is_some() {
             say("the server answers again");
         }
-        self.disk.adopt(&mut self.identity, orders)?;
-        if self.jobs.is_none() {
+        let changed = self.disk.adopt(&mut self.identity, orders)?;
+        if changed || self.jobs.is_none() {
             self.jobs = Some(self.begin_jobs()?);
         }
         let deeds = self.daemon.orders(orders);

@@ -197,6 +197,13 @@ pub struct JobSpec {
     /// Variables set for the job, beside those that the server passes on.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// File mode creation mask of the job, of the submitter's shell as a rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub umask: Option<u32>,
+    /// Soft limits of the job by their names in prlimit(1) (`nofile`, `core`, ...), as far as the
+    /// host's hard limits allow; the largest number stands for none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, u64>,
     /// Absolute path of the folder to run in; without it the home folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
@@ -229,6 +236,8 @@ impl Default for JobSpec {
             depends_on: Vec::new(),
             array: None,
             env: BTreeMap::new(),
+            umask: None,
+            limits: BTreeMap::new(),
             workdir: None,
             stdout: None,
             stderr: None,

@@ -4,6 +4,7 @@
 //! starts when, pure), [`manager`] (the thread that brings all together), [`driver`] and [`stepd`]
 //! (what runs a job, and survives us).
 
+pub mod account;
 pub mod apply;
 pub mod check;
 pub mod describe;

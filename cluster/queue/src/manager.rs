@@ -138,6 +138,7 @@ fn fleet(store: &mut Store, config: &Config) -> Result<Fleet, StoreError> {
     let queue = node::Queue {
         number: store.queue_number()?,
         marks: config.place.marks.clone(),
+        system: config.place.system,
         epoch: store.next_epoch(Stamp::now())?,
     };
     Ok(Fleet::new(queue, config.node_limit_seconds, rows))

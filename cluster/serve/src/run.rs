@@ -53,6 +53,8 @@ pub struct Options {
     /// The `hpvm` program.
     pub program: PathBuf,
     pub home: PathBuf,
+    /// Jobs run as the users of this system who have submitted them; we have to be root.
+    pub system: bool,
     /// After so many seconds without a report the jobs of a host are given up.
     pub node_limit_seconds: u64,
     /// The server's own variables, which jobs get.
@@ -112,6 +114,7 @@ async fn serve(options: &Options) -> Result<(), String> {
         env: options.env.clone(),
         home: options.home.clone(),
         marks: marks_of(&options.data),
+        system: options.system,
     };
     let capacity = Resources::from(hpvm_queue::node::Capacity::of_this_machine());
     let (events, _) = broadcast::channel::<Arc<Happened>>(CHANNEL);
@@ -128,6 +131,14 @@ async fn serve(options: &Options) -> Result<(), String> {
         orders: Box::new(move |all| drop(newer.send_replace(all))),
     };
     let slurm = find_slurm(options.queue)?;
+    if options.system && (uid != 0 || slurm.is_some()) {
+        return Err(match slurm {
+            Some(_) => {
+                "--system is for the queue of its own; Slurm's jobs have their users anyway".into()
+            }
+            None => "--system: only root can run jobs as their submitters".into(),
+        });
+    }
     let config = Config {
         place: place.clone(),
         capacity,
@@ -135,7 +146,7 @@ async fn serve(options: &Options) -> Result<(), String> {
         node_limit_seconds: options.node_limit_seconds,
     };
     let (queue, thread) = Queue::start(config, publish)?;
-    let (local, tcp) = (listen_local(&options.data)?, listen(options.listen).await?);
+    let (local, tcp) = (listen_local(options)?, listen(options.listen).await?);
     let address = tcp.local_addr().map_err(|error| error.to_string())?;
     let (end, ending) = watch::channel(false);
     let hosts = vec![host(&place.host, capacity)];
@@ -257,8 +268,8 @@ async fn listen(address: Option<SocketAddr>) -> Result<TcpListener, String> {
     TcpListener::bind(any).await.map_err(|error| told(any, error))
 }
 
-fn listen_local(data: &Path) -> Result<UnixListener, String> {
-    let path = socket(data);
+fn listen_local(options: &Options) -> Result<UnixListener, String> {
+    let path = socket(&options.data);
     let told = |error: std::io::Error| format!("cannot listen on {}: {error}", path.display());
     // The data folder is ours alone, so nobody listens on one that is there.
     match std::fs::remove_file(&path) {
@@ -266,7 +277,14 @@ fn listen_local(data: &Path) -> Result<UnixListener, String> {
         _ => {}
     }
     let listener = UnixListener::bind(crate::client::short(&path).map_err(told)?).map_err(told)?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(told)?;
+    let set = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(told)
+    };
+    // In system mode everybody may connect: the kernel says who it is.
+    set(&path, if options.system { 0o666 } else { 0o600 })?;
+    if options.system {
+        set(&options.data, 0o711)?;
+    }
     Ok(listener)
 }
 

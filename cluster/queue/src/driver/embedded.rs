@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::watch::{self, Watch};
 use super::{Driver, Standing};
+use crate::account::{self, Account};
 use crate::describe;
 use crate::job::{Job, JobId, Outcome, OutcomeKind, Share};
 use crate::stepd::family;
@@ -34,6 +35,25 @@ pub struct Settings {
     pub home: PathBuf,
     /// What the marks of jobs begin with ([`Settings::mark`]).
     pub marks: String,
+    /// Jobs run as the users of this system who have submitted them; we are root.
+    pub system: bool,
+}
+
+/// What jobs of system mode have without their submitter's own.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// As whom a job of system mode runs, or why it does not.
+pub fn account_of(user: &str) -> Result<Account, String> {
+    match account::find(user) {
+        Some(account) if account.uid == 0 => {
+            Err(format!("jobs run as their submitters, but none as '{user}', which is root"))
+        }
+        Some(account) => Ok(account),
+        None => Err(format!(
+            "jobs run as their submitters, and '{user}' is no user of host {}",
+            hpvm_launch::hosts::local_name()
+        )),
+    }
 }
 
 /// What marks of the jobs of a data folder begin with; another folder has others.
@@ -56,7 +76,11 @@ impl Settings {
     }
 
     fn workdir(&self, job: &Job) -> PathBuf {
-        job.spec.workdir.as_ref().map_or_else(|| self.home.clone(), PathBuf::from)
+        let home = || match self.system {
+            true => account_of(&job.summary.user).map_or_else(|_| "/".into(), |a| a.home),
+            false => self.home.clone(),
+        };
+        job.spec.workdir.as_ref().map_or_else(home, PathBuf::from)
     }
 
     /// The files that a job writes to, standard output first.
@@ -101,9 +125,18 @@ impl Settings {
             argv.extend(spec.command.iter().cloned());
         }
         let (stdout, stderr) = self.outputs(job);
+        let user = self.system.then(|| account_of(&job.summary.user)).transpose();
+        let (user, refused) = match user {
+            Ok(user) => (user, None),
+            Err(text) => (None, Some(text)),
+        };
         Order {
             argv,
-            env: self.environment(job),
+            env: self.environment(job, user.as_ref()),
+            user,
+            refused,
+            umask: spec.umask,
+            limits: spec.limits.clone(),
             workdir: self.workdir(job),
             stdout,
             stderr,
@@ -113,9 +146,14 @@ impl Settings {
         }
     }
 
-    fn environment(&self, job: &Job) -> BTreeMap<String, String> {
-        let mut env = self.env.clone();
+    fn environment(&self, job: &Job, user: Option<&Account>) -> BTreeMap<String, String> {
+        let mut env = match self.system {
+            // Variables of root are nobody's business.
+            true => BTreeMap::from([("PATH".to_string(), PATH.to_string())]),
+            false => self.env.clone(),
+        };
         env.extend(job.spec.env.clone());
+        env.extend(user.map(Account::env).unwrap_or_default());
         let mut set = |name: &str, value: String| env.insert(name.to_string(), value);
         set(JOB_ID, self.mark(job.id()));
         set("HPVM_QUEUE_JOB_ID", job.id().to_string());
@@ -140,14 +178,31 @@ impl Settings {
         env
     }
 
+    /// Lets the user at the job's script. Others can pass through the folders, whatever the umask
+    /// is, and list and read nothing in them.
+    fn open_to_user(&self, folder: &Folder, user: Option<&Account>) -> io::Result<()> {
+        for path in [&self.data, &self.data.join("jobs"), &folder.0] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o711))?;
+        }
+        if let Some(user) = user.filter(|_| folder.script().exists()) {
+            std::os::unix::fs::chown(folder.script(), Some(user.uid), Some(user.gid))?;
+        }
+        Ok(())
+    }
+
     /// Writes what a supervisor needs.
     fn prepare(&self, job: &Job) -> io::Result<()> {
         let folder = self.folder(job.id());
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder.0)?;
+        let mode = if self.system { 0o711 } else { 0o700 };
+        std::fs::DirBuilder::new().recursive(true).mode(mode).create(&folder.0)?;
+        let order = self.order(job);
         if let Some(script) = &job.spec.script {
             replace(&folder.script(), script.as_bytes(), 0o700)?;
         }
-        self.order(job).write(&folder)
+        if self.system {
+            self.open_to_user(&folder, order.user.as_ref())?;
+        }
+        order.write(&folder)
     }
 }
 

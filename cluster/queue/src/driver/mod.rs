@@ -6,7 +6,7 @@ mod embedded;
 mod watch;
 
 pub use cluster::Cluster;
-pub use embedded::{Embedded, Settings, marks_of};
+pub use embedded::{Embedded, Settings, account_of, marks_of};
 
 use crate::job::{Job, JobId, Outcome};
 use crate::time::Stamp;

@@ -31,6 +31,8 @@ struct Wish {
 pub struct Queue {
     pub number: u64,
     pub marks: String,
+    /// Jobs run as their submitters.
+    pub system: bool,
     /// Above those of all servers before.
     pub epoch: u64,
 }
@@ -113,6 +115,7 @@ impl Controller {
         Orders {
             queue: self.queue.number,
             marks: self.queue.marks.clone(),
+            system: self.queue.system,
             version: self.version,
             jobs,
         }

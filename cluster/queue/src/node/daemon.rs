@@ -227,7 +227,7 @@ mod tests {
             Ordered { job: *id, cancel: cancel.map(str::to_owned), work: Some(work) }
         };
         let jobs = jobs.iter().map(ordered).collect();
-        Orders { queue: 1, marks: String::new(), version: Version { epoch: 1, number }, jobs }
+        Orders { queue: 1, version: Version { epoch: 1, number }, jobs, ..Orders::default() }
     }
 
     fn said(daemon: &mut Daemon) -> Vec<Said> {

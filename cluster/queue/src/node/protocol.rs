@@ -19,6 +19,9 @@ pub struct Orders {
     pub queue: u64,
     /// What the marks of jobs begin with, by which their processes are known on every host.
     pub marks: String,
+    /// Jobs run as their submitters.
+    #[serde(default)]
+    pub system: bool,
     pub version: Version,
     pub jobs: Vec<Ordered>,
 }

@@ -172,6 +172,11 @@ async fn checked(
         // Slurm knows its queues and hosts itself.
         faults.retain(|(field, _)| !["queue", "nodes"].contains(field));
     }
+    if app.place.system
+        && let Err(text) = hpvm_queue::driver::account_of(&who.name)
+    {
+        return Err(Problem::new(StatusCode::FORBIDDEN, text));
+    }
     if let Some(nodes) = spec.nodes {
         // At least one rank on each host, as sbatch has it.
         spec.ranks = spec.ranks.max(nodes);
