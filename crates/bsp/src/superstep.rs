@@ -162,7 +162,8 @@ impl Process {
         let (mut into, len) = (std::ptr::null_mut(), record.len());
         // What this process sends to itself is here already.
         let own = (peer == self.pid).then(|| self.out[peer].large[n].start);
-        let (mut claim, mut staged) = (None, std::ptr::null_mut());
+        let mut claim = None;
+        let staged;
         if record.header.kind == Kind::LargePut {
             into = self.large_block(peer, record)?;
             claim = Some(survey.claims.add(into.addr(), len, true));
