@@ -26,7 +26,8 @@ fn checked<T>(function: &str, result: Result<T, Fault>) -> T {
 
 /// A size as C's `int`.
 fn int(function: &str, what: &str, size: usize) -> c_int {
-    c_int::try_from(size).unwrap_or_else(|_| end_with(function, &format!("{what}: {size} do not fit into an int")))
+    c_int::try_from(size)
+        .unwrap_or_else(|_| end_with(function, &format!("{what}: {size} do not fit into an int")))
 }
 
 #[unsafe(no_mangle)]
@@ -71,7 +72,10 @@ pub unsafe extern "C" fn bsp_sync() {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bsp_push_reg(ident: *const c_void, size: c_int) {
-    checked("bsp_push_reg", running("bsp_push_reg").process.push_reg(ident.cast_mut().cast(), size));
+    checked(
+        "bsp_push_reg",
+        running("bsp_push_reg").process.push_reg(ident.cast_mut().cast(), size),
+    );
 }
 
 /// The name of `bsp_push_reg` before 1998.
@@ -116,7 +120,9 @@ pub unsafe extern "C" fn bsp_hpput(
 ) {
     let process = &mut running("bsp_hpput").process;
     // SAFETY: the caller's promises.
-    checked("bsp_hpput", unsafe { process.put(pid, src.cast(), dst.cast(), offset, nbytes, false) });
+    checked("bsp_hpput", unsafe {
+        process.put(pid, src.cast(), dst.cast(), offset, nbytes, false)
+    });
 }
 
 #[unsafe(no_mangle)]
@@ -198,7 +204,10 @@ pub unsafe extern "C" fn bsp_move(payload: *mut c_void, reception_nbytes: c_int)
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bsp_hpmove(tag_ptr: *mut *mut c_void, payload_ptr: *mut *mut c_void) -> c_int {
+pub unsafe extern "C" fn bsp_hpmove(
+    tag_ptr: *mut *mut c_void,
+    payload_ptr: *mut *mut c_void,
+) -> c_int {
     let process = &mut running("bsp_hpmove").process;
     if tag_ptr.is_null() || payload_ptr.is_null() {
         end_with("bsp_hpmove", "an argument is NULL; expected the addresses of two pointers");

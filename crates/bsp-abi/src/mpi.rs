@@ -51,7 +51,11 @@ impl Session {
         // SAFETY: the handles and places are ours, the name is a string of C.
         unsafe {
             checked((mpi.MPI_Session_init)(MPI_INFO_NULL, MPI_ERRORS_RETURN, &mut handle))?;
-            checked((mpi.MPI_Group_from_session_pset)(handle, c"mpi://WORLD".as_ptr(), &mut group))?;
+            checked((mpi.MPI_Group_from_session_pset)(
+                handle,
+                c"mpi://WORLD".as_ptr(),
+                &mut group,
+            ))?;
             checked((mpi.MPI_Group_rank)(group, &mut rank))?;
             checked((mpi.MPI_Group_size)(group, &mut size))?;
         }
@@ -144,7 +148,13 @@ impl Carrier for Mpi {
         })
     }
 
-    unsafe fn send(&mut self, to: usize, tag: Tag, from: *const u8, len: usize) -> Result<(), String> {
+    unsafe fn send(
+        &mut self,
+        to: usize,
+        tag: Tag,
+        from: *const u8,
+        len: usize,
+    ) -> Result<(), String> {
         let mut request = MPI_REQUEST_NULL;
         let len = len as MPI_Count;
         // SAFETY: the caller's promises.
@@ -163,7 +173,13 @@ impl Carrier for Mpi {
         Ok(())
     }
 
-    unsafe fn receive(&mut self, from: usize, tag: Tag, into: *mut u8, len: usize) -> Result<(), String> {
+    unsafe fn receive(
+        &mut self,
+        from: usize,
+        tag: Tag,
+        into: *mut u8,
+        len: usize,
+    ) -> Result<(), String> {
         let mut request = MPI_REQUEST_NULL;
         let len = len as MPI_Count;
         // SAFETY: the caller's promises.
@@ -185,9 +201,8 @@ impl Carrier for Mpi {
     fn complete(&mut self) -> Result<(), String> {
         let (count, requests) = (self.requests.len() as c_int, self.requests.as_mut_ptr());
         // SAFETY: the requests are ours, and what they use stays until now.
-        let code = unsafe {
-            (entries().standard.MPI_Waitall)(count, requests, MPI_STATUSES_IGNORE)
-        };
+        let code =
+            unsafe { (entries().standard.MPI_Waitall)(count, requests, MPI_STATUSES_IGNORE) };
         self.requests.clear();
         checked(code)
     }

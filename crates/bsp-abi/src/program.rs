@@ -62,7 +62,10 @@ fn outside(function: &str) -> ! {
         Stage::Ended(_) => "after bsp_end",
         _ => "before bsp_begin",
     };
-    end_with(function, &format!("was called {when}; it can only be called between bsp_begin and bsp_end"))
+    end_with(
+        function,
+        &format!("was called {when}; it can only be called between bsp_begin and bsp_end"),
+    )
 }
 
 /// Hands an error to people, and ends the program.
@@ -75,7 +78,9 @@ pub fn fail(function: &str, fault: &Fault) -> ! {
 #[cold]
 pub fn end_with(function: &str, text: &str) -> ! {
     let place = match &state().stage {
-        Stage::Running(r) => format!("process {}, superstep {}: ", r.process.pid(), r.process.superstep()),
+        Stage::Running(r) => {
+            format!("process {}, superstep {}: ", r.process.pid(), r.process.superstep())
+        }
         Stage::Joined(session) => format!("process {}: ", session.rank),
         _ => String::new(),
     };
@@ -97,7 +102,8 @@ fn join(function: &str) {
         return;
     }
     // SAFETY: takes no arguments.
-    let opened = checked(unsafe { (entries().extra.init_for_model)() }).and_then(|()| Session::open());
+    let opened =
+        checked(unsafe { (entries().extra.init_for_model)() }).and_then(|()| Session::open());
     match opened {
         Ok(session) => state().stage = Stage::Joined(session),
         Err(text) => mpi_failed(function, &text),
@@ -135,10 +141,16 @@ fn close(session: Session) {
 
 /// `bsp_init`: processes other than 0 run the SPMD part here, and end.
 pub fn init(spmd: Option<unsafe extern "C" fn()>) {
-    let Some(spmd) = spmd else { end_with("bsp_init", "the function is NULL; expected the one with bsp_begin and bsp_end") };
+    let Some(spmd) = spmd else {
+        end_with("bsp_init", "the function is NULL; expected the one with bsp_begin and bsp_end")
+    };
     match state().stage {
-        Stage::Running(_) => end_with("bsp_init", "was called after bsp_begin; expected as first statement of main"),
-        Stage::Ended(_) => end_with("bsp_init", "was called after bsp_end; expected as first statement of main"),
+        Stage::Running(_) => {
+            end_with("bsp_init", "was called after bsp_begin; expected as first statement of main")
+        }
+        Stage::Ended(_) => {
+            end_with("bsp_init", "was called after bsp_end; expected as first statement of main")
+        }
         _ if state().init => end_with("bsp_init", "was called a second time; expected once"),
         _ => {}
     }
@@ -209,7 +221,9 @@ pub fn end() {
     if let Err(fault) = running.process.sync(&mut running.carrier, true) {
         fail("bsp_end", &fault);
     }
-    let Stage::Running(running) = std::mem::replace(&mut state().stage, Stage::Changing) else { return };
+    let Stage::Running(running) = std::mem::replace(&mut state().stage, Stage::Changing) else {
+        return;
+    };
     let processes = running.process.processes();
     let Running { carrier, session, .. } = *running;
     if let Err(text) = carrier.free() {

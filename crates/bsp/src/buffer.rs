@@ -83,7 +83,8 @@ impl Buffer {
             return Ok(());
         }
         let capacity = wanted.max(self.capacity * 2).max(FIRST).next_multiple_of(ALIGN);
-        let layout = |bytes| Layout::from_size_align(bytes, ALIGN).map_err(|_| Fault::no_memory(bytes));
+        let layout =
+            |bytes| Layout::from_size_align(bytes, ALIGN).map_err(|_| Fault::no_memory(bytes));
         let new = layout(capacity)?;
         // SAFETY: the layout has a size; `start` came from here with the layout of `capacity`.
         let start = unsafe {

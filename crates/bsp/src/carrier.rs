@@ -27,13 +27,25 @@ pub trait Carrier {
     ///
     /// # Safety
     /// The bytes stay readable and unchanged until `complete`.
-    unsafe fn send(&mut self, to: usize, tag: Tag, from: *const u8, len: usize) -> Result<(), String>;
+    unsafe fn send(
+        &mut self,
+        to: usize,
+        tag: Tag,
+        from: *const u8,
+        len: usize,
+    ) -> Result<(), String>;
 
     /// Starts to receive a message of exactly `len` bytes.
     ///
     /// # Safety
     /// The bytes stay writable, and nobody else uses them, until `complete`.
-    unsafe fn receive(&mut self, from: usize, tag: Tag, into: *mut u8, len: usize) -> Result<(), String>;
+    unsafe fn receive(
+        &mut self,
+        from: usize,
+        tag: Tag,
+        into: *mut u8,
+        len: usize,
+    ) -> Result<(), String>;
 
     /// Waits for everything that was started.
     fn complete(&mut self) -> Result<(), String>;

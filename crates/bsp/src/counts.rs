@@ -39,10 +39,12 @@ pub struct Common {
     pub pops: u64,
     /// What `bsp_set_tagsize` was last told.
     pub tag: u64,
+    /// How often it was called in this superstep.
+    pub tag_calls: u64,
 }
 
 /// Words of `Common` when processes that differ look for where.
-pub const COMMON_WORDS: usize = 5;
+pub const COMMON_WORDS: usize = 6;
 
 impl Common {
     pub fn digest(&self) -> u64 {
@@ -56,7 +58,8 @@ impl Common {
     }
 
     pub fn words(&self) -> [i64; COMMON_WORDS] {
-        [self.superstep, u64::from(self.end), self.pushes, self.pops, self.tag].map(|w| w as i64)
+        [self.superstep, u64::from(self.end), self.pushes, self.pops, self.tag, self.tag_calls]
+            .map(|w| w as i64)
     }
 
     pub fn counts(&self, bytes: usize) -> Counts {
@@ -79,12 +82,10 @@ pub fn difference(all: &[i64]) -> Fault {
         );
         return Fault::by_all("bsp_sync/bsp_end", text);
     }
-    for (word, function, unit) in
-        [(2, "bsp_push_reg", "bsp_push_reg"), (3, "bsp_pop_reg", "bsp_pop_reg")]
-    {
+    for (word, function) in [(2, "bsp_push_reg"), (3, "bsp_pop_reg")] {
         if let Some(p) = other(word) {
             let text = format!(
-                "process 0 has called {unit} {} in this superstep, process {p} {}; all processes must push and pop the \
+                "process 0 has called {function} {} in this superstep, process {p} {}; all processes must push and pop the \
                  same registrations in the same order (NULL where a process has no block)",
                 calls(of(0, word)),
                 calls(of(p, word))
@@ -100,6 +101,15 @@ pub fn difference(all: &[i64]) -> Fault {
         );
         return Fault::by_all("bsp_set_tagsize", text);
     }
+    if let Some(p) = other(5) {
+        let text = format!(
+            "process 0 has called bsp_set_tagsize {} in this superstep, process {p} {}; all processes must call it equally \
+             often",
+            calls(of(0, 5)),
+            calls(of(p, 5))
+        );
+        return Fault::by_all("bsp_set_tagsize", text);
+    }
     if let Some(p) = other(0) {
         let text = format!("process 0 is in superstep {}, process {p} in {}", of(0, 0), of(p, 0));
         return Fault::by_all("bsp_sync", text);
@@ -112,7 +122,7 @@ mod tests {
     use super::*;
 
     fn common() -> Common {
-        Common { superstep: 3, end: false, pushes: 1, pops: 0, tag: 8 }
+        Common { superstep: 3, end: false, pushes: 1, pops: 0, tag: 8, tag_calls: 1 }
     }
 
     fn told(change: impl Fn(&mut Common)) -> String {
@@ -127,12 +137,19 @@ mod tests {
 
     #[test]
     fn a_difference_names_function_and_processes() {
-        assert!(told(|c| c.end = true).starts_with("bsp_sync/bsp_end: process 2 has called bsp_end while process 0"));
+        assert!(
+            told(|c| c.end = true)
+                .starts_with("bsp_sync/bsp_end: process 2 has called bsp_end while process 0")
+        );
         let push = told(|c| c.pushes = 2);
         assert!(push.starts_with("bsp_push_reg: process 0 has called bsp_push_reg once"), "{push}");
         assert!(push.contains("process 2 2 times"), "{push}");
         assert!(told(|c| c.pops = 1).starts_with("bsp_pop_reg: process 0"));
         assert!(told(|c| c.tag = 4).contains("of 8 bytes, process 2 of 4"));
+        assert!(
+            told(|c| c.tag_calls = 2)
+                .contains("bsp_set_tagsize once in this superstep, process 2 2 times")
+        );
         assert!(told(|c| c.superstep = 4).contains("in superstep 3, process 2 in 4"));
     }
 

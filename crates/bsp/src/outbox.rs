@@ -60,9 +60,17 @@ impl Outbox {
 
     /// Makes sure that there is an open record of this kind, and room for an `entry` in it.
     #[cold]
-    fn open(&mut self, kind: Kind, slot: u32, len: u32, align: usize, entry: usize) -> Result<(), Fault> {
+    fn open(
+        &mut self,
+        kind: Kind,
+        slot: u32,
+        len: u32,
+        align: usize,
+        entry: usize,
+    ) -> Result<(), Fault> {
         let open = self.open.header;
-        let same = open.kind == kind && open.slot == slot && open.len == len && open.count < u32::MAX;
+        let same =
+            open.kind == kind && open.slot == slot && open.len == len && open.count < u32::MAX;
         if !(same && self.open.at.is_some()) {
             self.close();
             self.buffer.align(RECORD_ALIGN)?;
@@ -96,7 +104,13 @@ impl Outbox {
     /// # Safety
     /// `len` bytes are readable at `from`.
     #[inline(always)]
-    pub unsafe fn put(&mut self, slot: u32, offset: u32, from: *const u8, len: u32) -> Result<(), Fault> {
+    pub unsafe fn put(
+        &mut self,
+        slot: u32,
+        offset: u32,
+        from: *const u8,
+        len: u32,
+    ) -> Result<(), Fault> {
         let entry = OFFSET + len as usize;
         if !self.continues(Kind::Puts, slot, len, entry) {
             self.open(Kind::Puts, slot, len, 1, entry)?;
@@ -174,7 +188,12 @@ impl Outbox {
     ///
     /// # Safety
     /// `tag_len` bytes are readable at `tag`.
-    pub unsafe fn large_message(&mut self, tag: *const u8, tag_len: usize, block: Large) -> Result<(), Fault> {
+    pub unsafe fn large_message(
+        &mut self,
+        tag: *const u8,
+        tag_len: usize,
+        block: Large,
+    ) -> Result<(), Fault> {
         self.alone(Kind::LargeMessage, 0, block.len, 0)?;
         let shape = Shape::of(tag_len, 0);
         self.buffer.align(shape.align)?;

@@ -28,6 +28,8 @@ impl Default for Settings {
 pub(crate) struct Tags {
     pub sending: usize,
     pub next: usize,
+    /// Calls of `bsp_set_tagsize` in this superstep.
+    pub calls: u64,
 }
 
 pub struct Process {
@@ -148,13 +150,21 @@ impl Process {
         buffered: bool,
     ) -> Result<(), Fault> {
         // SAFETY: the caller vouches for the source.
-        let start = if buffered { unsafe { self.copies.copy(from, len)? } } else { from.cast_mut() };
+        let start =
+            if buffered { unsafe { self.copies.copy(from, len)? } } else { from.cast_mut() };
         self.out[to].large_put(slot, offset, Large { start, len })
     }
 
     /// `bsp_get` and `bsp_hpget`, which is the same here.
     #[inline(always)]
-    pub fn get(&mut self, from: i32, base: *const u8, offset: i32, into: *mut u8, len: i32) -> Result<(), Fault> {
+    pub fn get(
+        &mut self,
+        from: i32,
+        base: *const u8,
+        offset: i32,
+        into: *mut u8,
+        len: i32,
+    ) -> Result<(), Fault> {
         let Some(slot) = self.registry.reach(base, from, offset, len) else {
             return self.refuse(base, from, offset, len);
         };
@@ -172,6 +182,7 @@ impl Process {
         let Ok(new) = usize::try_from(size) else {
             return Err(Fault::new(format!("the tag size is {size}; expected 0 or more bytes")));
         };
+        self.tags.calls += 1;
         Ok(std::mem::replace(&mut self.tags.next, new) as i32)
     }
 
@@ -180,10 +191,20 @@ impl Process {
     /// # Safety
     /// A tag of the valid size is readable at `tag`, and `len` bytes at `payload`.
     #[inline(always)]
-    pub unsafe fn send(&mut self, to: i32, tag: *const u8, payload: *const u8, len: i32) -> Result<(), Fault> {
+    pub unsafe fn send(
+        &mut self,
+        to: i32,
+        tag: *const u8,
+        payload: *const u8,
+        len: i32,
+    ) -> Result<(), Fault> {
         let tag_len = self.tags.sending;
         let valid = to as u32 as usize;
-        if valid >= self.out.len() || len < 0 || (tag.is_null() && tag_len > 0) || (payload.is_null() && len > 0) {
+        if valid >= self.out.len()
+            || len < 0
+            || (tag.is_null() && tag_len > 0)
+            || (payload.is_null() && len > 0)
+        {
             return Err(self.refuse_send(to, tag, len));
         }
         let bytes = len as usize;
@@ -209,7 +230,9 @@ impl Process {
         }
         let tag_len = self.tags.sending;
         if tag.is_null() && tag_len > 0 {
-            return Fault::new(format!("the tag is NULL; expected the address of {tag_len} bytes, the tag size"));
+            return Fault::new(format!(
+                "the tag is NULL; expected the address of {tag_len} bytes, the tag size"
+            ));
         }
         Fault::new(format!("the payload is NULL; expected the address of {len} bytes"))
     }
@@ -232,7 +255,9 @@ impl Process {
         let Some(front) = self.queue.front(&self.inbox) else { return Ok(None) };
         let len = self.queue.tag_size();
         if tag.is_null() && len > 0 {
-            return Err(Fault::new(format!("the tag is NULL; expected the address of {len} bytes, the tag size")));
+            return Err(Fault::new(format!(
+                "the tag is NULL; expected the address of {len} bytes, the tag size"
+            )));
         }
         // SAFETY: the caller vouches for the place, the queue for the tag.
         unsafe { copy_small(front.tag, tag, len) };
@@ -248,10 +273,14 @@ impl Process {
             return Err(Fault::new(format!("the size is {len}; expected 0 or more bytes")));
         };
         if payload.is_null() && len > 0 {
-            return Err(Fault::new(format!("the payload is NULL; expected the address of {len} bytes")));
+            return Err(Fault::new(format!(
+                "the payload is NULL; expected the address of {len} bytes"
+            )));
         }
         let Some(front) = self.queue.front(&self.inbox) else {
-            return Err(Fault::new("the queue of messages is empty; bsp_qsize and bsp_get_tag tell"));
+            return Err(Fault::new(
+                "the queue of messages is empty; bsp_qsize and bsp_get_tag tell",
+            ));
         };
         // SAFETY: the caller vouches for the place, the queue for the payload.
         unsafe { copy_small(front.payload, payload, len.min(front.len)) };

@@ -21,7 +21,8 @@ struct Rest {
     shape: Shape,
 }
 
-/// Messages by number of their sender, and of one sender in the order of its calls.
+/// Messages by number of their sender, the highest first, and of one sender in the order of its calls. (Any order would
+/// be right; programs exist that were tested with BSPonMPI only, which has this one.)
 #[derive(Default)]
 pub struct Queue {
     /// Size of the tags.
@@ -30,6 +31,7 @@ pub struct Queue {
     payload: usize,
     /// Payloads that came by themselves.
     large: std::vec::IntoIter<*const u8>,
+    /// Senders from here on, upwards, are done; the one below is at `at`.
     source: usize,
     /// Where the next record of the source begins.
     at: usize,
@@ -38,9 +40,22 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A queue of what lies in the buffers.
-    pub fn new(tag: usize, messages: usize, payload: usize, large: Vec<*const u8>) -> Queue {
-        Queue { tag, messages, payload, large: large.into_iter(), ..Queue::default() }
+    /// A queue of what lies in the buffers of so many `sources`. Large payloads are in the order of the queue.
+    pub fn new(
+        tag: usize,
+        sources: usize,
+        messages: usize,
+        payload: usize,
+        large: Vec<*const u8>,
+    ) -> Queue {
+        Queue {
+            tag,
+            messages,
+            payload,
+            large: large.into_iter(),
+            source: sources,
+            ..Queue::default()
+        }
     }
 
     pub fn tag_size(&self) -> usize {
@@ -78,7 +93,7 @@ impl Queue {
             }
         }
         let rest = self.rest.as_mut()?;
-        let start = inbox.get(self.source)?.as_ptr();
+        let start = inbox.get(self.source.checked_sub(1)?)?.as_ptr();
         // SAFETY: the record was checked: it has so many messages of this shape.
         let (tag, payload) = unsafe { (start.add(rest.at), start.add(rest.at + rest.shape.tag)) };
         rest.at += rest.shape.stride;
@@ -89,7 +104,7 @@ impl Queue {
     /// Goes to the next record with messages. A large message is alone in its record, and returned.
     fn next_record(&mut self, inbox: &[Buffer]) -> Option<Front> {
         self.rest = None;
-        while let Some(buffer) = inbox.get(self.source) {
+        while let Some(buffer) = self.source.checked_sub(1).and_then(|source| inbox.get(source)) {
             let mut records = Records::resume(buffer.as_slice(), self.tag, self.at);
             while let Some(Ok(record)) = records.next() {
                 self.at = records.position();
@@ -109,7 +124,7 @@ impl Queue {
                     _ => {}
                 }
             }
-            (self.source, self.at) = (self.source + 1, 0);
+            (self.source, self.at) = (self.source - 1, 0);
         }
         None
     }

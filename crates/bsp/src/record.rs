@@ -51,7 +51,8 @@ impl Header {
     }
 
     fn decode(bytes: &[u8]) -> Option<Header> {
-        let word = |i: usize| Some(u32::from_ne_bytes(bytes.get(4 * i..4 * i + 4)?.try_into().ok()?));
+        let word =
+            |i: usize| Some(u32::from_ne_bytes(bytes.get(4 * i..4 * i + 4)?.try_into().ok()?));
         let kind = match word(0)? {
             1 => Kind::Puts,
             2 => Kind::Gets,
@@ -206,6 +207,9 @@ mod tests {
         let mut records = Records::new(&[], 0);
         assert!(records.next().is_none());
         let bytes = header.encode();
-        assert_eq!(Records::new(&bytes, 0).next().map(|r| r.map(|r| r.header)), Some(Err(Malformed(0))));
+        assert_eq!(
+            Records::new(&bytes, 0).next().map(|r| r.map(|r| r.header)),
+            Some(Err(Malformed(0)))
+        );
     }
 }

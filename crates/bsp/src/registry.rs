@@ -79,7 +79,9 @@ impl Registry {
             return Err(Fault::new(format!("the size is {size}; expected 0 or more bytes")));
         }
         if base.is_null() && size > 0 {
-            let text = format!("NULL with a size of {size} bytes; expected NULL with 0, or the address of a block");
+            let text = format!(
+                "NULL with a size of {size} bytes; expected NULL with 0, or the address of a block"
+            );
             return Err(Fault::new(text));
         }
         let size = if base.is_null() { NULL_BLOCK } else { i64::from(size) };
@@ -99,9 +101,12 @@ impl Registry {
             return Ok(());
         }
         let stack = self.by_address.get(&base.addr()).map_or(&[][..], Vec::as_slice);
-        let Some(slot) = stack.iter().rev().find(|slot| !self.slots[**slot as usize].leaving) else {
-            let text = format!("the block at {base:p} is not registered, or popped already; expected the address of a \
-                                registration that is not popped");
+        let Some(slot) = stack.iter().rev().find(|slot| !self.slots[**slot as usize].leaving)
+        else {
+            let text = format!(
+                "the block at {base:p} is not registered, or popped already; expected the address of a \
+                                registration that is not popped"
+            );
             return Err(Fault::new(text));
         };
         let slot = &mut self.slots[*slot as usize];
@@ -166,8 +171,10 @@ impl Registry {
     fn popped(&self, named: &[i64]) -> Result<u32, Fault> {
         let live = || (0u32..).zip(&self.slots).filter_map(|(i, slot)| Some((i, slot.serial?)));
         let Some(first) = named.iter().position(|serial| *serial != NULL_POP) else {
-            let everywhere = |slot: u32| (0..self.processes).all(|p| self.size(slot, p) == NULL_BLOCK);
-            let found = live().filter(|(slot, _)| everywhere(*slot)).max_by_key(|(_, serial)| *serial);
+            let everywhere =
+                |slot: u32| (0..self.processes).all(|p| self.size(slot, p) == NULL_BLOCK);
+            let found =
+                live().filter(|(slot, _)| everywhere(*slot)).max_by_key(|(_, serial)| *serial);
             return found.map(|(slot, _)| slot).ok_or_else(|| {
                 let text = "all processes have popped NULL, but there is no registration of NULL on all processes";
                 Fault::by_all("bsp_pop_reg", text)
@@ -185,7 +192,10 @@ impl Registry {
             return differ(p);
         }
         let Some((slot, _)) = live().find(|(_, other)| *other == serial) else {
-            return Err(Fault::by_all("bsp_pop_reg", format!("process {first} has popped a registration twice")));
+            return Err(Fault::by_all(
+                "bsp_pop_reg",
+                format!("process {first} has popped a registration twice"),
+            ));
         };
         let null = |p: &usize| named[*p] == NULL_POP && self.size(slot, *p) != NULL_BLOCK;
         match (0..self.processes).find(null) {
@@ -202,7 +212,8 @@ impl Registry {
                 self.by_address.remove(&base.addr());
             }
         }
-        self.slots[slot as usize] = Slot { base: std::ptr::null_mut(), serial: None, leaving: false };
+        self.slots[slot as usize] =
+            Slot { base: std::ptr::null_mut(), serial: None, leaving: false };
         self.free.push(slot);
     }
 
@@ -243,19 +254,27 @@ impl Registry {
             return Fault::new(format!("the size is {len}; expected 0 or more bytes"));
         }
         if base.is_null() {
-            return Fault::new("NULL names no registration; expected the address of a block that this process has registered");
+            return Fault::new(
+                "NULL names no registration; expected the address of a block that this process has registered",
+            );
         }
         let Some(slot) = self.by_address.get(&base.addr()).and_then(|stack| stack.last()) else {
             let pushed = self.pushes.iter().any(|push| std::ptr::eq(push.base, base));
             return Fault::new(if pushed {
-                format!("the block at {base:p} was registered in this superstep; it can be used from the next one on")
+                format!(
+                    "the block at {base:p} was registered in this superstep; it can be used from the next one on"
+                )
             } else {
-                format!("the block at {base:p} is not registered; bsp_push_reg it in an earlier superstep, with this address")
+                format!(
+                    "the block at {base:p} is not registered; bsp_push_reg it in an earlier superstep, with this address"
+                )
             });
         };
         let size = self.size(*slot, process as usize);
         if size == NULL_BLOCK {
-            return Fault::new(format!("process {process} has registered NULL for the block at {base:p}, so it has no memory there"));
+            return Fault::new(format!(
+                "process {process} has registered NULL for the block at {base:p}, so it has no memory there"
+            ));
         }
         let end = i64::from(offset) + i64::from(len);
         Fault::new(format!(
@@ -314,7 +333,11 @@ mod tests {
         agree(&mut a, &mut b).expect("agreement");
         assert_eq!(a.reach(at(64), 1, 0, 8), Some(1));
         assert_eq!(a.reach(at(64), 1, 1, 8), None);
-        assert!(a.refusal(at(64), 1, 1, 8).text.contains("end 1 bytes behind the block of 8 bytes that process 1"));
+        assert!(
+            a.refusal(at(64), 1, 1, 8)
+                .text
+                .contains("end 1 bytes behind the block of 8 bytes that process 1")
+        );
         a.pop(at(64)).expect("pop");
         b.pop(at(128)).expect("pop");
         assert_eq!(a.reach(at(64), 1, 0, 8), Some(1), "valid to the end of the superstep");
@@ -353,7 +376,10 @@ mod tests {
         a.pop(at(64)).expect("pop");
         b.pop(at(128)).expect("pop");
         let fault = agree(&mut a, &mut b).expect_err("they differ");
-        assert!(fault.text.starts_with("process 0 and process 1 have not popped the same"), "{fault}");
+        assert!(
+            fault.text.starts_with("process 0 and process 1 have not popped the same"),
+            "{fault}"
+        );
         assert!(a.pop(at(4096)).is_err());
     }
 

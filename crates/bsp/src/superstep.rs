@@ -46,8 +46,14 @@ impl Process {
     /// Ends the superstep: `bsp_sync`, or `bsp_end`, at which nothing travels.
     pub fn sync(&mut self, carrier: &mut impl Carrier, end: bool) -> Result<(), Fault> {
         let (pushes, pops) = (self.registry.pushes(), self.registry.pops());
-        let common =
-            Common { superstep: self.superstep, end, pushes, pops, tag: self.tags.next as u64 };
+        let common = Common {
+            superstep: self.superstep,
+            end,
+            pushes,
+            pops,
+            tag: self.tags.next as u64,
+            tag_calls: self.tags.calls,
+        };
         let mut busy = false;
         for (out, counts) in self.out.iter_mut().zip(&mut self.counts_out) {
             out.close();
@@ -73,6 +79,7 @@ impl Process {
             }
         }
         self.superstep += 1;
+        self.tags.calls = 0;
         Ok(())
     }
 
@@ -91,9 +98,12 @@ impl Process {
         self.exchange_large(carrier, &mut survey)?;
         self.write_gets(&inbox, &survey)?;
         self.write_puts(&inbox, &survey)?;
-        let large = survey.incoming.iter().filter(|block| block.claim.is_none());
-        let large = large.map(|block| block.staged.cast_const()).collect();
-        self.queue = Queue::new(self.tags.sending, survey.messages, survey.payload, large);
+        let mut large: Vec<_> =
+            survey.incoming.iter().filter(|block| block.claim.is_none()).collect();
+        large.sort_by_key(|block| std::cmp::Reverse(block.peer));
+        let large = large.iter().map(|block| block.staged.cast_const()).collect();
+        let tag = self.tags.sending;
+        self.queue = Queue::new(tag, self.processes(), survey.messages, survey.payload, large);
         self.inbox = inbox;
         self.out.iter_mut().for_each(|out| out.clear());
         self.copies.reset()
@@ -158,7 +168,13 @@ impl Process {
     }
 
     /// What a record of a large put or message announces; it is the `n`th of its sender.
-    fn announced(&mut self, peer: usize, record: &Record, n: usize, survey: &mut Survey) -> Result<Incoming, Fault> {
+    fn announced(
+        &mut self,
+        peer: usize,
+        record: &Record,
+        n: usize,
+        survey: &mut Survey,
+    ) -> Result<Incoming, Fault> {
         let (mut into, len) = (std::ptr::null_mut(), record.len());
         // What this process sends to itself is here already.
         let own = (peer == self.pid).then(|| self.out[peer].large[n].start);
@@ -250,7 +266,11 @@ impl Process {
     }
 
     /// The records of what this process gets from another, or itself.
-    fn own_gets<'a>(&'a self, peer: usize, inbox: &'a [Buffer]) -> impl Iterator<Item = Record> + 'a {
+    fn own_gets<'a>(
+        &'a self,
+        peer: usize,
+        inbox: &'a [Buffer],
+    ) -> impl Iterator<Item = Record> + 'a {
         let buffer = if peer == self.pid { &inbox[peer] } else { &self.out[peer].buffer };
         let bytes = if self.out[peer].wanted.is_empty() { &[] } else { buffer.as_slice() };
         let records = Records::new(bytes, self.tags.sending).flatten();
@@ -258,7 +278,11 @@ impl Process {
     }
 
     /// Answers of gets, and all that is large. Afterwards nothing of this superstep is under way.
-    fn exchange_large(&mut self, carrier: &mut impl Carrier, survey: &mut Survey) -> Result<(), Fault> {
+    fn exchange_large(
+        &mut self,
+        carrier: &mut impl Carrier,
+        survey: &mut Survey,
+    ) -> Result<(), Fault> {
         let mut started = false;
         for peer in self.others() {
             let len = self.out[peer].answer;
@@ -289,7 +313,11 @@ impl Process {
         Ok(())
     }
 
-    fn receive_large(&mut self, carrier: &mut impl Carrier, survey: &mut Survey) -> Result<bool, Fault> {
+    fn receive_large(
+        &mut self,
+        carrier: &mut impl Carrier,
+        survey: &mut Survey,
+    ) -> Result<bool, Fault> {
         let mut started = false;
         let lists = [(Tag::Large, &mut survey.incoming), (Tag::LargeAnswer, &mut survey.brought)];
         for (tag, list) in lists {
@@ -308,7 +336,11 @@ impl Process {
     }
 
     /// Sends what others get; what this process gets of itself is noted where it is to be found.
-    fn send_large_answers(&mut self, carrier: &mut impl Carrier, survey: &mut Survey) -> Result<bool, Fault> {
+    fn send_large_answers(
+        &mut self,
+        carrier: &mut impl Carrier,
+        survey: &mut Survey,
+    ) -> Result<bool, Fault> {
         let mut started = false;
         let mut own = survey.brought.iter_mut().filter(|block| block.peer == self.pid);
         for read in &survey.reads {
