@@ -16,7 +16,7 @@ use core::ffi::{c_char, c_double, c_int, c_void};
 use hpvm_bsp::Fault;
 use program::{end_with, fail, running};
 
-#[inline(always)]
+#[inline]
 fn checked<T>(function: &str, result: Result<T, Fault>) -> T {
     match result {
         Ok(value) => value,
@@ -107,6 +107,10 @@ pub unsafe extern "C" fn bsp_put(
 ) {
     let process = &mut running("bsp_put").process;
     // SAFETY: the caller's promises.
+    if unsafe { process.put_word(pid, src.cast(), dst.cast(), offset, nbytes) } {
+        return;
+    }
+    // SAFETY: the caller's promises.
     checked("bsp_put", unsafe { process.put(pid, src.cast(), dst.cast(), offset, nbytes, true) });
 }
 
@@ -119,6 +123,10 @@ pub unsafe extern "C" fn bsp_hpput(
     nbytes: c_int,
 ) {
     let process = &mut running("bsp_hpput").process;
+    // SAFETY: the caller's promises.
+    if unsafe { process.put_word(pid, src.cast(), dst.cast(), offset, nbytes) } {
+        return;
+    }
     // SAFETY: the caller's promises.
     checked("bsp_hpput", unsafe {
         process.put(pid, src.cast(), dst.cast(), offset, nbytes, false)
@@ -134,6 +142,9 @@ pub unsafe extern "C" fn bsp_get(
     nbytes: c_int,
 ) {
     let process = &mut running("bsp_get").process;
+    if process.get_more(pid, src.cast(), offset, dst.cast(), nbytes) {
+        return;
+    }
     checked("bsp_get", process.get(pid, src.cast(), offset, dst.cast(), nbytes));
 }
 
@@ -146,6 +157,9 @@ pub unsafe extern "C" fn bsp_hpget(
     nbytes: c_int,
 ) {
     let process = &mut running("bsp_hpget").process;
+    if process.get_more(pid, src.cast(), offset, dst.cast(), nbytes) {
+        return;
+    }
     checked("bsp_hpget", process.get(pid, src.cast(), offset, dst.cast(), nbytes));
 }
 
@@ -167,6 +181,10 @@ pub unsafe extern "C" fn bsp_send(
     payload_nbytes: c_int,
 ) {
     let process = &mut running("bsp_send").process;
+    // SAFETY: the caller's promises.
+    if unsafe { process.send_word(pid, tag.cast(), payload.cast(), payload_nbytes) } {
+        return;
+    }
     // SAFETY: the caller's promises.
     checked("bsp_send", unsafe { process.send(pid, tag.cast(), payload.cast(), payload_nbytes) });
 }

@@ -47,6 +47,9 @@ impl Arena {
 
     /// Forgets all blocks. The memory stays, as one chunk, for the next superstep.
     pub fn reset(&mut self) -> Result<(), Fault> {
+        if self.chunks.is_empty() {
+            return Ok(());
+        }
         let held: usize = self.chunks.iter().map(|chunk| chunk.len() + chunk.room()).sum();
         self.small = if self.used < held / 4 { self.small + 1 } else { 0 };
         let wanted = std::mem::take(&mut self.used);

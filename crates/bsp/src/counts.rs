@@ -48,12 +48,9 @@ pub const COMMON_WORDS: usize = 6;
 
 impl Common {
     pub fn digest(&self) -> u64 {
-        // Each step of splitmix64 is a bijection: different words stay different until the next is mixed in.
-        self.words().iter().fold(0, |mixed, word| {
-            let mut z = (mixed ^ *word as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            z ^ (z >> 31)
+        // Each step is a bijection of the word, and of what was mixed before it.
+        self.words().iter().fold(0, |mixed: u64, word| {
+            (mixed.rotate_left(23) ^ *word as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         })
     }
 

@@ -101,11 +101,65 @@ impl Process {
         self.registry.pop(base)
     }
 
+    /// A put of a word like the last ones; false: `put` has to do it.
+    ///
+    /// # Safety
+    /// `len` bytes are readable at `from`.
+    #[inline(always)]
+    pub unsafe fn put_word(
+        &mut self,
+        to: i32,
+        from: *const u8,
+        base: *const u8,
+        offset: i32,
+        len: i32,
+    ) -> bool {
+        let Some(slot) = self.registry.reach_again(base, to, offset, len) else { return false };
+        let Some(out) = self.out.get_mut(to as usize) else { return false };
+        // SAFETY: the caller vouches for the source.
+        unsafe { out.put_word(slot, offset as u32, from, len as u32) }
+    }
+
+    /// A get like the last ones; false: `get` has to do it.
+    #[inline(always)]
+    pub fn get_more(
+        &mut self,
+        from: i32,
+        base: *const u8,
+        offset: i32,
+        into: *mut u8,
+        len: i32,
+    ) -> bool {
+        let Some(slot) = self.registry.reach_again(base, from, offset, len) else { return false };
+        let Some(out) = self.out.get_mut(from as usize) else { return false };
+        out.get_more(slot, offset as u32, into, len as u32)
+    }
+
+    /// A message of a word like the last ones; false: `send` has to do it.
+    ///
+    /// # Safety
+    /// As `send`.
+    #[inline(always)]
+    pub unsafe fn send_word(
+        &mut self,
+        to: i32,
+        tag: *const u8,
+        payload: *const u8,
+        len: i32,
+    ) -> bool {
+        let Some(out) = self.out.get_mut(to as u32 as usize) else { return false };
+        if tag.is_null() || payload.is_null() {
+            return false;
+        }
+        // SAFETY: the caller vouches for both.
+        unsafe { out.message_word(tag, self.tags.sending, payload, len as u32) }
+    }
+
     /// `bsp_put`, and `bsp_hpput` if not `buffered`: then a large block is read at the synchronisation.
     ///
     /// # Safety
     /// `len` bytes are readable at `from`; without `buffered`, until the synchronisation.
-    #[inline(always)]
+    #[inline(never)]
     pub unsafe fn put(
         &mut self,
         to: i32,

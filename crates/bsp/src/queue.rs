@@ -11,16 +11,6 @@ pub struct Front {
     pub len: usize,
 }
 
-/// What is left of the record that the first message is in.
-#[derive(Clone, Copy)]
-struct Rest {
-    /// Where its next message begins, and how many there are.
-    at: usize,
-    left: usize,
-    len: usize,
-    shape: Shape,
-}
-
 /// Messages by number of their sender, the highest first, and of one sender in the order of its calls. (Any order would
 /// be right; programs exist that were tested with BSPonMPI only, which has this one.)
 #[derive(Default)]
@@ -35,7 +25,9 @@ pub struct Queue {
     source: usize,
     /// Where the next record of the source begins.
     at: usize,
-    rest: Option<Rest>,
+    /// What is left of the record that the first message is in: how many, from one to the next, and the first.
+    left: usize,
+    stride: usize,
     front: Option<Front>,
 }
 
@@ -58,6 +50,13 @@ impl Queue {
         }
     }
 
+    /// Forgets all messages.
+    pub fn clear(&mut self) {
+        if self.messages > 0 {
+            *self = Queue::default();
+        }
+    }
+
     pub fn tag_size(&self) -> usize {
         self.tag
     }
@@ -70,8 +69,8 @@ impl Queue {
     /// The first message. `inbox` has the packed messages of all processes.
     #[inline(always)]
     pub fn front(&mut self, inbox: &[Buffer]) -> Option<Front> {
-        if self.messages > 0 && self.front.is_none() {
-            self.front = self.find(inbox);
+        if self.left == 0 && self.messages > 0 {
+            self.next_record(inbox);
         }
         self.front
     }
@@ -79,53 +78,45 @@ impl Queue {
     /// Takes the first message away, whose memory stays.
     #[inline(always)]
     pub fn remove(&mut self) {
-        if let Some(front) = self.front.take() {
-            self.messages -= 1;
-            self.payload -= front.len;
+        let Some(front) = &mut self.front else { return };
+        self.messages -= 1;
+        self.payload -= front.len;
+        self.left -= 1;
+        if self.left == 0 {
+            self.front = None;
+            return;
+        }
+        // SAFETY: the record was checked: it has so many messages of this stride.
+        unsafe {
+            front.tag = front.tag.add(self.stride);
+            front.payload = front.payload.add(self.stride);
         }
     }
 
-    #[inline(always)]
-    fn find(&mut self, inbox: &[Buffer]) -> Option<Front> {
-        if self.rest.is_none_or(|rest| rest.left == 0) {
-            if let Some(front) = self.next_record(inbox) {
-                return Some(front);
-            }
-        }
-        let rest = self.rest.as_mut()?;
-        let start = inbox.get(self.source.checked_sub(1)?)?.as_ptr();
-        // SAFETY: the record was checked: it has so many messages of this shape.
-        let (tag, payload) = unsafe { (start.add(rest.at), start.add(rest.at + rest.shape.tag)) };
-        rest.at += rest.shape.stride;
-        rest.left -= 1;
-        Some(Front { tag, payload, len: rest.len })
-    }
-
-    /// Goes to the next record with messages. A large message is alone in its record, and returned.
-    fn next_record(&mut self, inbox: &[Buffer]) -> Option<Front> {
-        self.rest = None;
+    /// Goes to the next record with messages. A large message is alone in its record.
+    #[cold]
+    #[inline(never)]
+    fn next_record(&mut self, inbox: &[Buffer]) {
         while let Some(buffer) = self.source.checked_sub(1).and_then(|source| inbox.get(source)) {
             let mut records = Records::resume(buffer.as_slice(), self.tag, self.at);
             while let Some(Ok(record)) = records.next() {
                 self.at = records.position();
                 let shape = Shape::of(self.tag, record.len());
-                match record.header.kind {
-                    Kind::Messages if record.count() > 0 => {
-                        let (at, left, len) = (record.body, record.count(), record.len());
-                        self.rest = Some(Rest { at, left, len, shape });
-                        return None;
-                    }
-                    Kind::LargeMessage => {
-                        // SAFETY: the record was checked.
-                        let tag = unsafe { buffer.as_ptr().add(record.body) };
-                        let payload = self.large.next()?;
-                        return Some(Front { tag, payload, len: record.len() });
-                    }
-                    _ => {}
+                // SAFETY: the record was checked: its body is a tag and, if it is not large, a payload, and so on.
+                let tag = unsafe { buffer.as_ptr().add(record.body) };
+                let (payload, left) = match record.header.kind {
+                    // SAFETY: as above.
+                    Kind::Messages => (Some(unsafe { tag.add(shape.tag) }), record.count()),
+                    Kind::LargeMessage => (self.large.next(), 1),
+                    _ => (None, 0),
+                };
+                if let (Some(payload), 1..) = (payload, left) {
+                    (self.left, self.stride) = (left, shape.stride);
+                    self.front = Some(Front { tag, payload, len: record.len() });
+                    return;
                 }
             }
             (self.source, self.at) = (self.source - 1, 0);
         }
-        None
     }
 }

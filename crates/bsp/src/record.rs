@@ -82,7 +82,9 @@ impl Shape {
     pub fn of(tag: usize, payload: usize) -> Shape {
         let align = if tag >= ALIGN || payload >= ALIGN { ALIGN } else { RECORD_ALIGN };
         let padded = tag.next_multiple_of(align);
-        Shape { align, tag: padded, stride: padded + payload.next_multiple_of(align) }
+        // A message of nothing has a place, too.
+        let stride = (padded + payload.next_multiple_of(align)).max(RECORD_ALIGN);
+        Shape { align, tag: padded, stride }
     }
 }
 

@@ -38,6 +38,8 @@ struct Push {
 struct Cached {
     address: *const u8,
     slot: u32,
+    /// Where the slot's row of `sizes` begins, which stays until the registrations change.
+    row: usize,
 }
 
 pub struct Registry {
@@ -56,7 +58,15 @@ pub struct Registry {
     cache: [Cached; CACHE],
 }
 
-const NO_ENTRY: Cached = Cached { address: std::ptr::null(), slot: 0 };
+/// Where a block is in the cache.
+#[inline(always)]
+fn place(base: *const u8) -> usize {
+    (base.addr() >> 4) & (CACHE - 1)
+}
+
+/// The address of no block.
+const NO_ENTRY: Cached =
+    Cached { address: std::ptr::without_provenance(usize::MAX), slot: 0, row: 0 };
 
 impl Registry {
     pub fn new(pid: usize, processes: usize) -> Registry {
@@ -221,22 +231,31 @@ impl Registry {
     /// `None`: `refusal` says why.
     #[inline(always)]
     pub fn reach(&mut self, base: *const u8, process: i32, offset: i32, len: i32) -> Option<u32> {
-        let place = (base.addr() >> 4) & (CACHE - 1);
-        if self.cache[place].address != base || base.is_null() {
-            self.look_up(base, place)?;
+        if let Some(slot) = self.reach_again(base, process, offset, len) {
+            return Some(slot);
         }
-        let slot = self.cache[place].slot;
-        if process as u32 as usize >= self.processes || (offset | len) < 0 {
+        self.look_up(base)?;
+        self.reach_again(base, process, offset, len)
+    }
+
+    /// `reach` for a block that was reached not long ago; finds nothing for others.
+    #[inline(always)]
+    pub fn reach_again(&self, base: *const u8, process: i32, offset: i32, len: i32) -> Option<u32> {
+        let cached = &self.cache[place(base)];
+        if cached.address != base || process as u32 as usize >= self.processes || (offset | len) < 0
+        {
             return None;
         }
-        let size = self.sizes[slot as usize * self.processes + process as usize];
-        (i64::from(offset) + i64::from(len) <= size).then_some(slot)
+        let size = *self.sizes.get(cached.row + process as usize)?;
+        (i64::from(offset) + i64::from(len) <= size).then_some(cached.slot)
     }
 
     #[cold]
-    fn look_up(&mut self, base: *const u8, place: usize) -> Option<()> {
+    #[inline(never)]
+    fn look_up(&mut self, base: *const u8) -> Option<()> {
         let slot = *self.by_address.get(&base.addr())?.last()?;
-        self.cache[place] = Cached { address: base, slot };
+        let row = slot as usize * self.processes;
+        self.cache[place(base)] = Cached { address: base, slot, row };
         Some(())
     }
 

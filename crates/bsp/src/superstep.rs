@@ -69,7 +69,7 @@ impl Process {
         }
         if !end {
             self.arrivals.reset()?;
-            self.queue = Queue::default();
+            self.queue.clear();
             if busy || self.counts_in.iter().any(|counts| counts.bytes() > 0) {
                 self.exchange(carrier)?;
             }
@@ -218,17 +218,19 @@ impl Process {
         let answer = &mut self.answers[peer];
         answer.reserve(total)?;
         let body = &buffer.as_slice()[record.body..record.body + record.body_len];
-        for entry in body.chunks_exact(OFFSET) {
-            let at = offset(entry);
-            if at + len > size {
-                return Err(outside(peer, slot, at, len));
+        // SAFETY: there is room for all of the record.
+        let outside_at = unsafe {
+            match len {
+                8 => gather(body, base, size, 8, answer.end()),
+                4 => gather(body, base, size, 4, answer.end()),
+                _ => gather(body, base, size, len, answer.end()),
             }
-            // SAFETY: the block has these bytes, and there is room for all of the record.
-            unsafe {
-                copy_small(base.add(at), answer.end(), len);
-                answer.advance(len);
-            }
+        };
+        if let Some(at) = outside_at {
+            return Err(outside(peer, slot, at, len));
         }
+        // SAFETY: they were just written.
+        unsafe { answer.advance(total) };
         Ok(())
     }
 
@@ -407,16 +409,51 @@ impl Process {
         let (slot, len) = (record.header.slot, record.len());
         let (base, size) = self.registry.whole(slot).ok_or_else(|| outside(peer, slot, 0, len))?;
         let body = &buffer.as_slice()[record.body..record.body + record.body_len];
-        for entry in body.chunks_exact(OFFSET + len) {
-            let at = offset(entry);
-            if at + len > size {
-                return Err(outside(peer, slot, at, len));
-            }
-            // SAFETY: the block has these bytes, and the entry this data.
-            unsafe { copy_small(entry.as_ptr().add(OFFSET), base.add(at), len) };
-        }
-        Ok(())
+        let outside_at = match len {
+            8 => scatter(body, base, size, 8),
+            4 => scatter(body, base, size, 4),
+            _ => scatter(body, base, size, len),
+        };
+        outside_at.map_or(Ok(()), |at| Err(outside(peer, slot, at, len)))
     }
+}
+
+/// Reads what a record of gets asks for out of a block of `size` bytes, and writes it one behind the other. Returns an
+/// offset outside of the block, if there is one.
+///
+/// # Safety
+/// There is room for all of it at `into`, which is no part of the block; the block is readable.
+#[inline(always)]
+unsafe fn gather(
+    body: &[u8],
+    base: *const u8,
+    size: usize,
+    len: usize,
+    into: *mut u8,
+) -> Option<usize> {
+    for (i, entry) in body.chunks_exact(OFFSET).enumerate() {
+        let at = offset(entry);
+        if at + len > size {
+            return Some(at);
+        }
+        // SAFETY: the block has these bytes; the caller vouches for the room.
+        unsafe { copy_small(base.add(at), into.add(i * len), len) };
+    }
+    None
+}
+
+/// Writes what a record of puts brings into our block of `size` bytes, up to an offset outside of it, which it returns.
+#[inline(always)]
+fn scatter(body: &[u8], base: *mut u8, size: usize, len: usize) -> Option<usize> {
+    for entry in body.chunks_exact(OFFSET + len) {
+        let at = offset(entry);
+        if at + len > size {
+            return Some(at);
+        }
+        // SAFETY: the block has these bytes, as the program has said, and the entry this data.
+        unsafe { copy_small(entry.as_ptr().add(OFFSET), base.add(at), len) };
+    }
+    None
 }
 
 /// Brings a block that waited to where it belongs.
