@@ -288,9 +288,8 @@ impl Builder {
     fn take(&mut self, end: End, link: u32) -> Result<u16, Error> {
         let limit = self.limits.get(&end.node).copied().unwrap_or(MAX_PORTS);
         let name = quoted(self.fabric.name(end.node));
-        let used = |at: usize| {
-            self.fabric.link_at(End { node: end.node, port: at as u16 + 1 }).is_some()
-        };
+        let used =
+            |at: usize| self.fabric.link_at(End { node: end.node, port: at as u16 + 1 }).is_some();
         let at = match end.port {
             0 => (0..limit).find(|&at| !used(at)),
             port => Some(usize::from(port) - 1),

@@ -172,8 +172,10 @@ pub fn read(fabric: &Fabric, text: &str) -> Result<Tables, Error> {
         let row = row.trim();
         if let Some(roots) = row.strip_prefix(ROOTS) {
             let roots = roots.split_whitespace();
-            let guids = roots.filter_map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok());
-            tables.roots = guids.filter_map(|guid| directory.switch_guids.get(&guid).copied()).collect();
+            let guids =
+                roots.filter_map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok());
+            tables.roots =
+                guids.filter_map(|guid| directory.switch_guids.get(&guid).copied()).collect();
         } else if row.is_empty() || row.starts_with('#') {
         } else if row.starts_with("Unicast lids") {
             let switch = directory.switch(row).map_err(|error| error.or_at(line))?;
@@ -197,7 +199,10 @@ pub fn read(fabric: &Fabric, text: &str) -> Result<Tables, Error> {
         }
     }
     if current.is_some() {
-        return Err(Error::at(text.lines().count(), "the last switch has no 'N lids dumped'; the file is cut off"));
+        return Err(Error::at(
+            text.lines().count(),
+            "the last switch has no 'N lids dumped'; the file is cut off",
+        ));
     }
     if !seen.contains(&true) {
         return Err(Error::new("no tables are in it: no line begins with 'Unicast lids'"));

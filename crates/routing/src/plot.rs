@@ -72,7 +72,8 @@ fn rows(network: &Network, orientation: &Orientation) -> Vec<(f64, f64)> {
     let levels = orientation.level.iter().max().map_or(0, |level| level + 1);
     let mut places = vec![(0.0, 0.0); network.switches()];
     for level in 0..levels {
-        let members = orientation.order.iter().filter(|&&at| orientation.level[at as usize] == level);
+        let members =
+            orientation.order.iter().filter(|&&at| orientation.level[at as usize] == level);
         let mut members: Vec<(f64, u32)> = members
             .map(|&at| {
                 let above = network.neighbors[at as usize].iter();

@@ -122,7 +122,8 @@ fn repaired(
         .map(|at| plan(network, orientation, &row, at, target))
         .collect();
     // First without those whose entries go up and stay; if then somebody has no route, with all.
-    let mut down = updown::down_only(network, orientation, target, |at| plans[at as usize] != Plan::Up);
+    let mut down =
+        updown::down_only(network, orientation, target, |at| plans[at as usize] != Plan::Up);
     let mut routes = updown::legal(network, orientation, &down);
     let all = updown::down_only(network, orientation, target, |_| true);
     let best = updown::legal(network, orientation, &all);
@@ -136,7 +137,8 @@ fn repaired(
             (Plan::Here, _) => true,
             // Who has to send down for others cannot go on going up; that is only so in the second attempt.
             (Plan::Up, Hop::Switch { to, .. }) => {
-                routes[to as usize] != u32::MAX && !must_go_down(network, orientation, &plans, &down, at)
+                routes[to as usize] != u32::MAX
+                    && !must_go_down(network, orientation, &plans, &down, at)
             }
             (Plan::Down, Hop::Switch { to, .. }) => down[to as usize] != u32::MAX,
             _ => false,
@@ -160,7 +162,9 @@ fn must_go_down(
     here != u32::MAX
         && network.neighbors[at as usize].iter().any(|neighbor| {
             let above = neighbor.to as usize;
-            orientation.is_up(at, neighbor.to) && down[above] != u32::MAX && plans[above] != Plan::Up
+            orientation.is_up(at, neighbor.to)
+                && down[above] != u32::MAX
+                && plans[above] != Plan::Up
         })
 }
 
@@ -188,7 +192,8 @@ fn choose(
         orientation.is_up(at, neighbor.to) != goes_down && length(neighbor.to) != u32::MAX
     });
     let ports = allowed.flat_map(|neighbor| neighbor.ports.iter().map(|port| (neighbor.to, *port)));
-    let best = ports.min_by_key(|&(to, (port, channel))| (length(to), load[channel as usize], port));
+    let best =
+        ports.min_by_key(|&(to, (port, channel))| (length(to), load[channel as usize], port));
     let Some((_, (port, channel))) = best else { return NONE };
     // How many packets will come here is known only when all entries are; the endpoints of this switch do.
     load[channel as usize] += network.local[at as usize].len().max(1) as u64;

@@ -99,7 +99,9 @@ impl Search<'_, '_> {
     fn try_growth(&mut self, hosts: &[u32], from: u32) {
         let Some((switch, _)) = self.network.attached[from as usize] else { return };
         let distance = self.network.distances(&[switch]);
-        let of = |host: u32| self.network.attached[host as usize].map(|(at, _)| (distance[at as usize], at));
+        let of = |host: u32| {
+            self.network.attached[host as usize].map(|(at, _)| (distance[at as usize], at))
+        };
         let mut order = hosts.to_vec();
         order.sort_by_key(|&host| of(host));
         self.try_order(&order);

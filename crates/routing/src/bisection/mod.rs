@@ -108,12 +108,7 @@ fn lower_bound(network: &Network, check: &Check, hosts: usize) -> Option<f64> {
     (most > 0.0).then(|| small as f64 * large as f64 / most)
 }
 
-fn routed(
-    network: &Network,
-    tables: &Tables,
-    found: &halves::Halves,
-    hosts: &[u32],
-) -> Routed {
+fn routed(network: &Network, tables: &Tables, found: &halves::Halves, hosts: &[u32]) -> Routed {
     let half = hosts.len() / 2;
     let mut share = Shares::new(network, tables);
     let (a, b) = (&found.first[..half], &found.second[..half]);

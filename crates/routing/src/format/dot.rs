@@ -428,7 +428,11 @@ pub fn write(fabric: &Fabric) -> String {
         let position = switch.position.map(|(x, y)| format!(", pos=\"{x},{y}\""));
         let address = switch.address.as_ref().map(|address| format!(", address=\"{address}\""));
         let (position, address) = (position.unwrap_or_default(), address.unwrap_or_default());
-        let _ = writeln!(out, "    {} [kind=switch, shape=box{position}{address}];", name(&switch.name));
+        let _ = writeln!(
+            out,
+            "    {} [kind=switch, shape=box{position}{address}];",
+            name(&switch.name)
+        );
     }
     for host in &fabric.hosts {
         let slots = host.slots.map(|slots| format!(", slots={slots}")).unwrap_or_default();

@@ -193,9 +193,8 @@ fn parenthesized(text: &str) -> Result<(Option<u64>, &str), Error> {
 
 fn string(text: &str) -> Result<(String, &str), Error> {
     let parts = text.strip_prefix('"').and_then(|rest| rest.split_once('"'));
-    let (word, rest) = parts.ok_or_else(|| {
-        Error::new(format!("{}: expected a name in double quotes", quoted(text)))
-    })?;
+    let (word, rest) = parts
+        .ok_or_else(|| Error::new(format!("{}: expected a name in double quotes", quoted(text))))?;
     Ok((word.to_owned(), rest))
 }
 
@@ -271,7 +270,12 @@ pub fn write(fabric: &Fabric) -> String {
         };
         let lid = lid.map(|lid| format!(" base port 0 lid {lid} lmc 0")).unwrap_or_default();
         let kind = if matches!(node, Node::Switch(_)) { "Switch" } else { "Ca" };
-        let _ = writeln!(out, "{kind} {count} \"{}\" # \"{}\"{lid}", id(fabric, node), fabric.name(node));
+        let _ = writeln!(
+            out,
+            "{kind} {count} \"{}\" # \"{}\"{lid}",
+            id(fabric, node),
+            fabric.name(node)
+        );
         for port in 1..=count as u16 {
             let Some(link) = fabric.link_at(End { node, port }) else { continue };
             let to = fabric.across(link, node, port);

@@ -73,9 +73,8 @@ fn number(word: &str, what: &str, least: u64, most: u64) -> Result<u64, Error> {
 /// A GUID in hexadecimal digits, which may begin with 0x.
 fn guid(word: &str) -> Result<u64, Error> {
     let digits = word.strip_prefix("0x").unwrap_or(word);
-    u64::from_str_radix(digits, 16).map_err(|_| {
-        Error::new(format!("{}: a GUID is up to 16 hexadecimal digits", quoted(word)))
-    })
+    u64::from_str_radix(digits, 16)
+        .map_err(|_| Error::new(format!("{}: a GUID is up to 16 hexadecimal digits", quoted(word))))
 }
 
 /// A bandwidth in Gbit/s.

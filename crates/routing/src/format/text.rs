@@ -192,4 +192,3 @@ fn word(name: &str) -> String {
     let bad = |c: char| c.is_whitespace() || matches!(c, ':' | '=' | '"' | '#');
     name.replace(bad, "_").replace("--", "-_")
 }
-

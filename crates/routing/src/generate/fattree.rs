@@ -79,7 +79,9 @@ fn given(words: &[&str]) -> Result<Shape, Error> {
         };
         let number = |value: &str| match value.parse::<usize>() {
             Ok(number) if (1..=MAX_PORTS).contains(&number) => Ok(number),
-            _ => Err(Error::new(format!("{}: expected numbers from 1 to {MAX_PORTS}", quoted(word)))),
+            _ => {
+                Err(Error::new(format!("{}: expected numbers from 1 to {MAX_PORTS}", quoted(word))))
+            }
         };
         lists[at] = Some(values.split(',').map(number).collect::<Result<_, _>>()?);
     }

@@ -59,19 +59,13 @@ impl<'a> Balance<'a> {
     }
 
     /// The port with the least load; of equal ones another one for each destination.
-    fn choose(
-        &mut self,
-        orientation: &Orientation,
-        steps: &Steps,
-        from: u32,
-        turn: usize,
-    ) -> u16 {
+    fn choose(&mut self, orientation: &Orientation, steps: &Steps, from: u32, turn: usize) -> u16 {
         let flow = self.flow[from as usize];
         let count: usize = steps.next(orientation, from).map(|next| next.ports.len()).sum();
         let first = turn.checked_rem(count).unwrap_or(0);
-        let ports = steps
-            .next(orientation, from)
-            .flat_map(|next| next.ports.iter().map(move |&(port, channel)| (port, channel, next.to)));
+        let ports = steps.next(orientation, from).flat_map(|next| {
+            next.ports.iter().map(move |&(port, channel)| (port, channel, next.to))
+        });
         let mut best: Option<(f64, usize, (u16, u32, u32))> = None;
         for (at, port) in ports.enumerate() {
             let channel = port.1 as usize;
