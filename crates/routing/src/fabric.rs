@@ -66,7 +66,7 @@ pub struct HostPort {
 
 /// A port of a host that packets are sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Endpoint {
+pub struct EndPort {
     pub host: u32,
     pub port: u16,
 }
@@ -78,7 +78,7 @@ pub struct Fabric {
     pub hosts: Vec<Host>,
     pub links: Vec<Link>,
     /// Ports of hosts that had a link when the fabric was made, in the order of hosts and ports.
-    pub endpoints: Vec<Endpoint>,
+    pub end_ports: Vec<EndPort>,
 }
 
 impl Fabric {
@@ -116,22 +116,22 @@ impl Fabric {
             .filter(|&at| self.link_at(self.links[at as usize].ends[0]) == Some(at))
     }
 
-    /// The switch that an endpoint hangs on, and the port there; none after a failure.
-    pub fn attached(&self, endpoint: Endpoint) -> Option<(u32, u16)> {
-        let node = Node::Host(endpoint.host);
-        let link = self.link_at(End { node, port: endpoint.port })?;
-        match self.across(link, node, endpoint.port) {
+    /// The switch that an end port hangs on, and the port there; none after a failure.
+    pub fn attached(&self, end_port: EndPort) -> Option<(u32, u16)> {
+        let node = Node::Host(end_port.host);
+        let link = self.link_at(End { node, port: end_port.port })?;
+        match self.across(link, node, end_port.port) {
             End { node: Node::Switch(switch), port } => Some((switch, port)),
             End { node: Node::Host(_), .. } => None,
         }
     }
 
-    /// An endpoint for people: the host, with the port where it has several.
-    pub fn endpoint_name(&self, endpoint: Endpoint) -> String {
-        let host = &self.hosts[endpoint.host as usize];
+    /// An end port for people: the host, with the port where it has several.
+    pub fn end_port_name(&self, end_port: EndPort) -> String {
+        let host = &self.hosts[end_port.host as usize];
         match host.ports.len() {
             1 => host.name.clone(),
-            _ => format!("{}:{}", host.name, endpoint.port),
+            _ => format!("{}:{}", host.name, end_port.port),
         }
     }
 
@@ -330,10 +330,10 @@ impl Builder {
         for (at, host) in self.fabric.hosts.iter().enumerate() {
             let line = self.names.get(&host.name).map_or(0, |(_, line)| *line);
             let linked = (1..).zip(&host.ports).filter(|(_, port)| port.link.is_some());
-            let before = self.fabric.endpoints.len();
-            let ends = linked.map(|(port, _)| Endpoint { host: at as u32, port });
-            self.fabric.endpoints.extend(ends);
-            if self.fabric.endpoints.len() == before {
+            let before = self.fabric.end_ports.len();
+            let ends = linked.map(|(port, _)| EndPort { host: at as u32, port });
+            self.fabric.end_ports.extend(ends);
+            if self.fabric.end_ports.len() == before {
                 let fault = Error::new(format!(
                     "host {} has no link; nobody can reach it",
                     quoted(&host.name)
@@ -345,11 +345,11 @@ impl Builder {
         Ok(self.fabric)
     }
 
-    /// Gives LIDs to those who have none: endpoints first, then switches, the lowest free numbers.
+    /// Gives LIDs to those who have none: end ports first, then switches, the lowest free numbers.
     fn number(&mut self) -> Result<(), Error> {
         let fabric = &mut self.fabric;
         let mut taken: HashMap<u32, String> = HashMap::new();
-        let given = fabric.endpoints.iter().filter_map(|end| {
+        let given = fabric.end_ports.iter().filter_map(|end| {
             let host = &fabric.hosts[end.host as usize];
             Some((host.ports[usize::from(end.port) - 1].lid?, host.name.clone()))
         });
@@ -362,7 +362,7 @@ impl Builder {
             }
         }
         let mut free = (1..).filter(|lid| !taken.contains_key(lid));
-        for end in &fabric.endpoints {
+        for end in &fabric.end_ports {
             let port = &mut fabric.hosts[end.host as usize].ports[usize::from(end.port) - 1];
             port.lid = port.lid.or_else(|| free.next());
         }

@@ -65,7 +65,7 @@ struct Row {
 /// The destinations by LID.
 fn rows(fabric: &Fabric) -> Result<Vec<Row>, Error> {
     let mut rows = Vec::new();
-    for (at, end) in fabric.endpoints.iter().enumerate() {
+    for (at, end) in fabric.end_ports.iter().enumerate() {
         let host = &fabric.hosts[end.host as usize];
         let port = &host.ports[usize::from(end.port) - 1];
         let guid = port_guid(fabric, end.host, end.port);
@@ -75,7 +75,7 @@ fn rows(fabric: &Fabric) -> Result<Vec<Row>, Error> {
     for (at, switch) in fabric.switches.iter().enumerate() {
         let guid = guid_of(fabric, Node::Switch(at as u32));
         let text = format!("Switch portguid 0x{guid:016x}: '{}'", switch.name);
-        let destination = fabric.endpoints.len() + at;
+        let destination = fabric.end_ports.len() + at;
         rows.push(Row { lid: switch.lid.unwrap_or(0), destination, text });
     }
     rows.sort_by_key(|row| row.lid);
@@ -114,14 +114,14 @@ impl Directory {
         };
         for (at, switch) in (0..).zip(&fabric.switches) {
             let guid = guid_of(fabric, Node::Switch(at));
-            let destination = fabric.endpoints.len() + at as usize;
+            let destination = fabric.end_ports.len() + at as usize;
             directory.switch_guids.insert(guid, at);
             directory.switch_names.insert(switch.name.clone(), at);
             directory.port_guids.insert(guid, destination);
             directory.names.insert(switch.name.clone(), Some(destination));
             directory.lids.extend(switch.lid.map(|lid| (lid, destination)));
         }
-        for (at, end) in fabric.endpoints.iter().enumerate() {
+        for (at, end) in fabric.end_ports.iter().enumerate() {
             let host = &fabric.hosts[end.host as usize];
             directory.port_guids.insert(port_guid(fabric, end.host, end.port), at);
             // The name of a host with several ports says nothing.

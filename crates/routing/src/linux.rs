@@ -41,7 +41,7 @@ pub fn scripts(
     Ok(names.zip(scripts).collect())
 }
 
-/// The addresses of all endpoints; every switch needs one, too.
+/// The addresses of all end ports; every switch needs one, too.
 fn addresses(network: &Network) -> Result<Vec<String>, Error> {
     let hosts = &network.fabric.hosts;
     let missing = |kind: &str, name: &str| {
@@ -67,7 +67,7 @@ fn addresses(network: &Network) -> Result<Vec<String>, Error> {
         }
     }
     let of = |host: u32| hosts[host as usize].address.clone().unwrap_or_default();
-    Ok(network.fabric.endpoints.iter().map(|end| of(end.host)).collect())
+    Ok(network.fabric.end_ports.iter().map(|end| of(end.host)).collect())
 }
 
 fn head(switch: &Switch) -> String {
@@ -90,7 +90,7 @@ fn line(network: &Network, script: &mut String, at: u32, address: &str, ports: &
             let next = network.fabric.switches[to as usize].address.as_deref().unwrap_or_default();
             Some(format!("via {next} dev swp{port} onlink"))
         }
-        Hop::Endpoint { .. } => Some(format!("dev swp{port}")),
+        Hop::EndPort { .. } => Some(format!("dev swp{port}")),
         Hop::Nothing => None,
     };
     let hops: Vec<String> = ports.iter().filter(|port| **port != NONE).filter_map(hop).collect();

@@ -1,6 +1,6 @@
 //! A fabric as the algorithms want it: neighbours of switches, what hangs on each port, channels.
 
-use crate::fabric::{End, Endpoint, Fabric, Node};
+use crate::fabric::{End, EndPort, Fabric, Node};
 
 /// What a packet meets that leaves a switch by a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,8 +9,8 @@ pub enum Hop {
     Nothing,
     /// The channel, the next switch, and the port there.
     Switch { channel: u32, to: u32, port: u16 },
-    /// The channel and the endpoint.
-    Endpoint { channel: u32, endpoint: u32 },
+    /// The channel and the end port.
+    EndPort { channel: u32, end_port: u32 },
 }
 
 /// Another switch, with the ports that lead to it.
@@ -28,19 +28,19 @@ pub struct Network<'a> {
     pub fabric: &'a Fabric,
     hops: Vec<Vec<Hop>>,
     pub neighbors: Vec<Vec<Neighbor>>,
-    /// Switch and port of each endpoint; none when its link has failed.
+    /// Switch and port of each end port; none when its link has failed.
     pub attached: Vec<Option<(u32, u16)>>,
-    /// Endpoints on each switch.
+    /// End ports on each switch.
     pub local: Vec<Vec<u32>>,
 }
 
 impl<'a> Network<'a> {
     pub fn new(fabric: &'a Fabric) -> Network<'a> {
         let mut index = vec![Vec::new(); fabric.hosts.len()];
-        for (at, endpoint) in fabric.endpoints.iter().enumerate() {
-            index[endpoint.host as usize].push((endpoint.port, at as u32));
+        for (at, end_port) in fabric.end_ports.iter().enumerate() {
+            index[end_port.host as usize].push((end_port.port, at as u32));
         }
-        let attached: Vec<_> = fabric.endpoints.iter().map(|&end| fabric.attached(end)).collect();
+        let attached: Vec<_> = fabric.end_ports.iter().map(|&end| fabric.attached(end)).collect();
         let mut local = vec![Vec::new(); fabric.switches.len()];
         for (at, place) in attached.iter().enumerate() {
             if let Some((switch, _)) = place {
@@ -86,14 +86,14 @@ impl<'a> Network<'a> {
         format!("{} -> {}", name(from), name(to))
     }
 
-    /// The channel on which an endpoint sends.
-    pub fn injection(&self, endpoint: u32) -> Option<u32> {
-        let Endpoint { host, port } = self.fabric.endpoints[endpoint as usize];
+    /// The channel on which an end port sends.
+    pub fn injection(&self, end_port: u32) -> Option<u32> {
+        let EndPort { host, port } = self.fabric.end_ports[end_port as usize];
         let end = End { node: Node::Host(host), port };
         self.fabric.link_at(end).map(|link| channel_from(self.fabric, link, end))
     }
 
-    /// The destination of a row of the tables: an endpoint, or a switch.
+    /// The destination of a row of the tables: an end port, or a switch.
     pub fn target(&self, destination: usize) -> Option<u32> {
         match self.attached.get(destination) {
             Some(place) => place.map(|(switch, _)| switch),
@@ -103,8 +103,8 @@ impl<'a> Network<'a> {
 
     /// The name of a row's destination.
     pub fn destination_name(&self, destination: usize) -> String {
-        match self.fabric.endpoints.get(destination) {
-            Some(&endpoint) => self.fabric.endpoint_name(endpoint),
+        match self.fabric.end_ports.get(destination) {
+            Some(&end_port) => self.fabric.end_port_name(end_port),
             None => self.fabric.switches[destination - self.attached.len()].name.clone(),
         }
     }
@@ -141,7 +141,7 @@ fn hops_of(fabric: &Fabric, switch: u32, index: &[Vec<(u16, u32)>]) -> Vec<Hop> 
             End { node: Node::Switch(to), port } => Hop::Switch { channel, to, port },
             End { node: Node::Host(host), port } => {
                 let known = index[host as usize].iter().find(|(other, _)| *other == port);
-                known.map_or(Hop::Nothing, |&(_, endpoint)| Hop::Endpoint { channel, endpoint })
+                known.map_or(Hop::Nothing, |&(_, end_port)| Hop::EndPort { channel, end_port })
             }
         }
     };

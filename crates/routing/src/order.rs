@@ -15,8 +15,8 @@ pub fn hosts(network: &Network) -> Vec<u32> {
     let mut at = left.first().copied();
     while let Some(switch) = at {
         left.remove(&switch);
-        for &endpoint in &network.local[switch as usize] {
-            let host = network.fabric.endpoints[endpoint as usize].host;
+        for &end_port in &network.local[switch as usize] {
+            let host = network.fabric.end_ports[end_port as usize].host;
             if !std::mem::replace(&mut listed[host as usize], true) {
                 order.push(host);
             }

@@ -12,9 +12,11 @@ const SINGLE_HOSTS: usize = 24;
 const SINGLE_HOSTS_IN_ALL: usize = 600;
 const WIDTH: f64 = 1200.0;
 const ROW: f64 = 130.0;
-const MARGIN: f64 = 40.0;
+const MARGIN: f64 = 50.0;
 /// Parallel links are this far apart.
 const APART: f64 = 3.0;
+/// So far a link that would lie over others is bent.
+const BEND: f64 = 12.0;
 
 /// Draws it; `load` is pairs per channel where there are routes.
 pub fn svg(network: &Network, orientation: &Orientation, load: Option<&[u64]>) -> String {
@@ -94,6 +96,7 @@ fn rows(network: &Network, orientation: &Orientation) -> Vec<(f64, f64)> {
 
 fn links(network: &Network, places: &[(f64, f64)], load: Option<&[u64]>, most: f64) -> String {
     let mut out = String::new();
+    let around = shortest(network, places) * 1.6;
     for (at, neighbors) in network.neighbors.iter().enumerate() {
         for neighbor in neighbors.iter().filter(|neighbor| neighbor.to as usize > at) {
             let (a, b) = (places[at], places[neighbor.to as usize]);
@@ -103,33 +106,50 @@ fn links(network: &Network, places: &[(f64, f64)], load: Option<&[u64]>, most: f
                 let middle = (neighbor.ports.len() - 1) as f64 / 2.0;
                 let aside = (place as f64 - middle) * APART / length;
                 let (x, y) = (-dy * aside, dx * aside);
-                let share = load.map(|load| {
-                    let pairs = load[channel as usize].max(load[channel as usize ^ 1]);
-                    pairs as f64 / network.bandwidth(channel)
-                });
-                let color = share.map_or("#888".to_owned(), |share| color(share / most.max(1e-9)));
-                let title = match load {
-                    None => escaped(&network.fabric.link_name(channel / 2)),
-                    Some(load) => format!(
-                        "{}: {} pairs, back {}",
-                        escaped(&network.channel_name(channel)),
-                        load[channel as usize],
-                        load[channel as usize ^ 1]
-                    ),
-                };
+                // A straight line along a row or a column would lie over those of the switches between.
+                let hidden = (dx.abs() < 1.0 || dy.abs() < 1.0) && length > around;
+                let bend = if hidden { 2.0 * BEND / length } else { 0.0 };
+                let over = (x + dx / 2.0 + dy * bend, y + dy / 2.0 - dx * bend);
                 let _ = writeln!(
                     out,
-                    "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"{color}\" \
-                     stroke-width=\"1.5\"><title>{title}</title></line>",
+                    "<path d=\"M{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}\" fill=\"none\" stroke=\"{}\" \
+                     stroke-width=\"1.5\"><title>{}</title></path>",
                     a.0 + x,
                     a.1 + y,
+                    a.0 + over.0,
+                    a.1 + over.1,
                     b.0 + x,
-                    b.1 + y
+                    b.1 + y,
+                    link_color(network, channel, load, most),
+                    title(network, channel, load)
                 );
             }
         }
     }
     out
+}
+
+/// The length of the shortest link that is drawn.
+fn shortest(network: &Network, places: &[(f64, f64)]) -> f64 {
+    let links = network.neighbors.iter().zip(places).flat_map(|(neighbors, a)| {
+        neighbors.iter().map(move |neighbor| {
+            let b = places[neighbor.to as usize];
+            (b.0 - a.0).hypot(b.1 - a.1)
+        })
+    });
+    links.fold(f64::INFINITY, f64::min)
+}
+
+fn link_color(network: &Network, channel: u32, load: Option<&[u64]>, most: f64) -> String {
+    let Some(load) = load else { return "#888".to_owned() };
+    let pairs = load[channel as usize].max(load[channel as usize ^ 1]);
+    color(pairs as f64 / network.bandwidth(channel) / most.max(1e-9))
+}
+
+fn title(network: &Network, channel: u32, load: Option<&[u64]>) -> String {
+    let Some(load) = load else { return escaped(&network.fabric.link_name(channel / 2)) };
+    let (there, back) = (load[channel as usize], load[channel as usize ^ 1]);
+    format!("{}: {there} pairs, back {back}", escaped(&network.channel_name(channel)))
 }
 
 /// From light blue over yellow to red.
@@ -161,7 +181,7 @@ fn hosts(network: &Network, at: usize, place: (f64, f64), single: bool, out: &mu
     /// Hosts in a row below a switch.
     const COLUMNS: usize = 8;
     let columns = local.len().min(COLUMNS);
-    for (place, &endpoint) in local.iter().enumerate() {
+    for (place, &end_port) in local.iter().enumerate() {
         let left = (columns - 1) as f64 / 2.0;
         let dx = ((place % COLUMNS) as f64 - left) * 8.0;
         let dy = 20.0 + (place / COLUMNS) as f64 * 8.0;
@@ -170,7 +190,7 @@ fn hosts(network: &Network, at: usize, place: (f64, f64), single: bool, out: &mu
             "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"#4a7\"><title>{}</title></circle>",
             x + dx,
             y + dy,
-            escaped(&network.destination_name(endpoint as usize))
+            escaped(&network.destination_name(end_port as usize))
         );
     }
 }

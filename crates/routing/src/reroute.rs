@@ -195,7 +195,7 @@ fn choose(
     let best =
         ports.min_by_key(|&(to, (port, channel))| (length(to), load[channel as usize], port));
     let Some((_, (port, channel))) = best else { return NONE };
-    // How many packets will come here is known only when all entries are; the endpoints of this switch do.
+    // How many packets will come here is known only when all entries are; the end ports of this switch do.
     load[channel as usize] += network.local[at as usize].len().max(1) as u64;
     port
 }

@@ -5,7 +5,7 @@ use crate::fabric::Fabric;
 /// There is no entry.
 pub const NONE: u16 = u16::MAX;
 
-/// One entry for each pair of destination and switch. Destinations are the fabric's endpoints, then its switches.
+/// One entry for each pair of destination and switch. Destinations are the fabric's end ports, then its switches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tables {
     switches: usize,
@@ -19,11 +19,11 @@ impl Tables {
     /// Tables without entries.
     pub fn empty(fabric: &Fabric) -> Tables {
         let switches = fabric.switches.len();
-        let destinations = fabric.endpoints.len() + switches;
+        let destinations = fabric.end_ports.len() + switches;
         Tables { switches, ports: vec![NONE; destinations * switches], roots: Vec::new() }
     }
 
-    /// Endpoints and switches.
+    /// End ports and switches.
     pub fn destinations(&self) -> usize {
         self.ports.len().checked_div(self.switches).unwrap_or(0)
     }

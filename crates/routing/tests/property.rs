@@ -29,11 +29,11 @@ fn roots() -> impl Strategy<Value = Roots> {
     prop_oneof![Just(Roots::Auto), (1usize..6).prop_map(Roots::Count)]
 }
 
-/// All pairs of endpoints of different hosts.
+/// All pairs of end ports of different hosts.
 fn pairs(fabric: &Fabric) -> Vec<(u32, u32)> {
-    let ends = 0..fabric.endpoints.len() as u32;
+    let ends = 0..fabric.end_ports.len() as u32;
     let all = ends.clone().flat_map(|a| ends.clone().map(move |b| (a, b)));
-    all.filter(|&(a, b)| fabric.endpoints[a as usize].host != fabric.endpoints[b as usize].host)
+    all.filter(|&(a, b)| fabric.end_ports[a as usize].host != fabric.end_ports[b as usize].host)
         .collect()
 }
 
@@ -269,11 +269,9 @@ fn loops_and_dead_ends_of_tables_are_told() {
     let fabric = generate::generate("mesh:3").unwrap();
     let network = Network::new(&fabric);
     let mut tables = route(&network, &Roots::Auto, false).unwrap().tables;
-    let port_to = |from: u32, to: u32| {
-        network.neighbors[from as usize].iter().find(|next| next.to == to).unwrap().ports[0].0
-    };
+    let back = network.neighbors[1].iter().find(|next| next.to == 0).unwrap().ports[0].0;
     // To host 2: switch 1 sends back to switch 0.
-    tables.row_mut(2)[1] = port_to(1, 0);
+    tables.row_mut(2)[1] = back;
     // To host 0: nowhere; to host 1: a port that is not there; and to the wrong host.
     tables.row_mut(0)[2] = NONE;
     tables.row_mut(1)[0] = 77;

@@ -5,7 +5,7 @@ use super::flow::Flow;
 use crate::network::Network;
 
 pub struct Halves {
-    /// Endpoints, one for each host; the smaller half first.
+    /// End ports, one for each host; the smaller half first.
     pub first: Vec<u32>,
     pub second: Vec<u32>,
     pub cut: f64,
@@ -61,9 +61,9 @@ impl Search<'_, '_> {
         let (first, second) = order.split_at(order.len() / 2);
         let sums = |part: &[u32]| {
             let mut sums = vec![0.0; self.network.switches()];
-            for &endpoint in part {
-                if let Some((switch, _)) = self.network.attached[endpoint as usize] {
-                    sums[switch as usize] += super::injection(self.network, endpoint);
+            for &end_port in part {
+                if let Some((switch, _)) = self.network.attached[end_port as usize] {
+                    sums[switch as usize] += super::injection(self.network, end_port);
                 }
             }
             sums
@@ -81,8 +81,8 @@ impl Search<'_, '_> {
 
     /// By where the switches are drawn, along one axis.
     fn try_axis(&mut self, hosts: &[u32], axis: usize) {
-        let place = |endpoint: u32| {
-            let (switch, _) = self.network.attached[endpoint as usize]?;
+        let place = |end_port: u32| {
+            let (switch, _) = self.network.attached[end_port as usize]?;
             let (x, y) = self.network.fabric.switches[switch as usize].position?;
             Some(if axis == 0 { x } else { y })
         };

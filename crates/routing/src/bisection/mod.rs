@@ -57,7 +57,7 @@ const SAMPLES: usize = 20;
 /// Finds the bounds. `check` is that of the tables.
 pub fn bisection(network: &Network, tables: &Tables, check: &Check) -> Bisection {
     // One port of each host: halves are halves of hosts.
-    let first = first_endpoints(network);
+    let first = first_end_ports(network);
     let hosts: Vec<u32> =
         order::hosts(network).into_iter().filter_map(|host| first[host as usize]).collect();
     let found = halves::tightest(network, &hosts);
@@ -74,9 +74,9 @@ pub fn bisection(network: &Network, tables: &Tables, check: &Check) -> Bisection
     }
 }
 
-fn first_endpoints(network: &Network) -> Vec<Option<u32>> {
+fn first_end_ports(network: &Network) -> Vec<Option<u32>> {
     let mut first = vec![None; network.fabric.hosts.len()];
-    for (at, end) in network.fabric.endpoints.iter().enumerate() {
+    for (at, end) in network.fabric.end_ports.iter().enumerate() {
         if network.attached[at].is_some() && first[end.host as usize].is_none() {
             first[end.host as usize] = Some(at as u32);
         }
@@ -84,8 +84,8 @@ fn first_endpoints(network: &Network) -> Vec<Option<u32>> {
     first
 }
 
-fn injection(network: &Network, endpoint: u32) -> f64 {
-    network.injection(endpoint).map_or(0.0, |channel| network.bandwidth(channel))
+fn injection(network: &Network, end_port: u32) -> f64 {
+    network.injection(end_port).map_or(0.0, |channel| network.bandwidth(channel))
 }
 
 /// The lower bound; none for hosts with several ports, of which the loads are those of ports.
@@ -100,7 +100,7 @@ fn lower_bound(network: &Network, check: &Check, hosts: usize) -> Option<f64> {
             let (channel, pairs) = match network.hop(switch, port) {
                 Hop::Nothing => continue,
                 Hop::Switch { channel, .. } => (channel, check.load[channel as usize] as f64),
-                Hop::Endpoint { channel, .. } => (channel, large as f64),
+                Hop::EndPort { channel, .. } => (channel, large as f64),
             };
             most = most.max(pairs / network.bandwidth(channel));
         }

@@ -13,10 +13,10 @@ use crate::tables::Tables;
 /// Faults are counted all, and so many are described.
 const DESCRIBED: usize = 8;
 
-/// What the routes of the tables do. A pair is two endpoints of different hosts, in one direction.
+/// What the routes of the tables do. A pair is two end ports of different hosts, in one direction.
 #[derive(Debug)]
 pub struct Check {
-    /// Pairs of endpoints.
+    /// Pairs of end ports.
     pub pairs: u64,
     /// Those of them between which a route leads.
     pub routed: u64,
@@ -72,15 +72,15 @@ pub fn check(network: &Network, tables: &Tables) -> Check {
     let mut dependencies = Dependencies::new(network);
     for target in 0..network.switches() as u32 {
         let distance = network.distances(&[target]);
-        for &endpoint in &network.local[target as usize] {
-            walk.follow(tables, endpoint as usize);
-            check.count(network, &mut walk, endpoint, &distance);
-            dependencies.add(&walk, tables.row(endpoint as usize));
+        for &end_port in &network.local[target as usize] {
+            walk.follow(tables, end_port as usize);
+            check.count(network, &mut walk, end_port, &distance);
+            dependencies.add(&walk, tables.row(end_port as usize));
         }
     }
-    for endpoint in 0..network.attached.len() {
-        if network.attached[endpoint].is_none() {
-            let pairs = others(network, endpoint as u32, network.attached.len());
+    for end_port in 0..network.attached.len() {
+        if network.attached[end_port].is_none() {
+            let pairs = others(network, end_port as u32, network.attached.len());
             check.pairs += pairs;
             check.apart += pairs;
         }
@@ -97,28 +97,28 @@ pub fn check(network: &Network, tables: &Tables) -> Check {
     check
 }
 
-/// How many endpoints belong to other hosts.
-fn others(network: &Network, endpoint: u32, all: usize) -> u64 {
-    let host = network.fabric.endpoints[endpoint as usize].host;
-    (all - own(network, endpoint, host).len()) as u64
+/// How many end ports belong to other hosts.
+fn others(network: &Network, end_port: u32, all: usize) -> u64 {
+    let host = network.fabric.end_ports[end_port as usize].host;
+    (all - own(network, end_port, host).len()) as u64
 }
 
-/// The endpoints of the host that one belongs to.
-fn own(network: &Network, endpoint: u32, host: u32) -> Vec<u32> {
-    let ends = &network.fabric.endpoints;
+/// The end ports of the host that one belongs to.
+fn own(network: &Network, end_port: u32, host: u32) -> Vec<u32> {
+    let ends = &network.fabric.end_ports;
     let same = |at: &u32| ends.get(*at as usize).is_some_and(|end| end.host == host);
-    let before = (0..endpoint).rev().take_while(same);
-    let after = (endpoint..ends.len() as u32).take_while(same);
+    let before = (0..end_port).rev().take_while(same);
+    let after = (end_port..ends.len() as u32).take_while(same);
     before.chain(after).collect()
 }
 
 impl Check {
-    /// Adds the routes to one endpoint.
-    fn count(&mut self, network: &Network, walk: &mut Walk, endpoint: u32, distance: &[u32]) {
+    /// Adds the routes to one end port.
+    fn count(&mut self, network: &Network, walk: &mut Walk, end_port: u32, distance: &[u32]) {
         let all = network.attached.len();
-        let host = network.fabric.endpoints[endpoint as usize].host;
-        self.pairs += others(network, endpoint, all);
-        let own = own(network, endpoint, host);
+        let host = network.fabric.end_ports[end_port as usize].host;
+        self.pairs += others(network, end_port, all);
+        let own = own(network, end_port, host);
         let mut attached = 0;
         for from in 0..network.switches() as u32 {
             let local = &network.local[from as usize];
@@ -148,12 +148,12 @@ impl Check {
                 }
             }
         }
-        self.apart += others(network, endpoint, all).saturating_sub(attached);
+        self.apart += others(network, end_port, all).saturating_sub(attached);
         walk.flow_into(&mut self.load);
         for fault in walk.faults() {
             self.faults += 1;
             if self.examples.len() < DESCRIBED {
-                self.examples.push(fault.text(network, endpoint as usize));
+                self.examples.push(fault.text(network, end_port as usize));
             }
         }
     }
@@ -174,7 +174,7 @@ pub fn by_load(network: &Network, load: &[u64]) -> Vec<(u32, f64)> {
     list
 }
 
-/// The channels of the route between two endpoints, or none when it does not arrive.
+/// The channels of the route between two end ports, or none when it does not arrive.
 pub fn path(network: &Network, tables: &Tables, source: u32, destination: u32) -> Option<Vec<u32>> {
     let (mut at, _) = network.attached[source as usize]?;
     let row = tables.row(destination as usize);
@@ -186,9 +186,9 @@ pub fn path(network: &Network, tables: &Tables, source: u32, destination: u32) -
                 channels.push(channel);
                 at = to;
             }
-            Hop::Endpoint { channel, endpoint } => {
+            Hop::EndPort { channel, end_port } => {
                 channels.push(channel);
-                return (endpoint == destination).then_some(channels);
+                return (end_port == destination).then_some(channels);
             }
             Hop::Nothing => return None,
         }

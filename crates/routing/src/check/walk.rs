@@ -76,7 +76,7 @@ impl<'a, 'n> Walk<'a, 'n> {
         }
     }
 
-    /// Follows the entries for a destination from every switch with endpoints.
+    /// Follows the entries for a destination from every switch with end ports.
     pub fn follow(&mut self, tables: &Tables, destination: usize) {
         self.state.fill(State::Unknown);
         self.flow.fill(0);
@@ -129,8 +129,8 @@ impl<'a, 'n> Walk<'a, 'n> {
     }
 
     fn step(&mut self, switch: u32, port: u16, destination: usize) -> Step {
-        let endpoints = self.network.attached.len();
-        if destination >= endpoints && (destination - endpoints) as u32 == switch {
+        let end_ports = self.network.attached.len();
+        if destination >= end_ports && (destination - end_ports) as u32 == switch {
             self.next[switch as usize] = (u32::MAX, None);
             return Step::Arrived;
         }
@@ -143,15 +143,15 @@ impl<'a, 'n> Walk<'a, 'n> {
                 self.next[switch as usize] = (channel, Some(to));
                 Step::On(to)
             }
-            Hop::Endpoint { channel, endpoint } if endpoint as usize == destination => {
+            Hop::EndPort { channel, end_port } if end_port as usize == destination => {
                 self.next[switch as usize] = (channel, None);
                 Step::Arrived
             }
-            Hop::Endpoint { .. } => Step::Failed(Fault::WrongHost { switch, port }),
+            Hop::EndPort { .. } => Step::Failed(Fault::WrongHost { switch, port }),
         }
     }
 
-    /// What went wrong on the ways from switches with endpoints.
+    /// What went wrong on the ways from switches with end ports.
     pub fn faults(&self) -> &[Fault] {
         &self.found
     }
@@ -166,7 +166,7 @@ impl<'a, 'n> Walk<'a, 'n> {
         self.flow[from as usize] += packets;
     }
 
-    /// One packet from every endpoint whose switch arrives; the flows are then those of [`Walk::flow_into`].
+    /// One packet from every end port whose switch arrives; the flows are then those of [`Walk::flow_into`].
     pub fn flow(&mut self) {
         for at in 0..self.flow.len() {
             if self.state[at] == State::Arrives {

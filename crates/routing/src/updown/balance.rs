@@ -4,7 +4,7 @@ use super::{Orientation, Steps, Way};
 use crate::network::Network;
 use crate::tables::NONE;
 
-/// The load of each channel by the rows filled so far: pairs of endpoints, divided by bandwidth.
+/// The load of each channel by the rows filled so far: pairs of end ports, divided by bandwidth.
 #[derive(Debug)]
 pub struct Balance<'a> {
     network: &'a Network<'a>,
@@ -35,9 +35,9 @@ impl<'a> Balance<'a> {
         destination: usize,
         row: &mut [u16],
     ) {
-        let endpoints = self.network.attached.len();
+        let end_ports = self.network.attached.len();
         // Packets to switches are few; they take what way there is and count for nothing.
-        let counted = destination < endpoints;
+        let counted = destination < end_ports;
         for (flow, local) in self.flow.iter_mut().zip(&self.network.local) {
             *flow = if counted { local.len() as f64 } else { 0.0 };
         }
@@ -45,7 +45,7 @@ impl<'a> Balance<'a> {
             Some(place) => place.map_or(NONE, |(_, port)| port),
             None => 0,
         };
-        let turn = if counted { destination } else { destination - endpoints };
+        let turn = if counted { destination } else { destination - end_ports };
         for &from in orientation.order.iter().rev() {
             if steps.way[from as usize] == Way::Up {
                 row[from as usize] = self.choose(orientation, steps, from, turn);

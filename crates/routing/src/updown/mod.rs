@@ -135,8 +135,8 @@ fn connected(network: &Network) -> Result<(), Error> {
     let lost = carriers.iter().find(|&&switch| distance[switch as usize] == u32::MAX);
     let Some(&lost) = lost else { return Ok(()) };
     let host = |switch: u32| {
-        let endpoint = network.local[switch as usize][0] as usize;
-        quoted(&network.destination_name(endpoint))
+        let end_port = network.local[switch as usize][0] as usize;
+        quoted(&network.destination_name(end_port))
     };
     let count = carriers.iter().filter(|&&switch| distance[switch as usize] == u32::MAX);
     let hosts: usize = count.map(|&switch| network.local[switch as usize].len()).sum();
@@ -148,16 +148,16 @@ fn connected(network: &Network) -> Result<(), Error> {
     )))
 }
 
-/// The rows of the tables, together for each switch that packets leave the fabric from, endpoints first.
+/// The rows of the tables, together for each switch that packets leave the fabric from, end ports first.
 pub fn by_target(network: &Network) -> Vec<(u32, Vec<usize>)> {
     let mut targets = Vec::new();
     for (switch, local) in network.local.iter().enumerate() {
-        let destinations: Vec<usize> = local.iter().map(|&endpoint| endpoint as usize).collect();
+        let destinations: Vec<usize> = local.iter().map(|&end_port| end_port as usize).collect();
         if !destinations.is_empty() {
             targets.push((switch as u32, destinations));
         }
     }
-    let endpoints = network.attached.len();
-    targets.extend((0..network.switches()).map(|at| (at as u32, vec![endpoints + at])));
+    let end_ports = network.attached.len();
+    targets.extend((0..network.switches()).map(|at| (at as u32, vec![end_ports + at])));
     targets
 }

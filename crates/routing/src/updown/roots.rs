@@ -6,18 +6,21 @@ use crate::network::Network;
 /// Above so many roots they are halved instead of taken away one by one until all hosts have legal routes.
 const ONE_BY_ONE: usize = 16;
 
-/// Switches with endpoints.
+/// Switches with end ports.
 pub fn carriers(network: &Network) -> Vec<u32> {
     (0..network.switches() as u32).filter(|&at| !network.local[at as usize].is_empty()).collect()
 }
 
-/// Two switches with endpoints between which no legal route leads although some way does.
+/// Two switches with end ports between which no legal route leads although some way does.
 pub fn without_route(network: &Network, orientation: &Orientation) -> Option<(u32, u32)> {
     let carriers = carriers(network);
     for &target in &carriers {
         let steps = Steps::new(network, orientation, target);
-        if let Some(&lost) = carriers.iter().find(|&&from| !steps.reaches(from)) {
-            if network.distances(&[target])[lost as usize] != u32::MAX {
+        let mut lost = carriers.iter().copied().filter(|&from| !steps.reaches(from)).peekable();
+        if lost.peek().is_some() {
+            // What lies in another part of the fabric has no way at all.
+            let distance = network.distances(&[target]);
+            if let Some(lost) = lost.find(|&from| distance[from as usize] != u32::MAX) {
                 return Some((lost, target));
             }
         }
