@@ -25,18 +25,39 @@ static int chunk(FILE *file, const char *kind, const unsigned char *data, size_t
     return good && fwrite(word, 1, 4, file) == 4;
 }
 
-/* Rows with filter 2 in front: each byte less the byte above it, which compresses well. */
-static unsigned char *filtered(int width, int height, const unsigned char *rgb)
+/* Rows with their filter in front: 0, as they are, or 2, each byte less the byte above it. */
+static unsigned char *filtered(int width, int height, const unsigned char *rgb, int filter)
 {
     size_t row = 3 * (size_t)width;
     unsigned char *out = app_memory((row + 1) * (size_t)height, 1), *at = out;
     for (int y = 0; y < height; y++) {
         const unsigned char *line = rgb + row * (size_t)y;
-        *at++ = 2;
+        *at++ = (unsigned char)filter;
         for (size_t i = 0; i < row; i++)
-            *at++ = (unsigned char)(line[i] - (y > 0 ? (line - row)[i] : 0));
+            *at++ = (unsigned char)(line[i] - (filter && y > 0 ? (line - row)[i] : 0));
     }
     return out;
+}
+
+/* The shorter of the two: points at random like no filter, smooth pictures do. NULL if zlib fails. */
+static unsigned char *packed(int width, int height, const unsigned char *rgb, uLongf *size)
+{
+    uLong raw_size = (3 * (uLong)width + 1) * (uLong)height;
+    unsigned char *best = NULL;
+    for (int filter = 0; filter <= 2; filter += 2) {
+        uLongf length = compressBound(raw_size);
+        unsigned char *raw = filtered(width, height, rgb, filter), *out = app_memory(length, 1);
+        int good = compress2(out, &length, raw, raw_size, Z_BEST_COMPRESSION) == Z_OK;
+        free(raw);
+        if (good && (!best || length < *size)) {
+            free(best);
+            best = out;
+            *size = length;
+        } else {
+            free(out);
+        }
+    }
+    return best;
 }
 
 int app_png(const struct app *app, const char *path, int width, int height,
@@ -47,18 +68,15 @@ int app_png(const struct app *app, const char *path, int width, int height,
     big_endian(head, (uint32_t)width);
     big_endian(head + 4, (uint32_t)height);
     head[8] = 8, head[9] = 2; /* 8 bits, red green blue */
-    uLong size = (3 * (uLong)width + 1) * (uLong)height;
-    uLongf packed_size = compressBound(size);
-    unsigned char *raw = filtered(width, height, rgb), *packed = app_memory(packed_size, 1);
-    int good = compress2(packed, &packed_size, raw, size, Z_BEST_COMPRESSION) == Z_OK;
+    uLongf size = 0;
+    unsigned char *data = packed(width, height, rgb, &size);
     errno = 0;
-    FILE *file = good ? fopen(path, "wb") : NULL;
-    good = file && fwrite(signature, 1, 8, file) == 8 && chunk(file, "IHDR", head, sizeof head) &&
-           chunk(file, "IDAT", packed, packed_size) && chunk(file, "IEND", head, 0);
+    FILE *file = data ? fopen(path, "wb") : NULL;
+    int good = file && fwrite(signature, 1, 8, file) == 8 && chunk(file, "IHDR", head, sizeof head) &&
+               chunk(file, "IDAT", data, size) && chunk(file, "IEND", head, 0);
     if (file && fclose(file) != 0)
         good = 0;
-    free(raw);
-    free(packed);
+    free(data);
     if (!good) {
         fprintf(stderr, "%s: the picture %s could not be written: %s\n", app->name, path,
                 strerror(errno));

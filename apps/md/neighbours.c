@@ -14,13 +14,15 @@ struct cells {
     double *x;          /* their positions, in that order */
 };
 
-static int cell_of(const struct cells *cells, const double *x)
+/* No nearer to the edge than `margin` cells: an atom at the border of its part may lie outside by a
+ * rounding error, and an own atom needs its whole stencil. */
+static int cell_of(const struct cells *cells, const double *x, int margin)
 {
     int at[3];
     for (int d = 0; d < 3; d++) {
+        int most = cells->size[d] - 1 - margin;
         at[d] = (int)((x[d] - cells->low[d]) * cells->per_length[d]);
-        /* A ghost may lie outside by a rounding error. */
-        at[d] = at[d] < 0 ? 0 : at[d] >= cells->size[d] ? cells->size[d] - 1 : at[d];
+        at[d] = at[d] < margin ? margin : at[d] > most ? most : at[d];
     }
     return (at[0] * cells->size[1] + at[1]) * cells->size[2] + at[2];
 }
@@ -44,7 +46,7 @@ static void sort_into_cells(const struct md *md, struct cells *cells)
     memset(cells->begin, 0, ((size_t)count + 1) * sizeof *cells->begin);
     int *cell = app_memory((size_t)atoms, sizeof *cell);
     for (int i = 0; i < atoms; i++) {
-        cell[i] = cell_of(cells, &md->x[WIDE * i]);
+        cell[i] = cell_of(cells, &md->x[WIDE * i], i < md->own ? REACH : 0);
         cells->begin[cell[i] + 1]++;
     }
     for (int c = 0; c < count; c++)
@@ -96,7 +98,7 @@ static int neighbours(const struct md *md, const struct cells *cells, const int 
 {
     double reach = md->p.cutoff + md->p.skin, reach2 = reach * reach;
     const double *xi = &md->x[WIDE * i];
-    int home = cell_of(cells, xi), count = 0, own = md->own;
+    int home = cell_of(cells, xi, REACH), count = 0, own = md->own;
     for (int s = 0; s < stencil_size; s++) {
         int cell = home + stencil[s], behind = cells->begin[cell + 1];
         for (int k = cells->begin[cell]; k < behind; k++) {

