@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use hpvm_queue::store::list::Keep;
 use hpvm_serve::Options;
 use hpvm_serve::api::types::Link;
 use hpvm_serve::client::Client;
@@ -73,6 +74,20 @@ pub fn definition() -> Command {
                 .help("Run each job as the user of this system who has submitted it; as root only"),
         )
         .arg(
+            Arg::new("keep-jobs")
+                .long("keep-jobs")
+                .value_name("N")
+                .value_parser(value_parser!(u64).range(1..))
+                .help("Remove records and kept output of all but the newest N jobs that have ended [default: keep all]"),
+        )
+        .arg(
+            Arg::new("keep-days")
+                .long("keep-days")
+                .value_name("DAYS")
+                .value_parser(value_parser!(u64).range(1..=36_500))
+                .help("Remove those of jobs that ended so many days ago [default: keep all]"),
+        )
+        .arg(
             Arg::new("node-timeout")
                 .long("node-timeout")
                 .value_name("SECONDS")
@@ -122,6 +137,10 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
         names: matches.get_many::<String>("name").unwrap_or_default().cloned().collect(),
         program: program()?,
         home,
+        keep: Keep {
+            jobs: matches.get_one("keep-jobs").copied(),
+            days: matches.get_one("keep-days").copied(),
+        },
         system: matches.get_flag("system"),
         node_limit_seconds: matches.get_one::<u64>("node-timeout").copied().unwrap_or(300),
         env: environment(),

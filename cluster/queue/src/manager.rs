@@ -22,6 +22,7 @@ use crate::job::{Job, JobId, Share, State};
 use crate::node::{self, Capacity, Fleet, NodeView, Orders, Report, Version};
 use crate::policy::{self, Other, Resources};
 use crate::store::jobs::New;
+use crate::store::list::Keep;
 use crate::store::outbox::Happened;
 use crate::store::rules::Drained;
 use crate::store::{Store, StoreError};
@@ -52,6 +53,8 @@ pub struct Config {
     pub mirror: bool,
     /// After so many seconds without a report the jobs of a host are given up.
     pub node_limit_seconds: u64,
+    /// How long records are kept.
+    pub keep: Keep,
 }
 
 /// Who is told what has happened.
@@ -239,9 +242,23 @@ impl Manager {
     /// Looks at every job that runs.
     fn look_after_all(&mut self) {
         self.driver.fleet.tick();
+        self.retire();
         let running: Vec<JobId> = self.running().map(Job::id).collect();
         running.into_iter().for_each(|id| self.look_after(id));
         self.dirty = true;
+    }
+
+    /// Removes records that are too old or too many, with the output that we keep.
+    fn retire(&mut self) {
+        if self.config.keep == Keep::default() || self.config.mirror {
+            return;
+        }
+        // A store that takes nothing now is asked again.
+        let overdue = self.store.overdue(&self.config.keep, Stamp::now()).unwrap_or_default();
+        for id in overdue {
+            // One that others depend on stays.
+            let _ = self.remove(id);
+        }
     }
 
     fn running(&self) -> impl Iterator<Item = &Job> {

@@ -25,6 +25,7 @@ use hpvm_queue::driver::{Settings, marks_of};
 use hpvm_queue::manager::{Config, Publish, Queue};
 use hpvm_queue::policy::Resources;
 use hpvm_queue::slurm::Slurm;
+use hpvm_queue::store::list::Keep;
 use hpvm_queue::store::outbox::Happened;
 use hpvm_queue::time::Stamp;
 
@@ -57,6 +58,8 @@ pub struct Options {
     pub system: bool,
     /// After so many seconds without a report the jobs of a host are given up.
     pub node_limit_seconds: u64,
+    /// How long records of jobs are kept.
+    pub keep: Keep,
     /// The server's own variables, which jobs get.
     pub env: BTreeMap<String, String>,
     /// Say nothing but the link.
@@ -144,6 +147,7 @@ async fn serve(options: &Options) -> Result<(), String> {
         capacity,
         mirror: slurm.is_some(),
         node_limit_seconds: options.node_limit_seconds,
+        keep: options.keep,
     };
     let (queue, thread) = Queue::start(config, publish)?;
     let (local, tcp) = (listen_local(options)?, listen(options.listen).await?);
