@@ -45,7 +45,11 @@ impl Compiler {
 
     /// Programs of BSPlib have a wrapper of their own, beside that of MPI.
     fn wrapper(&self, name: &str) -> PathBuf {
-        if name.starts_with("bsp_") { self.mpicc.with_file_name("bspcc") } else { self.mpicc.clone() }
+        if name.starts_with("bsp_") {
+            self.mpicc.with_file_name("bspcc")
+        } else {
+            self.mpicc.clone()
+        }
     }
 
     fn build(&self, name: &str) -> Result<(), String> {
