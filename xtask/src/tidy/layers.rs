@@ -53,6 +53,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("hpvm-linkage", &[]),
+    ("hpvm-routing", &[]),
     ("hpvm-launch", &["linkage"]),
     ("hpvm-monitor", &["launch", "shm", "wire"]),
     ("hpvm-queue", &["launch"]),
@@ -61,8 +62,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "hpvm",
         &[
-            "bench", "coll", "job", "launch", "linkage", "monitor", "mpi", "queue", "serve", "shm",
-            "wire",
+            "bench", "coll", "job", "launch", "linkage", "monitor", "mpi", "queue", "routing",
+            "serve", "shm", "wire",
         ],
     ),
     ("hpvm-tests", &["job"]),
