@@ -75,6 +75,12 @@ fn md_gives_the_published_figures() {
 }
 
 #[test]
+fn bsp_programs_check_their_answers() {
+    checks_itself("bsp_fft");
+    checks_itself("bsp_lu");
+}
+
+#[test]
 fn treecode_agrees_with_direct_sums() {
     checks_itself("treecode");
 }
