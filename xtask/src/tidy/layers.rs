@@ -24,6 +24,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-mpi", &["coll", "copy", "fm", "onesided", "sync", "wire"]),
     ("hpvm-io", &["mpi"]),
     ("hpvm-abi", &[]),
+    ("hpvm-bsp", &[]),
+    ("hpvm-bsp-abi", &["abi", "bsp"]),
     ("hpvm-foreign", &["abi"]),
     ("hpvm-fortran", &["abi", "foreign"]),
     ("hpvm-abi-fortran", &["abi", "foreign", "fortran"]),
