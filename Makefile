@@ -146,8 +146,9 @@ deb: build docs ## Debian packages in dist/, checked by lintian and, as root, in
 	@scripts/deb $(STAGE) dist $(STAGE)/site
 	@scripts/deb-check dist
 
-docs: setup ## the documentation site in build/site, every link followed
-	@scripts/docs $(STAGE)/site
+docs: build ## the documentation site in build/site, every link followed
+	@scripts/setup docs
+	@scripts/docs $(STAGE)/site $(STAGE)/bin/hpvm
 
 container: deb ## the image hpvm, by podman or docker
 	@scripts/container
