@@ -89,6 +89,11 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     ),
     ("HPVM_NTASKS", "ranks that a job of hpvm's queue has asked for; see HPVM_QUEUE_JOB_ID"),
     (
+        "HPVM_NODELIST",
+        "hosts that a job of hpvm's queue has got, with their ranks, where they are several: what mpirun uses \
+         in the job without -H; see HPVM_QUEUE_JOB_ID",
+    ),
+    (
         "HPVM_SERVER",
         "read by hpvm submit, queue and their like: the address or socket of the server to speak to. Default: \
          your own one on this machine",
