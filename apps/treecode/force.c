@@ -1,5 +1,5 @@
-/* Accelerations of all bodies: groups whose cells are all here are computed while answers for the
- * others are under way. */
+/* Accelerations of all bodies: what the own part of the tree does is computed while answers about other
+ * ranks' parts are under way. */
 #include "treecode.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ enum { GROUPS_PER_BATCH = 16 };
 /* What an interaction may leave out, as a part of the body's acceleration, for each unit of the
  * accuracy that is wanted. Bounds are pessimistic and errors of many cells partly cancel; the number is
  * measured so that the rms error stays below the accuracy for Plummer's sphere and for the universe. */
-static const double BOUND_PER_ACCURACY = 7;
+static const double BOUND_PER_ACCURACY = 10;
 
 static void add_group(struct universe *u, int first, int count)
 {
@@ -62,18 +62,15 @@ static void make_groups(struct universe *u, int at)
         make_groups(u, u->tree.cells[at].first + c);
 }
 
-/* The lists are whole: the forces of the group's bodies. */
+/* Adds the forces of the lists to those of the group's bodies. */
 static void compute(struct universe *u, int group)
 {
     const struct group *g = &u->tree.groups[group];
     const struct lists *l = &u->tree.lists;
     uint64_t work = (uint64_t)l->cell_count + (uint64_t)l->point_count;
     for (int i = g->first; i < g->first + g->count; i++) {
-        struct body *b = &u->bodies[i];
-        memset(b->a, 0, sizeof b->a);
-        b->potential = 0;
-        b->work = work;
-        add_forces(l, b, u->softening);
+        u->bodies[i].work += work;
+        add_forces(l, &u->bodies[i], u->softening);
     }
     u->tree.interactions += work * (uint64_t)g->count;
 }
@@ -102,10 +99,24 @@ static void look_further(struct tree *t, struct ready *ready)
     send_questions(t);
 }
 
-static void walk_and_compute(struct universe *u, int group)
+/* The own part of the tree first, while the rest is under way. */
+static void own_part(struct universe *u, int group)
 {
-    if (walk(&u->tree, group) == 0)
-        compute(u, group);
+    const struct group *g = &u->tree.groups[group];
+    for (int i = g->first; i < g->first + g->count; i++) {
+        struct body *b = &u->bodies[i];
+        memset(b->a, 0, sizeof b->a);
+        b->potential = 0;
+        b->work = 0;
+    }
+    walk_own(&u->tree, group);
+    compute(u, group);
+}
+
+static void other_parts(struct universe *u, int group)
+{
+    walk_others(&u->tree, group);
+    compute(u, group);
 }
 
 static void work_through(struct universe *u)
@@ -113,14 +124,14 @@ static void work_through(struct universe *u)
     struct tree *t = &u->tree;
     struct ready ready = {app_memory((size_t)t->group_count, sizeof(int)), 0};
     int next = 0;
-    t->want_count = 0;
+    t->want_count = t->opening_count = 0;
     for (;;) {
         if (t->waiting == 0 && t->want_count > 0)
             look_further(t, &ready);
         if (ready.count > 0) {
-            walk_and_compute(u, ready.groups[--ready.count]);
+            other_parts(u, ready.groups[--ready.count]);
         } else if (next < t->group_count) {
-            walk_and_compute(u, next++);
+            own_part(u, next++);
             if (next % GROUPS_PER_BATCH == 0)
                 send_questions(t);
         } else if (t->waiting > 0) {
@@ -176,7 +187,7 @@ void tree_free(struct tree *t)
     for (int n = 0; n < CELL_NUMBERS; n++)
         free(t->lists.cells[n]);
     void *all[] = {t->borders, t->cells, t->points, t->branches, t->table.keys, t->table.cells,
-                   t->groups, t->batches, t->stack, t->sendings, t->wants};
+                   t->groups, t->batches, t->stack, t->sendings, t->wants, t->openings};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     MPI_Comm_free(&t->comm);

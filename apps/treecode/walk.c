@@ -66,22 +66,30 @@ static int *room_on_stack(struct tree *t, int depth)
     return t->stack;
 }
 
+static struct want *one_more(struct want **list, int *count, int *room)
+{
+    if (*count == *room) {
+        *room = 2 * *room + 1024;
+        *list = app_more_memory(*list, (size_t)*room, sizeof **list);
+    }
+    return &(*list)[(*count)++];
+}
+
 static void want(struct tree *t, int group, int cell)
 {
-    if (t->want_count == t->want_room) {
-        t->want_room = 2 * t->want_room + 1024;
-        t->wants = app_more_memory(t->wants, (size_t)t->want_room, sizeof *t->wants);
-    }
-    t->wants[t->want_count++] = (struct want){group, cell};
+    *one_more(&t->wants, &t->want_count, &t->want_room) = (struct want){group, cell};
     ask(t, cell);
 }
 
+enum where { OWN_PART, EVERYWHERE };
+
 /* Depth first, children in the order of their keys: the order of the lists, and so the last bit of
- * every force, depends on the bodies and domains alone, not on when answers come. */
-static int go_down(struct tree *t, int group, int from, struct lists *lists)
+ * every force, depends on the bodies and domains alone, not on when answers come. For the same reason
+ * a walk in the own part goes below no cell of another rank, also if what is below it is here. */
+static void go_down(struct tree *t, int group, int from, struct lists *lists, enum where where)
 {
     const struct group *g = &t->groups[group];
-    int depth = 1, missing = 0;
+    int depth = 1;
     room_on_stack(t, depth)[0] = from;
     while (depth > 0) {
         int at = t->stack[--depth];
@@ -89,6 +97,8 @@ static int go_down(struct tree *t, int group, int from, struct lists *lists)
         if (may_stand(t, g, cell)) {
             if (lists)
                 list_cell(lists, cell);
+        } else if (where == OWN_PART && cell->owner >= 0 && cell->owner != t->rank) {
+            *one_more(&t->openings, &t->opening_count, &t->opening_room) = (struct want){group, at};
         } else if (cell->kind == LEAF) {
             if (lists)
                 list_points(lists, t->points + cell->first, cell->count);
@@ -98,19 +108,33 @@ static int go_down(struct tree *t, int group, int from, struct lists *lists)
                 stack[depth++] = cell->first + c;
         } else {
             want(t, group, at);
-            missing++;
         }
     }
-    return missing;
 }
 
-int walk(struct tree *t, int group)
+int walk_own(struct tree *t, int group)
 {
+    struct group *g = &t->groups[group];
     t->lists.cell_count = t->lists.point_count = 0;
-    return go_down(t, group, t->root, &t->lists);
+    g->openings = t->opening_count;
+    go_down(t, group, t->root, &t->lists, OWN_PART);
+    g->opening_count = t->opening_count - g->openings;
+    for (int o = g->openings; o < t->opening_count; o++)
+        want(t, group, t->openings[o].cell);
+    return g->opening_count;
+}
+
+void walk_others(struct tree *t, int group)
+{
+    const struct group *g = &t->groups[group];
+    t->lists.cell_count = t->lists.point_count = 0;
+    for (int o = g->openings; o < g->openings + g->opening_count; o++)
+        go_down(t, group, t->openings[o].cell, &t->lists, EVERYWHERE);
 }
 
 int look_ahead(struct tree *t, int group, int cell)
 {
-    return go_down(t, group, cell, NULL);
+    int before = t->want_count;
+    go_down(t, group, cell, NULL, EVERYWHERE);
+    return t->want_count - before;
 }
