@@ -11,7 +11,7 @@ enum { GROUPS_PER_BATCH = 16 };
 /* What an interaction may leave out, as a part of the body's acceleration, for each unit of the
  * accuracy that is wanted. Bounds are pessimistic and errors of many cells partly cancel; the number is
  * measured so that the rms error stays below the accuracy for Plummer's sphere and for the universe. */
-static const double BOUND_PER_ACCURACY = 10;
+static const double BOUND_PER_ACCURACY = 5;
 
 static void add_group(struct universe *u, int first, int count)
 {
