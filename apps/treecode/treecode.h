@@ -67,11 +67,6 @@ struct batch {
     int count;
 };
 
-/* A cell that is not here, and the group whose walk wants it. */
-struct want {
-    int group, cell;
-};
-
 struct tree {
     MPI_Comm comm; /* of its own: questions and answers meet nothing else */
     int rank, ranks;
@@ -92,8 +87,7 @@ struct tree {
     int done;    /* on rank 0: ranks that need no more answers */
     struct sending *sendings;
     int sending_count, sending_room;
-    struct want *wants, *openings;
-    int want_count, want_room, opening_count, opening_room;
+    int *openings, opening_count, opening_room;
     int *stack, stack_room;
     int bounded; /* whether groups have a tolerance; else the opening is by angle */
     uint64_t interactions;
@@ -130,13 +124,12 @@ int new_points(struct tree *t, int count);
 void cell_interval(uint64_t cell, uint64_t *first, uint64_t *behind);
 int find_cell(const struct tree *t, uint64_t key);
 
-/* walk.c: fills the lists of a group from the own part of the tree. Returns how many cells of other
- * ranks must be opened; they stand among the wants afterwards, and what is below them is asked for. */
-int walk_own(struct tree *t, int group);
-/* Fills the lists from what is below those cells, when all of it is here. */
-void walk_others(struct tree *t, int group);
-/* Wants and asks for what the group needs below a cell and is not here; returns how many cells. */
-int look_ahead(struct tree *t, int group, int cell);
+/* walk.c: fills the lists of a group from the own part of the tree. Returns how many branches of other
+ * ranks the group opens; what is below them is asked for. */
+int walk_own(struct tree *t, struct group *g);
+/* Fills the lists from what is below those branches. Returns how many cells are not here: they are asked
+ * for, and the lists are not whole. */
+int walk_others(struct tree *t, const struct group *g);
 
 /* kernel.c */
 void add_forces(const struct lists *lists, struct body *body, double softening);

@@ -66,18 +66,13 @@ static int *room_on_stack(struct tree *t, int depth)
     return t->stack;
 }
 
-static struct want *one_more(struct want **list, int *count, int *room)
+static void add_opening(struct tree *t, int cell)
 {
-    if (*count == *room) {
-        *room = 2 * *room + 1024;
-        *list = app_more_memory(*list, (size_t)*room, sizeof **list);
+    if (t->opening_count == t->opening_room) {
+        t->opening_room = 2 * t->opening_room + 1024;
+        t->openings = app_more_memory(t->openings, (size_t)t->opening_room, sizeof *t->openings);
     }
-    return &(*list)[(*count)++];
-}
-
-static void want(struct tree *t, int group, int cell)
-{
-    *one_more(&t->wants, &t->want_count, &t->want_room) = (struct want){group, cell};
+    t->openings[t->opening_count++] = cell;
     ask(t, cell);
 }
 
@@ -86,55 +81,45 @@ enum where { OWN_PART, EVERYWHERE };
 /* Depth first, children in the order of their keys: the order of the lists, and so the last bit of
  * every force, depends on the bodies and domains alone, not on when answers come. For the same reason
  * a walk in the own part goes below no cell of another rank, also if what is below it is here. */
-static void go_down(struct tree *t, int group, int from, struct lists *lists, enum where where)
+static int go_down(struct tree *t, const struct group *g, int from, enum where where)
 {
-    const struct group *g = &t->groups[group];
-    int depth = 1;
+    int depth = 1, missing = 0;
     room_on_stack(t, depth)[0] = from;
     while (depth > 0) {
         int at = t->stack[--depth];
         const struct cell *cell = &t->cells[at];
         if (may_stand(t, g, cell)) {
-            if (lists)
-                list_cell(lists, cell);
+            list_cell(&t->lists, cell);
         } else if (where == OWN_PART && cell->owner >= 0 && cell->owner != t->rank) {
-            *one_more(&t->openings, &t->opening_count, &t->opening_room) = (struct want){group, at};
+            add_opening(t, at);
         } else if (cell->kind == LEAF) {
-            if (lists)
-                list_points(lists, t->points + cell->first, cell->count);
+            list_points(&t->lists, t->points + cell->first, cell->count);
         } else if (cell->kind == INTERNAL) {
             int *stack = room_on_stack(t, depth);
             for (int c = cell->count - 1; c >= 0; c--)
                 stack[depth++] = cell->first + c;
         } else {
-            want(t, group, at);
+            ask(t, at);
+            missing++;
         }
     }
+    return missing;
 }
 
-int walk_own(struct tree *t, int group)
+int walk_own(struct tree *t, struct group *g)
 {
-    struct group *g = &t->groups[group];
     t->lists.cell_count = t->lists.point_count = 0;
     g->openings = t->opening_count;
-    go_down(t, group, t->root, &t->lists, OWN_PART);
+    go_down(t, g, t->root, OWN_PART);
     g->opening_count = t->opening_count - g->openings;
-    for (int o = g->openings; o < t->opening_count; o++)
-        want(t, group, t->openings[o].cell);
     return g->opening_count;
 }
 
-void walk_others(struct tree *t, int group)
+int walk_others(struct tree *t, const struct group *g)
 {
-    const struct group *g = &t->groups[group];
+    int missing = 0;
     t->lists.cell_count = t->lists.point_count = 0;
     for (int o = g->openings; o < g->openings + g->opening_count; o++)
-        go_down(t, group, t->openings[o].cell, &t->lists, EVERYWHERE);
-}
-
-int look_ahead(struct tree *t, int group, int cell)
-{
-    int before = t->want_count;
-    go_down(t, group, cell, NULL, EVERYWHERE);
-    return t->want_count - before;
+        missing += go_down(t, g, t->openings[o], EVERYWHERE);
+    return missing;
 }
