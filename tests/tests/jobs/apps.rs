@@ -42,8 +42,7 @@ fn built() -> Option<&'static Path> {
             make.args(["-s", "-C"]).arg(workspace().join("apps"));
             make.arg(format!("MPICC={}", prefix().join("bin/mpicc").display()));
             make.arg(format!("OUT={}", output.display()));
-            let text = succeed_within(make, LONG);
-            assert!(!text.contains("warning:"), "the compiler warns:\n{text}");
+            succeed_within(make, LONG);
             Some(output)
         })
         .as_deref()
