@@ -404,7 +404,11 @@ impl<'a> Agent<'a> {
                     _ => drop(self.read_output(index, 1)),
                 }
             }
-            Source::Sink | Source::Terminal | Source::Feed | Source::SharedPipe => {}
+            Source::Sink
+            | Source::Terminal
+            | Source::Feed
+            | Source::SharedPipe
+            | Source::Lifeline => {}
         }
     }
 

@@ -275,6 +275,9 @@ fn add(
     let first = if role == Role::Accepts { ours } else { 0 };
     let is_new = |place: usize| known.get(place / 64).is_none_or(|k| k >> (place % 64) & 1 == 0);
     let fresh: Vec<usize> = (0..theirs.len()).filter(|place| is_new(*place)).collect();
+    if fresh.is_empty() {
+        return Ok(());
+    }
     let slots: Vec<u32> = fresh.iter().map(|place| (first + place) as u32).collect();
     let linked = w.process.fm_mut().transport_mut().link(shm, &slots);
     linked.map_err(|e| Error::new(Class::Other, format!("connecting two groups: {e}")))?;

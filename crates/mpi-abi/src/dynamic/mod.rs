@@ -134,11 +134,11 @@ impl Entered {
     pub fn spawn(
         &mut self,
         side: &Side,
-        programs: impl FnOnce(&mut Entered) -> Result<Vec<Program>>,
+        programs: impl FnOnce() -> Result<Vec<Program>>,
     ) -> Result<(Arc<Comm>, usize)> {
         let (mut talk, mut spawned) = (None, None);
         let count = side.tell(self, |w| {
-            let programs = programs(w)?;
+            let programs = programs()?;
             let count = programs.iter().map(|program| u64::from(program.processes)).sum();
             let (client, started) = w.start(&programs)?;
             (talk, spawned) = (Some(client), Some(started));

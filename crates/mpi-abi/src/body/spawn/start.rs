@@ -85,23 +85,23 @@ fn hosts(info: &Info) -> Option<String> {
 /// Starts the processes and gives the handle and the error codes.
 ///
 /// # Safety
-/// `errcodes` is null or has room for as many codes as processes are asked for.
+/// `errcodes` is null or has room for as many codes as processes are asked for: `asked`, which matters at the root.
 unsafe fn start(
     w: &mut Entered,
     (side, parent): &(Side, Arc<CommObject>),
     errcodes: *mut c_int,
-    programs: impl FnOnce(&mut Entered) -> Result<Vec<Program>>,
+    asked: usize,
+    programs: impl FnOnce() -> Result<Vec<Program>>,
 ) -> Result<MPI_Comm> {
-    // As many as the root names: only it knows how many there are when none of them can be started.
-    let mut asked = 0;
-    let made = w.spawn(side, |w| {
-        let programs = programs(w)?;
-        asked = programs.iter().map(|program| program.processes as usize).sum();
-        if asked == 0 {
-            return Err(wrong(Class::Spawn, "no process is to be started: maxprocs is 0"));
+    let made = w.spawn(side, || {
+        let programs = programs()?;
+        match programs.iter().all(|program| program.processes == 0) {
+            true => Err(wrong(Class::Spawn, "no process is to be started: maxprocs is 0")),
+            false => Ok(programs),
         }
-        Ok(programs)
     });
+    // Only the root knows how many there are when none of them can be started.
+    let asked = if side.is_root() { asked } else { 0 };
     let (count, code) = match &made {
         Ok((_, count)) => (*count, MPI_SUCCESS),
         Err(error) => (asked, error.code()),
@@ -129,9 +129,10 @@ pub unsafe fn comm_spawn(
         out("intercomm", intercomm)?;
         let side = side(w, comm, root)?;
         // SAFETY: the caller's promises.
-        let one = |_: &mut Entered| Ok(vec![unsafe { program(command, argv, maxprocs, info)? }]);
+        let one = || Ok(vec![unsafe { program(command, argv, maxprocs, info)? }]);
+        let asked = usize::try_from(maxprocs).unwrap_or(0);
         // SAFETY: checked above; the caller's promise.
-        unsafe { *intercomm = start(w, &side, array_of_errcodes, one)? };
+        unsafe { *intercomm = start(w, &side, array_of_errcodes, asked, one)? };
         Ok(())
     })
 }
@@ -147,7 +148,7 @@ pub unsafe fn comm_spawn_multiple(
     intercomm: *mut MPI_Comm,
     array_of_errcodes: *mut c_int,
 ) -> c_int {
-    let several = |_: &mut Entered| -> Result<Vec<Program>> {
+    let several = || -> Result<Vec<Program>> {
         let number = usize::try_from(count).ok().filter(|count| *count > 0);
         let number =
             number.ok_or_else(|| wrong(Class::Count, format!("count is {count}; expected 1 or more")))?;
@@ -170,8 +171,15 @@ pub unsafe fn comm_spawn_multiple(
     on_comm("MPI_Comm_spawn_multiple", comm, |w| {
         out("intercomm", intercomm)?;
         let side = side(w, comm, root)?;
+        let count = if side.0.is_root() { usize::try_from(count).unwrap_or(0) } else { 0 };
+        let most = |i: usize| {
+            // SAFETY: the caller's promise: the array has `count` members at the root.
+            let most = (!array_of_maxprocs.is_null()).then(|| unsafe { *array_of_maxprocs.add(i) });
+            most.and_then(|most| usize::try_from(most).ok()).unwrap_or(0)
+        };
+        let asked = (0..count).map(most).sum();
         // SAFETY: checked above; the caller's promise.
-        unsafe { *intercomm = start(w, &side, array_of_errcodes, several)? };
+        unsafe { *intercomm = start(w, &side, array_of_errcodes, asked, several)? };
         Ok(())
     })
 }
