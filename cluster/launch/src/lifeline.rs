@@ -1,9 +1,9 @@
 //! The connection to the process that has started this launcher for `MPI_Comm_spawn`.
 //!
-//! It is the launcher's standard input (`HPVM_LIFELINE=0`). While it is open and nothing else has been said on it, the
-//! job ends when it does: the process that spawned the job has died. What that process says: `C`, the two jobs are
-//! connected (before that, errors are told to it only, and it tells its program); `D`, they are connected no more. What the
-//! launcher says: lines `error TEXT`, and at the end `ended CODE`.
+//! It is the launcher's standard input (`HPVM_LIFELINE=0`). When it ends the job does: the process that spawned the job has
+//! died. What that process says is one letter, `D`: the two jobs are connected no more, and each may end without the
+//! other. What the launcher says: lines `error TEXT`, which until then are told to nobody else, because that process tells
+//! its program or ends its own job for that reason; and at the end `ended CODE`.
 
 use std::cell::Cell;
 use std::ffi::OsStr;
@@ -25,7 +25,6 @@ pub struct Lifeline(Rc<Inner>);
 #[derive(Debug)]
 struct Inner {
     socket: OwnedFd,
-    connected: Cell<bool>,
     disconnected: Cell<bool>,
 }
 
@@ -61,8 +60,7 @@ impl Lifeline {
     fn new(socket: OwnedFd) -> Lifeline {
         // Without it a report that nobody reads could hold us up, no more.
         let _ = sys::set_nonblocking(socket.as_raw_fd());
-        let (connected, disconnected) = (Cell::new(false), Cell::new(false));
-        Lifeline(Rc::new(Inner { socket, connected, disconnected }))
+        Lifeline(Rc::new(Inner { socket, disconnected: Cell::new(false) }))
     }
 
     /// Readable when something has been said, or it has ended.
@@ -76,11 +74,10 @@ impl Lifeline {
         loop {
             match sys::read(self.fd(), &mut bytes) {
                 Ok(0) => break,
-                Ok(count) => bytes[..count].iter().for_each(|word| match word {
-                    b'C' => self.0.connected.set(true),
-                    b'D' => self.0.disconnected.set(true),
-                    _ => {}
-                }),
+                Ok(count) => {
+                    let said = self.0.disconnected.get() || bytes[..count].contains(&b'D');
+                    self.0.disconnected.set(said);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::Open,
                 Err(_) => break,
@@ -91,10 +88,12 @@ impl Lifeline {
 
     /// Tells why the job fails. True: nobody else has to be told.
     pub fn error(&self, text: &str) -> bool {
-        let line = text.replace('\n', " ");
+        if self.0.disconnected.get() {
+            return false;
+        }
+        let line = text.strip_suffix("; ending the job").unwrap_or(text).replace('\n', " ");
         // Who does not listen has ended.
-        let _ = sys::send(self.fd(), format!("error {line}\n").as_bytes());
-        !self.0.connected.get()
+        sys::send(self.fd(), format!("error {line}\n").as_bytes()).is_ok()
     }
 
     /// Tells how the job has ended.
@@ -130,22 +129,18 @@ mod tests {
 
     #[test]
     fn it_tells_who_shall_end_with_whom() {
-        for (said, ends, silent) in [
-            ("", Heard::Cut, true),
-            ("C", Heard::Cut, false),
-            ("CD", Heard::Closed, false),
-            ("D", Heard::Closed, true),
-        ] {
+        for (said, ends, told) in [("", Heard::Cut, true), ("D", Heard::Closed, false)] {
             let (ours, theirs) = sys::socket_pair().unwrap();
             let lifeline = Lifeline::new(ours);
             assert_eq!(lifeline.read(), Heard::Open);
             sys::send(theirs.as_raw_fd(), said.as_bytes()).unwrap();
             assert_eq!(lifeline.read(), Heard::Open);
-            assert_eq!(lifeline.error("two\nlines"), silent);
+            assert_eq!(lifeline.error("two\nlines; ending the job"), told);
             lifeline.ended(3);
             let mut bytes = [0; 100];
             let count = sys::read(theirs.as_raw_fd(), &mut bytes).unwrap();
-            assert_eq!(&bytes[..count], b"error two lines\nended 3\n");
+            let report = if told { "error two lines\nended 3\n" } else { "ended 3\n" };
+            assert_eq!(&bytes[..count], report.as_bytes());
             drop(theirs);
             assert_eq!(lifeline.read(), ends, "{said}");
         }

@@ -74,7 +74,8 @@ impl Fast {
     /// A packet that can't be delivered: its message is discarded, the rest goes on.
     pub fn on_packet(&mut self, src: Rank, head: Head, payload: &[u8]) -> Result<Action, Fault> {
         if src >= self.processes {
-            let text = format!("it is of another job; Fast Messages reach {} nodes", self.processes);
+            let text =
+                format!("it is of another job; Fast Messages reach {} nodes", self.processes);
             return Err(Fault::Corrupt { src, text });
         }
         match head.handler {

@@ -21,21 +21,27 @@ impl Streams for Mux {
         source: (Memory, u64),
         unasked: bool,
     ) {
-        let Some(Hosts { net: Some(net), poll_interval, .. }) = self.hosts.as_deref_mut() else { return };
+        let Some(Hosts { net: Some(net), poll_interval, .. }) = self.hosts.as_deref_mut() else {
+            return;
+        };
         poll_interval.expect();
         // SAFETY: the caller's promise.
         unsafe { net.stream_open(dst, stream, source, unasked) };
     }
 
     unsafe fn stream_out(&mut self, dst: Rank, number: u64, from: Memory, len: u64) {
-        let Some(Hosts { net: Some(net), poll_interval, .. }) = self.hosts.as_deref_mut() else { return };
+        let Some(Hosts { net: Some(net), poll_interval, .. }) = self.hosts.as_deref_mut() else {
+            return;
+        };
         poll_interval.expect();
         // SAFETY: the caller's promise.
         unsafe { net.stream_out(dst, number, from, len) };
     }
 
     unsafe fn stream_in(&mut self, src: Rank, number: u64, to: Landing) {
-        let Some(Hosts { net: Some(net), poll_interval, .. }) = self.hosts.as_deref_mut() else { return };
+        let Some(Hosts { net: Some(net), poll_interval, .. }) = self.hosts.as_deref_mut() else {
+            return;
+        };
         poll_interval.expect();
         // SAFETY: the caller's promise.
         unsafe { net.stream_in(src, number, to) };

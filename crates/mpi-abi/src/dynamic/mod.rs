@@ -206,5 +206,8 @@ impl Entered {
 }
 
 fn not_open() -> Error {
-    Error::new(Class::Port, "this process has no such port open; expected one of its own MPI_Open_port")
+    Error::new(
+        Class::Port,
+        "this process has no such port open; expected one of its own MPI_Open_port",
+    )
 }

@@ -35,7 +35,9 @@ struct Published {
 /// What a service is called in the kernel's tables.
 fn tag(service: &str) -> String {
     // FNV-1a, of 128 bits.
-    let step = |hash: u128, byte: u8| (hash ^ u128::from(byte)).wrapping_mul(0x100_0000_0000_0000_0000_013b);
+    let step = |hash: u128, byte: u8| {
+        (hash ^ u128::from(byte)).wrapping_mul(0x100_0000_0000_0000_0000_013b)
+    };
     let hash = service.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, step);
     format!("hpvm-name-{hash:032x}")
 }

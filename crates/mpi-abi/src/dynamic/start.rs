@@ -2,9 +2,8 @@
 //! process starts and to which it holds a *lifeline*.
 //!
 //! The lifeline is a socket, the launcher's standard input. When it ends without a word the launcher ends its job:
-//! the process that spawned it has died. What this process says on it: that its job and the spawned one are connected
-//! (errors are then shown to people, and not only told here), and that they are connected no more, from when on
-//! each may end without the other. The launcher says how its job ended.
+//! the process that spawned it has died. What this process says on it is that the two jobs are connected no more, from
+//! when on each may end without the other. The launcher says why its job failed, and how it ended.
 
 use crate::runtime::{launcher_ends, with_signals_blocked};
 use crate::say::say;
@@ -25,7 +24,6 @@ pub const PARENT_PORT: &str = "HPVM_PARENT_PORT";
 /// Tells the launcher that its standard input is a lifeline.
 const LIFELINE: &str = "HPVM_LIFELINE";
 /// What is said on the lifeline.
-const CONNECTED: &[u8] = b"C";
 const DISCONNECTED: &[u8] = b"D";
 /// Longest report of a launcher.
 const REPORT_MAX: u64 = 64 << 10;
@@ -142,13 +140,15 @@ impl Spawned {
     }
 
     /// The processes are connected: from now on their failure is ours. A thread that sleeps waits for it.
-    pub fn connected(mut self) -> Connected {
-        let _ = self.lifeline.write_all(CONNECTED);
-        let connected = Connected { lifeline: self.lifeline.try_clone().ok(), disconnected: self.disconnected.clone() };
+    pub fn connected(self) -> Connected {
+        let lifeline = self.lifeline.try_clone().ok();
+        let connected = Connected { lifeline, disconnected: self.disconnected.clone() };
         let thread = std::thread::Builder::new().name("hpvm-lifeline".into()).stack_size(64 << 10);
         let started = with_signals_blocked(|| thread.spawn(move || self.watch()));
         if let Err(error) = started {
-            say(&format!("no thread can be started ({error}): a failure of spawned processes is not noticed"));
+            say(&format!(
+                "no thread can be started ({error}): a failure of spawned processes is not noticed"
+            ));
         }
         connected
     }
@@ -241,7 +241,8 @@ fn launcher() -> Result<PathBuf> {
     let hpvm = folders.into_iter().find(|file| file.is_file());
     let mpirun = hpvm.and_then(|file| Some(file.canonicalize().ok()?.parent()?.join("mpirun")));
     mpirun.filter(|file| file.exists()).ok_or_else(|| {
-        let text = "hpvm's launcher is neither at ../bin/mpirun beside the library nor, as hpvm, in PATH";
+        let text =
+            "hpvm's launcher is neither at ../bin/mpirun beside the library nor, as hpvm, in PATH";
         Error::new(Class::Spawn, text)
     })
 }
@@ -252,7 +253,9 @@ fn launcher() -> Result<PathBuf> {
 /// `MPI_ERR_SPAWN`: it is no such list, or allows none.
 pub fn soft(text: &str, most: u32) -> Result<u32> {
     let bad = || {
-        let text = format!("soft={text:?}; expected a list of FIRST[:LAST[:STRIDE]] that allows a number up to {most}");
+        let text = format!(
+            "soft={text:?}; expected a list of FIRST[:LAST[:STRIDE]] that allows a number up to {most}"
+        );
         Error::new(Class::Spawn, text)
     };
     let mut best = None;
@@ -298,7 +301,9 @@ mod tests {
         for (text, most, expected) in cases {
             assert_eq!(soft(text, most).unwrap(), expected, "{text} up to {most}");
         }
-        for (text, most) in [("", 4), ("5", 4), ("1:", 4), ("1:2:0", 4), ("a", 4), ("0", 4), ("-3", 4)] {
+        for (text, most) in
+            [("", 4), ("5", 4), ("1:", 4), ("1:2:0", 4), ("a", 4), ("0", 4), ("-3", 4)]
+        {
             assert_eq!(soft(text, most).unwrap_err().class, Class::Spawn, "{text}");
         }
     }
@@ -306,7 +311,12 @@ mod tests {
     #[test]
     fn each_program_has_its_own_hosts_folder_and_path() {
         let word = |text: &str| OsString::from(text);
-        let a = Program { command: word("a"), processes: 2, arguments: vec![word("-x")], ..Program::default() };
+        let a = Program {
+            command: word("a"),
+            processes: 2,
+            arguments: vec![word("-x")],
+            ..Program::default()
+        };
         let b = Program {
             command: word("b"),
             processes: 1,
@@ -327,7 +337,10 @@ mod tests {
     fn reports_are_read() {
         let parts = |text: &str| Report::parse(text.as_bytes()).parts();
         assert_eq!(parts("ended 0\n"), (0, None));
-        assert_eq!(parts("error no such file\nerror more\nended 127\n"), (127, Some("no such file".into())));
+        assert_eq!(
+            parts("error no such file\nerror more\nended 127\n"),
+            (127, Some("no such file".into()))
+        );
         assert_eq!(parts(""), (1, None), "killed");
     }
 }

@@ -100,7 +100,10 @@ impl Talk {
         if !self.expected.is_empty() {
             let Some(said) = self.inbox.get(..self.expected.len()) else { return Ok(None) };
             if said != self.expected {
-                return Err(Error::new(Class::Port, "who answers at the port does not know its secret"));
+                return Err(Error::new(
+                    Class::Port,
+                    "who answers at the port does not know its secret",
+                ));
             }
             self.inbox.drain(..self.expected.len());
             self.expected.clear();
@@ -108,7 +111,9 @@ impl Talk {
         let Some((head, rest)) = self.inbox.split_first_chunk::<8>() else { return Ok(None) };
         let count = u64::from_le_bytes(*head);
         if count > MAX_WORDS as u64 {
-            return Err(broken(&format!("a message of {count} words; expected at most {MAX_WORDS}")));
+            return Err(broken(&format!(
+                "a message of {count} words; expected at most {MAX_WORDS}"
+            )));
         }
         let Some(body) = rest.get(..8 * count as usize) else { return Ok(None) };
         let words = body.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();

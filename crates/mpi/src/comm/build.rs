@@ -89,7 +89,11 @@ fn agree(host: &mut impl Host, via: &TaggedComm) -> Result<u32> {
 }
 
 /// Every member's `words`, one row after the other in rank order.
-pub(super) fn gather_words(host: &mut impl Host, via: &TaggedComm, words: &[u64]) -> Result<Vec<u64>> {
+pub(super) fn gather_words(
+    host: &mut impl Host,
+    via: &TaggedComm,
+    words: &[u64],
+) -> Result<Vec<u64>> {
     let bytes = size_of_val(words) as i64;
     let words: Box<[u64]> = words.into();
     let mut all = vec![0u64; words.len() * via.comm.size() as usize];

@@ -10,8 +10,8 @@ use crate::object::info::{self, Info};
 use crate::raise::{fatal, on_comm, raise_global, remember};
 use crate::runtime::{Entered, World, enter};
 use core::ffi::{c_char, c_int};
-use hpvm_mpi::error::Result;
 use hpvm_mpi::engine::peers::RANK_BITS as JOB_SHIFT;
+use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm, Group, build};
 use std::sync::Arc;
 

@@ -54,9 +54,8 @@ unsafe fn program(
     processes: c_int,
     info: MPI_Info,
 ) -> Result<Program> {
-    let most = u32::try_from(processes).map_err(|_| {
-        wrong(Class::Arg, format!("maxprocs is {processes}; expected 0 or more"))
-    })?;
+    let most = u32::try_from(processes)
+        .map_err(|_| wrong(Class::Arg, format!("maxprocs is {processes}; expected 0 or more")))?;
     let info = info::copy_or_empty(info)?;
     let value = |key: &str| info.get_bytes(key.as_bytes()).filter(|value| !value.is_empty());
     let path = |key: &str| value(key).map(|value| OsString::from_vec(value.to_vec()));
@@ -150,8 +149,8 @@ pub unsafe fn comm_spawn_multiple(
 ) -> c_int {
     let several = || -> Result<Vec<Program>> {
         let number = usize::try_from(count).ok().filter(|count| *count > 0);
-        let number =
-            number.ok_or_else(|| wrong(Class::Count, format!("count is {count}; expected 1 or more")))?;
+        let number = number
+            .ok_or_else(|| wrong(Class::Count, format!("count is {count}; expected 1 or more")))?;
         if array_of_commands.is_null() || array_of_maxprocs.is_null() || array_of_info.is_null() {
             return Err(wrong(Class::Arg, "an array of commands, maxprocs or info is null"));
         }
