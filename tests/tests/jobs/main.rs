@@ -12,6 +12,7 @@ mod bound;
 mod build_systems;
 mod check;
 mod common;
+mod dynamic;
 mod ends;
 mod flap;
 mod fm;

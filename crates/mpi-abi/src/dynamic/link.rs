@@ -124,7 +124,7 @@ pub fn connect(
     w: &mut Entered,
     side: &Side,
     role: Role,
-    mut talk: Option<Talk>,
+    talk: &mut Option<Talk>,
 ) -> Result<Arc<Comm>> {
     let theirs = side.tell(w, |w| greet(w, side, talk.as_mut()))?;
     let ours = side.comm.size() as usize;

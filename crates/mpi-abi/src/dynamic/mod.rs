@@ -4,6 +4,7 @@
 //! makes a segment with a slot for each process of both ([`link`]); in the engine of each process the others get
 //! numbers above those of its own job.
 
+pub mod connected;
 pub mod link;
 pub mod names;
 pub mod port;
@@ -12,13 +13,14 @@ pub mod talk;
 
 use crate::generated::constants::*;
 use crate::runtime::Entered;
+use connected::Connected;
 use hpvm_fm::Rank;
 use hpvm_mpi::comm::dynamic;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm, Error};
 use link::{Role, Side};
 use port::{Port, PortName};
-use start::{Connected, Program, Spawned};
+use start::{Program, Spawned};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use talk::Talk;
@@ -34,8 +36,8 @@ pub struct Dynamic {
     pub names: names::Names,
     /// The communicator to those who have spawned this process.
     pub parent: Option<MPI_Comm>,
-    /// Processes that this one has spawned, by their numbers here.
-    spawned: Vec<(Vec<Rank>, Connected)>,
+    /// Jobs that this process has spawned or met as a root, and the numbers of their processes here.
+    connected: Vec<(Vec<Rank>, Connected)>,
 }
 
 impl Dynamic {
@@ -101,7 +103,24 @@ impl Entered {
             talk = Some(w.accept_root(name?)?);
             Ok(Vec::new())
         })?;
-        link::connect(self, side, Role::Accepts, talk)
+        self.bring_together(side, Role::Accepts, talk)
+    }
+
+    /// Connects two groups whose jobs are watched over from then on.
+    fn bring_together(
+        &mut self,
+        side: &Side,
+        role: Role,
+        mut talk: Option<Talk>,
+    ) -> Result<Arc<Comm>> {
+        let made = link::connect(self, side, role, &mut talk)?;
+        let strangers: Vec<Rank> =
+            made.peers().processes().filter(|p| *p >= self.job.size).collect();
+        if let Some(talk) = talk.filter(|_| !strangers.is_empty()) {
+            let connected = Connected::watch_job(talk.into_stream());
+            self.dynamic.connected.push((strangers, connected));
+        }
+        Ok(made)
     }
 
     fn accept_root(&mut self, name: &str) -> Result<Talk> {
@@ -120,6 +139,16 @@ impl Entered {
 
     /// `MPI_Comm_connect`: `name` matters at the root.
     pub fn connect(&mut self, side: &Side, name: Result<&str>) -> Result<Arc<Comm>> {
+        self.connect_to(side, name, false)
+    }
+
+    /// The same; `parents`: to those who have spawned this job.
+    pub fn connect_to(
+        &mut self,
+        side: &Side,
+        name: Result<&str>,
+        parents: bool,
+    ) -> Result<Arc<Comm>> {
         let mut talk = None;
         side.tell(self, |w| {
             let name = PortName::parse(name?)?;
@@ -127,7 +156,11 @@ impl Entered {
             talk = Some(port::connect(&name)?);
             Ok(Vec::new())
         })?;
-        link::connect(self, side, Role::Connects, talk)
+        // Launchers watch over parents and children.
+        match parents {
+            true => link::connect(self, side, Role::Connects, &mut talk),
+            false => self.bring_together(side, Role::Connects, talk),
+        }
     }
 
     /// `MPI_Comm_spawn_multiple`: `programs` matters at the root. All members get the number of processes.
@@ -144,10 +177,10 @@ impl Entered {
             (talk, spawned) = (Some(client), Some(started));
             Ok(vec![count])
         })?;
-        let made = link::connect(self, side, Role::Accepts, talk)?;
+        let made = link::connect(self, side, Role::Accepts, &mut talk)?;
         if let Some(spawned) = spawned {
             let children = made.peers().processes().collect();
-            self.dynamic.spawned.push((children, spawned.connected()));
+            self.dynamic.connected.push((children, spawned.connected()));
         }
         Ok((made, count.first().map_or(0, |count| *count as usize)))
     }
@@ -191,15 +224,15 @@ impl Entered {
         let gone = process.fm_mut().transport_mut().unlink(|rank| used.contains(&rank));
         process.forget_peers(&gone);
         let left = |ranks: &[Rank]| ranks.iter().all(|rank| gone.contains(rank));
-        let spawned = &mut self.dynamic.spawned;
-        let parted: Vec<_> = spawned.extract_if(.., |(ranks, _)| left(ranks)).collect();
+        let connected = &mut self.dynamic.connected;
+        let parted: Vec<_> = connected.extract_if(.., |(ranks, _)| left(ranks)).collect();
         parted.into_iter().for_each(|(_, connected)| connected.disconnect());
     }
 
-    /// The world model ends: spawned processes go on without us.
-    pub fn leave_spawned(&mut self) {
-        let spawned = std::mem::take(&mut self.dynamic.spawned);
-        spawned.into_iter().for_each(|(_, connected)| connected.disconnect());
+    /// The world model ends: other jobs go on without us.
+    pub fn leave_connected(&mut self) {
+        let connected = std::mem::take(&mut self.dynamic.connected);
+        connected.into_iter().for_each(|(_, connected)| connected.disconnect());
         self.dynamic.ports.clear();
         self.dynamic.names = names::Names::default();
     }

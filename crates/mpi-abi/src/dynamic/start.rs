@@ -5,28 +5,21 @@
 //! the process that spawned it has died. What this process says on it is that the two jobs are connected no more, from
 //! when on each may end without the other. The launcher says why its job failed, and how it ended.
 
-use crate::runtime::{launcher_ends, with_signals_blocked};
-use crate::say::say;
+use super::connected::Connected;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use std::ffi::{CStr, OsString};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The variable in which spawned processes find their parents' port.
 pub const PARENT_PORT: &str = "HPVM_PARENT_PORT";
 /// Tells the launcher that its standard input is a lifeline.
 const LIFELINE: &str = "HPVM_LIFELINE";
-/// What is said on the lifeline.
-const DISCONNECTED: &[u8] = b"D";
-/// Longest report of a launcher.
-const REPORT_MAX: u64 = 64 << 10;
 
 /// One program to start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,8 +83,6 @@ pub struct Spawned {
     lifeline: UnixStream,
     launcher: Child,
     report: Vec<u8>,
-    /// The other side may end without us.
-    disconnected: Arc<AtomicBool>,
 }
 
 impl Spawned {
@@ -112,8 +103,7 @@ impl Spawned {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .spawn();
         let launcher = child.map_err(|e| refuse(&launcher.display().to_string(), e))?;
-        let disconnected = Arc::new(AtomicBool::new(false));
-        Ok(Spawned { lifeline: ours, launcher, report: Vec::new(), disconnected })
+        Ok(Spawned { lifeline: ours, launcher, report: Vec::new() })
     }
 
     /// Readable when the launcher has something to report.
@@ -139,60 +129,23 @@ impl Spawned {
         Some(Error::new(Class::Spawn, why.unwrap_or_else(|| NEVER_JOINED.to_owned())))
     }
 
-    /// The processes are connected: from now on their failure is ours. A thread that sleeps waits for it.
+    /// The processes are connected: from now on their failure is ours.
     pub fn connected(self) -> Connected {
-        let lifeline = self.lifeline.try_clone().ok();
-        let connected = Connected { lifeline, disconnected: self.disconnected.clone() };
-        let thread = std::thread::Builder::new().name("hpvm-lifeline".into()).stack_size(64 << 10);
-        let started = with_signals_blocked(|| thread.spawn(move || self.watch()));
-        if let Err(error) = started {
-            say(&format!(
-                "no thread can be started ({error}): a failure of spawned processes is not noticed"
-            ));
-        }
-        connected
-    }
-
-    /// Waits for the end of the spawned job.
-    fn watch(mut self) {
-        let _ = self.lifeline.set_nonblocking(false);
-        // A connection that breaks is an end as well.
-        let _ = (&mut self.lifeline).take(REPORT_MAX).read_to_end(&mut self.report);
-        let _ = self.launcher.wait();
-        let (code, why) = Report::parse(&self.report).parts();
-        // Acquire pairs with the release in `disconnect`.
-        if code == 0 || self.disconnected.load(Ordering::Acquire) {
-            return;
-        }
-        let why = why.unwrap_or_else(|| format!("they ended with code {code}"));
-        let why = format!("processes that it has spawned have failed: {why}");
-        if !launcher_ends(code, &why) {
-            say(&why);
-            crate::runtime::abort(code);
-        }
+        let Spawned { lifeline, mut launcher, .. } = self;
+        Connected::watch(lifeline, move |said| {
+            let _ = launcher.wait();
+            match Report::parse(said).parts() {
+                (0, _) => None,
+                (code, why) => {
+                    let why = why.unwrap_or_else(|| format!("they ended with code {code}"));
+                    Some((code, format!("processes that it has spawned have failed: {why}")))
+                }
+            }
+        })
     }
 }
 
 const NEVER_JOINED: &str = "the processes have ended without calling MPI_Init";
-
-/// What is left to do of processes that are connected.
-#[derive(Debug)]
-pub struct Connected {
-    lifeline: Option<UnixStream>,
-    disconnected: Arc<AtomicBool>,
-}
-
-impl Connected {
-    /// From now on either side may end without the other.
-    pub fn disconnect(mut self) {
-        // Release pairs with the acquire in `watch`.
-        self.disconnected.store(true, Ordering::Release);
-        if let Some(lifeline) = &mut self.lifeline {
-            // A launcher that has ended needs no word.
-            let _ = lifeline.write_all(DISCONNECTED);
-        }
-    }
-}
 
 /// The last words of a launcher: its exit code, and why the job failed.
 struct Report {

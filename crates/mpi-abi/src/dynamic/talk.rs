@@ -35,6 +35,11 @@ impl Talk {
         Talk { expected: first.to_vec(), ..Talk::new(stream) }
     }
 
+    /// The socket, when everything has been said.
+    pub fn into_stream(self) -> UnixStream {
+        self.stream
+    }
+
     fn fd(&self) -> RawFd {
         self.stream.as_raw_fd()
     }

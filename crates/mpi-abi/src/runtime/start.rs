@@ -82,7 +82,7 @@ pub fn finish(used: Use) -> Result<()> {
         let mut w = enter()?;
         w.flush()?;
         if used == Use::World {
-            w.leave_spawned();
+            w.leave_connected();
         }
         if *uses == 1 {
             w.show_stage(Stage::Finalized);

@@ -190,7 +190,7 @@ pub fn meet_parents(w: &mut Entered) -> Result<()> {
     let Some(name) = name else { return Ok(()) };
     let world = w.objects.comm(MPI_COMM_WORLD)?.clone();
     let side = Side { comm: world.comm.clone(), root: 0 };
-    let made = w.connect(&side, Ok(&name))?;
+    let made = w.connect_to(&side, Ok(&name), true)?;
     let parent = adopt(w, &world, made)?;
     w.objects.comm(parent)?.extras().name = "MPI_COMM_PARENT".to_owned();
     w.dynamic.parent = Some(parent);
