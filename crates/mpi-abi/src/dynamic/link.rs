@@ -3,6 +3,7 @@
 
 use super::talk::Talk;
 use crate::runtime::Entered;
+use hpvm_fm::Rank;
 use hpvm_mpi::comm::dynamic::{self, text_of, words_of};
 use hpvm_mpi::engine::peers::Identity;
 use hpvm_mpi::error::Result;
@@ -119,13 +120,27 @@ fn strange(what: &str) -> Error {
     Error::new(Class::Other, format!("the other group's root says {what}"))
 }
 
-/// Connects the group of `side`, all of whose members call it, with another. `talk` is the root's.
-pub fn connect(
-    w: &mut Entered,
-    side: &Side,
-    role: Role,
-    talk: &mut Option<Talk>,
-) -> Result<Arc<Comm>> {
+/// Two groups all of whose processes reach each other, and have to agree on a communicator yet.
+pub struct Linked {
+    remote: Vec<Rank>,
+    tag: i32,
+}
+
+impl Linked {
+    /// The processes of the other side.
+    pub fn remote(&self) -> &[Rank] {
+        &self.remote
+    }
+
+    /// The intercommunicator. All members of both sides call it.
+    pub fn join(self, w: &mut Entered, side: &Side) -> Result<Arc<Comm>> {
+        dynamic::join(w, side.comm.group(), self.remote, self.tag)
+    }
+}
+
+/// Links the group of `side`, all of whose members call it, with another. `talk` is the root's: when the root of the other
+/// side ends before that is done, it is an error on all members.
+pub fn link(w: &mut Entered, side: &Side, role: Role, talk: &mut Option<Talk>) -> Result<Linked> {
     let theirs = side.tell(w, |w| greet(w, side, talk.as_mut()))?;
     let ours = side.comm.size() as usize;
     let known: Vec<u64> = theirs
@@ -151,8 +166,7 @@ pub fn connect(
     let known = agreed.known.get(side.comm.rank() as usize * row..).unwrap_or_default();
     add(w, role, shm, ours, &theirs, known)?;
     let remote = theirs.iter().map(|id| w.process.find(*id)).collect::<Option<Vec<_>>>();
-    let remote = remote.ok_or(Class::Intern)?;
-    dynamic::join(w, side.comm.group(), remote, agreed.tag)
+    Ok(Linked { remote: remote.ok_or(Class::Intern)?, tag: agreed.tag })
 }
 
 /// The root tells who its group is, and learns who the other one is.

@@ -113,14 +113,15 @@ impl Entered {
         role: Role,
         mut talk: Option<Talk>,
     ) -> Result<Arc<Comm>> {
-        let made = link::connect(self, side, role, &mut talk)?;
-        let strangers: Vec<Rank> =
-            made.peers().processes().filter(|p| *p >= self.job.size).collect();
+        let linked = link::link(self, side, role, &mut talk)?;
+        let others = linked.remote().iter().copied();
+        let strangers: Vec<Rank> = others.filter(|process| *process >= self.job.size).collect();
+        // From now on nothing else tells that the other side has failed.
         if let Some(talk) = talk.filter(|_| !strangers.is_empty()) {
             let connected = Connected::watch_job(talk.into_stream());
             self.dynamic.connected.push((strangers, connected));
         }
-        Ok(made)
+        linked.join(self, side)
     }
 
     fn accept_root(&mut self, name: &str) -> Result<Talk> {
@@ -158,7 +159,7 @@ impl Entered {
         })?;
         // Launchers watch over parents and children.
         match parents {
-            true => link::connect(self, side, Role::Connects, &mut talk),
+            true => link::link(self, side, Role::Connects, &mut talk)?.join(self, side),
             false => self.bring_together(side, Role::Connects, talk),
         }
     }
@@ -177,11 +178,13 @@ impl Entered {
             (talk, spawned) = (Some(client), Some(started));
             Ok(vec![count])
         })?;
-        let made = link::connect(self, side, Role::Accepts, &mut talk)?;
+        let linked = link::link(self, side, Role::Accepts, &mut talk);
+        let linked = linked.map_err(|error| Error::new(Class::Spawn, error.text))?;
         if let Some(spawned) = spawned {
-            let children = made.peers().processes().collect();
+            let children = linked.remote().to_vec();
             self.dynamic.connected.push((children, spawned.connected()));
         }
+        let made = linked.join(self, side)?;
         Ok((made, count.first().map_or(0, |count| *count as usize)))
     }
 
