@@ -88,6 +88,8 @@ impl Lifeline {
 
     /// Tells why the job fails. True: nobody else has to be told.
     pub fn error(&self, text: &str) -> bool {
+        // Both jobs may have been disconnected before what has failed did so.
+        self.read();
         if self.0.disconnected.get() {
             return false;
         }

@@ -199,37 +199,50 @@ impl Entered {
         Ok((talk?, spawned))
     }
 
-    /// Waits for all members of a communicator that is to be disconnected; those of other jobs may then end.
-    pub fn part(&mut self, comm: &Arc<Comm>) -> Result<()> {
+    /// Before a communicator is disconnected: waits for all of its members. Those of other jobs that nothing else joins
+    /// with ours may end when this returns, so until then both sides' roots have said so.
+    pub fn part(&mut self, handle: MPI_Comm) -> Result<()> {
+        let comm = self.objects.comm(handle)?.comm.clone();
         let first = self.job.size;
-        if comm.has_member(|process| process >= first) {
-            dynamic::meet(self, comm)?;
-            self.wait_until(|w| !w.process.has_backlog())?;
+        if !comm.has_member(|process| process >= first) {
+            return Ok(());
         }
-        Ok(())
+        dynamic::meet(self, &comm)?;
+        let used = self.linked_for(Some(handle));
+        self.disconnect(|rank| !used.contains(rank));
+        dynamic::meet(self, &comm)?;
+        self.wait_until(|w| !w.process.has_backlog())
+    }
+
+    /// The processes of other jobs that a communicator needs, if it is not `except`.
+    fn linked_for(&self, except: Option<MPI_Comm>) -> Vec<Rank> {
+        let process = &self.process;
+        let others = || self.objects.comms.iter().filter(|(h, _)| Some(MPI_Comm(*h)) != except);
+        let mut linked = process.fm().transport().linked();
+        linked.retain(|rank| {
+            let is = |process: Rank| process == *rank;
+            others().any(|(_, object)| object.comm.has_member(is)) || process.retired_has(is)
+        });
+        linked
+    }
+
+    /// Tells the jobs all of whose processes are `unused` that they may end without ours.
+    fn disconnect(&mut self, unused: impl Fn(&Rank) -> bool) {
+        let connected = &mut self.dynamic.connected;
+        let parted: Vec<_> =
+            connected.extract_if(.., |(ranks, _)| ranks.iter().all(&unused)).collect();
+        parted.into_iter().for_each(|(_, connected)| connected.disconnect());
     }
 
     /// Closes what no communicator needs any more.
     pub fn close_links(&mut self) {
-        let crate::runtime::World { process, objects, .. } = &mut **self;
-        if process.fm().transport().linked().is_empty() || process.has_backlog() {
+        if self.process.has_backlog() || self.process.fm().transport().linked().is_empty() {
             return;
         }
-        let linked = process.fm().transport().linked();
-        let used: Vec<Rank> = linked
-            .into_iter()
-            .filter(|rank| {
-                let is = |process: Rank| process == *rank;
-                objects.comms.iter().any(|(_, object)| object.comm.has_member(is))
-                    || process.retired_has(is)
-            })
-            .collect();
-        let gone = process.fm_mut().transport_mut().unlink(|rank| used.contains(&rank));
-        process.forget_peers(&gone);
-        let left = |ranks: &[Rank]| ranks.iter().all(|rank| gone.contains(rank));
-        let connected = &mut self.dynamic.connected;
-        let parted: Vec<_> = connected.extract_if(.., |(ranks, _)| left(ranks)).collect();
-        parted.into_iter().for_each(|(_, connected)| connected.disconnect());
+        let used = self.linked_for(None);
+        let gone = self.process.fm_mut().transport_mut().unlink(|rank| used.contains(&rank));
+        self.process.forget_peers(&gone);
+        self.disconnect(|rank| gone.contains(rank));
     }
 
     /// The world model ends: other jobs go on without us.

@@ -48,9 +48,7 @@ pub unsafe fn disconnect(comm: *mut MPI_Comm) -> c_int {
             requests.any(|(_, r)| !r.done && r.context.is_some_and(|c| ours.contains(&c)))
         };
         w.wait_until(|w| !busy(w))?;
-        let comm = w.objects.comm(handle)?.comm.clone();
-        w.part(&comm)?;
-        drop(comm);
+        w.part(handle)?;
         release(w, handle)
     };
     // SAFETY: the caller's promise.
