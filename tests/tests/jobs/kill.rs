@@ -7,7 +7,7 @@ use crate::kill::job::Job;
 use crate::random::{Random, seed};
 
 mod folders;
-mod job;
+pub mod job;
 
 /// How long the launcher may take to end after a kill. Without load it takes milliseconds.
 const SOON: Duration = Duration::from_secs(15);

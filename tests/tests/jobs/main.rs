@@ -13,6 +13,7 @@ mod bound;
 mod build_systems;
 mod check;
 mod common;
+mod dynamic;
 mod ends;
 mod flap;
 mod fm;
