@@ -3781,6 +3781,7 @@ inline int shmem_and_reduce(shmem_team_t team, unsigned short *dest, const unsig
 inline int shmem_and_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_and_reduce(team, dest, source, nreduce); }
 inline int shmem_and_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_and_reduce(team, dest, source, nreduce); }
 inline int shmem_and_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_and_reduce(team, dest, source, nreduce); }
+inline int shmem_and_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce) { return shmem_int8_and_reduce(team, dest, source, nreduce); }
 inline int shmem_or_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce) { return shmem_short_or_reduce(team, dest, source, nreduce); }
 inline int shmem_or_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce) { return shmem_int_or_reduce(team, dest, source, nreduce); }
 inline int shmem_or_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce) { return shmem_long_or_reduce(team, dest, source, nreduce); }
@@ -3790,6 +3791,7 @@ inline int shmem_or_reduce(shmem_team_t team, unsigned short *dest, const unsign
 inline int shmem_or_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_or_reduce(team, dest, source, nreduce); }
 inline int shmem_or_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_or_reduce(team, dest, source, nreduce); }
 inline int shmem_or_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_or_reduce(team, dest, source, nreduce); }
+inline int shmem_or_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce) { return shmem_int8_or_reduce(team, dest, source, nreduce); }
 inline int shmem_xor_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce) { return shmem_short_xor_reduce(team, dest, source, nreduce); }
 inline int shmem_xor_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce) { return shmem_int_xor_reduce(team, dest, source, nreduce); }
 inline int shmem_xor_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce) { return shmem_long_xor_reduce(team, dest, source, nreduce); }
@@ -3799,6 +3801,7 @@ inline int shmem_xor_reduce(shmem_team_t team, unsigned short *dest, const unsig
 inline int shmem_xor_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_xor_reduce(team, dest, source, nreduce); }
 inline int shmem_xor_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_xor_reduce(team, dest, source, nreduce); }
 inline int shmem_xor_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_xor_reduce(team, dest, source, nreduce); }
+inline int shmem_xor_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce) { return shmem_int8_xor_reduce(team, dest, source, nreduce); }
 inline int shmem_max_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce) { return shmem_float_max_reduce(team, dest, source, nreduce); }
 inline int shmem_max_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce) { return shmem_double_max_reduce(team, dest, source, nreduce); }
 inline int shmem_max_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce) { return shmem_longdouble_max_reduce(team, dest, source, nreduce); }
@@ -4866,7 +4869,8 @@ static inline void shmem_hpvm_no_such_type(struct shmem_hpvm_no_such_type *nothi
     unsigned short *: shmem_ushort_and_reduce, \
     unsigned int *: shmem_uint_and_reduce, \
     unsigned long *: shmem_ulong_and_reduce, \
-    unsigned long long *: shmem_ulonglong_and_reduce)(__VA_ARGS__)
+    unsigned long long *: shmem_ulonglong_and_reduce, \
+    int8_t *: shmem_int8_and_reduce)(__VA_ARGS__)
 #define shmem_or_reduce(...) _Generic((SHMEM_HPVM_SECOND(__VA_ARGS__)), \
     short *: shmem_short_or_reduce, \
     int *: shmem_int_or_reduce, \
@@ -4876,7 +4880,8 @@ static inline void shmem_hpvm_no_such_type(struct shmem_hpvm_no_such_type *nothi
     unsigned short *: shmem_ushort_or_reduce, \
     unsigned int *: shmem_uint_or_reduce, \
     unsigned long *: shmem_ulong_or_reduce, \
-    unsigned long long *: shmem_ulonglong_or_reduce)(__VA_ARGS__)
+    unsigned long long *: shmem_ulonglong_or_reduce, \
+    int8_t *: shmem_int8_or_reduce)(__VA_ARGS__)
 #define shmem_xor_reduce(...) _Generic((SHMEM_HPVM_SECOND(__VA_ARGS__)), \
     short *: shmem_short_xor_reduce, \
     int *: shmem_int_xor_reduce, \
@@ -4886,7 +4891,8 @@ static inline void shmem_hpvm_no_such_type(struct shmem_hpvm_no_such_type *nothi
     unsigned short *: shmem_ushort_xor_reduce, \
     unsigned int *: shmem_uint_xor_reduce, \
     unsigned long *: shmem_ulong_xor_reduce, \
-    unsigned long long *: shmem_ulonglong_xor_reduce)(__VA_ARGS__)
+    unsigned long long *: shmem_ulonglong_xor_reduce, \
+    int8_t *: shmem_int8_xor_reduce)(__VA_ARGS__)
 #define shmem_max_reduce(...) _Generic((SHMEM_HPVM_SECOND(__VA_ARGS__)), \
     float *: shmem_float_max_reduce, \
     double *: shmem_double_max_reduce, \

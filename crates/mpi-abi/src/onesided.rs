@@ -1,7 +1,7 @@
 //! The table through which libraries of other programming models use the one-sided layer: see `hpvm_abi::onesided`.
 
 use crate::body::check::wrong;
-use crate::raise::{fatal, in_engine, remember};
+use crate::raise::{end_because, in_engine, remember};
 use crate::runtime::{self, Entered, World, enter};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use hpvm_abi::onesided::{self as abi, Attached, DONE, Key, OneSided, STARTED};
@@ -318,8 +318,8 @@ unsafe extern "C" fn wait(
 unsafe extern "C" fn fail(function: *const c_char, why: *const c_char) -> ! {
     // SAFETY: C strings, by the interface.
     let (function, why) = unsafe { (CStr::from_ptr(function), CStr::from_ptr(why)) };
-    let error = Error::new(Class::Other, why.to_string_lossy().into_owned());
-    fatal(&function.to_string_lossy(), "", &error)
+    let why = format!("{} failed: {}", function.to_string_lossy(), why.to_string_lossy());
+    end_because(Class::Other.code(), &why)
 }
 
 unsafe extern "C" fn end_job(code: c_int) -> ! {

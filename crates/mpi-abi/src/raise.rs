@@ -134,12 +134,17 @@ pub fn raise(
 #[cold]
 pub fn fatal(function: &str, object: &str, error: &Error) -> ! {
     let on = if object.is_empty() { String::new() } else { format!(" on {object}") };
-    let why = format!("{function}{on} failed: {error}");
-    if launcher_ends(error.code(), &why) {
-        end_process(error.code());
+    end_because(error.code(), &format!("{function}{on} failed: {error}"))
+}
+
+/// Says why in one line and ends the job.
+#[cold]
+pub fn end_because(code: c_int, why: &str) -> ! {
+    if launcher_ends(code, why) {
+        end_process(code);
     }
     say(&format!("{}: {why}", whoami()));
-    abort(error.code())
+    abort(code)
 }
 
 /// The error of an engine whose network is broken: nothing can be relied on, so the job ends.

@@ -35,6 +35,8 @@ pub struct State {
     pub me: usize,
     /// The heap, then the segments of static data.
     pub regions: Vec<Region>,
+    /// What the heap is a part of.
+    pub memory: usize,
     pub allocator: Mutex<Heap>,
     pub checks: bool,
     pub debug: bool,
@@ -61,6 +63,7 @@ static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
 /// What [`State::new`] makes a state of.
 pub struct Parts {
     pub regions: Vec<Region>,
+    pub memory: usize,
     pub me: usize,
     pub checks: bool,
     pub debug: bool,
@@ -72,7 +75,7 @@ pub struct Parts {
 
 impl State {
     pub fn new(parts: Parts) -> State {
-        let Parts { regions, me, checks, debug, level, session, world, shared } = parts;
+        let Parts { regions, memory, me, checks, debug, level, session, world, shared } = parts;
         let heap = &regions[0];
         let usable = |there: &Attached| if there.locked == 0 { there.base.addr() } else { 0 };
         State {
@@ -83,6 +86,7 @@ impl State {
             me,
             allocator: Mutex::new(Heap::new(heap.len)),
             regions,
+            memory,
             checks,
             debug,
             level,

@@ -196,6 +196,9 @@ pub(super) unsafe fn alltoalls_bytes(
     if dst < 1 || sst < 1 {
         fail(name, &format!("strides {dst} and {sst}; expected 1 or more"));
     }
+    if n == 0 {
+        return;
+    }
     let elements = n.saturating_mul(team.size());
     let mut packed = vec![0_u8; elements.saturating_mul(size)];
     for (i, element) in packed.chunks_exact_mut(size).enumerate() {

@@ -2,6 +2,7 @@
 //! each call ends when all PEs have their memory.
 
 use super::coll;
+use super::start::HEAP_ALIGNMENT;
 use crate::engine::{done, fail, mpi};
 use crate::state::{State, state};
 use crate::types::Name;
@@ -48,7 +49,7 @@ fn offset(s: &State, name: Name, memory: *mut c_void) -> usize {
 
 fn allocate(s: &State, name: Name, len: usize, alignment: usize) -> *mut c_void {
     compare(s, name, [len, alignment]);
-    if len == 0 {
+    if len == 0 || alignment > HEAP_ALIGNMENT {
         return null_mut();
     }
     let mut heap = s.heap();

@@ -22,6 +22,9 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 const LEVELS: [&core::ffi::CStr; 4] =
     [c"MPI_THREAD_SINGLE", c"MPI_THREAD_FUNNELED", c"MPI_THREAD_SERIALIZED", c"MPI_THREAD_MULTIPLE"];
 
+/// The heap begins at a multiple of this on every PE: what `shmem_align` can give, and what large pages want.
+pub const HEAP_ALIGNMENT: usize = 2 << 20;
+
 /// Calls of `shmem_init` without their `shmem_finalize`.
 static USES: Mutex<u32> = Mutex::new(0);
 
@@ -172,12 +175,16 @@ fn join(name: Name, level: c_int, settings: &Settings) -> State {
 
     let len = settings.heap.checked_next_multiple_of(4096).unwrap_or(settings.heap).max(4096);
     same(name, &world, "SHMEM_SYMMETRIC_SIZE", len as u64);
-    // SAFETY: a number.
-    let heap = unsafe { (onesided().allocate)(len) };
-    if heap.is_null() {
+    let memory = match len.checked_add(HEAP_ALIGNMENT) {
+        // SAFETY: a number.
+        Some(all) => unsafe { (onesided().allocate)(all) },
+        None => null_mut(),
+    };
+    if memory.is_null() {
         fail(name, &format!("the {len} bytes of SHMEM_SYMMETRIC_SIZE are not to be had"));
     }
-    let mut regions = vec![region(name, &world, heap.expose_provenance(), len, "symmetric heap")];
+    let heap = memory.expose_provenance().next_multiple_of(HEAP_ALIGNMENT);
+    let mut regions = vec![region(name, &world, heap, len, "symmetric heap")];
     let segments = static_data::segments();
     let lengths = segments.iter().fold(segments.len() as u64, |sum, s| sum << 1 ^ s.len() as u64);
     same(name, &world, "the size of the program's static data", lengths);
@@ -189,6 +196,7 @@ fn join(name: Name, level: c_int, settings: &Settings) -> State {
     }
     let state = State::new(Parts {
         regions,
+        memory: memory.addr(),
         me: rank as usize,
         checks: settings.checks,
         debug: settings.debug,
@@ -241,10 +249,9 @@ fn end(name: Name) {
             done(name, (onesided().withdraw)(&region.key));
         }
     }
-    let heap = &s.regions[0];
-    let memory = core::ptr::with_exposed_provenance_mut(heap.base);
+    let memory = core::ptr::with_exposed_provenance_mut(s.memory);
     // SAFETY: `allocate` returned it, with this size.
-    unsafe { (onesided().release)(memory, heap.len) };
+    unsafe { (onesided().release)(memory, s.regions[0].len + HEAP_ALIGNMENT) };
     free(name, &s.shared);
     free(name, &s.world);
     let mut session = s.session;

@@ -5,10 +5,13 @@ use crate::state::state;
 use crate::types::Name;
 use core::ffi::{c_int, c_void};
 use core::hint::spin_loop;
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 /// Looks before the engine waits, which makes progress, gives way and sleeps: what is about to come is there by then.
 const LOOKS: u32 = 64;
+
+/// Behind what `any` found last, of whatever variables.
+static FOUND: AtomicUsize = AtomicUsize::new(0);
 
 /// A type of the standard's table 12.
 pub trait Word: Copy + PartialOrd {
@@ -78,10 +81,16 @@ impl<T: Word> Variables<T> {
         }
     }
 
-    /// `None`: none counts.
+    /// The search begins behind what was found last, so that none of them is forgotten. `None`: none counts.
     fn any(&self, value: impl Fn(usize) -> T) -> Option<Option<usize>> {
+        // Relaxed, both: any place to begin will do.
+        let first = FOUND.load(Ordering::Relaxed).checked_rem(self.count)?;
         let mut some = false;
-        let found = self.indices().inspect(|_| some = true).find(|i| self.holds(*i, value(*i)));
+        let mut all = (first..self.count).chain(0..first).filter(|i| self.counts(*i));
+        let found = all.by_ref().inspect(|_| some = true).find(|i| self.holds(*i, value(*i)));
+        if let Some(i) = found {
+            FOUND.store(i + 1, Ordering::Relaxed); // relaxed: as above
+        }
         some.then_some(found)
     }
 
