@@ -78,6 +78,8 @@ flap: build ## jobs on test hosts while cables go out and in and processes are k
 conformance: build ## C programs of tests/conformance on the built library
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- \
 	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
+	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/shmem \
+	    --mpicc $(STAGE)/bin/oshcc --mpirun $(STAGE)/bin/oshrun
 	@for copies in yes no; do \
 	    HPVM_SINGLE_COPY=$$copies $(CARGO) run -q -p hpvm-tests --bin conformance -- --filter p2p_both_ends \
 	        --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun || exit 1; done

@@ -100,14 +100,14 @@ int main(void)
     CHECK(!shmem_addr_accessible(local, right) && !shmem_addr_accessible(&right, right));
     CHECK(shmem_ptr(heap, me) == heap && shmem_ptr(local, me) == NULL);
     unsigned char *there = shmem_ptr(heap, right);
-    if (there) {
-        shmem_barrier_all();
-        there[9] = (unsigned char)(200 + me);
-        shmem_barrier_all();
-        CHECK_EQ(heap[9], (unsigned char)(200 + (me + n - 1) % n));
-        CHECK(shmem_team_ptr(SHMEM_TEAM_WORLD, heap, right) == there);
-    }
     shmem_barrier_all();
+    if (there)
+        there[9] = (unsigned char)(200 + me);
+    else
+        shmem_uchar_p(&heap[9], (unsigned char)(200 + me), right);
+    shmem_barrier_all();
+    CHECK_EQ(heap[9], (unsigned char)(200 + (me + n - 1) % n));
+    CHECK(shmem_team_ptr(SHMEM_TEAM_WORLD, heap, right) == there);
     shmem_long_p(&static_word, me + 7, right);
     shmem_barrier_all();
     CHECK_EQ(static_word, (me + n - 1) % n + 7);

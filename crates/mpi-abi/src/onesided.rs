@@ -79,7 +79,11 @@ fn finish(w: &mut Entered, ops: &[OpId]) -> Result<()> {
     };
     w.wait_until(pending)?;
     let (_, onesided) = w.process.onesided();
-    ops.iter().fold(Ok(()), |result, op| result.and(onesided.forget(*op).map_err(refused)))
+    let mut result = Ok(());
+    for op in ops {
+        result = result.and(onesided.forget(*op).map_err(refused));
+    }
+    result
 }
 
 unsafe extern "C" fn allocate(bytes: usize) -> *mut c_void {

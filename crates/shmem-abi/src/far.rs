@@ -79,9 +79,18 @@ pub unsafe fn runs(
 }
 
 /// The element of an atomic operation: target and offset.
-fn element(s: &State, name: Name, at: usize, size: usize, pe: usize) -> (hpvm_abi::onesided::Target, u64) {
+fn element(
+    s: &State,
+    name: Name,
+    at: usize,
+    size: usize,
+    pe: usize,
+) -> (hpvm_abi::onesided::Target, u64) {
     if !at.is_multiple_of(size) {
-        fail(name, &format!("the atomic variable at {at:#x} is misaligned; expected a multiple of {size}"));
+        fail(
+            name,
+            &format!("the atomic variable at {at:#x} is misaligned; expected a multiple of {size}"),
+        );
     }
     let (region, offset) = s.symmetric(name, at, size);
     (region.there[pe].target, offset as u64)
@@ -90,7 +99,14 @@ fn element(s: &State, name: Name, at: usize, size: usize, pe: usize) -> (hpvm_ab
 /// Updates one element of up to 8 bytes; its bits before.
 #[cold]
 #[inline(never)]
-pub fn update(s: &State, name: Name, at: usize, how: (Kind, Op, usize), operand: u64, pe: usize) -> u64 {
+pub fn update(
+    s: &State,
+    name: Name,
+    at: usize,
+    how: (Kind, Op, usize),
+    operand: u64,
+    pe: usize,
+) -> u64 {
     let (kind, op, size) = how;
     let (target, offset) = element(s, name, at, size, pe);
     let mut before = 0_u64;
@@ -118,7 +134,8 @@ pub fn compare_swap(
     let (compare, swap) = ((&raw const compare).cast(), (&raw const swap).cast());
     let result = (&raw mut before).cast();
     // SAFETY: as in `update`.
-    let code = unsafe { (onesided().compare_and_swap)(target, offset, kind, compare, swap, result, 1) };
+    let code =
+        unsafe { (onesided().compare_and_swap)(target, offset, kind, compare, swap, result, 1) };
     s.note(name, code);
     before
 }

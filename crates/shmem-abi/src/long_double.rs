@@ -22,7 +22,12 @@ unsafe extern "C" fn get(source: *const LongDouble, pe: c_int, value: *mut LongD
     unsafe { *value = rma::g(c"shmem_longdouble_g".as_ptr(), DEFAULT, source, pe) }
 }
 
-unsafe extern "C" fn get_ctx(ctx: Ctx, source: *const LongDouble, pe: c_int, value: *mut LongDouble) {
+unsafe extern "C" fn get_ctx(
+    ctx: Ctx,
+    source: *const LongDouble,
+    pe: c_int,
+    value: *mut LongDouble,
+) {
     // SAFETY: as in `put`.
     unsafe { *value = rma::g(c"shmem_ctx_longdouble_g".as_ptr(), ctx, source, pe) }
 }

@@ -11,7 +11,10 @@ const VARIABLES: [(&str, &str); 5] = [
     ("SHMEM_INFO", "print this text"),
     ("SHMEM_VERSION", "print the version"),
     ("SHMEM_DEBUG", "tell about allocations that fail, and how each PE is reached"),
-    ("HPVM_CHECK", "look for mistakes that cost time to find: memory that is not allocated, sizes that differ"),
+    (
+        "HPVM_CHECK",
+        "look for mistakes that cost time to find: memory that is not allocated, sizes that differ",
+    ),
 ];
 
 pub struct Settings {
@@ -25,7 +28,8 @@ pub struct Settings {
 /// A variable, or what it was called before OpenSHMEM 1.4.
 fn variable(name: &str) -> Option<String> {
     let older = name.replacen("SHMEM_", "SMA_", 1);
-    let read = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let read =
+        |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     read(name).or_else(|| read(&older))
 }
 
@@ -35,7 +39,9 @@ impl Settings {
     pub fn read() -> Result<Settings, String> {
         let heap = match variable("SHMEM_SYMMETRIC_SIZE") {
             None => HEAP,
-            Some(text) => parse_size(&text).map_err(|why| format!("SHMEM_SYMMETRIC_SIZE: {why}"))?,
+            Some(text) => {
+                parse_size(&text).map_err(|why| format!("SHMEM_SYMMETRIC_SIZE: {why}"))?
+            }
         };
         let checks = std::env::var_os("HPVM_CHECK");
         Ok(Settings {
@@ -43,7 +49,8 @@ impl Settings {
             info: variable("SHMEM_INFO").is_some(),
             version: variable("SHMEM_VERSION").is_some(),
             debug: variable("SHMEM_DEBUG").is_some(),
-            checks: checks.is_some_and(|value| !matches!(value.to_str(), Some("" | "0" | "no" | "off"))),
+            checks: checks
+                .is_some_and(|value| !matches!(value.to_str(), Some("" | "0" | "no" | "off"))),
         })
     }
 

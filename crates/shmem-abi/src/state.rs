@@ -10,8 +10,8 @@ use core::ptr::null_mut;
 use hpvm_abi::constants::MPI_Session;
 use hpvm_abi::onesided::{Attached, Key};
 use hpvm_shmem::{Heap, Strided};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Symmetric memory of this PE, and how that of the others is reached.
@@ -156,7 +156,10 @@ impl State {
         };
         if self.checks && region.base == self.heap && !self.heap().contains(offset, len) {
             let heap = region.shown();
-            fail(name, &format!("{len} bytes at {address:#x} are not in one allocation of the {heap}"))
+            fail(
+                name,
+                &format!("{len} bytes at {address:#x} are not in one allocation of the {heap}"),
+            )
         }
         (region, offset)
     }

@@ -7,7 +7,9 @@
 /// Says what was expected.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || {
-        format!("'{text}' is no size; expected a number of bytes, perhaps with k, m, g or t after it")
+        format!(
+            "'{text}' is no size; expected a number of bytes, perhaps with k, m, g or t after it"
+        )
     };
     let text_of_number = text.trim();
     let digits = text_of_number

@@ -37,7 +37,10 @@ impl Strided {
         let (first, last) = (at(0), at(i64::from(size) - 1));
         let inside = 0..i64::from(all);
         if !inside.contains(&first) || !inside.contains(&last) {
-            let ends = format!("leads from PE {first} to PE {last}; there are 0 to {}", i64::from(all) - 1);
+            let ends = format!(
+                "leads from PE {first} to PE {last}; there are 0 to {}",
+                i64::from(all) - 1
+            );
             return Err(format!("a set of PEs with {shown} {ends}"));
         }
         Ok((0..i64::from(size)).map(|i| at(i) as u32).collect())
@@ -59,10 +62,14 @@ mod tests {
 
     #[test]
     fn what_is_no_set() {
-        let cases = [(0, 1, 0), (0, 0, 2), (-1, 1, 2), (0, 2, 5), (2, -1, 4), (0, i32::MAX, i32::MAX)];
+        let cases =
+            [(0, 1, 0), (0, 0, 2), (-1, 1, 2), (0, 2, 5), (2, -1, 4), (0, i32::MAX, i32::MAX)];
         for (start, stride, size) in cases {
             let text = Strided { start, stride, size }.members(8).expect_err("no set");
-            assert!(text.contains(&format!("start {start}, stride {stride}, size {size}")), "{text}");
+            assert!(
+                text.contains(&format!("start {start}, stride {stride}, size {size}")),
+                "{text}"
+            );
         }
         assert!(Strided::active_set(0, 31, 1).is_err() && Strided::active_set(0, -1, 1).is_err());
     }

@@ -7,7 +7,10 @@ const LEN: usize = 4096;
 
 #[derive(Clone, Debug)]
 enum Call {
-    Allocate { len: usize, log_alignment: u32 },
+    Allocate {
+        len: usize,
+        log_alignment: u32,
+    },
     /// The n-th of those in use.
     Free(usize),
     Resize(usize, usize),
@@ -42,7 +45,9 @@ fn check(heap: &Heap, model: &Model) {
     let (all, room) = heap.room();
     assert_eq!(all, LEN);
     // What rounding takes is lost, and no more.
-    assert!(room <= longest && room + 2 * MIN_ALIGNMENT > longest.min(room + 2 * MIN_ALIGNMENT - 1));
+    assert!(
+        room <= longest && room + 2 * MIN_ALIGNMENT > longest.min(room + 2 * MIN_ALIGNMENT - 1)
+    );
 }
 
 fn apply(heap: &mut Heap, model: &mut Model, call: &Call) {
@@ -55,7 +60,9 @@ fn apply(heap: &mut Heap, model: &mut Model, call: &Call) {
                     assert!(at + len <= LEN && len != 0);
                     model.push((at, len));
                 }
-                None => assert!(len == 0 || room < len + 2 * MIN_ALIGNMENT + (64.max(1 << log_alignment))),
+                None => assert!(
+                    len == 0 || room < len + 2 * MIN_ALIGNMENT + (64.max(1 << log_alignment))
+                ),
             }
         }
         Call::Free(n) if !model.is_empty() => {

@@ -61,7 +61,7 @@ fn entry(instance: &Instance<'_>) -> Result<String, String> {
     };
     let (parameters, arguments) = (parameters.join(", "), arguments.join(", "));
     let call = instance.call;
-    
+
     let name = &prototype.name;
     Ok(format!("entry!({name} p{name} ({parameters}){returns} = {call}({arguments}));\n"))
 }
@@ -93,7 +93,12 @@ fn value<'a>(instance: &Instance<'a>, c: &str) -> Result<&'a str, String> {
         "shmem_ctx_t" => "Ctx",
         "shmem_team_config_t" => "TeamConfig",
         "shmem_ctx_session_config_t" => "SessionConfig",
-        _ => return Err(format!("spec/shmem: {} has the unknown type `{c}`", instance.prototype.name)),
+        _ => {
+            return Err(format!(
+                "spec/shmem: {} has the unknown type `{c}`",
+                instance.prototype.name
+            ));
+        }
     })
 }
 
@@ -116,7 +121,9 @@ mod tests {
 
     #[test]
     fn names_of_parameters() {
-        for (c, rust) in [("logPE_stride", "log_pe_stride"), ("PE_size", "pe_size"), ("pSync", "p_sync")] {
+        for (c, rust) in
+            [("logPE_stride", "log_pe_stride"), ("PE_size", "pe_size"), ("pSync", "p_sync")]
+        {
             assert_eq!(snake(c), rust);
         }
     }

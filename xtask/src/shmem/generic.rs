@@ -1,7 +1,7 @@
 //! Generic forms: selections of C11, overloads of C++.
 
-use super::{Family, Spec, Type};
 use super::prototype::{Parameter, Prototype};
+use super::{Family, Spec, Type};
 
 /// The types that a family's generic form knows.
 pub fn choices<'a>(spec: &'a Spec, family: &'a Family) -> impl Iterator<Item = &'a Type> {
@@ -74,7 +74,9 @@ pub fn c11(spec: &Spec) -> Result<String, String> {
         let name = &prototype.name;
         let other = match &function.team_form {
             Some(form) => Some(("shmem_team_t", form.clone())),
-            None if function.generic_context => Some(("shmem_ctx_t", prototype.with_context().name)),
+            None if function.generic_context => {
+                Some(("shmem_ctx_t", prototype.with_context().name))
+            }
             None => None,
         };
         if let Some((ty, other)) = other {

@@ -8,13 +8,13 @@ const HEAD: &str = include_str!("head.h");
 
 /// A type as the header writes it: in C++ complex types need a word before.
 fn shown(text: &str) -> String {
-    text.replace("double _Complex", "shmem_complexd_t").replace("float _Complex", "shmem_complexf_t")
+    text.replace("double _Complex", "shmem_complexd_t")
+        .replace("float _Complex", "shmem_complexf_t")
 }
 
 fn declare(instance: &Instance<'_>, name: &str) -> String {
     let prototype = &instance.prototype;
-    let mut parameters: Vec<String> =
-        prototype.parameters.iter().map(|p| shown(&p.c())).collect();
+    let mut parameters: Vec<String> = prototype.parameters.iter().map(|p| shown(&p.c())).collect();
     if parameters.is_empty() {
         parameters.push("void".into());
     }

@@ -135,11 +135,8 @@ impl Spec {
         let types: TypeFile = read(folder.join("types.toml"))?;
         let families: FamilyFile = read(folder.join("families.toml"))?;
         let functions: FunctionFile = read(folder.join("functions.toml"))?;
-        let spec = Spec {
-            types: types.types,
-            families: families.family,
-            functions: functions.function,
-        };
+        let spec =
+            Spec { types: types.types, families: families.family, functions: functions.function };
         for family in &spec.families {
             if spec.of_set(&family.types).next().is_none() {
                 return Err(format!("spec/shmem: no type is in the set `{}`", family.types));

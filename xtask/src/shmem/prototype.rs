@@ -42,7 +42,8 @@ impl Prototype {
 
     /// With the type in place of `TYPE`, and another name.
     pub fn of_type(&self, ty: &str, name: &str) -> Prototype {
-        let typed = |p: &Parameter| Parameter { ty: p.ty.replace("TYPE", ty), name: p.name.clone() };
+        let typed =
+            |p: &Parameter| Parameter { ty: p.ty.replace("TYPE", ty), name: p.name.clone() };
         Prototype {
             returns: self.returns.replace("TYPE", ty),
             name: name.to_owned(),

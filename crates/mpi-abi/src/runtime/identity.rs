@@ -104,7 +104,8 @@ pub fn abort(code: c_int) -> ! {
 /// Ends the job with any `code`, 0 too, as a program's own `exit` of all ranks would.
 pub fn end_job(code: c_int) -> ! {
     if let Some(request) = identity().and_then(|identity| identity.abort) {
-        let _ = request.send_because(code & 0xff, hpvm_job::GLOBAL_EXIT) || request.send(code & 0xff);
+        let _ =
+            request.send_because(code & 0xff, hpvm_job::GLOBAL_EXIT) || request.send(code & 0xff);
     }
     // SAFETY: as in `end_process`.
     unsafe { libc::_exit(code & 0xff) }

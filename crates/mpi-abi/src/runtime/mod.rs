@@ -11,7 +11,9 @@ mod progress_thread;
 mod start;
 mod tables;
 
-pub use identity::{abort, abort_by_program, end_job, end_process, host_name, launcher_ends, whoami};
+pub use identity::{
+    abort, abort_by_program, end_job, end_process, host_name, launcher_ends, whoami,
+};
 pub use start::{Use, finish, start};
 
 use crate::object::Objects;

@@ -52,18 +52,22 @@ impl Amo for f64 {
     }
 }
 
-/// Updates `$word`; `$x` is its operand. Seldom asked are the orderings: SeqCst costs what others cost, where
-/// an operation both reads and writes.
+/// The order of all operations: one for all PEs, which costs no more than a weaker one where a word is read and
+/// written. Puts of this PE that came before are seen by whoever sees the word.
+// SeqCst pairs with that of all other PEs.
+const ORDER: Ordering = Ordering::SeqCst;
+
+/// Updates `$word`; `$x` is its operand.
 macro_rules! by_processor {
     ($word:expr, $op:expr, $x:expr) => {
         match $op {
-            Op::Sum => $word.fetch_add($x, Ordering::SeqCst),
-            Op::And => $word.fetch_and($x, Ordering::SeqCst),
-            Op::Or => $word.fetch_or($x, Ordering::SeqCst),
-            Op::Xor => $word.fetch_xor($x, Ordering::SeqCst),
-            Op::Replace => $word.swap($x, Ordering::SeqCst),
+            Op::Sum => $word.fetch_add($x, ORDER),
+            Op::And => $word.fetch_and($x, ORDER),
+            Op::Or => $word.fetch_or($x, ORDER),
+            Op::Xor => $word.fetch_xor($x, ORDER),
+            Op::Replace => $word.swap($x, ORDER),
             // No operation of this library needs another.
-            _ => $word.load(Ordering::SeqCst),
+            _ => $word.load(ORDER),
         }
     };
 }
@@ -95,7 +99,9 @@ pub(super) fn update<T: Amo>(
     let size = size_of::<T>();
     let bits = match s.mapped(at.addr(), size, pe) {
         // SAFETY: mapped for as many bytes, aligned.
-        Some(at) if at.addr() & (size - 1) == 0 => unsafe { processor(at, size, op, operand.bits()) },
+        Some(at) if at.addr() & (size - 1) == 0 => unsafe {
+            processor(at, size, op, operand.bits())
+        },
         _ => far::update(s, name, at.addr(), (T::KIND, op, size), operand.bits(), pe),
     };
     T::of(bits)
@@ -123,7 +129,6 @@ pub unsafe fn compare_swap<T: Amo>(
             Ok(bits) | Err(bits) => bits.into(),
         }
     }
-    let order = Ordering::SeqCst;
     let bits = match s.mapped(dest.addr(), size, pe) {
         // SAFETY: mapped for as many bytes, aligned.
         Some(at) if at.addr() & (size - 1) == 0 => unsafe {
@@ -131,10 +136,10 @@ pub unsafe fn compare_swap<T: Amo>(
                 4 => before((*at.cast::<AtomicU32>()).compare_exchange(
                     cond as u32,
                     value as u32,
-                    order,
-                    order,
+                    ORDER,
+                    ORDER,
                 )),
-                _ => before((*at.cast::<AtomicU64>()).compare_exchange(cond, value, order, order)),
+                _ => before((*at.cast::<AtomicU64>()).compare_exchange(cond, value, ORDER, ORDER)),
             }
         },
         _ => far::compare_swap(s, name, dest.addr(), (T::KIND, size), (cond, value), pe),

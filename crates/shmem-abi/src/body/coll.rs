@@ -108,7 +108,13 @@ pub(super) unsafe fn fcollect_bytes(
     });
 }
 
-pub unsafe fn fcollect<T>(name: Name, team: Team, dest: *mut T, source: *const T, n: usize) -> c_int {
+pub unsafe fn fcollect<T>(
+    name: Name,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+) -> c_int {
     let Some(team) = team_of(name, team) else { return -1 };
     // SAFETY: the program's promise.
     unsafe { fcollect_bytes(name, team, (dest.cast(), source.cast()), bytes::<T>(n)) };
@@ -150,7 +156,13 @@ pub(super) unsafe fn collect_bytes(
     });
 }
 
-pub unsafe fn collect<T>(name: Name, team: Team, dest: *mut T, source: *const T, n: usize) -> c_int {
+pub unsafe fn collect<T>(
+    name: Name,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+) -> c_int {
     let Some(team) = team_of(name, team) else { return -1 };
     // SAFETY: the program's promise.
     unsafe { collect_bytes(name, team, (dest.cast(), source.cast()), bytes::<T>(n)) };
@@ -175,7 +187,13 @@ pub(super) unsafe fn alltoall_bytes(
     });
 }
 
-pub unsafe fn alltoall<T>(name: Name, team: Team, dest: *mut T, source: *const T, n: usize) -> c_int {
+pub unsafe fn alltoall<T>(
+    name: Name,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+) -> c_int {
     let Some(team) = team_of(name, team) else { return -1 };
     // SAFETY: the program's promise.
     unsafe { alltoall_bytes(name, team, (dest.cast(), source.cast()), bytes::<T>(n)) };

@@ -43,7 +43,10 @@ pub unsafe fn create_on_team(name: Name, team: Team, options: c_long, ctx: *mut 
     // SAFETY: the program's place for a handle, here and below.
     unsafe { *ctx = NO_CTX };
     if options & !OPTIONS != 0 {
-        fail(name, &format!("options {options:#x}; expected SHMEM_CTX_SERIALIZED, PRIVATE and NOSTORE"));
+        fail(
+            name,
+            &format!("options {options:#x}; expected SHMEM_CTX_SERIALIZED, PRIVATE and NOSTORE"),
+        );
     }
     let Some(object) = team::checked(s, name, team) else { return -1 };
     let context = Context { team: object.clone(), handle_of_team: team };
@@ -81,7 +84,13 @@ pub unsafe fn get_team(name: Name, ctx: Ctx, team: *mut Team) -> c_int {
 }
 
 /// Hints, which change nothing.
-pub unsafe fn session_start(name: Name, ctx: Ctx, _: c_long, config: *const SessionConfig, mask: c_long) {
+pub unsafe fn session_start(
+    name: Name,
+    ctx: Ctx,
+    _: c_long,
+    config: *const SessionConfig,
+    mask: c_long,
+) {
     let s = state(name);
     if !matches!(ctx, NO_CTX | DEFAULT) {
         checked(s, name, ctx);

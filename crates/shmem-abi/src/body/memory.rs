@@ -17,7 +17,8 @@ fn compare(s: &State, name: Name, numbers: [usize; 2]) {
     }
     // SAFETY: names are C strings.
     let call = unsafe { core::ffi::CStr::from_ptr(name) }.to_bytes();
-    let word = call.iter().fold(0, |sum: i64, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));
+    let word =
+        call.iter().fold(0, |sum: i64, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));
     let mine = [word, numbers[0] as i64, numbers[1] as i64];
     // The largest of each number and of its negation: the same for all, or the two differ.
     let both: Vec<i64> = mine.iter().flat_map(|n| [*n, n.wrapping_neg()]).collect();
@@ -28,7 +29,8 @@ fn compare(s: &State, name: Name, numbers: [usize; 2]) {
         (mpi().MPI_Allreduce)(from, to, both.len() as i32, MPI_INT64_T, MPI_MAX, s.world.comm)
     });
     if most != both {
-        let text = format!("PE {} called with {numbers:?}, and not all other PEs did the same", s.me);
+        let text =
+            format!("PE {} called with {numbers:?}, and not all other PEs did the same", s.me);
         fail(name, &text);
     }
 }
@@ -144,7 +146,9 @@ pub unsafe fn realloc(name: Name, memory: *mut c_void, len: usize) -> *mut c_voi
         let new = allocate(s, name, len, 1);
         if !new.is_null() {
             // SAFETY: two allocations of the heap with as many bytes.
-            unsafe { core::ptr::copy_nonoverlapping(memory.cast::<u8>(), new.cast(), before.min(len)) };
+            unsafe {
+                core::ptr::copy_nonoverlapping(memory.cast::<u8>(), new.cast(), before.min(len))
+            };
             s.heap().free(old);
         }
         new

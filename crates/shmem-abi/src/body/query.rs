@@ -1,6 +1,5 @@
 //! Questions (sections 9.1 and 9.2).
 
-
 use crate::engine::fail;
 use crate::state::{State, current, state};
 use crate::types::{DEFAULT, Name, Team};
@@ -72,5 +71,4 @@ pub unsafe fn info_get_name(_: Name, name: *mut c_char) {
 }
 
 /// For profiling libraries, which put something in its place.
-pub unsafe fn pcontrol(_: Name, _: c_int) {
-}
+pub unsafe fn pcontrol(_: Name, _: c_int) {}

@@ -76,12 +76,26 @@ pub unsafe fn get<T>(name: Name, ctx: Ctx, dest: *mut T, source: *const T, n: us
     unsafe { get_bytes(name, ctx, (dest.cast(), source.addr()), bytes::<T>(n), pe, true) }
 }
 
-pub unsafe fn put_nbi<T>(name: Name, ctx: Ctx, dest: *mut T, source: *const T, n: usize, pe: c_int) {
+pub unsafe fn put_nbi<T>(
+    name: Name,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+    pe: c_int,
+) {
     // SAFETY: the program's promise.
     unsafe { put_bytes(name, ctx, (dest.addr(), source.cast()), bytes::<T>(n), pe, false) }
 }
 
-pub unsafe fn get_nbi<T>(name: Name, ctx: Ctx, dest: *mut T, source: *const T, n: usize, pe: c_int) {
+pub unsafe fn get_nbi<T>(
+    name: Name,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+    pe: c_int,
+) {
     // SAFETY: the program's promise.
     unsafe { get_bytes(name, ctx, (dest.cast(), source.addr()), bytes::<T>(n), pe, false) }
 }
@@ -89,7 +103,9 @@ pub unsafe fn get_nbi<T>(name: Name, ctx: Ctx, dest: *mut T, source: *const T, n
 #[inline(always)]
 pub unsafe fn p<T>(name: Name, ctx: Ctx, dest: *mut T, value: T, pe: c_int) {
     // SAFETY: a value of our own.
-    unsafe { put_bytes(name, ctx, (dest.addr(), (&raw const value).cast()), size_of::<T>(), pe, true) }
+    unsafe {
+        put_bytes(name, ctx, (dest.addr(), (&raw const value).cast()), size_of::<T>(), pe, true)
+    }
 }
 
 #[inline(always)]

@@ -149,7 +149,9 @@ pub unsafe fn to_all<T>(
     _: *mut c_long,
 ) {
     let team = team(state(name), name, start, log, pes);
-    let Ok(n) = usize::try_from(n) else { fail(name, &format!("nreduce is {n}; expected 0 or more")) };
+    let Ok(n) = usize::try_from(n) else {
+        fail(name, &format!("nreduce is {n}; expected 0 or more"))
+    };
     // SAFETY: the program's promise.
     unsafe { coll::reduce_on(name, (ty, op), &team, (dest.cast(), source.cast()), n) }
 }

@@ -12,15 +12,19 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use hpvm_abi::constants::{
     MPI_BYTE, MPI_COMM_NULL, MPI_COMM_TYPE_SHARED, MPI_Comm, MPI_ERRORS_RETURN, MPI_GROUP_NULL,
-    MPI_INFO_NULL, MPI_SESSION_NULL, MPI_Session,
+    MPI_INFO_NULL, MPI_INT, MPI_MIN, MPI_SESSION_NULL, MPI_Session,
 };
 use hpvm_abi::onesided::{Attached, Key};
 use std::io::Write;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 /// Names of `SHMEM_THREAD_SINGLE` ... as the session wants them.
-const LEVELS: [&core::ffi::CStr; 4] =
-    [c"MPI_THREAD_SINGLE", c"MPI_THREAD_FUNNELED", c"MPI_THREAD_SERIALIZED", c"MPI_THREAD_MULTIPLE"];
+const LEVELS: [&core::ffi::CStr; 4] = [
+    c"MPI_THREAD_SINGLE",
+    c"MPI_THREAD_FUNNELED",
+    c"MPI_THREAD_SERIALIZED",
+    c"MPI_THREAD_MULTIPLE",
+];
 
 /// The heap begins at a multiple of this on every PE: what `shmem_align` can give, and what large pages want.
 pub const HEAP_ALIGNMENT: usize = 2 << 20;
@@ -153,9 +157,37 @@ fn same(name: Name, world: &TeamObject, what: &str, mine: u64) {
     });
     if let Some(other) = all.iter().position(|theirs| *theirs != mine) {
         let theirs = all[other];
-        let text = format!("{what}: {mine} on PE {}, {theirs} on PE {other}; expected the same", world.me);
+        let text =
+            format!("{what}: {mine} on PE {}, {theirs} on PE {other}; expected the same", world.me);
         fail(name, &text);
     }
+}
+
+/// The PEs of this host, if they reach each other's heaps by loads and stores; else this PE alone.
+fn shared(name: Name, world: &TeamObject, heap: &Region) -> TeamObject {
+    let (mut near, mut chosen) = (MPI_COMM_NULL, MPI_COMM_NULL);
+    let me = world.me as c_int;
+    // SAFETY: a communicator and a place for another.
+    done(name, unsafe {
+        (mpi().MPI_Comm_split_type)(world.comm, MPI_COMM_TYPE_SHARED, me, MPI_INFO_NULL, &mut near)
+    });
+    quieten(name, near);
+    let near = team(name, near, world.me as u32);
+    let mapped = |pe: &u32| !heap.there[*pe as usize].base.is_null();
+    let (mine, mut all) = (c_int::from(near.members.iter().all(mapped)), 0);
+    // SAFETY: places for one number.
+    done(name, unsafe {
+        let (from, to) = ((&raw const mine).cast(), (&raw mut all).cast());
+        (mpi().MPI_Allreduce)(from, to, 1, MPI_INT, MPI_MIN, near.comm)
+    });
+    if all != 0 {
+        return near;
+    }
+    // SAFETY: as above.
+    done(name, unsafe { (mpi().MPI_Comm_split)(near.comm, me, 0, &mut chosen) });
+    free(name, &near);
+    quieten(name, chosen);
+    team(name, chosen, world.me as u32)
 }
 
 /// The part of `shmem_init` that happens once: all PEs meet.
@@ -165,14 +197,6 @@ fn join(name: Name, level: c_int, settings: &Settings) -> State {
     // SAFETY: a place for a number.
     done(name, unsafe { (mpi().MPI_Comm_rank)(comm, &mut rank) });
     let world = team(name, comm, rank as u32);
-    let mut near = MPI_COMM_NULL;
-    // SAFETY: a communicator and a place for another.
-    done(name, unsafe {
-        (mpi().MPI_Comm_split_type)(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &mut near)
-    });
-    quieten(name, near);
-    let shared = team(name, near, rank as u32);
-
     let len = settings.heap.checked_next_multiple_of(4096).unwrap_or(settings.heap).max(4096);
     same(name, &world, "SHMEM_SYMMETRIC_SIZE", len as u64);
     let memory = match len.checked_add(HEAP_ALIGNMENT) {
@@ -185,6 +209,7 @@ fn join(name: Name, level: c_int, settings: &Settings) -> State {
     }
     let heap = memory.expose_provenance().next_multiple_of(HEAP_ALIGNMENT);
     let mut regions = vec![region(name, &world, heap, len, "symmetric heap")];
+    let shared = shared(name, &world, &regions[0]);
     let segments = static_data::segments();
     let lengths = segments.iter().fold(segments.len() as u64, |sum, s| sum << 1 ^ s.len() as u64);
     same(name, &world, "the size of the program's static data", lengths);

@@ -203,4 +203,3 @@ pub fn free(name: Name, team: &TeamObject) {
     // SAFETY: a communicator of our own, which nobody uses any more.
     done(name, unsafe { (mpi().MPI_Comm_free)(&mut comm) });
 }
-

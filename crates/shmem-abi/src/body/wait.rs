@@ -45,14 +45,25 @@ struct Variables<T> {
 }
 
 impl<T: Word> Variables<T> {
-    fn new(name: Name, at: *const T, count: usize, status: *const c_int, cmp: c_int) -> Variables<T> {
+    fn new(
+        name: Name,
+        at: *const T,
+        count: usize,
+        status: *const c_int,
+        cmp: c_int,
+    ) -> Variables<T> {
         state(name);
         if !(1..=6).contains(&cmp) {
             fail(name, &format!("cmp is {cmp}; expected one of SHMEM_CMP_EQ, NE, GT, LE, LT, GE"));
         }
         if count > 0 && (at.is_null() || !at.is_aligned()) {
             let size = size_of::<T>();
-            fail(name, &format!("the variable at {at:p} is null or misaligned; expected a multiple of {size}"));
+            fail(
+                name,
+                &format!(
+                    "the variable at {at:p} is null or misaligned; expected a multiple of {size}"
+                ),
+            );
         }
         Variables { at, count, status, cmp }
     }
@@ -179,7 +190,11 @@ fn all<T: Word>(name: Name, variables: &Variables<T>, value: impl Fn(usize) -> T
     found.into()
 }
 
-fn wait_for_any<T: Word>(name: Name, variables: &Variables<T>, value: impl Fn(usize) -> T) -> usize {
+fn wait_for_any<T: Word>(
+    name: Name,
+    variables: &Variables<T>,
+    value: impl Fn(usize) -> T,
+) -> usize {
     let mut found = NONE;
     block(name, || match variables.any(&value) {
         None => true,
