@@ -13,6 +13,7 @@ mod man;
 #[rustfmt::skip]
 mod missing;
 mod needs;
+mod route;
 mod tuned;
 
 fn main() {

@@ -1,7 +1,7 @@
 //! The table through which libraries of other programming models use the one-sided layer: see `hpvm_abi::onesided`.
 
 use crate::body::check::wrong;
-use crate::raise::{end_because, in_engine, remember};
+use crate::raise::{end_with, in_engine, remember};
 use crate::runtime::{self, Entered, World, enter};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use hpvm_abi::onesided::{self as abi, Attached, DONE, Key, OneSided, STARTED};
@@ -323,7 +323,7 @@ unsafe extern "C" fn fail(function: *const c_char, why: *const c_char) -> ! {
     // SAFETY: C strings, by the interface.
     let (function, why) = unsafe { (CStr::from_ptr(function), CStr::from_ptr(why)) };
     let why = format!("{} failed: {}", function.to_string_lossy(), why.to_string_lossy());
-    end_because(Class::Other.code(), &why)
+    end_with(&why, Class::Other.code())
 }
 
 unsafe extern "C" fn end_job(code: c_int) -> ! {

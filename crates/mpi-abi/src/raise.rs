@@ -134,12 +134,12 @@ pub fn raise(
 #[cold]
 pub fn fatal(function: &str, object: &str, error: &Error) -> ! {
     let on = if object.is_empty() { String::new() } else { format!(" on {object}") };
-    end_because(error.code(), &format!("{function}{on} failed: {error}"))
+    end_with(&format!("{function}{on} failed: {error}"), error.code())
 }
 
-/// Says why in one line and ends the job.
+/// Prints one message and ends the job: the launcher tells it, if it is ours, and of several the first.
 #[cold]
-pub fn end_because(code: c_int, why: &str) -> ! {
+pub fn end_with(why: &str, code: c_int) -> ! {
     if launcher_ends(code, why) {
         end_process(code);
     }

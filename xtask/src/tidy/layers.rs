@@ -24,6 +24,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-mpi", &["coll", "copy", "fm", "onesided", "sync", "wire"]),
     ("hpvm-io", &["mpi"]),
     ("hpvm-abi", &[]),
+    ("hpvm-bsp", &[]),
+    ("hpvm-bsp-abi", &["abi", "bsp"]),
     ("hpvm-foreign", &["abi"]),
     ("hpvm-fortran", &["abi", "foreign"]),
     ("hpvm-abi-fortran", &["abi", "foreign", "fortran"]),
@@ -53,6 +55,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("hpvm-linkage", &[]),
+    ("hpvm-routing", &[]),
     ("hpvm-launch", &["linkage"]),
     ("hpvm-monitor", &["launch", "shm", "wire"]),
     ("hpvm-queue", &["launch"]),
@@ -61,8 +64,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "hpvm",
         &[
-            "bench", "coll", "job", "launch", "linkage", "monitor", "mpi", "queue", "serve", "shm",
-            "wire",
+            "bench", "coll", "job", "launch", "linkage", "monitor", "mpi", "queue", "routing",
+            "serve", "shm", "wire",
         ],
     ),
     ("hpvm-tests", &["job"]),

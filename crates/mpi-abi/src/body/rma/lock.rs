@@ -1,7 +1,8 @@
 //! Locks (section 12.5.3). Ranks of the target's host queue in words that they map; for the others the target queues
 //! when their notices come.
 
-use super::{check_assert, flush, on_win, window};
+use super::flush::Extent;
+use super::{check_assert, flush, on_win, wait_for_ranks, window};
 use crate::body::check::wrong;
 use crate::generated::constants::*;
 use crate::object::win::WinObject;
@@ -10,8 +11,8 @@ use core::ffi::c_int;
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::rma::Held;
-use hpvm_mpi::rma::lock::{LockWords, Wake};
 use hpvm_mpi::rma::notice::Notice;
+use hpvm_wire::rw_lock::{LockWords, Wake};
 use std::rc::Rc;
 
 /// The words of the lock at `rank`, if this process maps them.
@@ -33,12 +34,18 @@ fn wake(w: &mut World, window: &WinObject, rank: usize, wake: Wake) {
     }
 }
 
+/// Who has a lock is not known.
+fn holders(_window: &WinObject) -> Vec<u32> {
+    Vec::new()
+}
+
 /// Takes the lock at `rank`. Blocks.
 fn acquire(w: &mut Entered, window: &Rc<WinObject>, rank: usize, exclusive: bool) -> Result<()> {
+    let call = "MPI_Win_lock";
     let Some(lock) = words(window, rank) else {
         window.sync.borrow_mut().granted[rank] = false;
         super::notices::send(w, window, rank, Notice::lock(exclusive));
-        return w.wait_until(|_| window.sync.borrow().granted[rank]);
+        return wait_for_ranks(w, call, window, holders, || window.sync.borrow().granted[rank]);
     };
     let ticket = match lock.try_lock(exclusive) {
         Some(ticket) => ticket,
@@ -46,7 +53,7 @@ fn acquire(w: &mut Entered, window: &Rc<WinObject>, rank: usize, exclusive: bool
             let ticket = lock.take(exclusive);
             let named = lock.wait_as(ticket, window.peers[window.rank()].process);
             w.polls_memory += u32::from(!named);
-            let waited = w.wait_until(|_| lock.is_served(ticket));
+            let waited = wait_for_ranks(w, call, window, holders, || lock.is_served(ticket));
             w.polls_memory -= u32::from(!named);
             waited?;
             ticket
@@ -85,9 +92,21 @@ pub(super) fn queue_for(w: &mut World, window: &WinObject, rank: usize, exclusiv
     serve(w, window);
 }
 
-/// A rank gives this rank's lock back.
-pub(super) fn release_for(w: &mut World, window: &WinObject, exclusive: bool) {
-    release(w, window, window.rank(), exclusive);
+/// A rank gives this rank's lock back, if it has it.
+pub(super) fn release_for(w: &mut World, window: &WinObject, rank: usize, exclusive: bool) {
+    let holder = (rank as u32, exclusive);
+    let found = {
+        let holders = &mut window.sync.borrow_mut().holders;
+        let at = holders.iter().position(|one| *one == holder);
+        at.map(|at| holders.swap_remove(at))
+    };
+    match found {
+        Some(_) => release(w, window, window.rank(), exclusive),
+        None => {
+            let text = format!("gives back a lock of {} that it has not", window.shown());
+            w.process.accuse(window.peers[rank].process, text);
+        }
+    }
 }
 
 /// Grants this rank's lock to those whose turn it is.
@@ -102,6 +121,7 @@ pub(super) fn serve(w: &mut World, window: &WinObject) {
         };
         let Some((rank, ticket)) = found else { return };
         lock.remove_proxy();
+        window.sync.borrow_mut().holders.push((rank, ticket.exclusive));
         let change = lock.enter(ticket);
         super::notices::send(w, window, rank as usize, Notice::Granted);
         // Not for this rank's own sake, which looks again anyhow.
@@ -162,7 +182,7 @@ pub unsafe fn win_unlock(rank: c_int, win: MPI_Win) -> c_int {
         let flushed = flush::one(w, &window, rank);
         window.epochs.borrow_mut().unlocked(rank);
         give_back(w, &window, rank, held);
-        flushed
+        flushed.and(window.check_uses(rank..rank + 1, Extent::Remote))
     })
 }
 
@@ -198,6 +218,6 @@ pub unsafe fn win_unlock_all(win: MPI_Win) -> c_int {
             give_back(w, &window, rank, held);
         }
         window.epochs.borrow_mut().unlock_all();
-        flushed
+        flushed.and(window.check_uses(0..window.peers.len(), Extent::Remote))
     })
 }
