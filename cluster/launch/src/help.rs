@@ -57,14 +57,19 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     (
         "HPVM_CHECK",
         "read by the ranks. 1: MPI_Finalize reports what was not freed, not completed or never \
-         received, and blocking collectives that do not fit together end with an error that names \
-         both sides; slower",
+         received, collectives that do not fit together end with an error that names both sides, and so do \
+         accesses to windows that meet; slower",
     ),
     (
         "HPVM_SINGLE_COPY",
         "read by the ranks. Whether large messages are read out of the sender's memory (yes), sent \
          through shared memory (no), or what hpvm tune found faster, or else a rank that tried (auto, \
          the default)",
+    ),
+    (
+        "SHMEM_SYMMETRIC_SIZE, SHMEM_INFO, SHMEM_VERSION, SHMEM_DEBUG",
+        "read by OpenSHMEM programs, also with SMA_ for SHMEM_: bytes of each PE's symmetric heap (128m), and what to \
+         print at the start; docs/shmem.md",
     ),
     (
         "HPVM_ONESIDED",
