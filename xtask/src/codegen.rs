@@ -9,7 +9,7 @@ use crate::spec::Spec;
 
 /// Where the generated Rust modules lie; nothing else may lie there. Those of the libraries for other
 /// ABIs follow from spec/abi/.
-pub const RUST: [&str; 7] = [
+pub const RUST: [&str; 8] = [
     "crates/mpi-abi/src/generated",
     "crates/abi/src/generated",
     "crates/foreign/src/generated",
@@ -17,6 +17,7 @@ pub const RUST: [&str; 7] = [
     "crates/abi-fortran/src/generated",
     "crates/abi-mpich/src/generated",
     "crates/abi-ompi/src/generated",
+    "crates/shmem-abi/src/generated",
 ];
 
 /// Writes every generated file; says what changed.
@@ -149,6 +150,12 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
 
     let own = vec![("numbers".to_owned(), emit::mpif::numbers(&spec)?)];
     add(&mut files, RUST[4], module("//! Numbers made from spec/.", &own), own);
+
+    let shmem = crate::shmem::Spec::load(&root.join("spec/shmem"))?;
+    files.extend(crate::shmem::headers(&shmem)?);
+    let own = crate::shmem::modules(&shmem)?;
+    let heading = "//! Entry points of OpenSHMEM made from spec/.";
+    add(&mut files, RUST[7], module(heading, &own), own);
 
     for other in Other::load_all(root, &spec)? {
         let modules = emit::other::modules(&spec, &other)?;
