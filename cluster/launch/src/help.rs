@@ -57,8 +57,8 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     (
         "HPVM_CHECK",
         "read by the ranks. 1: MPI_Finalize reports what was not freed, not completed or never \
-         received, and blocking collectives that do not fit together end with an error that names \
-         both sides; slower",
+         received, collectives that do not fit together end with an error that names \
+         both sides, and so do accesses to windows that meet; slower",
     ),
     (
         "HPVM_SINGLE_COPY",
