@@ -57,14 +57,19 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     (
         "HPVM_CHECK",
         "read by the ranks. 1: MPI_Finalize reports what was not freed, not completed or never \
-         received, collectives that do not fit together end with an error that names \
-         both sides, and so do accesses to windows that meet; slower",
+         received, collectives that do not fit together end with an error that names both sides, and so do \
+         accesses to windows that meet; slower",
     ),
     (
         "HPVM_SINGLE_COPY",
         "read by the ranks. Whether large messages are read out of the sender's memory (yes), sent \
          through shared memory (no), or what hpvm tune found faster, or else a rank that tried (auto, \
          the default)",
+    ),
+    (
+        "SHMEM_SYMMETRIC_SIZE, SHMEM_INFO, SHMEM_VERSION, SHMEM_DEBUG",
+        "read by OpenSHMEM programs, also with SMA_ for SHMEM_: bytes of each PE's symmetric heap (128m), and what to \
+         print at the start; docs/shmem.md",
     ),
     (
         "HPVM_ONESIDED",
@@ -92,6 +97,11 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "set by hpvm's queue inside of its jobs; mpirun then starts HPVM_NTASKS ranks where no number is given",
     ),
     ("HPVM_NTASKS", "ranks that a job of hpvm's queue has asked for; see HPVM_QUEUE_JOB_ID"),
+    (
+        "HPVM_NODELIST",
+        "hosts that a job of hpvm's queue has got, with their ranks, where they are several: what mpirun uses \
+         in the job without -H; see HPVM_QUEUE_JOB_ID",
+    ),
     (
         "HPVM_SERVER",
         "read by hpvm submit, queue and their like: the address or socket of the server to speak to. Default: \

@@ -15,6 +15,7 @@ mod extra;
 mod fast;
 pub mod generated;
 pub mod object;
+mod onesided;
 mod pending;
 pub mod raise;
 pub mod runtime;

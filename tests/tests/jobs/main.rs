@@ -27,6 +27,7 @@ mod load;
 mod mistakes;
 mod network;
 mod random;
+mod shmem;
 mod silence;
 mod solo;
 mod strangers;

@@ -118,6 +118,15 @@ fn how_ranks_may_not_end() {
         assert_eq!(finish(&mut third, T0), expected);
     }
 
+    for code in [0, 5] {
+        let mut global = job(2);
+        init(&mut global, 1);
+        say(&mut global, 1, &format!("cmd=abort exitcode={code} message=global-exit"));
+        exit(&mut global, 0, 143, T0);
+        exit(&mut global, 1, code, T0);
+        assert_eq!(finish(&mut global, T0), code);
+    }
+
     let mut gives_up = job(2);
     init(&mut gives_up, 1);
     say(&mut gives_up, 1, "cmd=abort exitcode=16 message=rank 0 is gone");
