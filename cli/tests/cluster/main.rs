@@ -10,6 +10,7 @@ mod kills;
 mod life;
 mod nodes;
 mod remote;
+mod scale;
 mod server;
 mod slurm;
 mod system;

@@ -232,7 +232,7 @@ fn strangers_and_other_hosts_of_the_same_name_are_refused() {
 #[test]
 fn whatever_is_killed_on_any_host_no_job_is_lost_and_none_runs_twice() {
     let seed = variable("HPVM_TEST_SEED").unwrap_or(u64::from(std::process::id()));
-    let rounds = variable("HPVM_TEST_ROUNDS").unwrap_or(30);
+    let rounds = variable("HPVM_TEST_ROUNDS").unwrap_or(12);
     println!("HPVM_TEST_SEED={seed}");
     let mut random = Random(seed);
     let mut cluster = Cluster::start(&["n1", "n2"]);

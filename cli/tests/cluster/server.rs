@@ -126,6 +126,11 @@ impl Server {
         text(&output.stdout)
     }
 
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.process.as_ref().expect("a server").id()
+    }
+
     /// Submits and gives the number.
     pub fn submit(&self, args: &[&str]) -> i64 {
         self.good(&[&["submit", "--parsable"], args].concat()).trim().parse().unwrap()
