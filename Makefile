@@ -43,7 +43,7 @@ demo: build ## the main job: programs of others and of ours on 4 ranks
 
 apps: build ## the applications of apps/, into build/libexec/hpvm/apps (docs/apps)
 	@scripts/setup apps
-	@$(MAKE) -C apps MPICC="$(abspath $(STAGE))/bin/mpicc" OUT="$(abspath $(STAGE))/libexec/hpvm/apps"
+	@scripts/apps $(STAGE)
 
 web: ## build the page of hpvm serve into web/dist (needs node and npm)
 	@scripts/web build
@@ -148,8 +148,9 @@ deb: build docs ## Debian packages in dist/, checked by lintian and, as root, in
 	@scripts/deb $(STAGE) dist $(STAGE)/site
 	@scripts/deb-check dist
 
-docs: setup ## the documentation site in build/site, every link followed
-	@scripts/docs $(STAGE)/site
+docs: build ## the documentation site in build/site, every link followed
+	@scripts/setup docs
+	@scripts/docs $(STAGE)/site $(STAGE)/bin/hpvm
 
 container: deb ## the image hpvm, by podman or docker
 	@scripts/container

@@ -90,7 +90,10 @@ pub fn reference(root: &Path, folder: &Path) -> Result<String, String> {
     let spec = Spec::load(&root.join("spec"))?;
     let wrong = |what: &Path, e: std::io::Error| format!("cannot write {}: {e}", what.display());
     std::fs::create_dir_all(folder).map_err(|e| wrong(folder, e))?;
-    let pages = emit::reference::pages(&spec)?;
+    let mut pages = emit::reference::pages(&spec)?;
+    let header = std::fs::read_to_string(root.join("include/fm.h"))
+        .map_err(|e| format!("cannot read include/fm.h: {e}"))?;
+    pages.push(("fm.md".to_owned(), emit::fm::page(&header)?));
     for (name, text) in &pages {
         let file = folder.join(name);
         std::fs::write(&file, text).map_err(|e| wrong(&file, e))?;

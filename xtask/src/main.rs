@@ -41,7 +41,7 @@ enum Chore {
         #[arg(long)]
         missing: bool,
     },
-    /// Write a page for every function of MPI into a folder, for the documentation site
+    /// Write pages for every function of MPI and of Fast Messages into a folder, for the documentation site
     Reference {
         /// The folder, which is made if need be
         folder: PathBuf,

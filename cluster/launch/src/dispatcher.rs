@@ -108,13 +108,10 @@ pub enum Event<'a> {
     OutputBroken {
         errno: i32,
     },
-    /// The answer to [`Action::Survey`]: whether processes of the job are left, whether outputs
-    /// are open, and whether those cannot be read because our own reader is slow.
-    Survey {
-        processes: bool,
-        outputs: bool,
-        blocked: bool,
-    },
+    /// The process that spawned this job is gone.
+    LifelineCut,
+    /// The answer to [`Action::Survey`].
+    Survey(Found),
     /// Nothing but time has passed.
     Tick,
 }
@@ -330,9 +327,8 @@ impl Dispatcher {
                 self.fail(1, format!("{text}; ending the job"), GRACE_FAILURE, libc::SIGTERM, now);
             }
             Event::OutputBroken { errno } => self.output_broken(errno, now),
-            Event::Survey { processes, outputs, blocked } => {
-                self.surveyed(Found { processes, outputs, blocked }, now);
-            }
+            Event::LifelineCut => self.lifeline_cut(now),
+            Event::Survey(found) => self.surveyed(found, now),
             Event::Tick => self.tick(now),
         }
     }
@@ -552,6 +548,15 @@ impl Dispatcher {
                 self.cut_all(now);
             }
             Phase::Done => {}
+        }
+    }
+
+    /// Whoever spawned the job has died, of which people are told elsewhere.
+    fn lifeline_cut(&mut self, now: Duration) {
+        if matches!(self.phase, Phase::Running) {
+            self.code = Some(1);
+            self.reason = Some("the process that spawned the job is gone".to_string());
+            self.end(libc::SIGTERM, GRACE_FAILURE, now);
         }
     }
 

@@ -89,10 +89,19 @@ const VARIABLES_READ: &[(&str, &str)] = &[
          mpi_errors_abort or mpi_errors_return",
     ),
     (
+        "HPVM_LIFELINE",
+        "0, set by MPI_Comm_spawn for the mpirun that it starts: standard input leads to the process that spawns",
+    ),
+    (
         "HPVM_QUEUE_JOB_ID",
         "set by hpvm's queue inside of its jobs; mpirun then starts HPVM_NTASKS ranks where no number is given",
     ),
     ("HPVM_NTASKS", "ranks that a job of hpvm's queue has asked for; see HPVM_QUEUE_JOB_ID"),
+    (
+        "HPVM_NODELIST",
+        "hosts that a job of hpvm's queue has got, with their ranks, where they are several: what mpirun uses \
+         in the job without -H; see HPVM_QUEUE_JOB_ID",
+    ),
     (
         "HPVM_SERVER",
         "read by hpvm submit, queue and their like: the address or socket of the server to speak to. Default: \
@@ -112,6 +121,10 @@ const VARIABLES_SET: &[(&str, &str)] = &[
     ),
     ("HPVM_NODE", "number of the host, in jobs of several hosts"),
     ("HPVM_JOB_ID", "a name of the job, unique; OUTER/INNER for a job started in a job"),
+    (
+        "HPVM_PARENT_PORT",
+        "in ranks that MPI_Comm_spawn has started: where MPI_Init finds those who have called it",
+    ),
     ("LD_LIBRARY_PATH", "hpvm's library folder is put in front, unless --no-library-path"),
     (
         "MPI4PY_LIBMPI, R_LD_LIBRARY_PATH",

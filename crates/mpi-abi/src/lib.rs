@@ -10,6 +10,7 @@
 pub mod args;
 mod audit;
 pub mod body;
+mod dynamic;
 mod extra;
 mod fast;
 pub mod generated;

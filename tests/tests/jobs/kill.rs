@@ -9,7 +9,7 @@ use crate::random::{Random, seed};
 use crate::shmem;
 
 mod folders;
-mod job;
+pub mod job;
 
 /// How long the launcher may take to end after a kill. Without load it takes milliseconds.
 const SOON: Duration = Duration::from_secs(15);

@@ -10,9 +10,11 @@
 mod abi;
 mod apps;
 mod bound;
+mod bsp;
 mod build_systems;
 mod check;
 mod common;
+mod dynamic;
 mod ends;
 mod flap;
 mod fm;

@@ -58,14 +58,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-routing", &[]),
     ("hpvm-launch", &["linkage"]),
     ("hpvm-monitor", &["launch", "shm", "wire"]),
+    ("hpvm-node", &["monitor", "queue", "serve"]),
     ("hpvm-queue", &["launch"]),
     ("hpvm-serve", &["launch", "monitor", "queue"]),
     ("hpvm-bench", &["coll", "job"]),
     (
         "hpvm",
         &[
-            "bench", "coll", "job", "launch", "linkage", "monitor", "mpi", "queue", "routing",
-            "serve", "shm", "wire",
+            "bench", "coll", "job", "launch", "linkage", "monitor", "mpi", "node", "queue",
+            "routing", "serve", "shm", "wire",
         ],
     ),
     ("hpvm-tests", &["job"]),

@@ -47,7 +47,10 @@ fn error(job: &mut Dispatcher) -> String {
 
 /// Answers surveys with "nothing left" until the job is over.
 fn finish(job: &mut Dispatcher, now: Duration) -> i32 {
-    job.handle(Event::Survey { processes: false, outputs: false, blocked: false }, now);
+    job.handle(
+        Event::Survey(Found { processes: false, outputs: false, blocked: false, jobs: false }),
+        now,
+    );
     match actions(job).last() {
         Some(Action::Done(code)) => *code,
         other => panic!("{other:?}"),
@@ -202,7 +205,10 @@ fn leftovers_get_time_then_signals_then_are_given_up() {
     assert_eq!(actions(&mut job), [Action::Survey]);
     let (mut now, mut sent) = (T0, Vec::new());
     for _ in 0..10_000 {
-        job.handle(Event::Survey { processes: true, outputs: true, blocked: false }, now);
+        job.handle(
+            Event::Survey(Found { processes: true, outputs: true, blocked: false, jobs: false }),
+            now,
+        );
         for action in actions(&mut job) {
             match action {
                 Action::SignalLeftovers(number) => sent.push((now, number)),
@@ -231,7 +237,10 @@ fn a_slow_reader_is_waited_for_until_the_user_gives_up() {
     actions(&mut job);
     let mut now = T0;
     for _ in 0..1000 {
-        job.handle(Event::Survey { processes: false, outputs: true, blocked: true }, now);
+        job.handle(
+            Event::Survey(Found { processes: false, outputs: true, blocked: true, jobs: false }),
+            now,
+        );
         assert_eq!(actions(&mut job), []);
         now = job.poll_timeout().expect("a next survey");
         job.handle(Event::Tick, now);
@@ -241,7 +250,10 @@ fn a_slow_reader_is_waited_for_until_the_user_gives_up() {
     job.handle(Event::Signal(libc::SIGINT), now);
     assert_eq!(actions(&mut job), [Action::SignalLeftovers(libc::SIGKILL), Action::Survey]);
     assert!(job.abandoned());
-    job.handle(Event::Survey { processes: false, outputs: true, blocked: true }, now);
+    job.handle(
+        Event::Survey(Found { processes: false, outputs: true, blocked: true, jobs: false }),
+        now,
+    );
     assert_eq!(actions(&mut job), [Action::Done(130)]);
 }
 
@@ -331,7 +343,7 @@ proptest! {
         // From here on nothing is left, or something is left for ever.
         for _ in 0..1000 {
             if matches!(seen.last(), Some(Action::Done(_))) { break; }
-            job.handle(Event::Survey { processes: ranks == 3, outputs: false, blocked: false }, now);
+            job.handle(Event::Survey(Found { processes: ranks == 3, outputs: false, blocked: false, jobs: false }), now);
             seen.extend(actions(&mut job));
             if let Some(next) = job.poll_timeout() {
                 now = now.max(next);

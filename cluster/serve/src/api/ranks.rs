@@ -27,6 +27,11 @@ pub async fn ranks(State(app): State<App>, who: Who, Id(id): Id) -> Result<Json<
         let text = "of a job in Slurm, ranks can be looked at on its hosts: hpvm jobs";
         return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, text));
     }
+    if !app.place.is_here(&job) {
+        let host = job.first_host().unwrap_or_default();
+        let text = format!("ranks on other hosts can be looked at there: hpvm jobs on {host}");
+        return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, text));
+    }
     blocking(move || {
         let mark = app.place.mark(id);
         let mut all = Ranks { ranks: Vec::new(), findings: Vec::new() };
