@@ -43,7 +43,7 @@ demo: build ## the main job: programs of others and of ours on 4 ranks
 
 apps: build ## the applications of apps/, into build/libexec/hpvm/apps (docs/apps)
 	@scripts/setup apps
-	@$(MAKE) -C apps MPICC="$(abspath $(STAGE))/bin/mpicc" OUT="$(abspath $(STAGE))/libexec/hpvm/apps"
+	@scripts/apps $(STAGE)
 
 web: ## build the page of hpvm serve into web/dist (needs node and npm)
 	@scripts/web build

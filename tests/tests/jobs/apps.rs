@@ -41,7 +41,7 @@ fn built() -> Option<&'static Path> {
             let mut make = clean("make");
             make.args(["-s", "-C"]).arg(workspace().join("apps"));
             make.arg(format!("MPICC={}", prefix().join("bin/mpicc").display()));
-            make.arg(format!("OUT={}", output.display()));
+            make.arg(format!("OUT={}", output.display())).args(["all", "bsp"]);
             succeed_within(make, LONG);
             Some(output)
         })

@@ -10,6 +10,7 @@
 mod abi;
 mod apps;
 mod bound;
+mod bsp;
 mod build_systems;
 mod check;
 mod common;

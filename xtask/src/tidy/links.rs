@@ -1,14 +1,14 @@
 //! Links of the documents: each leads to a file of the tree, and to a heading that is there; every page of docs/ is
-//! in docs/README.md. The documentation site is made of these files, so what holds here holds there.
+//! in the README.md of its folder, or of the next one above that has one. The documentation site is made of these files, so what holds here holds there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use super::Breach;
 
-/// The page that lists the others, and the folder of those.
-const INDEX: &str = "docs/README.md";
+/// The folder whose pages are listed, and the name of the page that lists those of a folder.
 const PAGES: &str = "docs";
+const INDEX: &str = "README.md";
 
 /// The documents that were looked at.
 #[derive(Default)]
@@ -42,6 +42,7 @@ impl Links {
 
     /// Links that lead nowhere, and pages that nothing leads to.
     pub fn check(&self, root: &Path, breaches: &mut Vec<Breach>) {
+        // The index, and a page that it lists.
         let mut listed = BTreeSet::new();
         for (path, line, target) in &self.links {
             let mut add = |text: String| {
@@ -53,8 +54,8 @@ impl Links {
             let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
             let folder = path.parent().unwrap_or(Path::new(""));
             let file = if file.is_empty() { path.clone() } else { plain(&folder.join(file)) };
-            if path == Path::new(INDEX) {
-                listed.insert(file.clone());
+            if path.ends_with(INDEX) {
+                listed.insert((path.clone(), file.clone()));
             }
             if !root.join(&file).exists() {
                 add(format!("{target}: there is no {}", file.display()));
@@ -65,11 +66,20 @@ impl Links {
             }
         }
         for page in self.anchors.keys().filter(|page| page.starts_with(PAGES)) {
-            if page != Path::new(INDEX) && !listed.contains(page) {
-                let text = format!("the page is not in {INDEX}; add a line there");
+            if let Some(index) = self.index_of(page)
+                && !listed.contains(&(index.clone(), page.clone()))
+            {
+                let text = format!("the page is not in {}; add a line there", index.display());
                 breaches.push(Breach { path: page.clone(), line: 1, text });
             }
         }
+    }
+
+    /// The page that has to list another one; none for the uppermost.
+    fn index_of(&self, page: &Path) -> Option<PathBuf> {
+        let folders = page.ancestors().skip(1).take_while(|folder| folder.starts_with(PAGES));
+        let mut indices = folders.map(|folder| folder.join(INDEX));
+        indices.find(|index| index != page && self.anchors.contains_key(index))
     }
 }
 
@@ -140,12 +150,15 @@ mod tests {
         let mut links = Links::default();
         let index = "# Documentation\n[a](a.md) [m](../README.md#install) `[x](code.md)`\n\n    [x](code.md)\n\
                      ```\n[x](code.md)\n```\n[s](#documentation) [w](https://example.org/x) [g](gone.md)\n";
-        links.look(Path::new(INDEX), index);
+        links.look(Path::new("docs/README.md"), index);
         links.look(Path::new("README.md"), "# hpvm\n## Install\n## `Install` it!\n");
         links.look(
             Path::new("docs/status.md"),
             "[i](../README.md#install-it)\n[n](../README.md#nowhere)\n![p](images/none.png)\n",
         );
+        links.look(Path::new("docs/apps/README.md"), "# Applications\n[md](md.md)\n");
+        links.look(Path::new("docs/apps/md.md"), "");
+        links.look(Path::new("docs/apps/treecode.md"), "");
         let mut breaches = Vec::new();
         links.check(&root, &mut breaches);
         let texts: Vec<String> = breaches.iter().map(Breach::to_string).collect();
@@ -156,6 +169,8 @@ mod tests {
                 "docs/README.md:8: gone.md: there is no docs/gone.md",
                 "docs/status.md:2: ../README.md#nowhere: README.md has no heading #nowhere",
                 "docs/status.md:3: images/none.png: there is no docs/images/none.png",
+                "docs/apps/README.md:1: the page is not in docs/README.md; add a line there",
+                "docs/apps/treecode.md:1: the page is not in docs/apps/README.md; add a line there",
                 "docs/status.md:1: the page is not in docs/README.md; add a line there",
             ]
         );

@@ -27,7 +27,7 @@ const LEVELS: [&core::ffi::CStr; 4] = [
 ];
 
 /// The heap begins at a multiple of this on every PE: what `shmem_align` can give, and what large pages want.
-pub const HEAP_ALIGNMENT: usize = 2 << 20;
+pub const HEAP_ALIGNMENT: usize = 16 << 20;
 
 /// Calls of `shmem_init` without their `shmem_finalize`.
 static USES: Mutex<u32> = Mutex::new(0);
