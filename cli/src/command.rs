@@ -21,6 +21,7 @@ pub fn definition() -> Command {
         .subcommand(hpvm_bench::tune_command())
         .subcommand(crate::info::definition())
         .subcommand(crate::jobs::definition())
+        .subcommand(crate::prof::definition())
         .subcommands(cluster_definitions())
         .subcommand(
             Command::new("completions")
@@ -134,6 +135,7 @@ fn perform(matches: &ArgMatches) -> Result<i32, String> {
         Some(("tune", matches)) => Ok(hpvm_bench::run_tune(matches)),
         Some(("info", matches)) => crate::info::run(matches),
         Some(("jobs", matches)) => crate::jobs::run(matches),
+        Some(("prof", matches)) => crate::prof::run(matches),
         Some(("completions", matches)) => completions(matches),
         Some(("docs", matches)) => match matches.get_one::<PathBuf>("DIR") {
             Some(dir) => write_docs(dir).map(|()| 0),

@@ -11,6 +11,8 @@ use std::fmt::Write;
 pub struct Part {
     pub rank: Option<u32>,
     pub host: String,
+    /// The launcher's name of the job.
+    pub job: String,
     pub pid: i32,
     /// In the order of the report's events.
     pub estimates: Vec<Estimate>,
@@ -201,7 +203,12 @@ impl Report {
             .collect();
         let ranks = self.parts.iter().filter(|part| part.rank.is_some());
         let ranks: Vec<_> = ranks
-            .map(|p| with(json!({ "rank": p.rank, "host": p.host, "pid": p.pid }), &p.estimates))
+            .map(|p| {
+                with(
+                    json!({ "rank": p.rank, "host": p.host, "job": p.job, "pid": p.pid }),
+                    &p.estimates,
+                )
+            })
             .collect();
         let job = json!({ "command": self.command, "elapsed_seconds": self.elapsed, "notes": self.notes,
             "hosts": hosts, "ranks": ranks });
@@ -309,6 +316,7 @@ mod tests {
         let part = |rank: u32, host: &str| Part {
             rank: Some(rank),
             host: host.into(),
+            job: "j".into(),
             pid: 100 + rank as i32,
             estimates: vec![exact(1_500_000_000), exact(1234567), exact(0), exact(3), exact(0)],
         };

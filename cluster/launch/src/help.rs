@@ -89,6 +89,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     ),
     ("HPVM_NTASKS", "ranks that a job of hpvm's queue has asked for; see HPVM_QUEUE_JOB_ID"),
     (
+        "HPVM_REGION",
+        "set by hpvm prof --region: the descriptors of events that MPI_Pcontrol and hpvm_region.h switch",
+    ),
+    (
         "HPVM_SERVER",
         "read by hpvm submit, queue and their like: the address or socket of the server to speak to. Default: \
          your own one on this machine",

@@ -16,6 +16,7 @@ pub mod generated;
 pub mod object;
 mod pending;
 pub mod raise;
+mod region;
 pub mod runtime;
 mod say;
 pub mod wait;

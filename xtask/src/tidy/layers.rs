@@ -52,6 +52,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("hpvm-linkage", &[]),
     ("hpvm-launch", &["linkage"]),
+    ("hpvm-counters", &[]),
     ("hpvm-monitor", &["launch", "shm", "wire"]),
     ("hpvm-queue", &["launch"]),
     ("hpvm-serve", &["launch", "monitor", "queue"]),
@@ -59,8 +60,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "hpvm",
         &[
-            "bench", "coll", "job", "launch", "linkage", "monitor", "mpi", "queue", "serve", "shm",
-            "wire",
+            "bench", "coll", "counters", "job", "launch", "linkage", "monitor", "mpi", "queue",
+            "serve", "shm", "wire",
         ],
     ),
     ("hpvm-tests", &["job"]),

@@ -38,6 +38,9 @@ const FOREIGN: &[&str] = &[
 pub const JOB_ID: &str = "HPVM_JOB_ID";
 /// The variable with the number of the host in a job of several hosts.
 pub const NODE: &str = "HPVM_NODE";
+/// The variable with the name of the socket where ranks announce themselves before they become the program, so that
+/// `hpvm prof` counts them.
+pub const PROF: &str = "HPVM_PROF";
 
 fn is_foreign(name: &OsString) -> bool {
     FOREIGN.iter().any(|foreign| name == foreign)
