@@ -42,8 +42,8 @@ pub fn main(words: &[OsString]) -> i32 {
 /// A rank is counted by its own events: those of the command around it, and commands inside of it, do not concern it.
 fn forget_outer() {
     for fd in list(std::env::var_os(REGION)) {
-        // SAFETY: it is a descriptor of events that the command around us was given, and nobody here uses it.
         if is_event(fd) {
+            // SAFETY: it is a descriptor of events that the command around us was given, and nobody here uses it.
             unsafe { libc::close(fd) };
         }
     }

@@ -89,6 +89,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     ),
     ("HPVM_NTASKS", "ranks that a job of hpvm's queue has asked for; see HPVM_QUEUE_JOB_ID"),
     (
+        "HPVM_MONITOR",
+        "as --monitor (1), read by the ranks; hpvm's queue sets it for its jobs unless they set it to 0",
+    ),
+    (
         "HPVM_REGION",
         "set by hpvm prof --region: the descriptors of events that MPI_Pcontrol and hpvm_region.h switch",
     ),

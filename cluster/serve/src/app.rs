@@ -17,6 +17,7 @@ use hpvm_queue::slurm::Slurm;
 use hpvm_queue::store::outbox::Happened;
 use hpvm_queue::store::{Store, StoreError};
 
+use crate::api::counters::Counting;
 use crate::api::types::Host;
 use crate::auth::Who;
 use crate::limit::{Limits, Rate};
@@ -54,6 +55,8 @@ pub struct Inner {
     /// The hosts with their last samples.
     pub hosts: watch::Sender<Vec<Host>>,
     pub history: Mutex<History>,
+    /// Jobs whose events are counted for pages.
+    pub counting: Counting,
     /// A hash that a password of an unknown user is compared with, so that it takes as long.
     pub decoy: String,
     readers: Mutex<Vec<Store>>,
@@ -99,6 +102,7 @@ impl App {
             access: watch::Sender::new(0),
             hosts: watch::Sender::new(parts.hosts),
             history: Mutex::default(),
+            counting: Counting::default(),
             decoy: crate::secret::hash_password("a password that nobody has")?,
             readers: Mutex::default(),
             data,

@@ -16,5 +16,6 @@ pub mod pending;
 pub mod regions;
 pub mod segment;
 pub mod split_copy;
+pub mod traffic;
 
 pub use packet::Head;

@@ -55,7 +55,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-counters", &[]),
     ("hpvm-monitor", &["launch", "shm", "wire"]),
     ("hpvm-queue", &["launch"]),
-    ("hpvm-serve", &["launch", "monitor", "queue"]),
+    ("hpvm-serve", &["counters", "launch", "monitor", "queue"]),
     ("hpvm-bench", &["coll", "job"]),
     (
         "hpvm",

@@ -38,6 +38,8 @@ const FOREIGN: &[&str] = &[
 pub const JOB_ID: &str = "HPVM_JOB_ID";
 /// The variable with the number of the host in a job of several hosts.
 pub const NODE: &str = "HPVM_NODE";
+/// The variable by which ranks count what they send to whom: 1.
+pub const MONITOR: &str = "HPVM_MONITOR";
 /// The variable with the name of the socket where ranks announce themselves before they become the program, so that
 /// `hpvm prof` counts them.
 pub const PROF: &str = "HPVM_PROF";

@@ -99,8 +99,41 @@ impl<T: Transport> Process<T> {
         let envelope = protocol::envelope(context, tag);
         // SAFETY: the caller's promises.
         unsafe {
-            if !self.backlog.queues(dst) && self.send_now(m, dst, envelope, mode) {
+            if self.backlog.holds(dst) {
+                return self.send_held(m, dst, envelope, mode, parent);
+            }
+            if self.send_now(m, dst, envelope, mode) {
                 return Started::Done;
+            }
+            self.send_later(m, dst, envelope, mode, parent)
+        }
+    }
+
+    /// Starts a send that is to be counted, or to queue behind others.
+    ///
+    /// # Safety
+    /// As for `send`.
+    #[inline(never)]
+    unsafe fn send_held(
+        &mut self,
+        m: Outgoing<'_>,
+        dst: Rank,
+        envelope: u64,
+        mode: Mode,
+        parent: Option<ReqId>,
+    ) -> Started {
+        let bytes = m.packed_size();
+        self.count_sent(dst, 1, bytes);
+        // SAFETY: the caller's promises.
+        unsafe {
+            if !self.backlog.queues(dst) {
+                let short = mode == Mode::Standard && bytes <= self.fm.limits().inline as u64;
+                let plain = short && !self.backlog.is_off(dst);
+                if plain && inline::push(self, m, bytes, dst, envelope)
+                    || self.send_now(m, dst, envelope, mode)
+                {
+                    return Started::Done;
+                }
             }
             self.send_later(m, dst, envelope, mode, parent)
         }

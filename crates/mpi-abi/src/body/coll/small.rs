@@ -26,7 +26,11 @@ pub unsafe fn try_slots(
     function: &'static str,
     small: impl FnOnce(Call<'_>) -> Result<Small>,
 ) -> Result<bool> {
-    if w.audit || !w.process.may_use_slots(&object.comm) {
+    if w.attentive {
+        // SAFETY: the caller's promise.
+        return unsafe { watched(w, object, function, small) };
+    }
+    if !w.process.may_use_slots(&object.comm) {
         return Ok(false);
     }
     let Some((bytes, what)) = small(Call { world: w, object, notes: None })? else {
@@ -43,6 +47,33 @@ pub unsafe fn try_slots(
         w.wait_for_slots(&mut call, function, object)?;
     }
     Ok(true)
+}
+
+/// As `try_slots`, of a process that counts what it sends to whom. With `HPVM_CHECK` it all goes by messages.
+///
+/// # Safety
+/// As for `try_slots`.
+#[cold]
+#[inline(never)]
+unsafe fn watched(
+    w: &mut Entered,
+    object: &Arc<CommObject>,
+    function: &'static str,
+    small: impl FnOnce(Call<'_>) -> Result<Small>,
+) -> Result<bool> {
+    if w.audit || !w.process.may_use_slots(&object.comm) {
+        return Ok(false);
+    }
+    let Some((bytes, what)) = small(Call { world: w, object, notes: None })? else {
+        return Ok(false);
+    };
+    let shows = what.shows(&object.comm);
+    // SAFETY: the caller's promise.
+    let done = unsafe { other_way(w, object, function, bytes, what)? };
+    if done {
+        w.process.count_shown(&object.comm, shows);
+    }
+    Ok(done)
 }
 
 /// What is more than one exchange through slots, or is not known yet.

@@ -31,7 +31,7 @@ pub use large::Part;
 pub use run::Shm;
 pub use slots::Exchange;
 pub use staging::MAX_STAGED;
-pub use what::{Sides, What};
+pub use what::{Shows, Sides, What};
 
 use crate::comm::Comm;
 use crate::engine::process::Process;
@@ -154,6 +154,26 @@ impl<T: Transport> Process<T> {
     #[inline(always)]
     pub fn may_use_slots(&self, comm: &Comm) -> bool {
         comm.coll_slots().stage.load(Ordering::Relaxed) != NEVER // relaxed: see `Use`
+    }
+
+    /// A collective on `comm` has gone through shared memory: counts what was shown as a message to each member of
+    /// our host that reads it. What went between hosts were messages, which count themselves.
+    pub fn count_shown(&mut self, comm: &Comm, shows: Shows) {
+        let me = self.fm().rank();
+        match shows {
+            Shows::Nothing => {}
+            Shows::Everybody(bytes) => {
+                let readers: Vec<Rank> = neighbours(comm).filter(|reader| *reader != me).collect();
+                readers.into_iter().for_each(|reader| self.count_sent(reader, 1, bytes));
+            }
+            Shows::One(member, bytes) => {
+                let reader = comm.group().process(member);
+                if let Some(reader) = reader.filter(|reader| neighbours(comm).any(|m| m == *reader))
+                {
+                    self.count_sent(reader, 1, bytes);
+                }
+            }
+        }
     }
 
     /// Whether members of `comm` are on several hosts, and some share one.
