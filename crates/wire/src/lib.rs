@@ -14,6 +14,7 @@ pub mod envelope;
 pub mod packet;
 pub mod pending;
 pub mod regions;
+pub mod rw_lock;
 pub mod segment;
 pub mod split_copy;
 pub mod traffic;

@@ -112,6 +112,37 @@ fn collectives_that_differ_are_named() {
     }
 }
 
+fn epochs(way: &str) -> Command {
+    let mut command = mpirun(3, "epochs", &[way]);
+    command.env("HPVM_CHECK", "1");
+    command
+}
+
+#[test]
+fn accesses_that_meet_are_named() {
+    assert_eq!(succeed(epochs("fit")), "");
+    for (way, expected) in [
+        ("two-puts", "MPI_Put of rank 1 and MPI_Put of rank 2 both access bytes 16 to 23 of rank 0"),
+        (
+            "two-operations",
+            "an accumulate (Sum) of rank 1 and an accumulate (Replace) of rank 2 both access bytes 40 to 47",
+        ),
+        (
+            "read-too-early",
+            "MPI_Put of rank 1 and MPI_Get of rank 1 both access bytes 88 to 95 of rank 0",
+        ),
+    ] {
+        let outcome = run_within(epochs(way), PATIENCE);
+        assert!(outcome.output.contains("MPI_ERR_RMA_CONFLICT"), "{way}:\n{}", outcome.output);
+        assert!(outcome.output.contains(expected), "{way}:\n{}", outcome.output);
+        assert_eq!(outcome.code, Some(47), "{way}:\n{}", outcome.output);
+        succeed(mpirun(3, "epochs", &[way]));
+    }
+    let outcome = run_within(epochs("different-calls"), PATIENCE);
+    let expected = "rank 2 calls MPI_Win_free while rank 0 calls MPI_Win_fence";
+    assert!(outcome.output.contains(expected), "{}", outcome.output);
+}
+
 #[test]
 fn a_wrong_value_is_refused() {
     let mut command = mpirun(1, "left", &["nothing"]);

@@ -9,7 +9,8 @@ use crate::generated::constants::*;
 use core::ffi::c_int;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::rma::Epochs;
-use hpvm_mpi::rma::lock::Ticket;
+use hpvm_mpi::rma::conflicts::Log;
+use hpvm_wire::rw_lock::Ticket;
 use hpvm_mpi::{Class, Comm};
 use hpvm_onesided::{RegionKey, Target};
 use std::cell::RefCell;
@@ -39,6 +40,10 @@ pub struct WinObject {
     pub extras: RefCell<Extras>,
     /// Memory that `MPI_Win_attach` has added: address and bytes.
     pub attached: RefCell<BTreeMap<usize, usize>>,
+    /// What is asked of each operation is asked by the layer below: the window is not dynamic, and has no `uses`.
+    pub plain: bool,
+    /// `HPVM_CHECK`: by target rank, what this rank's operations access until something orders them.
+    pub uses: Option<RefCell<Vec<Log>>>,
 }
 
 /// Values of the predefined attributes, in the types of section 12.2.6.
@@ -89,6 +94,8 @@ pub struct Sync {
     pub came: Vec<u64>,
     /// Tickets of this rank's lock that wait for ranks that asked by a notice.
     pub proxies: Vec<(u32, Ticket)>,
+    /// Ranks that this rank's lock was granted to by a notice, and whether for themselves alone.
+    pub holders: Vec<(u32, bool)>,
 }
 
 /// The parts that the C interface adds.

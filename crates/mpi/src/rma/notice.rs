@@ -79,6 +79,11 @@ impl<T: Transport> Process<T> {
         !self.inbox.notices.is_empty()
     }
 
+    /// Process `src` has sent a notice that makes no sense: the next progress step ends with an error.
+    pub fn accuse(&mut self, src: Rank, what: String) {
+        self.inbox.violate(src, what);
+    }
+
     /// The notices that have come since the last call.
     pub fn take_notices(&mut self) -> Vec<Arrived> {
         std::mem::take(&mut self.inbox.notices)

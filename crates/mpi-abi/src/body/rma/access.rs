@@ -10,6 +10,7 @@ use hpvm_mpi::Class;
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::rma::Held;
+use hpvm_mpi::rma::conflicts::Access;
 use hpvm_mpi::rma::layout::{Side, span};
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ impl WinObject {
 
     /// Refuses an access that is not inside of the memory that the target exposes. What the target has attached to a
     /// dynamic window only the target knows.
-    pub(super) fn check_range(&self, there: &There<'_>, side: &Side) -> Result<()> {
+    fn check_range(&self, there: &There<'_>, side: &Side) -> Result<()> {
         let Some((first, len)) = span(side) else { return Ok(()) };
         let from = there.at.checked_add(first);
         let inside = from.is_some_and(|from| match self.is_dynamic() {
@@ -60,6 +61,22 @@ impl WinObject {
         };
         let text = format!("{of}, target rank {rank}: {len} bytes from byte {first} on; {exposed}");
         Err(wrong(Class::RmaRange, text))
+    }
+
+    /// What windows that are not `plain` ask of an operation before it starts. `access`: what it does with the target's
+    /// bytes, if that is to be compared with what others do.
+    #[cold]
+    pub(super) fn look_closer(
+        &self,
+        there: &There<'_>,
+        side: &Side,
+        access: Option<Access>,
+    ) -> Result<()> {
+        self.check_range(there, side)?;
+        if let Some(access) = access {
+            self.note_use(there, side, access);
+        }
+        Ok(())
     }
 
     fn is_attached(&self, from: usize, len: usize) -> bool {

@@ -14,6 +14,7 @@ use hpvm_mpi::Process;
 use hpvm_mpi::datatype::{Datatype, Group, Predefined};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::{Op, Predef};
+use hpvm_mpi::rma::conflicts::Access;
 use hpvm_mpi::rma::kinds;
 use hpvm_mpi::rma::layout::{Parts, Side, check_sizes, is_pair, pairs};
 use hpvm_mux::Mux;
@@ -157,6 +158,8 @@ struct Arguments {
     target_count: MPI_Count,
     target_datatype: MPI_Datatype,
     op: MPI_Op,
+    /// A request tells when it is complete.
+    requested: bool,
 }
 
 /// Starts an accumulate and returns what of it is not done on this side.
@@ -190,7 +193,7 @@ unsafe fn start(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Result<Vec<OpId
         ty.map_or(Ok(()), |ty| check_elements(what, ty, target_ty))?;
     }
     if update.pairs.is_none()
-        && !window.is_dynamic()
+        && window.plain
         && let Some(only) = as_one_run(a, origin, result, target_ty)
     {
         // SAFETY: the caller's promise; the range is checked by the layer below.
@@ -251,7 +254,8 @@ unsafe fn in_parts(
     for buffer in origin.iter().chain(&result) {
         check_sizes(&buffer.side, &target)?;
     }
-    window.check_range(there, &target)?;
+    let access = (!a.requested).then_some(Access::Update(update.op));
+    window.look_closer(there, &target, access)?;
     let runs = elements(update, origin.as_ref(), result.as_ref(), target);
     // SAFETY: the caller's promise; the runs are those of the buffers.
     unsafe { run(process, window, there, update, runs) }
@@ -324,6 +328,7 @@ pub unsafe fn accumulate(
         target_count,
         target_datatype,
         op,
+        requested: false,
     };
     // SAFETY: the caller's promise: the buffers stay until the epoch ends.
     until_epoch_ends("MPI_Accumulate", win, |w| unsafe { start(w, win, &a) })
@@ -353,6 +358,7 @@ pub unsafe fn get_accumulate(
         target_count,
         target_datatype,
         op,
+        requested: false,
     };
     // SAFETY: the caller's promise: the buffers stay until the epoch ends.
     until_epoch_ends("MPI_Get_accumulate", win, |w| unsafe { start(w, win, &a) })
@@ -380,6 +386,7 @@ pub unsafe fn raccumulate(
         target_count,
         target_datatype,
         op,
+        requested: true,
     };
     // SAFETY: the caller's promises: the buffers stay until the request is complete.
     unsafe { with_request("MPI_Raccumulate", win, target_rank, request, |w| start(w, win, &a)) }
@@ -410,6 +417,7 @@ pub unsafe fn rget_accumulate(
         target_count,
         target_datatype,
         op,
+        requested: true,
     };
     // SAFETY: the caller's promises: the buffers stay until the request is complete.
     unsafe { with_request("MPI_Rget_accumulate", win, target_rank, request, |w| start(w, win, &a)) }
@@ -448,8 +456,9 @@ pub unsafe fn fetch_and_op(
             return Err(wrong(Class::Buffer, "origin_addr is null"));
         }
         let Some(there) = window.there(target_rank, target_disp)? else { return Ok(None) };
-        if window.is_dynamic() {
-            window.check_range(&there, &Side { ty: ty.clone(), count: 1 })?;
+        if !window.plain {
+            let target = Side { ty: ty.clone(), count: 1 };
+            window.look_closer(&there, &target, Some(Access::Update(update.op)))?;
         }
         let (fm, onesided) = process.onesided();
         let (target, offset) = (&there.peer.target, there.at as u64);
@@ -483,8 +492,9 @@ pub unsafe fn compare_and_swap(
         }
         out("result_addr", result_addr)?;
         let Some(there) = window.there(target_rank, target_disp)? else { return Ok(None) };
-        if window.is_dynamic() {
-            window.check_range(&there, &Side { ty: ty.clone(), count: 1 })?;
+        if !window.plain {
+            let target = Side { ty: ty.clone(), count: 1 };
+            window.look_closer(&there, &target, Some(Access::CompareAndSwap))?;
         }
         let (fm, onesided) = process.onesided();
         let (target, offset) = (&there.peer.target, there.at as u64);

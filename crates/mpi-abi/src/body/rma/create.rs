@@ -14,9 +14,11 @@ use core::ffi::{c_int, c_void};
 use hpvm_mpi::Class;
 use hpvm_mpi::comm::build;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::rma::{Epochs, lock};
+use hpvm_mpi::rma::conflicts::Log;
+use hpvm_mpi::rma::Epochs;
 use hpvm_onesided::{Path, RegionKey, Target};
 use hpvm_transport::PeerMemory;
+use hpvm_wire::rw_lock;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -142,6 +144,7 @@ fn finish(
 ) -> Result<MPI_Win> {
     let size = private.size();
     let used = hints::initial(&part.info);
+    let uses = w.audit.then(|| RefCell::new(vec![Log::default(); size]));
     let object = WinObject {
         object: private.object.clone(),
         comm: private.handle,
@@ -161,6 +164,8 @@ fn finish(
         sync: RefCell::new(Sync::new(size)),
         extras: RefCell::new(Extras { info: used, ..Extras::default() }),
         attached: RefCell::default(),
+        plain: part.flavor != MPI_WIN_FLAVOR_DYNAMIC && uses.is_none(),
+        uses,
     };
     let handle = w.objects.add_window(Rc::new(object))?;
     super::notices::deliver_early(w);
@@ -178,7 +183,7 @@ pub(super) fn attach(w: &mut World, key: &RegionKey) -> Result<Target> {
 fn expose(w: &mut World, base: *mut u8, len: usize) -> RegionKey {
     let (fm, onesided) = w.process.onesided();
     // SAFETY: the program has named the memory for this use; it stays until the window is freed.
-    unsafe { onesided.expose(fm, base, len, lock::WORDS as u32) }
+    unsafe { onesided.expose(fm, base, len, rw_lock::WORDS as u32) }
 }
 
 /// Makes a window of memory of each rank. The caller has checked nothing: all ranks learn who had a mistake.
@@ -296,6 +301,7 @@ pub unsafe fn win_free(win: *mut MPI_Win) -> c_int {
     let handle = unsafe { *win };
     on_win(NAME, handle, |w| {
         let window = window(w, handle)?;
+        window.compare_calls(w, NAME)?;
         window.epochs.borrow().check_free()?;
         let attributes = std::mem::take(&mut window.extras.borrow_mut().attributes);
         if let Err((error, left)) = attr::delete_all(w, handle.0, attributes) {

@@ -11,6 +11,7 @@ use core::ffi::{c_int, c_void};
 use hpvm_mpi::Process;
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
+use hpvm_mpi::rma::conflicts::Access;
 use hpvm_mpi::rma::layout::{Parts, Side, check_sizes};
 use hpvm_mux::Mux;
 use hpvm_onesided::{OpId, Run};
@@ -34,6 +35,18 @@ struct Arguments {
     disp: MPI_Aint,
     target_count: MPI_Count,
     target_datatype: MPI_Datatype,
+    /// A request tells when it is complete.
+    requested: bool,
+}
+
+impl Arguments {
+    /// What is noted of it until the epoch ends; a get with a request may be over long before.
+    fn access(&self) -> Option<Access> {
+        match self.way {
+            Way::Put => Some(Access::Put),
+            Way::Get => (!self.requested).then_some(Access::Get),
+        }
+    }
 }
 
 /// One run of bytes on both sides, which most transfers are: offsets from the origin's address and from the
@@ -58,7 +71,7 @@ unsafe fn start(w: &mut Entered, win: MPI_Win, a: Arguments) -> Result<Option<Op
     let target_ty = target_type(objects, a.target_count, a.target_datatype)?;
     let Some(there) = window.there(a.rank, a.disp)? else { return Ok(None) };
     if let Some((from, to, len)) = as_one_run(&a, origin.ty, target_ty)
-        && !window.is_dynamic()
+        && window.plain
     {
         let local = a.origin.cast::<u8>().wrapping_offset(from as isize);
         let offset = there.at.wrapping_add(to) as u64;
@@ -92,7 +105,7 @@ unsafe fn in_parts(
     let origin = Side { ty: ty.clone(), count: a.count };
     let target = Side { ty: target_ty.clone(), count: a.target_count };
     check_sizes(&origin, &target)?;
-    window.check_range(there, &target)?;
+    window.look_closer(there, &target, a.access())?;
     let (address, at) = (a.origin.expose_provenance(), there.at);
     let runs = Parts::new([origin, target]).map(move |part| Run {
         local: core::ptr::with_exposed_provenance_mut(
@@ -131,6 +144,7 @@ pub unsafe fn put(
         disp: target_disp,
         target_count,
         target_datatype,
+        requested: false,
     };
     // SAFETY: the caller's promise: the buffer stays until the epoch ends.
     until_epoch_ends("MPI_Put", win, |w| unsafe { start(w, win, a) })
@@ -155,6 +169,7 @@ pub unsafe fn get(
         disp: target_disp,
         target_count,
         target_datatype,
+        requested: false,
     };
     // SAFETY: the caller's promise: the buffer stays until the epoch ends.
     until_epoch_ends("MPI_Get", win, |w| unsafe { start(w, win, a) })
@@ -180,6 +195,7 @@ pub unsafe fn rput(
         disp: target_disp,
         target_count,
         target_datatype,
+        requested: true,
     };
     // SAFETY: the caller's promises: the buffer stays until the request is complete.
     unsafe { with_request("MPI_Rput", win, target_rank, request, |w| start(w, win, a)) }
@@ -205,6 +221,7 @@ pub unsafe fn rget(
         disp: target_disp,
         target_count,
         target_datatype,
+        requested: true,
     };
     // SAFETY: the caller's promises: the buffer stays until the request is complete.
     unsafe { with_request("MPI_Rget", win, target_rank, request, |w| start(w, win, a)) }

@@ -12,13 +12,15 @@ pub unsafe fn win_fence(assert: c_int, win: MPI_Win) -> c_int {
         let window = window(w, win)?;
         check_assert(assert, KNOWN)?;
         window.epochs.borrow().check_fence()?;
+        window.compare_calls(w, "MPI_Win_fence")?;
         let flushed = flush::everywhere(w, &window);
+        let ordered = window.check_all_origins(w);
         let comm = window.comm;
         w.outside(|| agree::barrier(comm))?;
         let (_, onesided) = w.process.onesided();
         onesided.fence();
         window.epochs.borrow_mut().fenced(assert & MPI_MODE_NOSUCCEED == 0);
-        flushed
+        flushed.and(ordered)
     })
 }
 

@@ -61,40 +61,49 @@ pub(super) fn everywhere(w: &mut Entered, window: &WinObject) -> Result<()> {
     these(w, window, (0..window.peers.len()).filter(|rank| !mapped(rank)))
 }
 
-fn flush(function: &'static str, rank: c_int, win: MPI_Win) -> c_int {
+/// Where operations are complete for the program: remote completion costs nothing where memory is mapped, so that
+/// there is one way for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    Local,
+    Remote,
+}
+
+fn flush(function: &'static str, rank: c_int, win: MPI_Win, extent: Extent) -> c_int {
     on_win(function, win, |w| {
         let window = window(w, win)?;
         match window.rank_of(rank)? {
             Some(rank) => {
                 window.epochs.borrow().passive(rank, function)?;
-                one(w, &window, rank)
+                one(w, &window, rank)?;
+                window.check_uses(rank..rank + 1, extent)
             }
             None => Ok(()),
         }
     })
 }
 
-fn flush_all(function: &'static str, win: MPI_Win) -> c_int {
+fn flush_all(function: &'static str, win: MPI_Win, extent: Extent) -> c_int {
     on_win(function, win, |w| {
         let window: Rc<WinObject> = window(w, win)?;
         window.epochs.borrow().any_passive(function)?;
-        everywhere(w, &window)
+        everywhere(w, &window)?;
+        window.check_uses(0..window.peers.len(), extent)
     })
 }
 
 pub unsafe fn win_flush(rank: c_int, win: MPI_Win) -> c_int {
-    flush("MPI_Win_flush", rank, win)
+    flush("MPI_Win_flush", rank, win, Extent::Remote)
 }
 
-/// Local completion follows from remote completion, which costs nothing where memory is mapped.
 pub unsafe fn win_flush_local(rank: c_int, win: MPI_Win) -> c_int {
-    flush("MPI_Win_flush_local", rank, win)
+    flush("MPI_Win_flush_local", rank, win, Extent::Local)
 }
 
 pub unsafe fn win_flush_all(win: MPI_Win) -> c_int {
-    flush_all("MPI_Win_flush_all", win)
+    flush_all("MPI_Win_flush_all", win, Extent::Remote)
 }
 
 pub unsafe fn win_flush_local_all(win: MPI_Win) -> c_int {
-    flush_all("MPI_Win_flush_local_all", win)
+    flush_all("MPI_Win_flush_local_all", win, Extent::Local)
 }

@@ -1,6 +1,7 @@
 //! Locks (section 12.5.3). Ranks of the target's host queue in words that they map; for the others the target queues
 //! when their notices come.
 
+use super::flush::Extent;
 use super::{check_assert, flush, on_win, window};
 use crate::body::check::wrong;
 use crate::generated::constants::*;
@@ -10,7 +11,7 @@ use core::ffi::c_int;
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::rma::Held;
-use hpvm_mpi::rma::lock::{LockWords, Wake};
+use hpvm_wire::rw_lock::{LockWords, Wake};
 use hpvm_mpi::rma::notice::Notice;
 use std::rc::Rc;
 
@@ -85,9 +86,21 @@ pub(super) fn queue_for(w: &mut World, window: &WinObject, rank: usize, exclusiv
     serve(w, window);
 }
 
-/// A rank gives this rank's lock back.
-pub(super) fn release_for(w: &mut World, window: &WinObject, exclusive: bool) {
-    release(w, window, window.rank(), exclusive);
+/// A rank gives this rank's lock back, if it has it.
+pub(super) fn release_for(w: &mut World, window: &WinObject, rank: usize, exclusive: bool) {
+    let holder = (rank as u32, exclusive);
+    let found = {
+        let holders = &mut window.sync.borrow_mut().holders;
+        let at = holders.iter().position(|one| *one == holder);
+        at.map(|at| holders.swap_remove(at))
+    };
+    match found {
+        Some(_) => release(w, window, window.rank(), exclusive),
+        None => {
+            let text = format!("gives back a lock of {} that it has not", window.shown());
+            w.process.accuse(window.peers[rank].process, text);
+        }
+    }
 }
 
 /// Grants this rank's lock to those whose turn it is.
@@ -102,6 +115,7 @@ pub(super) fn serve(w: &mut World, window: &WinObject) {
         };
         let Some((rank, ticket)) = found else { return };
         lock.remove_proxy();
+        window.sync.borrow_mut().holders.push((rank, ticket.exclusive));
         let change = lock.enter(ticket);
         super::notices::send(w, window, rank as usize, Notice::Granted);
         // Not for this rank's own sake, which looks again anyhow.
@@ -162,7 +176,7 @@ pub unsafe fn win_unlock(rank: c_int, win: MPI_Win) -> c_int {
         let flushed = flush::one(w, &window, rank);
         window.epochs.borrow_mut().unlocked(rank);
         give_back(w, &window, rank, held);
-        flushed
+        flushed.and(window.check_uses(rank..rank + 1, Extent::Remote))
     })
 }
 
@@ -198,6 +212,6 @@ pub unsafe fn win_unlock_all(win: MPI_Win) -> c_int {
             give_back(w, &window, rank, held);
         }
         window.epochs.borrow_mut().unlock_all();
-        flushed
+        flushed.and(window.check_uses(0..window.peers.len(), Extent::Remote))
     })
 }

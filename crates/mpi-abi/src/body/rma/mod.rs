@@ -3,6 +3,7 @@
 
 mod access;
 mod atomic;
+mod conflicts;
 mod create;
 mod data;
 mod dynamic;

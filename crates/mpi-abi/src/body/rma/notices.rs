@@ -45,14 +45,25 @@ pub(super) fn deliver_early(w: &mut Entered) {
 
 fn deliver_one(w: &mut World, arrived: Arrived) {
     let found: Option<Rc<WinObject>> = w.objects.window_of_context(arrived.context).cloned();
-    let Some(window) = found else {
-        w.objects.early_notices.push(arrived);
-        return;
-    };
+    let Some(window) = found else { return keep(w, arrived) };
     // A notice of a process that is not of the window means nothing.
     if let Some(rank) = window.comm().group().place(arrived.src) {
         window.sync.borrow_mut().came[rank as usize] += 1;
         handle(w, &window, rank as usize, arrived.notice);
+    }
+}
+
+/// Notices of one rank that may wait for windows that it has already and this rank has not: of each such window it
+/// sends three at most, and there are as many windows as threads that make one.
+const EARLY: usize = 256;
+
+fn keep(w: &mut World, arrived: Arrived) {
+    let of_rank = w.objects.early_notices.iter().filter(|other| other.src == arrived.src);
+    if of_rank.count() < EARLY {
+        w.objects.early_notices.push(arrived);
+    } else {
+        let text = format!("more than {EARLY} notices of windows that do not exist");
+        w.process.accuse(arrived.src, text);
     }
 }
 
@@ -63,8 +74,8 @@ fn handle(w: &mut World, window: &WinObject, rank: usize, notice: Notice) {
         Notice::Granted => window.sync.borrow_mut().granted[rank] = true,
         Notice::LockShared => lock::queue_for(w, window, rank, false),
         Notice::LockExclusive => lock::queue_for(w, window, rank, true),
-        Notice::UnlockShared => lock::release_for(w, window, false),
-        Notice::UnlockExclusive => lock::release_for(w, window, true),
+        Notice::UnlockShared => lock::release_for(w, window, rank, false),
+        Notice::UnlockExclusive => lock::release_for(w, window, rank, true),
         Notice::Wake => lock::serve(w, window),
     }
 }

@@ -1,5 +1,6 @@
 //! Post, start, complete, wait: synchronisation of some ranks by notices (section 12.5.2).
 
+use super::flush::Extent;
 use super::{check_assert, flush, on_win, window};
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
@@ -74,7 +75,7 @@ pub unsafe fn win_complete(win: MPI_Win) -> c_int {
         // Also after an error: the targets would wait for ever.
         tell(w, &window, &ranks, Notice::Complete);
         window.epochs.borrow_mut().complete();
-        flushed
+        flushed.and(window.check_uses(0..window.peers.len(), Extent::Remote))
     })
 }
 

@@ -1,12 +1,12 @@
-//! The lock of a window at one target: a fair queue of readers and writers in words that all ranks of the target's
-//! host map (section 12.5.3).
+//! A fair queue of readers and writers in words that several processes map: the lock of a window at one target (MPI 5.0,
+//! section 12.5.3) among the ranks of the target's host.
 //!
 //! Who wants the lock takes a ticket. Tickets are served in order; readers that follow each other hold it together.
 //! `READ` is the first ticket that may not read yet, `WRITE` the number of those that are done: a reader is served
 //! when all before it have been let in, a writer when all before it are done.
 //!
 //! Nobody polls for long: who waits writes its process into the ticket's slot, and whoever lets the ticket pass tells
-//! that process. For ranks of other hosts the target itself waits (`PROXIES`), and is told after every change.
+//! that process. For ranks of other hosts the owner itself waits (`PROXIES`), and is told after every change.
 
 use hpvm_sync::atomic::{AtomicU64, Ordering};
 
@@ -23,11 +23,11 @@ const EXCLUSIVE: u64 = 1 << 31;
 /// Words of a lock.
 pub const WORDS: usize = SLOTS + WAITERS;
 
-/// The words of one target's lock.
+/// The words of one lock.
 #[derive(Clone, Copy, Debug)]
 pub struct LockWords<'a>(&'a [AtomicU64]);
 
-/// A place in the queue.
+/// A turn in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     pub number: u64,
@@ -39,7 +39,7 @@ pub struct Ticket {
 pub struct Wake {
     /// Processes whose tickets are served.
     pub processes: [Option<u32>; 2],
-    /// The target, which waits for others.
+    /// The owner, which waits for others.
     pub owner: bool,
 }
 
@@ -144,7 +144,7 @@ impl<'a> LockWords<'a> {
         }
     }
 
-    /// The target waits with so many tickets more for ranks that cannot look themselves.
+    /// The owner waits with so many tickets more for ranks that cannot look themselves.
     pub fn add_proxy(&self) {
         // SeqCst: comes before the next `is_served`.
         self.0[PROXIES].fetch_add(1, Ordering::SeqCst);
@@ -155,7 +155,7 @@ impl<'a> LockWords<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(hpvm_loom)))]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicU32;
@@ -244,5 +244,76 @@ mod tests {
             }
         });
         assert_eq!(value.load(Ordering::Relaxed), 667);
+    }
+}
+
+#[cfg(all(test, hpvm_loom))]
+mod loom_tests {
+    use super::*;
+    use hpvm_sync::loom;
+    use hpvm_sync::loom::cell::UnsafeCell;
+    use std::sync::Arc;
+
+    struct Shared {
+        words: Vec<AtomicU64>,
+        value: UnsafeCell<u32>,
+    }
+
+    impl Shared {
+        fn lock(&self) -> LockWords<'_> {
+            LockWords::new(&self.words).unwrap()
+        }
+
+        /// Takes the lock, looks at the value or adds 1 to it, and gives the lock back.
+        fn visit(&self, exclusive: bool) -> u32 {
+            let ticket = self.lock().try_lock(exclusive).unwrap_or_else(|| {
+                let ticket = self.lock().take(exclusive);
+                while !self.lock().is_served(ticket) {
+                    loom::thread::yield_now();
+                }
+                ticket
+            });
+            self.lock().enter(ticket);
+            let seen = match exclusive {
+                // SAFETY: nobody else has the lock; loom looks whether that is so.
+                true => self.value.with_mut(|value| unsafe {
+                    *value += 1;
+                    *value
+                }),
+                // SAFETY: nobody has it for itself alone; loom looks.
+                false => self.value.with(|value| unsafe { *value }),
+            };
+            self.lock().release(exclusive);
+            seen
+        }
+    }
+
+    fn among(visits: [bool; 3]) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(move || {
+            let words = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
+            let shared = Arc::new(Shared { words, value: UnsafeCell::new(0) });
+            let other = |exclusive| {
+                let shared = shared.clone();
+                loom::thread::spawn(move || shared.visit(exclusive))
+            };
+            let (second, third) = (other(visits[1]), other(visits[2]));
+            shared.visit(visits[0]);
+            second.join().unwrap();
+            third.join().unwrap();
+            let writers = visits.iter().filter(|exclusive| **exclusive).count() as u32;
+            assert_eq!(shared.visit(false), writers);
+        });
+    }
+
+    #[test]
+    fn writers_exclude_each_other() {
+        among([true, true, false]);
+    }
+
+    #[test]
+    fn readers_see_what_was_written() {
+        among([true, false, false]);
     }
 }
