@@ -122,7 +122,10 @@ fn epochs(way: &str) -> Command {
 fn accesses_that_meet_are_named() {
     assert_eq!(succeed(epochs("fit")), "");
     for (way, expected) in [
-        ("two-puts", "MPI_Put of rank 1 and MPI_Put of rank 2 both access bytes 16 to 23 of rank 0"),
+        (
+            "two-puts",
+            "MPI_Put of rank 1 and MPI_Put of rank 2 both access bytes 16 to 23 of rank 0",
+        ),
         (
             "two-operations",
             "an accumulate (Sum) of rank 1 and an accumulate (Replace) of rank 2 both access bytes 40 to 47",

@@ -33,8 +33,6 @@ pub struct World {
     pub policy: WaitPolicy,
     /// `HPVM_CHECK` is set: mistakes are looked for that cost time to find.
     pub audit: bool,
-    /// Calls are looked at: `audit`, or what they send is counted (`HPVM_MONITOR`).
-    pub attentive: bool,
     /// Since when nothing has happened.
     pub(crate) quiet: crate::pending::Quiet,
     /// A thread polls the network on behalf of all that wait.

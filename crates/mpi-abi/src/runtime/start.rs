@@ -49,8 +49,7 @@ fn bootstrap() -> Result<()> {
     process.set_tables(tables);
     process.set_nodes(&job.nodes);
     process.onesided().1.set_allowed(meet::onesided()?);
-    let (audit, monitored) = (crate::audit::wanted()?, monitored()?);
-    if monitored {
+    if monitored()? {
         process.monitor();
     }
     let spans = process.fm().transport().spans_hosts();
@@ -60,8 +59,7 @@ fn bootstrap() -> Result<()> {
         objects: Objects::default(),
         policy,
         job,
-        attentive: audit || monitored,
-        audit,
+        audit: crate::audit::wanted()?,
         quiet: Default::default(),
         leader: false,
         followers: 0,

@@ -74,10 +74,7 @@ impl Use {
             // Accumulates of one rank are in order, and those of several may meet where their operations are the
             // same, or MPI_NO_OP (info key `accumulate_ops`).
             (Access::Update(a), Access::Update(b)) => {
-                self.origin != other.origin
-                    && a != b
-                    && a != AtomicOp::NoOp
-                    && b != AtomicOp::NoOp
+                self.origin != other.origin && a != b && a != AtomicOp::NoOp && b != AtomicOp::NoOp
             }
             (Access::CompareAndSwap, _) | (_, Access::CompareAndSwap) => false,
         }
@@ -156,7 +153,8 @@ mod tests {
     #[test]
     fn codes_lead_back() {
         let updates = AtomicOp::ALL.map(Access::Update);
-        for access in [Access::Put, Access::Get, Access::CompareAndSwap].into_iter().chain(updates) {
+        for access in [Access::Put, Access::Get, Access::CompareAndSwap].into_iter().chain(updates)
+        {
             assert_eq!(Access::from_code(access.code()), Some(access));
         }
         assert_eq!(Access::from_code(3), None);

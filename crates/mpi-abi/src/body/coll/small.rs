@@ -26,11 +26,7 @@ pub unsafe fn try_slots(
     function: &'static str,
     small: impl FnOnce(Call<'_>) -> Result<Small>,
 ) -> Result<bool> {
-    if w.attentive {
-        // SAFETY: the caller's promise.
-        return unsafe { watched(w, object, function, small) };
-    }
-    if !w.process.may_use_slots(&object.comm) {
+    if w.audit || !w.process.may_use_slots(&object.comm) {
         return Ok(false);
     }
     let Some((bytes, what)) = small(Call { world: w, object, notes: None })? else {
@@ -49,33 +45,6 @@ pub unsafe fn try_slots(
     Ok(true)
 }
 
-/// As `try_slots`, of a process that counts what it sends to whom. With `HPVM_CHECK` it all goes by messages.
-///
-/// # Safety
-/// As for `try_slots`.
-#[cold]
-#[inline(never)]
-unsafe fn watched(
-    w: &mut Entered,
-    object: &Arc<CommObject>,
-    function: &'static str,
-    small: impl FnOnce(Call<'_>) -> Result<Small>,
-) -> Result<bool> {
-    if w.audit || !w.process.may_use_slots(&object.comm) {
-        return Ok(false);
-    }
-    let Some((bytes, what)) = small(Call { world: w, object, notes: None })? else {
-        return Ok(false);
-    };
-    let shows = what.shows(&object.comm);
-    // SAFETY: the caller's promise.
-    let done = unsafe { other_way(w, object, function, bytes, what)? };
-    if done {
-        w.process.count_shown(&object.comm, shows);
-    }
-    Ok(done)
-}
-
 /// What is more than one exchange through slots, or is not known yet.
 ///
 /// # Safety
@@ -83,6 +52,46 @@ unsafe fn watched(
 // Kept out of that: what is short must not pay for it.
 #[inline(never)]
 unsafe fn other_way(
+    w: &mut Entered,
+    object: &Arc<CommObject>,
+    function: &'static str,
+    bytes: u64,
+    what: What,
+) -> Result<bool> {
+    if w.process.is_monitored() {
+        // SAFETY: the caller's promise.
+        return unsafe { counted(w, object, function, bytes, what) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { by_any_way(w, object, function, bytes, what) }
+}
+
+/// The same in a process that counts what it sends to whom: all collectives come here, the shortest too.
+///
+/// # Safety
+/// As for `try_slots`.
+#[cold]
+unsafe fn counted(
+    w: &mut Entered,
+    object: &Arc<CommObject>,
+    function: &'static str,
+    bytes: u64,
+    what: What,
+) -> Result<bool> {
+    let shows = what.shows(&object.comm);
+    w.process.unveil_slots(&object.comm);
+    // SAFETY: the caller's promise.
+    let done = unsafe { by_any_way(w, object, function, bytes, what) };
+    w.process.veil_slots(&object.comm);
+    if done.as_ref().is_ok_and(|done| *done) {
+        w.process.count_shown(&object.comm, shows);
+    }
+    done
+}
+
+/// # Safety
+/// As for `try_slots`.
+unsafe fn by_any_way(
     w: &mut Entered,
     object: &Arc<CommObject>,
     function: &'static str,

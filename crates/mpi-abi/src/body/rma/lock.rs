@@ -11,8 +11,8 @@ use core::ffi::c_int;
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::rma::Held;
-use hpvm_wire::rw_lock::{LockWords, Wake};
 use hpvm_mpi::rma::notice::Notice;
+use hpvm_wire::rw_lock::{LockWords, Wake};
 use std::rc::Rc;
 
 /// The words of the lock at `rank`, if this process maps them.

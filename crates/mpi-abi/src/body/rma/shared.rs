@@ -13,8 +13,8 @@ use crate::runtime::{Entered, World};
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
-use hpvm_wire::rw_lock;
 use hpvm_transport::PeerMemory;
+use hpvm_wire::rw_lock;
 
 /// The memory of all ranks as this rank sees it.
 struct Layout {
@@ -72,8 +72,9 @@ fn make(
     let me = private.rank();
     let (fm, onesided) = w.process.onesided();
     // SAFETY: memory that is shared for this use, until the window is freed.
-    let key =
-        unsafe { onesided.expose_mapped(fm, layout.bases[me], size as usize, rw_lock::WORDS as u32) };
+    let key = unsafe {
+        onesided.expose_mapped(fm, layout.bases[me], size as usize, rw_lock::WORDS as u32)
+    };
     let base = layout.bases[me];
     let memory = layout.memory;
     let flavor = MPI_WIN_FLAVOR_SHARED;
