@@ -31,4 +31,5 @@ mod strangers;
 mod stuck;
 mod tables;
 mod threads;
+mod traffic;
 mod wrappers;

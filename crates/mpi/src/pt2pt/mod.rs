@@ -113,6 +113,7 @@ impl<T: Transport> Process<T> {
     ///
     /// # Safety
     /// As for `send`.
+    #[cold]
     #[inline(never)]
     unsafe fn send_held(
         &mut self,
@@ -123,20 +124,23 @@ impl<T: Transport> Process<T> {
         parent: Option<ReqId>,
     ) -> Started {
         let bytes = m.packed_size();
-        self.count_sent(dst, 1, bytes);
+        let short = mode == Mode::Standard && bytes <= self.fm.limits().inline as u64;
         // SAFETY: the caller's promises.
-        unsafe {
-            if !self.backlog.queues(dst) {
-                let short = mode == Mode::Standard && bytes <= self.fm.limits().inline as u64;
-                let plain = short && !self.backlog.is_off(dst);
-                if plain && inline::push(self, m, bytes, dst, envelope)
-                    || self.send_now(m, dst, envelope, mode)
-                {
-                    return Started::Done;
-                }
+        let started = unsafe {
+            let free = !self.backlog.queues(dst);
+            let sent = free
+                && (short
+                    && !self.backlog.is_off(dst)
+                    && inline::push(self, m, bytes, dst, envelope)
+                    || self.send_now(m, dst, envelope, mode));
+            match sent {
+                true => Started::Done,
+                false => self.send_later(m, dst, envelope, mode, parent),
             }
-            self.send_later(m, dst, envelope, mode, parent)
-        }
+        };
+        // Afterwards: the receiver need not wait for it.
+        self.count_sent(dst, 1, bytes);
+        started
     }
 
     /// Sends a message that need not be announced, if there is room and a credit for it.
