@@ -9,7 +9,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
 .PHONY: all build mpi setup install uninstall demo test check unit seeds fuzz flap conformance foreign count instructions \
-        web web-test mpi4py-tests mpi4py-wheel lammps bench bench-peers loom sanitize miri wheel deb docs container clean distclean help
+        apps web web-test mpi4py-tests mpi4py-wheel lammps bench bench-peers loom sanitize miri wheel deb docs container clean distclean help
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -24,12 +24,12 @@ build: setup
 	@[ -e $(RELEASE)/hpvm ] || echo "The first build compiles everything and links it as a whole: some minutes (on 2 processors" \
 	    "about 5, this machine has $$(nproc)). What follows is its progress; later builds take seconds."
 	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich -p hpvm-abi-ompi \
-		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran
+		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi
 	@scripts/stage $(RELEASE) $(STAGE)
 
 mpi: setup ## MPI alone: libraries, launcher, wrappers; no queue, no server
 	@$(CARGO) build --release -p hpvm --no-default-features -p hpvm-mpi-abi -p hpvm-abi-mpich \
-		-p hpvm-abi-ompi -p hpvm-abi-ompi-cxx -p hpvm-abi-fortran
+		-p hpvm-abi-ompi -p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi
 	@scripts/stage $(RELEASE) $(STAGE)
 
 install: build ## copy the installation to PREFIX (default /usr/local)
@@ -40,6 +40,10 @@ uninstall: ## remove from PREFIX what install put there
 
 demo: build ## the main job: programs of others and of ours on 4 ranks
 	@scripts/demo $(STAGE)
+
+apps: build ## the applications of apps/, into build/libexec/hpvm/apps (docs/apps)
+	@scripts/setup apps
+	@$(MAKE) -C apps MPICC="$(abspath $(STAGE))/bin/mpicc" OUT="$(abspath $(STAGE))/libexec/hpvm/apps"
 
 web: ## build the page of hpvm serve into web/dist (needs node and npm)
 	@scripts/web build

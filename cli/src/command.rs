@@ -22,6 +22,7 @@ pub fn definition() -> Command {
         .subcommand(crate::info::definition())
         .subcommand(crate::jobs::definition())
         .subcommand(crate::prof::definition())
+        .subcommand(crate::route::definition())
         .subcommands(cluster_definitions())
         .subcommand(
             Command::new("completions")
@@ -136,6 +137,7 @@ fn perform(matches: &ArgMatches) -> Result<i32, String> {
         Some(("info", matches)) => crate::info::run(matches),
         Some(("jobs", matches)) => crate::jobs::run(matches),
         Some(("prof", matches)) => crate::prof::run(matches),
+        Some(("route", matches)) => crate::route::run(matches),
         Some(("completions", matches)) => completions(matches),
         Some(("docs", matches)) => match matches.get_one::<PathBuf>("DIR") {
             Some(dir) => write_docs(dir).map(|()| 0),

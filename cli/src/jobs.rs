@@ -316,6 +316,7 @@ fn record_json(r: &Record) -> Value {
             Kind::Probe => "probe",
             Kind::Other => "other",
             Kind::Unexpected => "unexpected message",
+            Kind::Window => "window",
         },
         "part_of_collective": r.part,
         "call": r.call,

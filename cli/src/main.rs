@@ -14,6 +14,7 @@ mod man;
 mod missing;
 mod needs;
 mod prof;
+mod route;
 mod tuned;
 
 fn main() {

@@ -9,7 +9,7 @@ use std::{env, fs};
 
 const STAND_IN: &str = "char hpvm_entries_1[1];\n";
 
-fn main() {
+pub fn main() {
     println!("cargo:rerun-if-changed=../foreign/link.rs");
     println!("cargo:rerun-if-changed=Cargo.toml");
     let manifest = fs::read_to_string("Cargo.toml").expect("our Cargo.toml");

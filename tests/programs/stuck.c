@@ -57,6 +57,27 @@ static void any_on_named(void) {
         MPI_Recv(x, 10, MPI_DOUBLE, size - 1, 3, halo, MPI_STATUS_IGNORE);
 }
 
+/* Rank 0 lets the others in, and only rank 1 comes. */
+static void half_an_epoch(void) {
+    MPI_Win win;
+    MPI_Group all, others;
+    int zero = 0, *memory;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    MPI_Win_set_name(win, "shared counters");
+    if (rank == 0) {
+        MPI_Group_excl(all, 1, &zero, &others);
+        MPI_Win_post(others, 0, win);
+        MPI_Win_wait(win);
+    } else if (rank == 1) {
+        MPI_Group_incl(all, 1, &zero, &others);
+        MPI_Win_start(others, 0, win);
+        MPI_Win_complete(win);
+    }
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void probing(void) {
     MPI_Probe(right, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
@@ -86,7 +107,7 @@ static const struct { const char *name; void (*run)(void); } WAYS[] = {
     { "recv", recv_ring }, { "ssend", ssend_ring }, { "large", large_ring },
     { "tag", wrong_tag }, { "collectives", two_collectives }, { "barrier", one_in_barrier },
     { "named", any_on_named }, { "probe", probing }, { "several", several }, { "ended", ended },
-    { "computes", one_computes }, { "threads", recv_ring },
+    { "computes", one_computes }, { "threads", recv_ring }, { "epoch", half_an_epoch },
 };
 
 int main(int argc, char **argv) {

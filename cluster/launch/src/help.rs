@@ -93,6 +93,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "as --monitor (1), read by the ranks; hpvm's queue sets it for its jobs unless they set it to 0",
     ),
     (
+        "HPVM_PROF",
+        "set by hpvm prof for the command: the socket where mpirun's ranks say that they are there to be counted",
+    ),
+    (
         "HPVM_REGION",
         "set by hpvm prof --region: the descriptors of events that MPI_Pcontrol and hpvm_region.h switch",
     ),

@@ -89,4 +89,11 @@ pub struct Extra {
     ) -> c_int,
     /// Raises the error that a function (of the given name, ended by a zero byte) is not available.
     pub unsupported: unsafe extern "C" fn(name: *const c_char) -> c_int,
+    /// `MPI_Init` for a programming model whose programs need not call it: they may call MPI at once, and those
+    /// that do call `MPI_Init` later succeed with that. Does nothing when MPI is initialized already. `adopted`, asked at
+    /// the end: whether the program has called `MPI_Init`, and so has to call `MPI_Finalize` itself.
+    pub init_for_model: unsafe extern "C" fn() -> c_int,
+    pub adopted: unsafe extern "C" fn() -> c_int,
+    /// Ends the job with a text (ended by a zero byte) for people, and a code other than 0.
+    pub fail: unsafe extern "C" fn(text: *const c_char, code: c_int) -> !,
 }

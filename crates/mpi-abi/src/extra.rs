@@ -2,12 +2,12 @@
 //! crate hpvm-abi).
 
 use crate::body::check::{out, wrong};
-use crate::body::{attr, op};
+use crate::body::{attr, env, op};
 use crate::generated::constants::*;
 use crate::object::attributes::{Holder, on_copy, on_delete};
 use crate::object::datatype::{TypeObject, handle_of};
 use crate::object::errhandler::{self, Foreign, Handler};
-use crate::raise::{anywhere, on_world};
+use crate::raise::{anywhere, end_with, on_world};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use hpvm_abi::Extra;
 use hpvm_abi::extra::{self as outer, ErrorCall, Reduction, SectionDimension};
@@ -26,6 +26,9 @@ pub const EXTRA: Extra = Extra {
     attr_get_integer,
     section_type,
     unsupported,
+    init_for_model,
+    adopted,
+    fail,
 };
 
 unsafe extern "C" fn op_create(
@@ -153,6 +156,20 @@ unsafe extern "C" fn unsupported(name: *const c_char) -> c_int {
     }
     // SAFETY: the caller's promise: a C string.
     crate::unsupported(lasting(unsafe { CStr::from_ptr(name) }))
+}
+
+unsafe extern "C" fn init_for_model() -> c_int {
+    anywhere("MPI_Init", env::init_for_model)
+}
+
+unsafe extern "C" fn adopted() -> c_int {
+    c_int::from(!env::is_models())
+}
+
+unsafe extern "C" fn fail(text: *const c_char, code: c_int) -> ! {
+    // SAFETY: the caller's promise: a C string.
+    let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+    end_with(&text, code)
 }
 
 /// The text of a name for good: errors keep it. There are as many as functions.

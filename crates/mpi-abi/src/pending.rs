@@ -5,6 +5,7 @@
 
 use crate::object::Meeting;
 use crate::object::comm::CommObject;
+use crate::object::win::WinObject;
 use crate::runtime::{Entered, World};
 use hpvm_mpi::comm::CONTEXTS;
 use hpvm_mpi::engine::matching::{ANY_PROCESS, Pattern};
@@ -129,6 +130,19 @@ fn records(world: &World) -> (Vec<Record>, usize) {
             ..on(world, *context)
         }));
     }
+    if let Some(wait) = &world.objects.window_wait {
+        let awaits = (wait.awaits)(&wait.window);
+        total += 1 + awaits.len();
+        let of = on_window(world, &wait.window);
+        records.push(Record { call: wait.call.to_owned(), ..of.clone() });
+        records.extend(awaits.iter().take(SHOWN - records.len()).map(|rank| Record {
+            kind: Kind::Receive,
+            part: true,
+            peer: *rank as i32,
+            process: wait.window.peers[*rank as usize].process as i32,
+            ..of.clone()
+        }));
+    }
     if requests.live() > 0 {
         let pending = requests.iter().filter(|(_, r)| !r.done);
         for (_, request) in pending {
@@ -197,6 +211,12 @@ fn of_pattern(world: &World, comm: &Arc<Comm>, pattern: Pattern) -> Record {
         tag: if pattern.tag == ANY_TAG { ANY } else { pattern.tag },
         ..on(world, comm.base_context())
     }
+}
+
+/// A call on a window of which nothing else is known.
+fn on_window(world: &World, window: &WinObject) -> Record {
+    let comm = window.extras.borrow().name.clone();
+    Record { kind: Kind::Window, comm, ..on(world, window.context()) }
 }
 
 /// An operation on the communicator of `context` of which nothing else is known.

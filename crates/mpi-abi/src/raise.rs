@@ -134,12 +134,17 @@ pub fn raise(
 #[cold]
 pub fn fatal(function: &str, object: &str, error: &Error) -> ! {
     let on = if object.is_empty() { String::new() } else { format!(" on {object}") };
-    let why = format!("{function}{on} failed: {error}");
-    if launcher_ends(error.code(), &why) {
-        end_process(error.code());
+    end_with(&format!("{function}{on} failed: {error}"), error.code())
+}
+
+/// Prints one message and ends the job: the launcher tells it, if it is ours, and of several the first.
+#[cold]
+pub fn end_with(why: &str, code: c_int) -> ! {
+    if launcher_ends(code, why) {
+        end_process(code);
     }
     say(&format!("{}: {why}", whoami()));
-    abort(error.code())
+    abort(code)
 }
 
 /// The error of an engine whose network is broken: nothing can be relied on, so the job ends.

@@ -50,12 +50,14 @@ pub enum Kind {
     Other = 6,
     /// Not an operation: a message that came and that nobody has asked for.
     Unexpected = 7,
+    /// A call on a window that waits for other ranks; the window's name stands for the communicator's.
+    Window = 8,
 }
 
 impl Kind {
     fn of(number: u8) -> Option<Kind> {
         use Kind::*;
-        [Receive, Send, SynchronousSend, Collective, Probe, Other, Unexpected]
+        [Receive, Send, SynchronousSend, Collective, Probe, Other, Unexpected, Window]
             .into_iter()
             .find(|k| *k as u8 == number)
     }

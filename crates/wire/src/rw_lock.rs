@@ -264,17 +264,21 @@ mod loom_tests {
             LockWords::new(&self.words).unwrap()
         }
 
-        /// Takes the lock, looks at the value or adds 1 to it, and gives the lock back.
-        fn visit(&self, exclusive: bool) -> u32 {
-            let ticket = self.lock().try_lock(exclusive).unwrap_or_else(|| {
-                let ticket = self.lock().take(exclusive);
-                while !self.lock().is_served(ticket) {
-                    loom::thread::yield_now();
-                }
-                ticket
-            });
+        /// Queues, and uses the lock if it is this ticket's turn. Returns the ticket if it is not: loom can't wait.
+        fn visit(&self, exclusive: bool) -> Option<Ticket> {
+            let ticket =
+                self.lock().try_lock(exclusive).unwrap_or_else(|| self.lock().take(exclusive));
+            if !self.lock().is_served(ticket) {
+                return Some(ticket);
+            }
+            self.hold(ticket);
+            None
+        }
+
+        /// Looks at the value or adds 1 to it, under the lock, and gives the lock back.
+        fn hold(&self, ticket: Ticket) -> u32 {
             self.lock().enter(ticket);
-            let seen = match exclusive {
+            let seen = match ticket.exclusive {
                 // SAFETY: nobody else has the lock; loom looks whether that is so.
                 true => self.value.with_mut(|value| unsafe {
                     *value += 1;
@@ -283,7 +287,7 @@ mod loom_tests {
                 // SAFETY: nobody has it for itself alone; loom looks.
                 false => self.value.with(|value| unsafe { *value }),
             };
-            self.lock().release(exclusive);
+            self.lock().release(ticket.exclusive);
             seen
         }
     }
@@ -299,11 +303,18 @@ mod loom_tests {
                 loom::thread::spawn(move || shared.visit(exclusive))
             };
             let (second, third) = (other(visits[1]), other(visits[2]));
-            shared.visit(visits[0]);
-            second.join().unwrap();
-            third.join().unwrap();
+            let first = shared.visit(visits[0]);
+            let left = [first, second.join().unwrap(), third.join().unwrap()];
+            // Those whose turn had not come are served now, one after the other.
+            let mut left: Vec<Ticket> = left.into_iter().flatten().collect();
+            left.sort_by_key(|ticket| ticket.number);
+            for ticket in left {
+                assert!(shared.lock().is_served(ticket));
+                shared.hold(ticket);
+            }
             let writers = visits.iter().filter(|exclusive| **exclusive).count() as u32;
-            assert_eq!(shared.visit(false), writers);
+            let last = shared.lock().try_lock(false).expect("nobody has it");
+            assert_eq!(shared.hold(last), writers);
         });
     }
 

@@ -8,6 +8,7 @@
 //! the other MPIs are (`peers/` of this workspace otherwise).
 
 mod abi;
+mod apps;
 mod bound;
 mod build_systems;
 mod check;

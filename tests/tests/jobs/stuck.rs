@@ -107,6 +107,17 @@ fn collectives_that_do_not_meet() {
 }
 
 #[test]
+fn synchronisation_of_windows_that_does_not_meet() {
+    let job = Stuck::start("epoch", 3);
+    job.until(&[
+        DEADLOCK,
+        "    MPI_Win_wait on shared counters\n        waits there for rank 2\n",
+        "    MPI_Win_lock on shared counters\n",
+        "    MPI_Barrier on MPI_COMM_WORLD\n",
+    ]);
+}
+
+#[test]
 fn any_source_on_a_named_communicator() {
     let job = Stuck::start("named", 3);
     job.until(&[

@@ -9,8 +9,20 @@ use super::source::{Line, lines};
 const LENGTH: usize = 700;
 
 /// Crates that may not read the environment, print or exit: an engine is a value.
-const LIBRARIES: [&str; 11] =
-    ["sync", "wire", "transport", "shm", "reliable", "net", "sim", "job", "fm", "coll", "mpi"];
+const LIBRARIES: [&str; 12] = [
+    "sync",
+    "wire",
+    "transport",
+    "shm",
+    "reliable",
+    "net",
+    "sim",
+    "job",
+    "fm",
+    "coll",
+    "mpi",
+    "routing",
+];
 
 /// What those crates may not say, and what to do instead.
 const FORBIDDEN: [(&str, &str); 6] = [

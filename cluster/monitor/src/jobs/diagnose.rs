@@ -71,6 +71,10 @@ pub fn describe(r: &Record) -> String {
         }
         Kind::Collective if r.call.is_empty() => format!("making a communicator from {place}"),
         Kind::Collective => format!("{} on {place}", printable(&r.call)),
+        Kind::Window if r.comm.is_empty() => {
+            format!("{} on a window without a name (context {})", printable(&r.call), r.context)
+        }
+        Kind::Window => format!("{} on {place}", printable(&r.call)),
         Kind::Other => format!("an operation of several parts or of the program, on {place}"),
         Kind::Unexpected if r.part => {
             format!("not received yet: a collective's message from {who}")
@@ -104,7 +108,7 @@ fn waits(state: &State) -> Vec<Wait<'_>> {
     let parts = records.iter().filter(|r| r.part && r.kind == Kind::Receive).filter_map(wait);
     match only.kind {
         // Each of the messages has to come.
-        Kind::Collective => parts.map(|w| Wait { record: only, ..w }).collect(),
+        Kind::Collective | Kind::Window => parts.map(|w| Wait { record: only, ..w }).collect(),
         Kind::Other => parts.collect(),
         _ => wait(only).into_iter().collect(),
     }
@@ -129,8 +133,8 @@ fn sentence(rank: usize, wait: &Wait<'_>) -> String {
                 place(r)
             )
         }
-        Kind::Collective => {
-            format!("rank {rank} waits in {} on {} for rank {target}", printable(&r.call), place(r))
+        Kind::Collective | Kind::Window => {
+            format!("rank {rank} waits in {} for rank {target}", describe(r))
         }
         _ => format!("rank {rank} waits until {} receives {}", peer(r), what_is_sent(r)),
     }

@@ -16,6 +16,7 @@ use core::ffi::{c_char, c_int};
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ThreadId;
 use std::time::Instant;
 
@@ -46,9 +47,32 @@ pub unsafe fn init_thread(
     })
 }
 
+/// Whether MPI was initialized for a programming model, and the program has not done so since.
+static MODELS: AtomicBool = AtomicBool::new(false);
+
+/// `MPI_Init` for a programming model (see `Extra`).
+pub fn init_for_model() -> Result<()> {
+    if runtime::stage() == Stage::Before {
+        initialise(MPI_THREAD_SINGLE)?;
+        // One thread initialises MPI, and asks.
+        MODELS.store(true, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+pub fn is_models() -> bool {
+    // The thread that stores it asks.
+    MODELS.load(Ordering::Relaxed)
+}
+
 fn initialise(level: c_int) -> Result<()> {
     match runtime::stage() {
         Stage::Before => {}
+        // The program takes over what a model has begun. One thread does both.
+        Stage::Initialized if MODELS.swap(false, Ordering::Relaxed) => {
+            runtime::raise_thread_level(level);
+            return Ok(());
+        }
         Stage::Initialized => {
             return Err(wrong(Class::Other, "MPI has been initialized already"));
         }

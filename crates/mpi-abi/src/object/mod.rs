@@ -67,6 +67,8 @@ pub struct Objects {
     pub probe: Option<(Arc<Comm>, Pattern)>,
     /// The collective through shared memory that a thread sleeps in.
     pub meeting: Option<Meeting>,
+    /// The call on a window that waits.
+    pub window_wait: Option<WindowWait>,
     bell: Option<Arc<dyn Doorbell>>,
 }
 
@@ -76,6 +78,14 @@ pub struct Meeting {
     pub call: &'static str,
     pub context: u32,
     pub awaits: Vec<hpvm_fm::Rank>,
+}
+
+/// A call on a window that waits for other ranks of the window.
+pub struct WindowWait {
+    pub call: &'static str,
+    pub window: Rc<win::WinObject>,
+    /// Ranks without which it can't go on, where they are known.
+    pub awaits: fn(&win::WinObject) -> Vec<u32>,
 }
 
 impl Default for Objects {
@@ -102,6 +112,7 @@ impl Default for Objects {
             partition_tag: i32::MIN,
             probe: None,
             meeting: None,
+            window_wait: None,
             bell: None,
         }
     }

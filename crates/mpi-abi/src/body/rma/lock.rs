@@ -2,7 +2,7 @@
 //! when their notices come.
 
 use super::flush::Extent;
-use super::{check_assert, flush, on_win, window};
+use super::{check_assert, flush, on_win, wait_for_ranks, window};
 use crate::body::check::wrong;
 use crate::generated::constants::*;
 use crate::object::win::WinObject;
@@ -34,12 +34,18 @@ fn wake(w: &mut World, window: &WinObject, rank: usize, wake: Wake) {
     }
 }
 
+/// Who has a lock is not known.
+fn holders(_window: &WinObject) -> Vec<u32> {
+    Vec::new()
+}
+
 /// Takes the lock at `rank`. Blocks.
 fn acquire(w: &mut Entered, window: &Rc<WinObject>, rank: usize, exclusive: bool) -> Result<()> {
+    let call = "MPI_Win_lock";
     let Some(lock) = words(window, rank) else {
         window.sync.borrow_mut().granted[rank] = false;
         super::notices::send(w, window, rank, Notice::lock(exclusive));
-        return w.wait_until(|_| window.sync.borrow().granted[rank]);
+        return wait_for_ranks(w, call, window, holders, || window.sync.borrow().granted[rank]);
     };
     let ticket = match lock.try_lock(exclusive) {
         Some(ticket) => ticket,
@@ -47,7 +53,7 @@ fn acquire(w: &mut Entered, window: &Rc<WinObject>, rank: usize, exclusive: bool
             let ticket = lock.take(exclusive);
             let named = lock.wait_as(ticket, window.peers[window.rank()].process);
             w.polls_memory += u32::from(!named);
-            let waited = w.wait_until(|_| lock.is_served(ticket));
+            let waited = wait_for_ranks(w, call, window, holders, || lock.is_served(ticket));
             w.polls_memory -= u32::from(!named);
             waited?;
             ticket

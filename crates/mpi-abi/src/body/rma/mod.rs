@@ -33,6 +33,7 @@ pub use shared::{win_allocate_shared, win_shared_query};
 use crate::body::check::wrong;
 use crate::body::errh::raise_window;
 use crate::generated::constants::*;
+use crate::object::WindowWait;
 use crate::object::win::WinObject;
 use crate::raise::in_engine;
 use crate::runtime::{Entered, World};
@@ -123,6 +124,23 @@ fn until_epoch_ends<I: IntoIterator<Item = OpId>>(
         }
         Ok(())
     })
+}
+
+/// Waits in a call on a window until what other ranks do has come. `awaits`: which of them, for `hpvm jobs`.
+fn wait_for_ranks(
+    w: &mut Entered,
+    call: &'static str,
+    window: &Rc<WinObject>,
+    awaits: fn(&WinObject) -> Vec<u32>,
+    over: impl Fn() -> bool,
+) -> Result<()> {
+    if over() {
+        return Ok(());
+    }
+    w.objects.window_wait = Some(WindowWait { call, window: window.clone(), awaits });
+    let result = w.wait_until(|_| over());
+    w.objects.window_wait = None;
+    result
 }
 
 /// Waits until operations are done.

@@ -1,7 +1,7 @@
 //! Post, start, complete, wait: synchronisation of some ranks by notices (section 12.5.2).
 
 use super::flush::Extent;
-use super::{check_assert, flush, on_win, window};
+use super::{check_assert, flush, on_win, wait_for_ranks, window};
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
 use crate::object::win::WinObject;
@@ -46,6 +46,13 @@ fn tell(w: &mut Entered, window: &WinObject, ranks: &[u32], notice: Notice) {
     }
 }
 
+/// The ranks of the access epoch that have not posted.
+fn unposted(window: &WinObject) -> Vec<u32> {
+    let (sync, epochs) = (window.sync.borrow(), window.epochs.borrow());
+    let started = epochs.started().unwrap_or_default().iter().copied();
+    started.filter(|rank| sync.posted[*rank as usize] == 0).collect()
+}
+
 pub unsafe fn win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> c_int {
     on_win("MPI_Win_start", win, |w| {
         let window = window(w, win)?;
@@ -55,7 +62,7 @@ pub unsafe fn win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> c_int 
         if assert & MPI_MODE_NOCHECK != 0 {
             return Ok(());
         }
-        w.wait_until(|_| {
+        wait_for_ranks(w, "MPI_Win_start", &window, unposted, || {
             let sync = window.sync.borrow();
             ranks.iter().all(|rank| sync.posted[*rank as usize] > 0)
         })?;
@@ -79,6 +86,13 @@ pub unsafe fn win_complete(win: MPI_Win) -> c_int {
     })
 }
 
+/// The ranks of the exposure epoch that have not completed.
+fn uncompleted(window: &WinObject) -> Vec<u32> {
+    let sync = window.sync.borrow();
+    let ranks = sync.exposed_to.iter().copied();
+    ranks.filter(|rank| sync.completed[*rank as usize] == 0).collect()
+}
+
 /// All that `MPI_Win_post` let in are done.
 fn is_over(window: &WinObject) -> bool {
     let sync = window.sync.borrow();
@@ -100,7 +114,7 @@ pub unsafe fn win_wait(win: MPI_Win) -> c_int {
     on_win(NAME, win, |w| {
         let window = window(w, win)?;
         window.epochs.borrow().check_exposed(NAME)?;
-        w.wait_until(|_| is_over(&window))?;
+        wait_for_ranks(w, NAME, &window, uncompleted, || is_over(&window))?;
         close(w, &window);
         Ok(())
     })

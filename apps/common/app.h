@@ -1,0 +1,96 @@
+/* What the applications share: arguments, progress, checkpoints, pictures, scaling runs. */
+#ifndef APP_H
+#define APP_H
+
+#include <mpi.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { APP_TEXT_SIZE = 1024 }; /* of a text argument: a path name, its end included */
+
+/* Exit codes beside 0. */
+enum { APP_WRONG = 1, APP_USAGE = 2, APP_FILE = 3, APP_MEMORY = 4 };
+
+enum app_kind { APP_SWITCH, APP_WHOLE, APP_REAL, APP_TEXT };
+
+/* A flag. `value` is an int (switch), a long (whole), a double (real) or a char[APP_TEXT_SIZE]
+ * (text) that holds the default. Arrays of flags end with a name of NULL. */
+struct app_flag {
+    const char *name;
+    enum app_kind kind;
+    void *value;
+    double least, most;
+    const char *argument; /* its name in the help */
+    const char *help;     /* with the default */
+};
+
+enum app_scaling_kind { APP_NO_SCALING, APP_STRONG, APP_WEAK };
+
+/* The run as the common flags want it. */
+struct app {
+    const char *name;
+    int rank, ranks;
+    int check, quiet;
+    long every; /* steps between checkpoints, 0: only at the end */
+    char checkpoint[APP_TEXT_SIZE], restart[APP_TEXT_SIZE], image[APP_TEXT_SIZE];
+    enum app_scaling_kind scaling;
+    double started, said; /* MPI_Wtime of the first step and of the last progress line */
+};
+
+/* Starts MPI and reads the arguments, on rank 0 for all. Returns -1 when the run is to go on, else
+ * the exit code with which to end (help was printed, or a sentence says what is wrong). */
+int app_begin(int *argc, char ***argv, struct app *app, const char *name, const char *what,
+              const struct app_flag *own);
+
+/* Ends MPI; returns `code`. */
+int app_end(int code);
+
+/* Says on standard error, once for all ranks, why the run can't go on. Returns `code`. */
+int app_refuse(const struct app *app, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Memory that is there, or the end of the job with a sentence. The content is undefined. */
+void *app_memory(size_t count, size_t size);
+void *app_more_memory(void *old, size_t count, size_t size);
+
+/* Prints a line on rank 0 when the last one is some seconds old, with an estimate of what remains. */
+void app_progress(struct app *app, long first, long done, long total);
+
+/* Prints the verdict on rank 0 and returns the exit code that goes with it. */
+int app_verdict(const struct app *app, int passed);
+
+/* What a checkpoint holds. `head` is the same on all ranks: parameters and clock; `records` are
+ * this rank's, all of one size. */
+struct app_state {
+    void *head;
+    size_t head_size;
+    void *records;
+    size_t record_size;
+    int64_t count;
+};
+
+/* Writes `path` through MPI's files; collective. The old file is replaced when the new one is
+ * whole and on the disk. Returns 0, or APP_FILE after a sentence on standard error. */
+int app_checkpoint_write(const struct app *app, MPI_Comm comm, const char *path,
+                         const struct app_state *state);
+
+/* Reads `path`; collective. With as many ranks as wrote it, each gets its own records in their
+ * order; otherwise whole ranks' records are dealt. `records` is allocated here, with
+ * room for one record at least. Returns 0, or APP_FILE after a sentence. */
+int app_checkpoint_read(const struct app *app, MPI_Comm comm, const char *path,
+                        struct app_state *state);
+
+/* Writes an image of 3 bytes per point, row by row from the top. Returns 0, or APP_FILE after a
+ * sentence. Not collective. */
+int app_png(const struct app *app, const char *path, int width, int height,
+            const unsigned char *rgb);
+
+/* The colour of a value from 0 (black) by red and yellow to 1 (white). */
+void app_colour(double value, unsigned char rgb[3]);
+
+/* Runs `timed` on 1, 2, 4, ... and all ranks and prints a table of speeds. `timed` returns seconds,
+ * the same on all ranks of `comm`. It is told how many times the problem is to be enlarged. */
+int app_scaling(const struct app *app, double (*timed)(MPI_Comm comm, int times, void *with),
+                void *with);
+
+#endif

@@ -1,0 +1,205 @@
+/* Arguments: one table of flags makes the parser and the help. */
+#include "app.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char scaling[APP_TEXT_SIZE];
+
+enum { COMMON = 8, HELP_COLUMN = 22 };
+
+static void common_flags(struct app *app, struct app_flag flags[COMMON])
+{
+    const struct app_flag all[COMMON] = {
+        {"--check", APP_SWITCH, &app->check, 0, 0, "", "a case of seconds against its reference: PASSED or FAILED"},
+        {"--checkpoint", APP_TEXT, app->checkpoint, 0, 0, "FILE", "write the state to FILE, at the end and as --every says"},
+        {"--every", APP_WHOLE, &app->every, 0, 1e9, "N", "write it every N steps, too"},
+        {"--restart", APP_TEXT, app->restart, 0, 0, "FILE", "go on from the state in FILE"},
+        {"--image", APP_TEXT, app->image, 0, 0, "FILE.png", "write a picture of the end"},
+        {"--scaling", APP_TEXT, scaling, 0, 0, "KIND", "strong or weak: the speed on 1, 2, 4, ... of the ranks"},
+        {"--quiet", APP_SWITCH, &app->quiet, 0, 0, "", "no progress lines"},
+        {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
+    };
+    memcpy(flags, all, sizeof all);
+}
+
+static void help_on(FILE *out, const struct app_flag *flags)
+{
+    for (; flags->name; flags++) {
+        int width = fprintf(out, "  %s %s", flags->name, flags->argument);
+        fprintf(out, "%*s%s\n", width < HELP_COLUMN ? HELP_COLUMN - width : 1, "", flags->help);
+    }
+}
+
+static void help(const struct app *app, const char *what, const struct app_flag *own,
+                 const struct app_flag *common)
+{
+    printf("%s: %s\n\nusage: mpirun -n RANKS %s [flags]\n\n", app->name, what, app->name);
+    help_on(stdout, own);
+    printf("\n");
+    help_on(stdout, common);
+    printf("  --help              this text\n");
+}
+
+static const struct app_flag *find(const struct app_flag *flags, const char *name)
+{
+    for (; flags->name; flags++)
+        if (strcmp(flags->name, name) == 0)
+            return flags;
+    return NULL;
+}
+
+/* Returns whether `text` is a number that the flag takes, and stores it. */
+static int number(const struct app *app, const struct app_flag *flag, const char *text)
+{
+    char *end = NULL;
+    errno = 0;
+    double value = strtod(text, &end);
+    int whole = flag->kind == APP_WHOLE;
+    if (errno != 0 || end == text || *end != '\0' || !(value >= flag->least && value <= flag->most) ||
+        (whole && value != floor(value))) {
+        fprintf(stderr, "%s: '%s' is no good as %s: a %s from %.10g to %.10g is needed\n", app->name,
+                text, flag->name, whole ? "whole number" : "number", flag->least, flag->most);
+        return 0;
+    }
+    if (whole)
+        *(long *)flag->value = (long)value;
+    else
+        *(double *)flag->value = value;
+    return 1;
+}
+
+static int take(const struct app *app, const struct app_flag *flag, const char *text)
+{
+    if (!text) {
+        fprintf(stderr, "%s: %s needs a value: %s %s\n", app->name, flag->name, flag->name,
+                flag->argument);
+        return 0;
+    }
+    if (flag->kind != APP_TEXT)
+        return number(app, flag, text);
+    if (*text == '\0' || strlen(text) >= APP_TEXT_SIZE) {
+        fprintf(stderr, "%s: the value of %s has %zu characters; 1 to %d are possible\n", app->name,
+                flag->name, strlen(text), APP_TEXT_SIZE - 1);
+        return 0;
+    }
+    strcpy(flag->value, text);
+    return 1;
+}
+
+static int scaling_kind(struct app *app)
+{
+    if (*scaling == '\0')
+        return 1;
+    if (strcmp(scaling, "strong") == 0)
+        app->scaling = APP_STRONG;
+    else if (strcmp(scaling, "weak") == 0)
+        app->scaling = APP_WEAK;
+    else
+        fprintf(stderr, "%s: '%s' is no good as --scaling: strong or weak is needed\n", app->name,
+                scaling);
+    return app->scaling != APP_NO_SCALING;
+}
+
+/* On rank 0. Returns -1 to go on, or the exit code. */
+static int parse(int argc, char **argv, struct app *app, const char *what,
+                 const struct app_flag *own, const struct app_flag *common)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            help(app, what, own, common);
+            return 0;
+        }
+        const struct app_flag *flag = find(own, argv[i]);
+        if (!flag)
+            flag = find(common, argv[i]);
+        if (!flag) {
+            fprintf(stderr, "%s: unknown argument '%s'; --help lists the flags\n", app->name,
+                    argv[i]);
+            return APP_USAGE;
+        }
+        if (flag->kind == APP_SWITCH)
+            *(int *)flag->value = 1;
+        else if (!take(app, flag, argv[++i]))
+            return APP_USAGE;
+    }
+    if (app->every > 0 && *app->checkpoint == '\0') {
+        fprintf(stderr, "%s: --every says when to write a checkpoint, but not where; add --checkpoint FILE\n",
+                app->name);
+        return APP_USAGE;
+    }
+    return scaling_kind(app) ? -1 : APP_USAGE;
+}
+
+static void share(const struct app_flag *flags)
+{
+    static const size_t size[] = {sizeof(int), sizeof(long), sizeof(double), APP_TEXT_SIZE};
+    for (; flags->name; flags++)
+        MPI_Bcast(flags->value, (int)size[flags->kind], MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+int app_begin(int *argc, char ***argv, struct app *app, const char *name, const char *what,
+              const struct app_flag *own)
+{
+    struct app_flag common[COMMON];
+    int status = -1;
+    memset(app, 0, sizeof *app);
+    app->name = name;
+    common_flags(app, common);
+    MPI_Init(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &app->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &app->ranks);
+    if (app->rank == 0)
+        status = parse(*argc, *argv, app, what, own, common);
+    MPI_Bcast(&status, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (status >= 0)
+        return app_end(status);
+    share(own);
+    share(common);
+    MPI_Bcast(&app->scaling, sizeof app->scaling, MPI_BYTE, 0, MPI_COMM_WORLD);
+    return -1;
+}
+
+int app_end(int code)
+{
+    MPI_Finalize();
+    return code;
+}
+
+int app_refuse(const struct app *app, int code, const char *format, ...)
+{
+    if (app->rank == 0) {
+        va_list with;
+        va_start(with, format);
+        fprintf(stderr, "%s: ", app->name);
+        vfprintf(stderr, format, with);
+        fputc('\n', stderr);
+        va_end(with);
+    }
+    return code;
+}
+
+void *app_more_memory(void *old, size_t count, size_t size)
+{
+    if (count == 0)
+        count = 1;
+    void *new = count <= SIZE_MAX / size ? realloc(old, count * size) : NULL;
+    if (!new) {
+        int rank = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        fprintf(stderr, "rank %d has no memory for %zu times %zu bytes; take a smaller problem or more hosts\n",
+                rank, count, size);
+        MPI_Abort(MPI_COMM_WORLD, APP_MEMORY);
+        exit(APP_MEMORY);
+    }
+    return new;
+}
+
+void *app_memory(size_t count, size_t size)
+{
+    return app_more_memory(NULL, count, size);
+}

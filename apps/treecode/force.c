@@ -1,0 +1,184 @@
+/* Accelerations of all bodies: groups whose cells are all here are computed while answers for the
+ * others are under way. */
+#include "treecode.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Groups between two looks whether half-full batches of questions ought to go. */
+enum { GROUPS_PER_BATCH = 16 };
+/* What an interaction may leave out, as a part of the body's acceleration, for each unit of the
+ * accuracy that is wanted. Bounds are pessimistic and errors of many cells partly cancel; the number is
+ * measured so that the rms error stays below the accuracy for Plummer's sphere and for the universe. */
+static const double BOUND_PER_ACCURACY = 7;
+
+static void add_group(struct universe *u, int first, int count)
+{
+    struct tree *t = &u->tree;
+    if (t->group_count == t->group_room) {
+        t->group_room = 2 * t->group_room + 1024;
+        t->groups = app_more_memory(t->groups, (size_t)t->group_room, sizeof *t->groups);
+    }
+    struct group *g = &t->groups[t->group_count++];
+    double least = INFINITY;
+    g->first = first;
+    g->count = count;
+    for (int d = 0; d < 3; d++)
+        g->low[d] = INFINITY, g->high[d] = -INFINITY;
+    for (int i = first; i < first + count; i++) {
+        const struct body *b = &u->bodies[i];
+        for (int d = 0; d < 3; d++) {
+            g->low[d] = fmin(g->low[d], b->x[d]);
+            g->high[d] = fmax(g->high[d], b->x[d]);
+        }
+        least = fmin(least, b->a[0] * b->a[0] + b->a[1] * b->a[1] + b->a[2] * b->a[2]);
+    }
+    g->tolerance = BOUND_PER_ACCURACY * u->accuracy * sqrt(least);
+}
+
+/* The bodies below an own cell, which lie side by side. */
+static void bodies_of(const struct tree *t, int at, int *first, int *behind)
+{
+    int left = at, right = at;
+    while (t->cells[left].kind == INTERNAL)
+        left = t->cells[left].first;
+    while (t->cells[right].kind == INTERNAL)
+        right = t->cells[right].first + t->cells[right].count - 1;
+    *first = t->cells[left].first;
+    *behind = t->cells[right].first + t->cells[right].count;
+}
+
+/* Groups are the largest cells with few enough bodies. */
+static void make_groups(struct universe *u, int at)
+{
+    int first, behind;
+    bodies_of(&u->tree, at, &first, &behind);
+    if (behind - first <= GROUP_BODIES || u->tree.cells[at].kind == LEAF) {
+        add_group(u, first, behind - first);
+        return;
+    }
+    for (int c = 0; c < u->tree.cells[at].count; c++)
+        make_groups(u, u->tree.cells[at].first + c);
+}
+
+/* The lists are whole: the forces of the group's bodies. */
+static void compute(struct universe *u, int group)
+{
+    const struct group *g = &u->tree.groups[group];
+    const struct lists *l = &u->tree.lists;
+    uint64_t work = (uint64_t)l->cell_count + (uint64_t)l->point_count;
+    for (int i = g->first; i < g->first + g->count; i++) {
+        struct body *b = &u->bodies[i];
+        memset(b->a, 0, sizeof b->a);
+        b->potential = 0;
+        b->work = work;
+        add_forces(l, b, u->softening);
+    }
+    u->tree.interactions += work * (uint64_t)g->count;
+}
+
+/* Groups whose wanted cells have all come, or may want more below them. */
+struct ready {
+    int *groups, count;
+};
+
+/* All answers are here: looks further down for the groups that wanted them. */
+static void look_further(struct tree *t, struct ready *ready)
+{
+    int count = t->want_count;
+    struct want *wants = app_memory((size_t)count, sizeof *wants);
+    memcpy(wants, t->wants, (size_t)count * sizeof *wants);
+    t->want_count = 0;
+    for (int w = 0, missing = 0; w < count; w++) {
+        missing += look_ahead(t, wants[w].group, wants[w].cell);
+        if (w + 1 < count && wants[w + 1].group == wants[w].group)
+            continue;
+        if (missing == 0)
+            ready->groups[ready->count++] = wants[w].group;
+        missing = 0;
+    }
+    free(wants);
+    send_questions(t);
+}
+
+static void walk_and_compute(struct universe *u, int group)
+{
+    if (walk(&u->tree, group) == 0)
+        compute(u, group);
+}
+
+static void work_through(struct universe *u)
+{
+    struct tree *t = &u->tree;
+    struct ready ready = {app_memory((size_t)t->group_count, sizeof(int)), 0};
+    int next = 0;
+    t->want_count = 0;
+    for (;;) {
+        if (t->waiting == 0 && t->want_count > 0)
+            look_further(t, &ready);
+        if (ready.count > 0) {
+            walk_and_compute(u, ready.groups[--ready.count]);
+        } else if (next < t->group_count) {
+            walk_and_compute(u, next++);
+            if (next % GROUPS_PER_BATCH == 0)
+                send_questions(t);
+        } else if (t->waiting > 0) {
+            send_questions(t);
+            serve(t, 1);
+        } else if (t->want_count == 0) {
+            break;
+        }
+        if (t->ranks > 1)
+            serve(t, 0);
+    }
+    free(ready.groups);
+}
+
+static void prepare(struct universe *u)
+{
+    struct tree *t = &u->tree;
+    if (!t->borders) {
+        t->borders = app_memory((size_t)t->ranks + 1, sizeof *t->borders);
+        t->batches = app_memory((size_t)t->ranks, sizeof *t->batches);
+        memset(t->batches, 0, (size_t)t->ranks * sizeof *t->batches);
+    }
+}
+
+void find_forces(struct universe *u, int bounded)
+{
+    struct tree *t = &u->tree;
+    double start = MPI_Wtime();
+    prepare(u);
+    split_domains(u);
+    build_tree(u);
+    t->bounded = bounded;
+    t->group_count = 0;
+    t->interactions = 0;
+    for (int b = 0; b < t->branch_count; b++)
+        make_groups(u, t->branches[b]);
+    work_through(u);
+    if (t->ranks > 1) {
+        say_done(t);
+        while (t->done < t->ranks)
+            serve(t, 1);
+        finish_messages(t);
+        /* The next questions come from ranks that have left this force, to ranks that have. */
+        MPI_Barrier(t->comm);
+    }
+    u->force_seconds += MPI_Wtime() - start;
+}
+
+void tree_free(struct tree *t)
+{
+    for (int n = 0; n < POINT_NUMBERS; n++)
+        free(t->lists.points[n]);
+    for (int n = 0; n < CELL_NUMBERS; n++)
+        free(t->lists.cells[n]);
+    void *all[] = {t->borders, t->cells, t->points, t->branches, t->table.keys, t->table.cells,
+                   t->groups, t->batches, t->stack, t->sendings, t->wants};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+    MPI_Comm_free(&t->comm);
+    memset(t, 0, sizeof *t);
+}

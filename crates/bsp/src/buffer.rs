@@ -1,0 +1,147 @@
+//! Bytes that grow at their end, aligned to 16, never initialised for nothing.
+
+use crate::fault::Fault;
+use std::alloc::{Layout, alloc, dealloc, realloc};
+
+/// What any type of C may need.
+pub const ALIGN: usize = 16;
+
+/// What a buffer begins with: most supersteps have less for one process.
+const FIRST: usize = 4096;
+
+pub struct Buffer {
+    start: *mut u8,
+    len: usize,
+    capacity: usize,
+}
+
+// SAFETY: the memory belongs to the buffer alone.
+unsafe impl Send for Buffer {}
+
+impl Default for Buffer {
+    fn default() -> Buffer {
+        Buffer { start: std::ptr::dangling_mut::<u128>().cast(), len: 0, capacity: 0 }
+    }
+}
+
+impl Buffer {
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes that fit before it has to grow.
+    #[inline(always)]
+    pub fn room(&self) -> usize {
+        self.capacity - self.len
+    }
+
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    #[inline(always)]
+    pub fn as_ptr(&self) -> *const u8 {
+        self.start
+    }
+
+    #[inline(always)]
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.start
+    }
+
+    /// Where the next byte goes; as many as `room()` may be written there.
+    #[inline(always)]
+    pub fn end(&mut self) -> *mut u8 {
+        // SAFETY: `len` never passes `capacity`.
+        unsafe { self.start.add(self.len) }
+    }
+
+    /// Takes `more` written bytes into the buffer.
+    ///
+    /// # Safety
+    /// They were written at `end()`, and there was room for them.
+    #[inline(always)]
+    pub unsafe fn advance(&mut self, more: usize) {
+        self.len += more;
+    }
+
+    pub fn as_slice(&self) -> &[u8] {
+        // SAFETY: `len` bytes were written (`advance`'s contract).
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+
+    /// Makes room for `more` bytes.
+    #[cold]
+    pub fn reserve(&mut self, more: usize) -> Result<(), Fault> {
+        let wanted = self.len.checked_add(more).ok_or_else(|| Fault::no_memory(more))?;
+        if wanted <= self.capacity {
+            return Ok(());
+        }
+        let capacity = wanted.max(self.capacity * 2).max(FIRST).next_multiple_of(ALIGN);
+        let layout =
+            |bytes| Layout::from_size_align(bytes, ALIGN).map_err(|_| Fault::no_memory(bytes));
+        let new = layout(capacity)?;
+        // SAFETY: the layout has a size; `start` came from here with the layout of `capacity`.
+        let start = unsafe {
+            match self.capacity {
+                0 => alloc(new),
+                old => realloc(self.start, layout(old)?, capacity),
+            }
+        };
+        if start.is_null() {
+            return Err(Fault::no_memory(capacity));
+        }
+        (self.start, self.capacity) = (start, capacity);
+        Ok(())
+    }
+
+    /// Makes it `len` bytes, of which nothing is known until somebody writes them.
+    pub fn prepare(&mut self, len: usize) -> Result<*mut u8, Fault> {
+        self.clear();
+        self.reserve(len)?;
+        self.len = len;
+        Ok(self.start)
+    }
+
+    /// Bytes of zero up to the next multiple of `align`.
+    pub fn align(&mut self, align: usize) -> Result<(), Fault> {
+        let gap = self.len.next_multiple_of(align) - self.len;
+        self.reserve(gap)?;
+        // SAFETY: there is room for the gap.
+        unsafe {
+            self.end().write_bytes(0, gap);
+            self.advance(gap);
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// `from` has `len` readable bytes outside of this buffer.
+    pub unsafe fn append(&mut self, from: *const u8, len: usize) -> Result<(), Fault> {
+        if self.room() < len {
+            self.reserve(len)?;
+        }
+        // SAFETY: there is room; the caller vouches for the source.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, self.end(), len);
+            self.advance(len);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if self.capacity > 0 {
+            // SAFETY: `reserve` made it with this layout.
+            unsafe {
+                dealloc(self.start, Layout::from_size_align_unchecked(self.capacity, ALIGN));
+            }
+        }
+    }
+}

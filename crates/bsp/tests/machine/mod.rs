@@ -1,0 +1,237 @@
+//! Virtual processes: threads, and messages between them in memory.
+
+use crate::script::*;
+use hpvm_bsp::{Carrier, Counts, Process, Settings, Tag};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Barrier, Condvar, Mutex};
+
+type Mail = HashMap<(usize, usize, Tag), VecDeque<Vec<u8>>>;
+
+/// What the processes share.
+struct Network {
+    mail: Mutex<Mail>,
+    arrived: Condvar,
+    board: Mutex<Vec<Vec<i64>>>,
+    barrier: Barrier,
+}
+
+/// Copies what is sent when everything was started, and no sooner, as a real one may.
+struct Post {
+    own: usize,
+    network: Arc<Network>,
+    sends: Vec<(usize, Tag, *const u8, usize)>,
+    receives: Vec<(usize, Tag, *mut u8, usize)>,
+}
+
+impl Post {
+    fn gather(&self, own: &[i64]) -> Vec<Vec<i64>> {
+        self.network.board.lock().expect("board")[self.own] = own.to_vec();
+        self.network.barrier.wait();
+        let all = self.network.board.lock().expect("board").clone();
+        self.network.barrier.wait();
+        all
+    }
+}
+
+impl Carrier for Post {
+    fn all_to_all(&mut self, out: &[Counts], into: &mut [Counts]) -> Result<(), String> {
+        let own: Vec<i64> = out.iter().flat_map(|c| [c.word as i64, c.digest as i64]).collect();
+        for (words, place) in self.gather(&own).iter().zip(into) {
+            let at = 2 * self.own;
+            *place = Counts { word: words[at] as u64, digest: words[at + 1] as u64 };
+        }
+        Ok(())
+    }
+
+    fn all_gather(&mut self, own: &[i64], into: &mut [i64]) -> Result<(), String> {
+        into.copy_from_slice(&self.gather(own).concat());
+        Ok(())
+    }
+
+    unsafe fn send(
+        &mut self,
+        to: usize,
+        tag: Tag,
+        from: *const u8,
+        len: usize,
+    ) -> Result<(), String> {
+        self.sends.push((to, tag, from, len));
+        Ok(())
+    }
+
+    unsafe fn receive(
+        &mut self,
+        from: usize,
+        tag: Tag,
+        into: *mut u8,
+        len: usize,
+    ) -> Result<(), String> {
+        self.receives.push((from, tag, into, len));
+        Ok(())
+    }
+
+    fn complete(&mut self) -> Result<(), String> {
+        let mut mail = self.network.mail.lock().expect("mail");
+        for (to, tag, from, len) in self.sends.drain(..) {
+            // SAFETY: `send`'s contract.
+            let data = unsafe { std::slice::from_raw_parts(from, len) }.to_vec();
+            mail.entry((self.own, to, tag)).or_default().push_back(data);
+        }
+        self.network.arrived.notify_all();
+        for (from, tag, into, len) in self.receives.drain(..) {
+            let data = loop {
+                match mail.get_mut(&(from, self.own, tag)).and_then(VecDeque::pop_front) {
+                    Some(data) => break data,
+                    None => mail = self.network.arrived.wait(mail).expect("mail"),
+                }
+            };
+            assert_eq!(data.len(), len, "a message of process {from} with tag {tag:?}");
+            // SAFETY: `receive`'s contract.
+            unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), into, len) };
+        }
+        Ok(())
+    }
+}
+
+/// Runs a program; returns what each process sees at the end of each superstep.
+pub fn run(processes: usize, large: usize, steps: &[Step]) -> Vec<Vec<Seen>> {
+    let network = Arc::new(Network {
+        mail: Mutex::default(),
+        arrived: Condvar::new(),
+        board: Mutex::new(vec![Vec::new(); processes]),
+        barrier: Barrier::new(processes),
+    });
+    let seen: Vec<Vec<Seen>> = std::thread::scope(|scope| {
+        let start = |own: usize| {
+            let network = network.clone();
+            scope.spawn(move || one(own, processes, large, steps, network))
+        };
+        let threads: Vec<_> = (0..processes).map(start).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a process")).collect()
+    });
+    assert!(
+        network.mail.lock().expect("mail").values().all(VecDeque::is_empty),
+        "a message was left"
+    );
+    (0..steps.len()).map(|step| seen.iter().map(|of_one| of_one[step].clone()).collect()).collect()
+}
+
+fn one(
+    own: usize,
+    processes: usize,
+    large: usize,
+    steps: &[Step],
+    network: Arc<Network>,
+) -> Vec<Seen> {
+    let mut process = Process::new(own, processes, Settings { large });
+    let mut post = Post { own, network, sends: Vec::new(), receives: Vec::new() };
+    let mut memory = initial(own);
+    let base = memory.as_mut_ptr();
+    let mut registrations = Registrations::default();
+    let mut tag = (0, 0);
+    let mut seen = Vec::new();
+    for step in steps {
+        step_of(own, processes, &mut process, base, &mut registrations, tag.0, step);
+        if let Some(new) = step.tag {
+            let before = process.set_tagsize(new as i32).expect("a size");
+            assert_eq!(before as usize, tag.1);
+            tag.1 = new;
+        }
+        tag.0 = tag.1;
+        process.sync(&mut post, false).expect("a synchronisation");
+        // SAFETY: the memory has so many bytes, and the process is not writing.
+        let bytes = unsafe { std::slice::from_raw_parts(base, MEMORY) }.to_vec();
+        let queue = process.qsize();
+        let taken = take(&mut process, step.takes);
+        assert_eq!(queue.0 - taken.len(), process.qsize().0);
+        seen.push(Seen { memory: bytes, queue, taken });
+    }
+    process.sync(&mut post, true).expect("the end");
+    seen
+}
+
+fn step_of(
+    own: usize,
+    processes: usize,
+    process: &mut Process,
+    memory: *mut u8,
+    registrations: &mut Registrations,
+    tag: usize,
+    step: &Step,
+) {
+    // SAFETY: all places are inside of the memory.
+    let at = |offset: usize| unsafe { memory.add(offset) };
+    for (n, (caller, call)) in step.calls.iter().enumerate() {
+        if caller % processes != own {
+            continue;
+        }
+        let block =
+            |base: &usize| registrations.meant(own, BASES[base % 4]).map(|r| at(r.bases[own]));
+        match call {
+            // SAFETY: inside of the memory.
+            Call::Write { at: place, byte } => unsafe { *at(place % MEMORY) = *byte },
+            Call::Put { to, base, offset, len, from } => {
+                let (to, offset) = ((to % processes) as i32, place(*offset, *len) as i32);
+                let Some(base) = block(base) else { continue };
+                let from = at(from % (MEMORY - len));
+                // SAFETY: inside of the memory.
+                let put = unsafe { process.put(to, from, base, offset, *len as i32, true) };
+                put.expect("a put");
+            }
+            Call::Get { from, base, offset, len, into } => {
+                let (from, offset) = ((from % processes) as i32, place(*offset, *len) as i32);
+                let Some(base) = block(base) else { continue };
+                process
+                    .get(from, base, offset, at(into % (MEMORY - len)), *len as i32)
+                    .expect("a get");
+            }
+            Call::Send { to, len, byte } => {
+                let (tag, payload) = (tag_of(n, tag), payload_of(*byte, *len));
+                // SAFETY: arrays of ours.
+                let sent = unsafe {
+                    process.send(
+                        (to % processes) as i32,
+                        tag.as_ptr(),
+                        payload.as_ptr(),
+                        *len as i32,
+                    )
+                };
+                sent.expect("a message");
+            }
+        }
+    }
+    for registered in Registrations::pushed(step, processes) {
+        process.push_reg(at(registered.bases[own]), BLOCK as i32).expect("a push");
+    }
+    for registered in registrations.advance(step, processes) {
+        process.pop_reg(at(registered.bases[own])).expect("a pop");
+    }
+}
+
+/// Takes messages, one by copy, the next by address.
+fn take(process: &mut Process, most: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut taken = Vec::new();
+    let size = process.queue_tag_size();
+    while taken.len() < most {
+        let mut tag = vec![0; size];
+        // SAFETY: a tag fits.
+        let Some(len) = unsafe { process.get_tag(tag.as_mut_ptr()) }.expect("a tag") else { break };
+        let mut payload = vec![0; len];
+        if taken.len() % 2 == 0 {
+            // SAFETY: the payload fits.
+            unsafe { process.take(payload.as_mut_ptr(), len as i32) }.expect("a message");
+        } else {
+            let (at, data, long) = process.hpmove().expect("a message");
+            assert_eq!(long, len);
+            let align = if len >= 16 { 16 } else { 8 };
+            assert_eq!(data.addr() % align, 0, "{len} bytes at {data:p}");
+            // SAFETY: valid until the next synchronisation.
+            unsafe {
+                payload.copy_from_slice(std::slice::from_raw_parts(data, len));
+                assert_eq!(tag, std::slice::from_raw_parts(at, size));
+            }
+        }
+        taken.push((tag, payload));
+    }
+    taken
+}

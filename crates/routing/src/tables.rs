@@ -1,0 +1,44 @@
+//! Forwarding tables: for every switch and destination the port on which a packet leaves.
+
+use crate::fabric::Fabric;
+
+/// There is no entry.
+pub const NONE: u16 = u16::MAX;
+
+/// One entry for each pair of destination and switch. Destinations are the fabric's end ports, then its switches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tables {
+    switches: usize,
+    /// By destination, then by switch.
+    ports: Vec<u16>,
+    /// Switches that the tables were made with as roots, where that is known.
+    pub roots: Vec<u32>,
+}
+
+impl Tables {
+    /// Tables without entries.
+    pub fn empty(fabric: &Fabric) -> Tables {
+        let switches = fabric.switches.len();
+        let destinations = fabric.end_ports.len() + switches;
+        Tables { switches, ports: vec![NONE; destinations * switches], roots: Vec::new() }
+    }
+
+    /// End ports and switches.
+    pub fn destinations(&self) -> usize {
+        self.ports.len().checked_div(self.switches).unwrap_or(0)
+    }
+
+    /// The ports of all switches for one destination.
+    pub fn row(&self, destination: usize) -> &[u16] {
+        &self.ports[destination * self.switches..][..self.switches]
+    }
+
+    pub fn row_mut(&mut self, destination: usize) -> &mut [u16] {
+        &mut self.ports[destination * self.switches..][..self.switches]
+    }
+
+    /// Entries in which two tables of one fabric differ.
+    pub fn differences(&self, other: &Tables) -> usize {
+        self.ports.iter().zip(&other.ports).filter(|(a, b)| a != b).count()
+    }
+}

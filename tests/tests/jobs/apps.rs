@@ -1,0 +1,313 @@
+//! The applications in `apps/`: their own checks, and their checkpoints.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::common::{
+    PATIENCE, clean, folder, marker, prefix, run_within, scratch, succeed, succeed_within, tell,
+    workspace,
+};
+use crate::random::{Random, seed};
+use hpvm_tests::process;
+
+/// Some seconds of work for one processor; a loaded machine has less than one.
+const LONG: Duration = Duration::from_secs(240);
+
+/// Both write checkpoints and take the same flags for them. The arguments make a problem of milliseconds per step.
+const MD: (&str, &[&str]) = ("md", &["--cells", "8"]);
+const TREECODE: (&str, &[&str]) = ("treecode", &["--bodies", "1500", "--sample", "0"]);
+
+/// Whether the C compiler finds a header.
+fn has_header(name: &str) -> bool {
+    let program = folder("header").join("includes.c");
+    std::fs::write(&program, format!("#include <{name}>\n")).expect("a file");
+    let mut compiler = clean("cc");
+    compiler.arg("-E").arg(program);
+    compiler.output().is_ok_and(|output| output.status.success())
+}
+
+/// The applications, built once per run; `None` where they cannot be.
+fn built() -> Option<&'static Path> {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    BUILT
+        .get_or_init(|| {
+            if !has_header("zlib.h") {
+                return None;
+            }
+            let output = scratch().join("apps");
+            let mut make = clean("make");
+            make.args(["-s", "-C"]).arg(workspace().join("apps"));
+            make.arg(format!("MPICC={}", prefix().join("bin/mpicc").display()));
+            make.arg(format!("OUT={}", output.display()));
+            let text = succeed_within(make, LONG);
+            assert!(!text.contains("warning:"), "the compiler warns:\n{text}");
+            Some(output)
+        })
+        .as_deref()
+}
+
+/// `mpirun -n RANKS APP ARGUMENTS`; `None`, and counted as skipped, where the applications cannot be built.
+fn app(ranks: u32, name: &str, arguments: &[&str]) -> Option<Command> {
+    let Some(built) = built() else {
+        hpvm_tests::skip::skipped("zlib.h is missing; install zlib1g-dev");
+        return None;
+    };
+    let mut command = clean(prefix().join("bin/mpirun"));
+    command.args(["-n", &ranks.to_string()]).arg(built.join(name)).args(arguments);
+    Some(command)
+}
+
+fn checks_itself(name: &str) {
+    for ranks in 1..=3 {
+        let Some(command) = app(ranks, name, &["--check"]) else { return };
+        let output = succeed_within(command, LONG);
+        assert_eq!(output.lines().last(), Some("PASSED"), "{ranks} ranks:\n{output}");
+        assert!(!output.contains("WRONG"), "{ranks} ranks:\n{output}");
+    }
+}
+
+#[test]
+fn md_gives_the_published_figures() {
+    checks_itself("md");
+}
+
+#[test]
+fn treecode_agrees_with_direct_sums() {
+    checks_itself("treecode");
+}
+
+/// Runs an application on its small problem; its output.
+fn run(ranks: u32, (name, problem): (&str, &[&str]), more: &[&str]) -> Option<String> {
+    app(ranks, name, &[problem, more].concat()).map(succeed)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of plain characters")
+}
+
+/// The numbers of the last line of a run's table: step first.
+fn last_line(output: &str) -> Vec<f64> {
+    let numbers = |line: &str| -> Option<Vec<f64>> {
+        line.split_whitespace().map(|word| word.parse().ok()).collect()
+    };
+    output
+        .lines()
+        .rev()
+        .find_map(numbers)
+        .unwrap_or_else(|| panic!("no line of numbers:\n{output}"))
+}
+
+/// The checkpoint of an uninterrupted run of `steps` steps.
+fn uninterrupted(ranks: u32, what: (&str, &[&str]), steps: &str, home: &Path) -> Option<Vec<u8>> {
+    let whole = home.join("whole");
+    run(ranks, what, &["--steps", steps, "--checkpoint", text(&whole)])?;
+    Some(std::fs::read(whole).expect("a checkpoint"))
+}
+
+fn restarts_with_the_same_bits(what: (&str, &[&str])) {
+    for ranks in 1..=3 {
+        let home = folder("restart");
+        let Some(expected) = uninterrupted(ranks, what, "40", &home) else { return };
+        let (half, end) = (home.join("half"), home.join("end"));
+        run(ranks, what, &["--steps", "20", "--checkpoint", text(&half)]);
+        let restart = ["--restart", text(&half), "--steps", "40", "--checkpoint", text(&end)];
+        run(ranks, what, &restart);
+        let restarted = std::fs::read(&end).expect("a checkpoint");
+        assert!(restarted == expected, "{} on {ranks} ranks: other bits after a restart", what.0);
+    }
+}
+
+#[test]
+fn a_restarted_md_ends_with_the_same_bits() {
+    restarts_with_the_same_bits(MD);
+}
+
+#[test]
+fn a_restarted_treecode_ends_with_the_same_bits() {
+    restarts_with_the_same_bits(TREECODE);
+}
+
+/// Every number of the last line of output differs by no more than `allowed`, relative to `scale`.
+fn restarts_on_other_ranks(what: (&str, &[&str]), columns: usize, allowed: f64) {
+    let home = folder("other-ranks");
+    let half = home.join("half");
+    let Some(expected) = run(3, what, &["--steps", "40"]).map(|output| last_line(&output)) else {
+        return;
+    };
+    run(3, what, &["--steps", "20", "--checkpoint", text(&half)]);
+    for ranks in [1, 2, 5] {
+        // A box of 8 unit cells has no five parts.
+        if ranks == 5 && what.0 == "md" {
+            continue;
+        }
+        let output =
+            run(ranks, what, &["--restart", text(&half), "--steps", "40"]).expect("it is built");
+        let got = last_line(&output);
+        for (a, b) in got.iter().zip(&expected).take(columns) {
+            assert!((a - b).abs() <= allowed, "{ranks} ranks: {got:?} instead of {expected:?}");
+        }
+    }
+}
+
+#[test]
+fn an_md_of_three_ranks_goes_on_with_others() {
+    restarts_on_other_ranks(MD, 6, 2e-7);
+}
+
+#[test]
+fn a_treecode_of_three_ranks_goes_on_with_others() {
+    restarts_on_other_ranks(TREECODE, 4, 2e-4);
+}
+
+/// Waits until the file has been replaced `times` times, as its number in the file system tells.
+fn wait_for_replacements(path: &Path, times: u64) {
+    let (deadline, mut seen, mut count) = (Instant::now() + PATIENCE, None, 0);
+    while count < times {
+        let now = std::fs::metadata(path).ok().map(|data| (data.ino(), data.mtime_nsec()));
+        if now.is_some() && now != seen {
+            (seen, count) = (now, count + 1);
+        }
+        assert!(Instant::now() < deadline, "{} was written {count} times only", path.display());
+        std::thread::yield_now();
+    }
+}
+
+/// Kills a rank of a job that writes checkpoints all the time.
+fn kill_while_writing(command: Command, name: &str, checkpoint: &Path, random: &mut Random) {
+    let marker = marker();
+    let (times, delay) = (1 + random.below(4), Duration::from_micros(random.below(20_000)));
+    std::thread::scope(|scope| {
+        let job = scope.spawn(|| process::run(command, &marker, LONG));
+        wait_for_replacements(checkpoint, times);
+        std::thread::sleep(delay);
+        let runs_it = |pid: &i32| {
+            std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe.ends_with(name))
+        };
+        let rank = process::marked(&marker).into_iter().find(runs_it).expect("a running rank");
+        // SAFETY: a signal to a process of a job that this test has started and not yet awaited.
+        unsafe { libc::kill(rank, libc::SIGKILL) };
+        let outcome = job.join().expect("no panic").expect("it could be started");
+        assert_eq!(outcome.code, Some(137), "{}", outcome.output);
+        assert_eq!(outcome.leftovers, 0, "{}", outcome.output);
+    });
+}
+
+fn survives_kills(what: (&str, &[&str]), every: &str) {
+    let seed = seed();
+    tell(&format!("{}: HPVM_TEST_SEED={seed}", what.0));
+    let mut random = Random::new(seed);
+    for _ in 0..4 {
+        let home = folder("killed");
+        let checkpoint = home.join("state");
+        let flags = ["--steps", "1000000", "--every", every, "--checkpoint", text(&checkpoint)];
+        let Some(command) = app(2, what.0, &[what.1, &flags].concat()) else { return };
+        kill_while_writing(command, what.0, &checkpoint, &mut random);
+        let left = std::fs::read(&checkpoint).expect("a checkpoint is there after the kill");
+        let output =
+            run(2, what, &["--restart", text(&checkpoint), "--steps", "0"]).expect("built");
+        let step = format!("{}", last_line(&output)[0]);
+        let expected = uninterrupted(2, what, &step, &home).expect("built");
+        assert!(left == expected, "{}: not the state of step {step}", what.0);
+    }
+}
+
+#[test]
+fn a_killed_md_leaves_a_whole_checkpoint() {
+    survives_kills(MD, "20");
+}
+
+#[test]
+fn a_killed_treecode_leaves_a_whole_checkpoint() {
+    survives_kills(TREECODE, "1");
+}
+
+/// Runs with a wrong argument or file; the code and what is said.
+fn refused(name: &str, arguments: &[&str], code: i32, sentence: &str) -> bool {
+    let Some(command) = app(2, name, arguments) else { return false };
+    let outcome = run_within(command, PATIENCE);
+    assert_eq!(outcome.code, Some(code), "{arguments:?}:\n{}", outcome.output);
+    assert!(
+        outcome.output.contains(sentence),
+        "{arguments:?}: no '{sentence}' in\n{}",
+        outcome.output
+    );
+    assert_eq!(outcome.output.matches(sentence).count(), 1, "said twice:\n{}", outcome.output);
+    true
+}
+
+#[test]
+fn damaged_checkpoints_are_refused() {
+    let home = folder("checkpoints");
+    let (good, bad) = (home.join("good"), home.join("bad"));
+    if run(2, MD, &["--steps", "0", "--checkpoint", text(&good)]).is_none() {
+        return;
+    }
+    let bytes = std::fs::read(&good).expect("a checkpoint");
+    let with = |at: usize| {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 4;
+        damaged
+    };
+    let cases = [
+        (with(0), "not a checkpoint"),
+        (with(8), "it has version"),
+        (with(bytes.len() - 9), "damaged"),
+        (with(100), "damaged"),
+        (bytes[..bytes.len() - 1].to_vec(), "were written"),
+        (bytes[..50].to_vec(), "too short"),
+        (Vec::new(), "too short"),
+    ];
+    for (damaged, sentence) in cases {
+        std::fs::write(&bad, damaged).expect("a file");
+        refused("md", &["--restart", text(&bad)], 3, sentence);
+    }
+    refused("md", &["--restart", text(&home.join("none"))], 3, "cannot be opened");
+    refused("treecode", &["--restart", text(&good)], 3, "was written by md, not by treecode");
+    let nowhere = home.join("no-folder/state");
+    refused(
+        "md",
+        &["--cells", "8", "--steps", "0", "--checkpoint", text(&nowhere)],
+        3,
+        "cannot be opened",
+    );
+}
+
+#[test]
+fn wrong_input_is_refused_in_a_sentence() {
+    let cases: &[(&str, &[&str], &str)] = &[
+        ("md", &["--cells", "0"], "'0' is no good as --cells: a whole number from 1 to"),
+        ("md", &["--cells", "2"], "cannot be split over 2 ranks"),
+        ("md", &["--cels", "2"], "unknown argument '--cels'"),
+        ("md", &["--dt"], "--dt needs a value"),
+        ("md", &["--every", "5"], "add --checkpoint FILE"),
+        ("treecode", &["--start", "cube"], "plummer or sphere is needed"),
+        ("treecode", &["--scaling", "up"], "strong or weak is needed"),
+        ("treecode", &["--accuracy", "nan"], "'nan' is no good as --accuracy"),
+    ];
+    for (name, arguments, sentence) in cases {
+        if !refused(name, arguments, 2, sentence) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn pictures_and_scaling_tables_are_made() {
+    let home = folder("picture");
+    for what in [MD, TREECODE] {
+        let image = home.join("image.png");
+        if run(2, what, &["--steps", "2", "--image", text(&image)]).is_none() {
+            return;
+        }
+        let bytes = std::fs::read(&image).expect("a picture");
+        assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"), "{}: not a PNG", what.0);
+        assert!(bytes.windows(4).any(|w| w == b"IEND"), "{}: no end", what.0);
+        for kind in ["strong", "weak"] {
+            let table = run(3, what, &["--steps", "2", "--scaling", kind]).expect("built");
+            assert_eq!(table.lines().count(), 5, "1, 2 and 3 ranks:\n{table}");
+        }
+    }
+}
