@@ -24,12 +24,12 @@ build: setup
 	@[ -e $(RELEASE)/hpvm ] || echo "The first build compiles everything and links it as a whole: some minutes (on 2 processors" \
 	    "about 5, this machine has $$(nproc)). What follows is its progress; later builds take seconds."
 	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich -p hpvm-abi-ompi \
-		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi
+		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-shmem-abi
 	@scripts/stage $(RELEASE) $(STAGE)
 
 mpi: setup ## MPI alone: libraries, launcher, wrappers; no queue, no server
 	@$(CARGO) build --release -p hpvm --no-default-features -p hpvm-mpi-abi -p hpvm-abi-mpich \
-		-p hpvm-abi-ompi -p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi
+		-p hpvm-abi-ompi -p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-shmem-abi
 	@scripts/stage $(RELEASE) $(STAGE)
 
 install: build ## copy the installation to PREFIX (default /usr/local)
@@ -43,7 +43,7 @@ demo: build ## the main job: programs of others and of ours on 4 ranks
 
 apps: build ## the applications of apps/, into build/libexec/hpvm/apps (docs/apps)
 	@scripts/setup apps
-	@$(MAKE) -C apps MPICC="$(abspath $(STAGE))/bin/mpicc" OUT="$(abspath $(STAGE))/libexec/hpvm/apps"
+	@scripts/apps $(STAGE)
 
 web: ## build the page of hpvm serve into web/dist (needs node and npm)
 	@scripts/web build
@@ -82,6 +82,8 @@ flap: build ## jobs on test hosts while cables go out and in and processes are k
 conformance: build ## C programs of tests/conformance on the built library
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- \
 	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
+	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/shmem \
+	    --mpicc $(STAGE)/bin/oshcc --mpirun $(STAGE)/bin/oshrun
 	@for copies in yes no; do \
 	    HPVM_SINGLE_COPY=$$copies $(CARGO) run -q -p hpvm-tests --bin conformance -- --filter p2p_both_ends \
 	        --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun || exit 1; done
@@ -146,8 +148,9 @@ deb: build docs ## Debian packages in dist/, checked by lintian and, as root, in
 	@scripts/deb $(STAGE) dist $(STAGE)/site
 	@scripts/deb-check dist
 
-docs: setup ## the documentation site in build/site, every link followed
-	@scripts/docs $(STAGE)/site
+docs: build ## the documentation site in build/site, every link followed
+	@scripts/setup docs
+	@scripts/docs $(STAGE)/site $(STAGE)/bin/hpvm
 
 container: deb ## the image hpvm, by podman or docker
 	@scripts/container

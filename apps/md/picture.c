@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { POINTS = 400, NUMBERS = 4 };
+static const double SHADES = 6; /* of light and of speed: few colours make a small file */
 static const double SLICE = 1.0, RADIUS = 0.5;
 
 /* Own atoms of the slice: x, y, depth, speed. */
@@ -38,15 +39,16 @@ static void draw(unsigned char *rgb, int width, int height, double scale, const 
 {
     double radius = RADIUS * scale, x = atom[0] * scale, y = height - atom[1] * scale;
     unsigned char colour[3];
-    app_colour(0.25 + 0.7 * atom[3] / fast, colour);
+    app_colour(0.25 + 0.7 * floor(SHADES * atom[3] / fast) / SHADES, colour);
     for (int row = (int)floor(y - radius); row <= y + radius; row++)
         for (int column = (int)floor(x - radius); column <= x + radius; column++) {
             double dx = column + 0.5 - x, dy = row + 0.5 - y, r2 = (dx * dx + dy * dy) / (radius * radius);
             if (r2 >= 1 || row < 0 || row >= height || column < 0 || column >= width)
                 continue;
+            double light = 0.4 + 0.6 * floor(SHADES * sqrt(1 - r2)) / SHADES;
             for (int c = 0; c < 3; c++)
                 rgb[3 * ((size_t)row * (size_t)width + (size_t)column) + c] =
-                    (unsigned char)(colour[c] * (0.35 + 0.65 * sqrt(1 - r2)));
+                    (unsigned char)(colour[c] * light);
         }
 }
 

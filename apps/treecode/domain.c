@@ -54,13 +54,14 @@ struct place {
 };
 
 /* Least significant digit first, stable. */
-static void sort_by_key(struct body *bodies, int count)
+static void sort_by_key(struct universe *u)
 {
+    int count = u->count;
     enum { BITS = 11, PASSES = 6, DIGITS = 1 << BITS };
     struct place *from = app_memory((size_t)count, sizeof *from);
     struct place *to = app_memory((size_t)count, sizeof *to), *other;
     for (int i = 0; i < count; i++)
-        from[i] = (struct place){bodies[i].key, i};
+        from[i] = (struct place){u->bodies[i].key, i};
     for (int pass = 0; pass < PASSES; pass++) {
         int begins[DIGITS + 1] = {0}, shift = BITS * pass;
         for (int i = 0; i < count; i++)
@@ -73,9 +74,9 @@ static void sort_by_key(struct body *bodies, int count)
     }
     struct body *sorted = app_memory((size_t)count, sizeof *sorted);
     for (int i = 0; i < count; i++)
-        sorted[i] = bodies[from[i].body];
-    memcpy(bodies, sorted, (size_t)count * sizeof *bodies);
-    free(sorted);
+        sorted[i] = u->bodies[from[i].body];
+    free(u->bodies);
+    u->bodies = sorted;
     free(from);
     free(to);
 }
@@ -152,10 +153,10 @@ void split_domains(struct universe *u)
     find_cube(u);
     for (int i = 0; i < u->count; i++)
         u->bodies[i].key = key_of(&u->tree, u->bodies[i].x);
-    sort_by_key(u->bodies, u->count);
+    sort_by_key(u);
     find_borders(u);
     if (u->tree.ranks > 1) {
         exchange(u);
-        sort_by_key(u->bodies, u->count);
+        sort_by_key(u);
     }
 }

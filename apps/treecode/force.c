@@ -1,5 +1,5 @@
-/* Accelerations of all bodies: groups whose cells are all here are computed while answers for the
- * others are under way. */
+/* Accelerations of all bodies: what the own part of the tree does is computed while answers about other
+ * ranks' parts are under way. */
 #include "treecode.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ enum { GROUPS_PER_BATCH = 16 };
 /* What an interaction may leave out, as a part of the body's acceleration, for each unit of the
  * accuracy that is wanted. Bounds are pessimistic and errors of many cells partly cancel; the number is
  * measured so that the rms error stays below the accuracy for Plummer's sphere and for the universe. */
-static const double BOUND_PER_ACCURACY = 7;
+static const double BOUND_PER_ACCURACY = 5;
 
 static void add_group(struct universe *u, int first, int count)
 {
@@ -62,77 +62,89 @@ static void make_groups(struct universe *u, int at)
         make_groups(u, u->tree.cells[at].first + c);
 }
 
-/* The lists are whole: the forces of the group's bodies. */
+/* Adds the forces of the lists to those of the group's bodies. */
 static void compute(struct universe *u, int group)
 {
     const struct group *g = &u->tree.groups[group];
     const struct lists *l = &u->tree.lists;
     uint64_t work = (uint64_t)l->cell_count + (uint64_t)l->point_count;
     for (int i = g->first; i < g->first + g->count; i++) {
-        struct body *b = &u->bodies[i];
-        memset(b->a, 0, sizeof b->a);
-        b->potential = 0;
-        b->work = work;
-        add_forces(l, b, u->softening);
+        u->bodies[i].work += work;
+        add_forces(l, &u->bodies[i], u->softening);
     }
     u->tree.interactions += work * (uint64_t)g->count;
 }
 
-/* Groups whose wanted cells have all come, or may want more below them. */
-struct ready {
-    int *groups, count;
-};
-
-/* All answers are here: looks further down for the groups that wanted them. */
-static void look_further(struct tree *t, struct ready *ready)
+/* The own part of the tree first, while the rest is under way. Returns how many branches of other ranks
+ * the group opens. */
+static int own_part(struct universe *u, int group)
 {
-    int count = t->want_count;
-    struct want *wants = app_memory((size_t)count, sizeof *wants);
-    memcpy(wants, t->wants, (size_t)count * sizeof *wants);
-    t->want_count = 0;
-    for (int w = 0, missing = 0; w < count; w++) {
-        missing += look_ahead(t, wants[w].group, wants[w].cell);
-        if (w + 1 < count && wants[w + 1].group == wants[w].group)
-            continue;
-        if (missing == 0)
-            ready->groups[ready->count++] = wants[w].group;
-        missing = 0;
+    struct group *g = &u->tree.groups[group];
+    for (int i = g->first; i < g->first + g->count; i++) {
+        struct body *b = &u->bodies[i];
+        memset(b->a, 0, sizeof b->a);
+        b->potential = 0;
+        b->work = 0;
     }
-    free(wants);
-    send_questions(t);
+    int openings = walk_own(&u->tree, g);
+    compute(u, group);
+    return openings;
 }
 
-static void walk_and_compute(struct universe *u, int group)
+/* Groups that have to do with other ranks' parts: those that wait for answers, and those for which all
+ * have come that were asked for. Their walks may find that more is needed. */
+struct queues {
+    int *waiting, *ready, waiting_count, ready_count;
+};
+
+static void other_parts(struct universe *u, struct queues *q)
 {
-    if (walk(&u->tree, group) == 0)
+    int group = q->ready[--q->ready_count];
+    if (walk_others(&u->tree, &u->tree.groups[group]) == 0)
         compute(u, group);
+    else
+        q->waiting[q->waiting_count++] = group;
+    if (q->ready_count == 0)
+        send_questions(&u->tree);
+}
+
+static void all_are_ready(struct queues *q)
+{
+    int *empty = q->ready;
+    q->ready = q->waiting;
+    q->ready_count = q->waiting_count;
+    q->waiting = empty;
+    q->waiting_count = 0;
 }
 
 static void work_through(struct universe *u)
 {
     struct tree *t = &u->tree;
-    struct ready ready = {app_memory((size_t)t->group_count, sizeof(int)), 0};
+    size_t room = (size_t)t->group_count;
+    struct queues q = {app_memory(room, sizeof(int)), app_memory(room, sizeof(int)), 0, 0};
     int next = 0;
-    t->want_count = 0;
+    t->opening_count = 0;
     for (;;) {
-        if (t->waiting == 0 && t->want_count > 0)
-            look_further(t, &ready);
-        if (ready.count > 0) {
-            walk_and_compute(u, ready.groups[--ready.count]);
+        if (t->waiting == 0 && q.ready_count == 0)
+            all_are_ready(&q);
+        if (q.ready_count > 0) {
+            other_parts(u, &q);
         } else if (next < t->group_count) {
-            walk_and_compute(u, next++);
-            if (next % GROUPS_PER_BATCH == 0)
+            if (own_part(u, next) > 0)
+                q.waiting[q.waiting_count++] = next;
+            if (++next % GROUPS_PER_BATCH == 0)
                 send_questions(t);
         } else if (t->waiting > 0) {
             send_questions(t);
             serve(t, 1);
-        } else if (t->want_count == 0) {
+        } else {
             break;
         }
         if (t->ranks > 1)
             serve(t, 0);
     }
-    free(ready.groups);
+    free(q.waiting);
+    free(q.ready);
 }
 
 static void prepare(struct universe *u)
@@ -176,7 +188,7 @@ void tree_free(struct tree *t)
     for (int n = 0; n < CELL_NUMBERS; n++)
         free(t->lists.cells[n]);
     void *all[] = {t->borders, t->cells, t->points, t->branches, t->table.keys, t->table.cells,
-                   t->groups, t->batches, t->stack, t->sendings, t->wants};
+                   t->groups, t->batches, t->stack, t->sendings, t->openings};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     MPI_Comm_free(&t->comm);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS = 512 };
+enum { POINTS = 440 };
+static const double SHADES = 32; /* few colours make a small file */
 
 /* A mass spread over the four nearest points (cloud in cell). */
 static void add_mass(float *grid, double x, double y, double mass)
@@ -35,7 +36,7 @@ static int draw(const struct app *app, const struct universe *u, const float *gr
     low = 0.2 * sum / (covered > 0 ? covered : 1);
     low = low > 0 ? low : per_body;
     for (int i = 0; i < POINTS * POINTS; i++)
-        app_colour(grid[i] > 0 ? log10(1 + grid[i] / low) / 2.7 : 0, rgb + 3 * i);
+        app_colour(floor(SHADES * log10(1 + grid[i] / low) / 2.7) / SHADES, rgb + 3 * i);
     int status = app_png(app, path, POINTS, POINTS, rgb);
     free(rgb);
     return status;

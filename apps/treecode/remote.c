@@ -52,8 +52,8 @@ static void send_batch(struct tree *t, int to)
 void ask(struct tree *t, int at)
 {
     struct cell *cell = &t->cells[at];
-    if (cell->kind == ASKED)
-        return;
+    if (cell->kind != REMOTE)
+        return; /* here, or on the way */
     struct batch *batch = &t->batches[cell->owner];
     cell->kind = ASKED;
     batch->items[batch->count++] = (struct question){cell->key, at};

@@ -6,7 +6,7 @@
 
 /* Keys: 21 bits per direction, interleaved (Morton order). The key of a cell has a 1 in front of the
  * bits that all its bodies share, so the root is 1 and the children of k are 8 k to 8 k + 7. */
-enum { LEVELS = 21, LEAF_BODIES = 16, GROUP_BODIES = 32 };
+enum { LEVELS = 21, LEAF_BODIES = 16, GROUP_BODIES = 128 };
 
 struct body {
     double x[3], v[3], a[3];
@@ -39,6 +39,7 @@ struct group {
     int first, count; /* bodies */
     double low[3], high[3];
     double tolerance; /* error of an interaction that is allowed */
+    int openings, opening_count; /* other ranks' branches that it opens */
 };
 
 /* Key to local cell, open addressing. */
@@ -66,11 +67,6 @@ struct batch {
     int count;
 };
 
-/* A cell that is not here, and the group whose walk wants it. */
-struct want {
-    int group, cell;
-};
-
 struct tree {
     MPI_Comm comm; /* of its own: questions and answers meet nothing else */
     int rank, ranks;
@@ -91,8 +87,7 @@ struct tree {
     int done;    /* on rank 0: ranks that need no more answers */
     struct sending *sendings;
     int sending_count, sending_room;
-    struct want *wants;
-    int want_count, want_room;
+    int *openings, opening_count, opening_room;
     int *stack, stack_room;
     int bounded; /* whether groups have a tolerance; else the opening is by angle */
     uint64_t interactions;
@@ -129,11 +124,12 @@ int new_points(struct tree *t, int count);
 void cell_interval(uint64_t cell, uint64_t *first, uint64_t *behind);
 int find_cell(const struct tree *t, uint64_t key);
 
-/* walk.c: fills the lists of a group, from the root. Cells that are not here are asked for and stand
- * among the wants afterwards; returns how many. */
-int walk(struct tree *t, int group);
-/* The same below one cell, and without lists. */
-int look_ahead(struct tree *t, int group, int cell);
+/* walk.c: fills the lists of a group from the own part of the tree. Returns how many branches of other
+ * ranks the group opens; what is below them is asked for. */
+int walk_own(struct tree *t, struct group *g);
+/* Fills the lists from what is below those branches. Returns how many cells are not here: they are asked
+ * for, and the lists are not whole. */
+int walk_others(struct tree *t, const struct group *g);
 
 /* kernel.c */
 void add_forces(const struct lists *lists, struct body *body, double softening);

@@ -66,51 +66,60 @@ static int *room_on_stack(struct tree *t, int depth)
     return t->stack;
 }
 
-static void want(struct tree *t, int group, int cell)
+static void add_opening(struct tree *t, int cell)
 {
-    if (t->want_count == t->want_room) {
-        t->want_room = 2 * t->want_room + 1024;
-        t->wants = app_more_memory(t->wants, (size_t)t->want_room, sizeof *t->wants);
+    if (t->opening_count == t->opening_room) {
+        t->opening_room = 2 * t->opening_room + 1024;
+        t->openings = app_more_memory(t->openings, (size_t)t->opening_room, sizeof *t->openings);
     }
-    t->wants[t->want_count++] = (struct want){group, cell};
+    t->openings[t->opening_count++] = cell;
     ask(t, cell);
 }
 
+enum where { OWN_PART, EVERYWHERE };
+
 /* Depth first, children in the order of their keys: the order of the lists, and so the last bit of
- * every force, depends on the bodies and domains alone, not on when answers come. */
-static int go_down(struct tree *t, int group, int from, struct lists *lists)
+ * every force, depends on the bodies and domains alone, not on when answers come. For the same reason
+ * a walk in the own part goes below no cell of another rank, also if what is below it is here. */
+static int go_down(struct tree *t, const struct group *g, int from, enum where where)
 {
-    const struct group *g = &t->groups[group];
     int depth = 1, missing = 0;
     room_on_stack(t, depth)[0] = from;
     while (depth > 0) {
         int at = t->stack[--depth];
         const struct cell *cell = &t->cells[at];
         if (may_stand(t, g, cell)) {
-            if (lists)
-                list_cell(lists, cell);
+            list_cell(&t->lists, cell);
+        } else if (where == OWN_PART && cell->owner >= 0 && cell->owner != t->rank) {
+            add_opening(t, at);
         } else if (cell->kind == LEAF) {
-            if (lists)
-                list_points(lists, t->points + cell->first, cell->count);
+            list_points(&t->lists, t->points + cell->first, cell->count);
         } else if (cell->kind == INTERNAL) {
             int *stack = room_on_stack(t, depth);
             for (int c = cell->count - 1; c >= 0; c--)
                 stack[depth++] = cell->first + c;
         } else {
-            want(t, group, at);
+            ask(t, at);
             missing++;
         }
     }
     return missing;
 }
 
-int walk(struct tree *t, int group)
+int walk_own(struct tree *t, struct group *g)
 {
     t->lists.cell_count = t->lists.point_count = 0;
-    return go_down(t, group, t->root, &t->lists);
+    g->openings = t->opening_count;
+    go_down(t, g, t->root, OWN_PART);
+    g->opening_count = t->opening_count - g->openings;
+    return g->opening_count;
 }
 
-int look_ahead(struct tree *t, int group, int cell)
+int walk_others(struct tree *t, const struct group *g)
 {
-    return go_down(t, group, cell, NULL);
+    int missing = 0;
+    t->lists.cell_count = t->lists.point_count = 0;
+    for (int o = g->openings; o < g->openings + g->opening_count; o++)
+        missing += go_down(t, g, t->openings[o], EVERYWHERE);
+    return missing;
 }

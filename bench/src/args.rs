@@ -1,5 +1,6 @@
 //! The arguments of `hpvm bench`, `hpvm bench peers` and `hpvm tune`.
 
+use crate::bsp;
 use crate::error::BenchError;
 use crate::evaluate::{self, What};
 use crate::network;
@@ -20,6 +21,7 @@ pub fn command() -> Command {
         .about(ABOUT)
         .args_conflicts_with_subcommands(true)
         .subcommand(peers_command())
+        .subcommand(bsp_command())
         .arg(
             Arg::new("what")
                 .value_parser(What::NAMES)
@@ -67,6 +69,44 @@ pub fn command() -> Command {
                 .help("Reach the hosts by this command instead of ssh"),
         )
         .args(common_args())
+}
+
+fn bsp_command() -> Command {
+    let own = ["program"];
+    Command::new("bsp")
+        .about("Measure the parameters of the BSP machine: p, l and g of put, get and send")
+        .arg(
+            Arg::new("ranks")
+                .short('n')
+                .value_name("PROCESSES")
+                .value_delimiter(',')
+                .value_parser(value_parser!(u32).range(1..=4096))
+                .default_value("2,4")
+                .help("Numbers of processes"),
+        )
+        .arg(
+            Arg::new("program")
+                .long("program")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("The benchmark [default: PREFIX/libexec/hpvm/hpvmbsp]"),
+        )
+        .args(common_args().into_iter().filter(|arg| !own.contains(&arg.get_id().as_str())))
+}
+
+/// What `hpvm bench bsp` shall do.
+pub fn bsp(matches: &ArgMatches) -> Result<bsp::Plan, BenchError> {
+    let mut target = own_target(matches)?;
+    if !matches.contains_id("program") {
+        target.program = prefix()?.join("libexec/hpvm/hpvmbsp");
+    }
+    let ranks = matches.get_many::<u32>("ranks").into_iter().flatten().copied().collect();
+    Ok(bsp::Plan {
+        target,
+        ranks,
+        quick: matches.get_flag("quick"),
+        json: matches.get_flag("json"),
+    })
 }
 
 fn peers_command() -> Command {

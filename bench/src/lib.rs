@@ -6,6 +6,7 @@
 //! The measuring itself is in C programs that use nothing but the MPI standard; here they are
 //! launched, their lines of JSON read, and medians, ratios and N1/2 computed.
 
+pub mod bsp;
 pub mod datatype;
 pub mod error;
 pub mod evaluate;
@@ -33,6 +34,7 @@ pub fn run(matches: &clap::ArgMatches) -> i32 {
     interrupt::install();
     let outcome = match matches.subcommand() {
         Some(("peers", sub)) => args::peers(sub).and_then(|plan| peers::run(&plan)),
+        Some(("bsp", sub)) => args::bsp(sub).and_then(|plan| bsp::run(&plan)),
         _ if matches.contains_id("plot") => plot::run(&args::plot(matches)),
         _ => args::network(matches).and_then(|plan| match plan {
             Some(plan) => network::run(&plan),

@@ -43,7 +43,13 @@ pub fn definition() -> Command {
             Command::new("docs")
                 .about("Write the pages that are made from the launcher's tables into a folder")
                 .hide(true)
-                .arg(Arg::new("DIR").required(true).value_parser(value_parser!(PathBuf))),
+                .arg(Arg::new("DIR").required(true).value_parser(value_parser!(PathBuf)))
+                .arg(
+                    Arg::new("commands")
+                        .long("commands")
+                        .action(ArgAction::SetTrue)
+                        .help("A page for each subcommand instead, with its help"),
+                ),
         )
         .subcommand(
             Command::new("man").about("Write the man pages into a folder").hide(true).arg(
@@ -140,6 +146,9 @@ fn perform(matches: &ArgMatches) -> Result<i32, String> {
         Some(("route", matches)) => crate::route::run(matches),
         Some(("completions", matches)) => completions(matches),
         Some(("docs", matches)) => match matches.get_one::<PathBuf>("DIR") {
+            Some(dir) if matches.get_flag("commands") => {
+                crate::man::write_pages(dir, &definition()).map(|()| 0)
+            }
             Some(dir) => write_docs(dir).map(|()| 0),
             None => Err("docs: DIR is missing".to_string()),
         },

@@ -38,7 +38,7 @@ fn info() {
 fn man_pages_and_completions() {
     let dir = tempfile::tempdir().unwrap();
     text(&["man", dir.path().to_str().unwrap()]);
-    for page in ["hpvm", "hpvm-run", "hpvm-info", "mpirun", "mpiexec"] {
+    for page in ["hpvm", "hpvm-run", "hpvm-info", "hpvm-route", "mpirun", "mpiexec"] {
         let page = std::fs::read_to_string(dir.path().join(format!("{page}.1"))).unwrap();
         assert!(page.contains(".TH"), "{page}");
     }
@@ -49,6 +49,22 @@ fn man_pages_and_completions() {
             assert!(script.contains("output-filename") && script.contains(command), "{shell}");
         }
     }
+}
+
+/// The pages of the documentation site: one for every command, and a list of them.
+#[test]
+fn pages_of_commands() {
+    let dir = tempfile::tempdir().unwrap();
+    text(&["docs", "--commands", dir.path().to_str().unwrap()]);
+    let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    let index = read("index.md");
+    for command in ["run", "info", "route"] {
+        assert!(index.contains(&format!("(hpvm-{command}.md)")), "{index}");
+        assert!(read(&format!("hpvm-{command}.md")).starts_with(&format!("# hpvm {command}\n")));
+    }
+    assert!(read("hpvm-route.md").contains("--failed <LINK|SWITCH>"));
+    assert!(read("hpvm-run.md").contains("--hostfile"));
+    assert!(!index.contains("hpvm-man.md"), "{index}");
 }
 
 /// Bash offers flags behind `mpirun --out`, with the script as it is installed.

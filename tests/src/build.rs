@@ -43,6 +43,15 @@ impl Compiler {
         failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// Programs of BSPlib have a wrapper of their own, beside that of MPI.
+    fn wrapper(&self, name: &str) -> PathBuf {
+        if name.starts_with("bsp_") {
+            self.mpicc.with_file_name("bspcc")
+        } else {
+            self.mpicc.clone()
+        }
+    }
+
     fn build(&self, name: &str) -> Result<(), String> {
         let source = self.sources.join(format!("{name}.c"));
         let program = self.program(name);
@@ -53,7 +62,7 @@ impl Compiler {
         }
         // Warnings of the compiler stay visible as errors: a test must be sound C first. Of the
         // two exceptions, wrong programs do the one on purpose, and compilers guess the other.
-        let output = Command::new(&self.mpicc)
+        let output = Command::new(self.wrapper(name))
             .args([
                 "-std=gnu11",
                 "-O1",

@@ -9,7 +9,7 @@ use crate::spec::Spec;
 
 /// Where the generated Rust modules lie; nothing else may lie there. Those of the libraries for other
 /// ABIs follow from spec/abi/.
-pub const RUST: [&str; 7] = [
+pub const RUST: [&str; 8] = [
     "crates/mpi-abi/src/generated",
     "crates/abi/src/generated",
     "crates/foreign/src/generated",
@@ -17,6 +17,7 @@ pub const RUST: [&str; 7] = [
     "crates/abi-fortran/src/generated",
     "crates/abi-mpich/src/generated",
     "crates/abi-ompi/src/generated",
+    "crates/shmem-abi/src/generated",
 ];
 
 /// Writes every generated file; says what changed.
@@ -89,7 +90,10 @@ pub fn reference(root: &Path, folder: &Path) -> Result<String, String> {
     let spec = Spec::load(&root.join("spec"))?;
     let wrong = |what: &Path, e: std::io::Error| format!("cannot write {}: {e}", what.display());
     std::fs::create_dir_all(folder).map_err(|e| wrong(folder, e))?;
-    let pages = emit::reference::pages(&spec)?;
+    let mut pages = emit::reference::pages(&spec)?;
+    let header = std::fs::read_to_string(root.join("include/fm.h"))
+        .map_err(|e| format!("cannot read include/fm.h: {e}"))?;
+    pages.push(("fm.md".to_owned(), emit::fm::page(&header)?));
     for (name, text) in &pages {
         let file = folder.join(name);
         std::fs::write(&file, text).map_err(|e| wrong(&file, e))?;
@@ -146,6 +150,12 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
 
     let own = vec![("numbers".to_owned(), emit::mpif::numbers(&spec)?)];
     add(&mut files, RUST[4], module("//! Numbers made from spec/.", &own), own);
+
+    let shmem = crate::shmem::Spec::load(&root.join("spec/shmem"))?;
+    files.extend(crate::shmem::headers(&shmem)?);
+    let own = crate::shmem::modules(&shmem)?;
+    let heading = "//! Entry points of OpenSHMEM made from spec/.";
+    add(&mut files, RUST[7], module(heading, &own), own);
 
     for other in Other::load_all(root, &spec)? {
         let modules = emit::other::modules(&spec, &other)?;

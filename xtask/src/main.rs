@@ -8,6 +8,7 @@ mod emit;
 mod foreign_tests;
 #[cfg(test)]
 mod header_tests;
+mod shmem;
 mod spec;
 mod tidy;
 
@@ -40,7 +41,7 @@ enum Chore {
         #[arg(long)]
         missing: bool,
     },
-    /// Write a page for every function of MPI into a folder, for the documentation site
+    /// Write pages for every function of MPI and of Fast Messages into a folder, for the documentation site
     Reference {
         /// The folder, which is made if need be
         folder: PathBuf,

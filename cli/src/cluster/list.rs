@@ -245,18 +245,23 @@ pub fn nodes(matches: &ArgMatches) -> Result<i32, String> {
     let text = if matches.get_flag("json") {
         serde_json::to_string(&hosts).map_err(|error| error.to_string())? + "\n"
     } else {
-        let mut rows = vec![["HOST", "STATE", "CPUS", "RESERVED", "MEMORY"].map(str::to_owned)];
+        let mut rows =
+            vec![["HOST", "STATE", "CPUS", "RESERVED", "GPUS", "MEMORY"].map(str::to_owned)];
         rows.extend(hosts.hosts.iter().map(host_row));
-        let load = hosts.hosts.iter().map(|host| {
-            host.sample.as_ref().map_or(String::new(), |sample| format!("{:.2}", sample.load[0]))
-        });
-        columns(&rows, std::iter::once("LOAD".to_owned()).chain(load))
+        let note = |host: &Host| match (&host.sample, host.state, &host.reason) {
+            (_, HostState::Lost, _) => format!("last seen {}", host.last_seen),
+            (_, _, Some(reason)) => printable(reason, 200),
+            (Some(sample), ..) => format!("load {:.2}", sample.load[0]),
+            (None, ..) => String::new(),
+        };
+        let notes = hosts.hosts.iter().map(note);
+        columns(&rows, std::iter::once("NOTE".to_owned()).chain(notes))
     };
     crate::info::print(text.as_bytes())?;
     Ok(0)
 }
 
-fn host_row(host: &Host) -> [String; 5] {
+fn host_row(host: &Host) -> [String; 6] {
     let state = match host.state {
         HostState::Up => "up",
         HostState::Drained => "drained",
@@ -268,6 +273,7 @@ fn host_row(host: &Host) -> [String; 5] {
         state.into(),
         host.cpus.to_string(),
         host.cpus_reserved.to_string(),
+        host.gpus.to_string(),
         memory,
     ]
 }

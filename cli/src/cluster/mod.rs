@@ -9,6 +9,7 @@ mod drain;
 mod list;
 mod login;
 mod logs;
+mod node;
 mod password;
 mod serve;
 mod server;
@@ -25,6 +26,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 pub fn definitions() -> Vec<Command> {
     let mut all = vec![
         serve::definition(),
+        node::definition(),
         submit::definition(),
         list::queue_definition(),
         list::show_definition(),
@@ -42,6 +44,7 @@ pub fn definitions() -> Vec<Command> {
 pub fn run(name: &str, matches: &ArgMatches) -> Option<Result<i32, String>> {
     Some(match name {
         "serve" => serve::run(matches),
+        "node" => node::run(matches),
         "submit" => submit::run(matches),
         "queue" => list::queue(matches),
         "show" => list::show(matches),

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use hpvm_queue::store::list::Keep;
 use hpvm_serve::Options;
 use hpvm_serve::api::types::Link;
 use hpvm_serve::client::Client;
@@ -67,6 +68,34 @@ pub fn definition() -> Command {
                 .help("One more name or address for a certificate of the server's own"),
         )
         .arg(
+            Arg::new("system")
+                .long("system")
+                .action(ArgAction::SetTrue)
+                .help("Run each job as the user of this system who has submitted it; as root only"),
+        )
+        .arg(
+            Arg::new("keep-jobs")
+                .long("keep-jobs")
+                .value_name("N")
+                .value_parser(value_parser!(u64).range(1..))
+                .help("Remove records and kept output of all but the newest N jobs that have ended [default: keep all]"),
+        )
+        .arg(
+            Arg::new("keep-days")
+                .long("keep-days")
+                .value_name("DAYS")
+                .value_parser(value_parser!(u64).range(1..=36_500))
+                .help("Remove those of jobs that ended so many days ago [default: keep all]"),
+        )
+        .arg(
+            Arg::new("node-timeout")
+                .long("node-timeout")
+                .value_name("SECONDS")
+                .default_value("300")
+                .value_parser(value_parser!(u64).range(30..=86_400))
+                .help("Give up the jobs of a host that has not reported for so long"),
+        )
+        .arg(
             Arg::new("link")
                 .long("link")
                 .action(ArgAction::SetTrue)
@@ -108,6 +137,12 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
         names: matches.get_many::<String>("name").unwrap_or_default().cloned().collect(),
         program: program()?,
         home,
+        keep: Keep {
+            jobs: matches.get_one("keep-jobs").copied(),
+            days: matches.get_one("keep-days").copied(),
+        },
+        system: matches.get_flag("system"),
+        node_limit_seconds: matches.get_one::<u64>("node-timeout").copied().unwrap_or(300),
         env: environment(),
         quiet,
     };
@@ -146,7 +181,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// This program's file, also after it was replaced by a newer one.
-fn program() -> Result<PathBuf, String> {
+pub(super) fn program() -> Result<PathBuf, String> {
     let file = std::env::current_exe().map_err(|error| format!("serve: own program: {error}"))?;
     let text = file.to_string_lossy();
     let kept = text.strip_suffix(" (deleted)").map(PathBuf::from);
@@ -154,7 +189,7 @@ fn program() -> Result<PathBuf, String> {
 }
 
 /// What jobs get of our environment: all that is text.
-fn environment() -> BTreeMap<String, String> {
+pub(super) fn environment() -> BTreeMap<String, String> {
     let text = |word: std::ffi::OsString| word.into_string().ok();
     std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect()
 }

@@ -61,6 +61,12 @@ fn flags() -> Vec<Arg> {
     vec![
         value("job-name", Some('J'), "NAME", "Name that lists show"),
         value("nodes", Some('N'), "N", "Number of hosts"),
+        value(
+            "nodelist",
+            Some('w'),
+            "HOSTS",
+            "Hosts that it may run on, as n1,n[3-5] [default: all]",
+        ),
         value("ntasks", Some('n'), "N", "Number of ranks [default: 1]"),
         value("cpus-per-task", Some('c'), "N", "Processors reserved for each rank [default: 1]"),
         value("time", Some('t'), "TIME", "Time limit: minutes, or [D-]H:M:S [default: none]"),
@@ -94,7 +100,7 @@ fn flags() -> Vec<Arg> {
             "LIST",
             "Variables the job gets: ALL, NONE, or names and NAME=VALUE [default: ALL]",
         ),
-        value("gpus", Some('G'), "N", "Number of GPUs; this version counts none"),
+        value("gpus", Some('G'), "N", "Number of GPUs, in all"),
         value("wrap", None, "COMMAND", "A shell command instead of a script"),
         flag("hold", Some('H'), "Do not start it before hpvm release"),
     ]
@@ -123,9 +129,10 @@ fn given(matches: &ArgMatches, into: &mut Given) {
 
 /// The name of a flag as text that lives as long as the program.
 fn flags_name(arg: &Arg) -> Option<&'static str> {
-    const NAMES: [&str; 17] = [
+    const NAMES: [&str; 18] = [
         "job-name",
         "nodes",
+        "nodelist",
         "ntasks",
         "cpus-per-task",
         "time",
@@ -278,6 +285,13 @@ fn script(words: &[String]) -> Result<Option<(String, String)>, String> {
     Ok(Some((name, text)))
 }
 
+/// The mask of this process.
+fn umask() -> Option<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(line.trim(), 8).ok()
+}
+
 /// Puts what the flags say into the job.
 fn fill(spec: &mut JobSpec, flags: &Given) -> Result<(), String> {
     let text = |name: &str| flags.get(name).cloned();
@@ -310,8 +324,12 @@ fn fill(spec: &mut JobSpec, flags: &Given) -> Result<(), String> {
         let bad = |_| format!("--priority '{value}': expected a number from -1000 to 1000");
         spec.priority = value.parse().map_err(bad)?;
     }
-    if flags.get("gpus").is_some_and(|value| value != "0") {
-        return Err("--gpus: this version of hpvm counts no GPUs; leave it out".into());
+    spec.gpus = match flags.get("gpus").map(String::as_str) {
+        Some("0") => None,
+        _ => count("gpus")?,
+    };
+    if let Some(list) = flags.get("nodelist") {
+        spec.hosts = values::hosts(list).map_err(|why| format!("--nodelist {why}"))?;
     }
     spec.hold = flags.contains_key("hold");
     let export = flags.get("export").map(String::as_str);
@@ -321,6 +339,8 @@ fn fill(spec: &mut JobSpec, flags: &Given) -> Result<(), String> {
         spec.env = environment(Some(export.unwrap_or("NONE")));
         return Ok(());
     }
+    spec.umask = umask();
+    spec.limits = hpvm_queue::stepd::limits::own();
     let here = std::env::current_dir().map_err(|error| format!("the present folder: {error}"))?;
     let folder = flags.get("chdir").map_or_else(|| here.clone(), |dir| here.join(dir));
     spec.workdir = Some(folder.to_str().ok_or("the folder's name is no text")?.to_string());

@@ -28,11 +28,11 @@ pub fn definition() -> Command {
                     Arg::new("scope")
                         .long("scope")
                         .value_name("SCOPE")
-                        .value_parser(["read", "jobs", "admin"])
+                        .value_parser(["read", "jobs", "admin", "node"])
                         .action(ArgAction::Append)
                         .value_delimiter(',')
                         .default_value("jobs")
-                        .help("read; jobs (submits and ends jobs, too); admin (all that you may)"),
+                        .help("read; jobs (submits and ends jobs, too); admin (all that you may); node (hpvm node alone)"),
                 )
                 .arg(
                     Arg::new("expires")

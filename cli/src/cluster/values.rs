@@ -70,6 +70,15 @@ pub fn dependencies(text: &str) -> Result<Vec<Dependency>, String> {
     Ok(all)
 }
 
+/// `n1,n[3-5]`.
+pub fn hosts(text: &str) -> Result<Vec<String>, String> {
+    let listed = hpvm_launch::hosts::parse_list(text).map_err(|error| error.to_string())?;
+    if let Some(host) = listed.iter().find(|host| host.slots.is_some()) {
+        return Err(format!("'{text}': expected names only, and {} has a number", host.name));
+    }
+    Ok(listed.into_iter().map(|host| host.name).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,9 +18,6 @@ use report::Report;
 
 /// The subcommand.
 pub fn definition() -> Command {
-    let file = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf)).help(help)
-    };
     let forms = FORMS.map(|(name, _)| name);
     Command::new("route")
         .about("Make deadlock-free static routes for a fabric of switches, or check any")
@@ -69,27 +66,35 @@ pub fn definition() -> Command {
             file("previous", "TABLES", "Change as little as possible of these tables")
                 .requires("failed"),
         )
-        .arg(file("plot", "FILE.svg", "Draw the fabric and the load of its links"))
-        .arg(file("hostfile", "FILE", "Write hosts in an order in which neighbours are near"))
-        .arg(file("linux", "FOLDER", "Write a script of ip route lines for each switch"))
-        .arg(
-            Arg::new("ecmp")
-                .long("ecmp")
-                .action(ArgAction::SetTrue)
-                .requires("linux")
-                .conflicts_with("previous")
-                .help("In these scripts, share traffic among all shortest legal ways"),
-        )
-        .arg(file("save", "FILE", "Write the fabric"))
-        .arg(
-            Arg::new("save-as")
-                .long("save-as")
-                .value_name("FORM")
-                .value_parser(forms)
-                .requires("save")
-                .help("The form of that file; default: text"),
-        )
+        .args(output_arguments())
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Write JSON"))
+}
+
+fn file(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf)).help(help)
+}
+
+/// What is written into files.
+fn output_arguments() -> [Arg; 6] {
+    let forms = FORMS.map(|(name, _)| name);
+    [
+        file("plot", "FILE.svg", "Draw the fabric and the load of its links"),
+        file("hostfile", "FILE", "Write hosts in an order in which neighbours are near"),
+        file("linux", "FOLDER", "Write a script of ip route lines for each switch"),
+        Arg::new("ecmp")
+            .long("ecmp")
+            .action(ArgAction::SetTrue)
+            .requires("linux")
+            .conflicts_with("previous")
+            .help("In these scripts, share traffic among all shortest legal ways"),
+        file("save", "FILE", "Write the fabric"),
+        Arg::new("save-as")
+            .long("save-as")
+            .value_name("FORM")
+            .value_parser(forms)
+            .requires("save")
+            .help("The form of that file; default: text"),
+    ]
 }
 
 fn generators() -> String {
@@ -145,8 +150,7 @@ fn made(matches: &ArgMatches, fabric: &Fabric, network: &Network) -> Result<Made
     let roots = roots(matches, network)?;
     if let Some(file) = matches.get_one::<PathBuf>("previous") {
         let before = Network::new(fabric);
-        let mut rerouted = reroute(&before, network, &tables(file)?, &roots).map_err(said)?;
-        let tables = std::mem::replace(&mut rerouted.tables, Tables::empty(fabric));
+        let (tables, rerouted) = reroute(&before, network, &tables(file)?, &roots).map_err(said)?;
         return Ok(Made { tables, orientation: None, rerouted: Some(rerouted) });
     }
     let partial = matches.contains_id("failed");

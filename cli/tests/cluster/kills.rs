@@ -12,10 +12,10 @@ use crate::server::Server;
 const LINES: usize = 20;
 
 /// Random numbers (splitmix64).
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,12 +24,12 @@ impl Random {
     }
 }
 
-fn variable(name: &str) -> Option<u64> {
+pub fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
 /// Says in the ledger that it starts, writes lines, says that it ends.
-fn job(ledger: &str, pause: u64) -> String {
+pub fn job(ledger: &str, pause: u64) -> String {
     format!(
         "echo start $HPVM_QUEUE_JOB_ID >> {ledger}; for i in $(seq {LINES}); do echo line $i; \
          sleep 0.0{pause}; done; echo end $HPVM_QUEUE_JOB_ID >> {ledger}"
@@ -37,7 +37,7 @@ fn job(ledger: &str, pause: u64) -> String {
 }
 
 /// A supervisor, or the launcher under one.
-fn victim(server: &Server, random: &mut Random, supervisor: bool) -> Option<i32> {
+pub fn victim(server: &Server, random: &mut Random, supervisor: bool) -> Option<i32> {
     let wanted = |line: &str| match supervisor {
         true => line.contains(" stepd "),
         false => line.contains(" run --bind-to none "),
@@ -87,7 +87,7 @@ fn whatever_is_killed_no_job_is_lost_and_none_runs_twice() {
     assert!(left, "seed {seed}: {:?}", server.job_processes());
 }
 
-fn check(server: &Server, ledger: &str, seed: u64, submitted: &[i64], killed: usize) {
+pub fn check(server: &Server, ledger: &str, seed: u64, submitted: &[i64], killed: usize) {
     let mut counts: BTreeMap<(String, i64), usize> = BTreeMap::new();
     for line in std::fs::read_to_string(ledger).unwrap_or_default().lines() {
         let (what, id) = line.split_once(' ').unwrap();

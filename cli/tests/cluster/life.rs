@@ -155,3 +155,19 @@ fn a_launcher_that_is_killed_is_a_job_that_ended() {
     assert_eq!(server.until(id, "ended")["exit_code"], 137);
     assert!(server.job_processes().is_empty(), "{:?}", server.job_processes());
 }
+
+#[test]
+fn old_records_are_removed_where_that_is_asked_for() {
+    let mut server = Server::new();
+    server.begin_with(&["--listen", "0", "--keep-jobs", "2"]);
+    let ids: Vec<i64> = (0..4).map(|_| server.submit(&["echo", "x"])).collect();
+    ids.iter().for_each(|id| drop(server.until(*id, "ended")));
+    // Looked at as the server starts, and every ten seconds.
+    server.end(libc::SIGTERM);
+    server.begin_with(&["--listen", "0", "--keep-jobs", "2"]);
+    assert_eq!(server.jobs().len(), 2);
+    let folder = |id: &i64| server.data().join("jobs").join(id.to_string()).exists();
+    assert_eq!(ids.iter().map(folder).collect::<Vec<_>>(), [false, false, true, true]);
+    let refused = server.hpvm(&["serve", "--keep-jobs", "0"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("keep-jobs"), "{refused:?}");
+}

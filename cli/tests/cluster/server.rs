@@ -16,6 +16,8 @@ pub struct Server {
     pub dir: tempfile::TempDir,
     pub mark: String,
     pub link: String,
+    /// The `hpvm` that everything is done with.
+    pub program: PathBuf,
     process: Option<Child>,
 }
 
@@ -50,7 +52,8 @@ impl Server {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let mark = format!("queue-{}-{count}", std::process::id());
         let dir = tempfile::tempdir().unwrap();
-        Server { dir, mark, link: String::new(), process: None }
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_hpvm"));
+        Server { dir, mark, link: String::new(), program, process: None }
     }
 
     pub fn data(&self) -> PathBuf {
@@ -58,7 +61,7 @@ impl Server {
     }
 
     pub fn command(&self) -> Command {
-        let mut command = clean(env!("CARGO_BIN_EXE_hpvm"));
+        let mut command = clean(&self.program);
         command.env("HPVM_TEST_MARK", &self.mark).env("HPVM_SERVER", self.data());
         command.current_dir(self.dir.path()).stdin(Stdio::null());
         command
@@ -121,6 +124,11 @@ impl Server {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
         text(&output.stdout)
+    }
+
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.process.as_ref().expect("a server").id()
     }
 
     /// Submits and gives the number.

@@ -15,6 +15,8 @@ use leaving::{Found, Leaving};
 mod hosts;
 pub mod leaving;
 
+/// The reason with which a program ends its job on purpose (`hpvm_job::GLOBAL_EXIT`, of the library).
+const GLOBAL_EXIT: &str = "global-exit";
 /// How long the other ranks may clean up after one has failed.
 pub const GRACE_FAILURE: Duration = Duration::from_millis(400);
 /// How long the ranks may clean up when the user or `--timeout` ends the job.
@@ -106,13 +108,10 @@ pub enum Event<'a> {
     OutputBroken {
         errno: i32,
     },
-    /// The answer to [`Action::Survey`]: whether processes of the job are left, whether outputs
-    /// are open, and whether those cannot be read because our own reader is slow.
-    Survey {
-        processes: bool,
-        outputs: bool,
-        blocked: bool,
-    },
+    /// The process that spawned this job is gone.
+    LifelineCut,
+    /// The answer to [`Action::Survey`].
+    Survey(Found),
     /// Nothing but time has passed.
     Tick,
 }
@@ -328,9 +327,8 @@ impl Dispatcher {
                 self.fail(1, format!("{text}; ending the job"), GRACE_FAILURE, libc::SIGTERM, now);
             }
             Event::OutputBroken { errno } => self.output_broken(errno, now),
-            Event::Survey { processes, outputs, blocked } => {
-                self.surveyed(Found { processes, outputs, blocked }, now);
-            }
+            Event::LifelineCut => self.lifeline_cut(now),
+            Event::Survey(found) => self.surveyed(found, now),
             Event::Tick => self.tick(now),
         }
     }
@@ -406,6 +404,9 @@ impl Dispatcher {
     fn client_event(&mut self, rank: u32, event: ClientEvent, now: Duration) {
         match event {
             ClientEvent::Malformed(fault) => self.malformed(rank, &fault, now),
+            ClientEvent::Abort { code, message } if message.as_deref() == Some(GLOBAL_EXIT) => {
+                self.global_exit(rank, code & 0xff, now);
+            }
             ClientEvent::Abort { code, message } => {
                 let exit = if code & 0xff == 0 { 1 } else { code & 0xff };
                 let who = self.who(rank);
@@ -422,6 +423,17 @@ impl Dispatcher {
             | ClientEvent::Waits
             | ClientEvent::Arrived
             | ClientEvent::Ask => self.check_missing(now),
+        }
+    }
+
+    /// A rank ends the job on purpose, with an exit code of its choice.
+    fn global_exit(&mut self, rank: u32, code: i32, now: Duration) {
+        if code != 0 {
+            let text = format!("{} ended the job with exit code {code}", self.who(rank));
+            self.fail(code, text, GRACE_FAILURE, libc::SIGTERM, now);
+        } else if matches!(self.phase, Phase::Running) {
+            self.code.get_or_insert(0);
+            self.end(libc::SIGTERM, GRACE_FAILURE, now);
         }
     }
 
@@ -536,6 +548,15 @@ impl Dispatcher {
                 self.cut_all(now);
             }
             Phase::Done => {}
+        }
+    }
+
+    /// Whoever spawned the job has died, of which people are told elsewhere.
+    fn lifeline_cut(&mut self, now: Duration) {
+        if matches!(self.phase, Phase::Running) {
+            self.code = Some(1);
+            self.reason = Some("the process that spawned the job is gone".to_string());
+            self.end(libc::SIGTERM, GRACE_FAILURE, now);
         }
     }
 

@@ -57,14 +57,19 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     (
         "HPVM_CHECK",
         "read by the ranks. 1: MPI_Finalize reports what was not freed, not completed or never \
-         received, and blocking collectives that do not fit together end with an error that names \
-         both sides; slower",
+         received, collectives that do not fit together end with an error that names both sides, and so do \
+         accesses to windows that meet; slower",
     ),
     (
         "HPVM_SINGLE_COPY",
         "read by the ranks. Whether large messages are read out of the sender's memory (yes), sent \
          through shared memory (no), or what hpvm tune found faster, or else a rank that tried (auto, \
          the default)",
+    ),
+    (
+        "SHMEM_SYMMETRIC_SIZE, SHMEM_INFO, SHMEM_VERSION, SHMEM_DEBUG",
+        "read by OpenSHMEM programs, also with SMA_ for SHMEM_: bytes of each PE's symmetric heap (128m), and what to \
+         print at the start; docs/shmem.md",
     ),
     (
         "HPVM_ONESIDED",
@@ -84,6 +89,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
          mpi_errors_abort or mpi_errors_return",
     ),
     (
+        "HPVM_LIFELINE",
+        "0, set by MPI_Comm_spawn for the mpirun that it starts: standard input leads to the process that spawns",
+    ),
+    (
         "HPVM_QUEUE_JOB_ID",
         "set by hpvm's queue inside of its jobs; mpirun then starts HPVM_NTASKS ranks where no number is given",
     ),
@@ -99,6 +108,11 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     (
         "HPVM_REGION",
         "set by hpvm prof --region: the descriptors of events that MPI_Pcontrol and hpvm_region.h switch",
+    ),
+    (
+        "HPVM_NODELIST",
+        "hosts that a job of hpvm's queue has got, with their ranks, where they are several: what mpirun uses \
+         in the job without -H; see HPVM_QUEUE_JOB_ID",
     ),
     (
         "HPVM_SERVER",
@@ -119,6 +133,10 @@ const VARIABLES_SET: &[(&str, &str)] = &[
     ),
     ("HPVM_NODE", "number of the host, in jobs of several hosts"),
     ("HPVM_JOB_ID", "a name of the job, unique; OUTER/INNER for a job started in a job"),
+    (
+        "HPVM_PARENT_PORT",
+        "in ranks that MPI_Comm_spawn has started: where MPI_Init finds those who have called it",
+    ),
     ("LD_LIBRARY_PATH", "hpvm's library folder is put in front, unless --no-library-path"),
     (
         "MPI4PY_LIBMPI, R_LD_LIBRARY_PATH",

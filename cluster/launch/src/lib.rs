@@ -25,6 +25,7 @@ pub mod flags;
 pub mod help;
 pub mod hostlist;
 pub mod hosts;
+pub mod lifeline;
 pub mod linkage;
 pub mod loaded;
 pub mod output;

@@ -11,6 +11,7 @@ use crate::error::LaunchError;
 use crate::executor::spawn::Image;
 use crate::executor::stacks;
 use crate::executor::{Outcome, Plan, execute};
+use crate::lifeline::Lifeline;
 use crate::output::files::Files;
 use crate::output::pattern::Context;
 use crate::place::binding::Bound;
@@ -25,16 +26,22 @@ pub const TIMEOUT_VARIABLE: &str = "MPIEXEC_TIMEOUT";
 /// The command `label` with these arguments: runs the job, or shows help or version. Gives the
 /// exit code. The process must have one thread.
 pub fn main(label: &str, args: &[OsString]) -> i32 {
+    let lifeline = Lifeline::take();
     let result = match args::parse(label, args) {
         Ok(Parsed::Help(topic)) => print(&help::about(label, topic.as_deref())),
         Ok(Parsed::Version) => print(&format!("{label} (hpvm) {}\n", env!("CARGO_PKG_VERSION"))),
-        Ok(Parsed::Run(request)) => run(&request),
+        Ok(Parsed::Run(request)) => run(&request, lifeline.clone()),
         Err(error) => Err(error),
     };
-    result.unwrap_or_else(|error| {
-        complain(label, &error.message);
+    let code = result.unwrap_or_else(|error| {
+        let told = lifeline.as_ref().is_some_and(|lifeline| lifeline.error(&error.message));
+        if !told {
+            complain(label, &error.message);
+        }
         error.code
-    })
+    });
+    lifeline.iter().for_each(|lifeline| lifeline.ended(code));
+    code
 }
 
 pub(crate) fn print(text: &str) -> Result<i32, LaunchError> {
@@ -55,8 +62,8 @@ fn complain(label: &str, text: &str) {
 }
 
 /// Runs a job to its end and gives its exit code. The process must have one thread; signals,
-/// children and standard streams are the job's while it runs.
-pub fn run(request: &Request) -> Result<i32, LaunchError> {
+/// children and standard streams are the job's while it runs. `lifeline`: to the process that spawns the job.
+pub fn run(request: &Request, lifeline: Option<Lifeline>) -> Result<i32, LaunchError> {
     let options = &request.options;
     if !options.quiet {
         options.warnings.iter().for_each(|text| complain(&options.label, text));
@@ -72,7 +79,8 @@ pub fn run(request: &Request) -> Result<i32, LaunchError> {
         return Ok(0);
     }
     report_pid(options)?;
-    let Prepared { plan, infos, layout, key } = prepare(request, &spread)?;
+    let Prepared { mut plan, infos, layout, key } = prepare(request, &spread)?;
+    plan.lifeline = lifeline;
     let limit = time_limit(options)?;
     if options.report_bindings {
         report_bindings(&plan);
@@ -201,6 +209,7 @@ fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> 
         files,
         input: options.input.clone(),
         quiet: options.quiet,
+        lifeline: None,
     };
     Ok(Prepared { plan, infos, layout, key })
 }

@@ -1,7 +1,7 @@
 //! The life of a job: one pure function from a job and an event to the job afterwards. The live
 //! server and one that starts again call the same.
 
-use crate::job::{Job, Outcome, OutcomeKind, State};
+use crate::job::{Job, Outcome, OutcomeKind, Share, State};
 use crate::time::Stamp;
 
 /// What happens to a job.
@@ -14,7 +14,7 @@ pub enum Event {
     /// It may start again.
     Released,
     /// It gets its processors: from now on its supervisor may be started.
-    Started { hosts: Vec<String>, at: Stamp },
+    Started { shares: Vec<Share>, at: Stamp },
     /// Somebody wants it to end.
     CancelAsked { by: String, at: Stamp },
     /// Nothing of it is left.
@@ -88,12 +88,16 @@ pub fn apply(job: &Job, event: &Event) -> Result<Job, Refusal> {
             summary.state = State::Pending;
             summary.reason = None;
         }
-        Event::Started { hosts, at } => {
+        Event::Started { shares, at } => {
             if !waits {
                 return refuse("start");
             }
+            if shares.is_empty() {
+                return refuse("start without a host");
+            }
             summary.state = State::Running;
-            summary.hosts.clone_from(hosts);
+            summary.hosts = shares.iter().map(|share| share.host.clone()).collect();
+            next.allocation.clone_from(shares);
             summary.started = Some(*at);
             (summary.reason, summary.estimated_start) = (None, None);
         }
@@ -155,7 +159,8 @@ pub mod tests {
             array: None,
             cancelling: false,
         };
-        Job { summary, spec: JobSpec { command: vec!["x".into()], ..JobSpec::default() } }
+        let spec = JobSpec { command: vec!["x".into()], ..JobSpec::default() };
+        Job { summary, spec, allocation: Vec::new() }
     }
 
     fn events() -> impl Strategy<Value = Event> {
@@ -164,7 +169,10 @@ pub mod tests {
             Just(Event::Considered { reason: Some("r".into()), estimated_start: Some(Stamp(9)) }),
             Just(Event::Held { by: "me".into() }),
             Just(Event::Released),
-            at.clone().prop_map(|at| Event::Started { hosts: vec!["h".into()], at }),
+            at.clone().prop_map(|at| {
+                let share = Share { host: "h".into(), ..Share::default() };
+                Event::Started { shares: vec![share], at }
+            }),
             at.clone().prop_map(|at| Event::CancelAsked { by: "me".into(), at }),
             at.prop_map(|at| Event::Ended { outcome: Outcome::exit(0), at }),
         ]

@@ -13,6 +13,9 @@ pub const ARRAY_MAX: u32 = 10_000;
 const NAME_MAX: usize = 200;
 /// Most ranks of a job on one host; the launcher's own bound is far above.
 const RANKS_MAX: u32 = 1 << 20;
+/// Hosts and graphics processors of a job: far above what a handful of hosts has.
+const NODES_MAX: u64 = 1 << 16;
+const GPUS_MAX: u64 = 1 << 16;
 /// Ten years: longer times overflow nobody's arithmetic, but mean a slip.
 const LIMIT_MAX: u64 = 10 * 366 * 86_400;
 
@@ -28,10 +31,9 @@ pub fn faults(spec: &JobSpec) -> Vec<Fault> {
     add("script", spec.script.as_deref().and_then(script));
     add("args", spec.args.iter().find_map(|arg| zero(arg)));
     add("ranks", number(u64::from(spec.ranks), 1, u64::from(RANKS_MAX)));
-    if let Some(nodes) = spec.nodes {
-        let one = nodes == 1;
-        add("nodes", (!one).then(|| format!("{nodes} hosts; this queue has 1 host")));
-    }
+    add("nodes", spec.nodes.and_then(|nodes| number(u64::from(nodes), 1, NODES_MAX)));
+    add("hosts", spec.hosts.iter().find_map(|name| host(name)));
+    add("gpus", spec.gpus.and_then(|gpus| number(u64::from(gpus), 1, GPUS_MAX)));
     let cpus = spec.cpus_per_rank.map_or(1, u64::from);
     add("cpus_per_rank", number(cpus, 1, 4096));
     add("time_limit_seconds", spec.time_limit_seconds.and_then(|s| number(s, 1, LIMIT_MAX)));
@@ -46,6 +48,9 @@ pub fn faults(spec: &JobSpec) -> Vec<Fault> {
     add("depends_on", strange.map(|d| format!("{} is no number of a job", d.job)));
     add("array", spec.array.as_deref().and_then(|text| array(text).err()));
     add("env", environment(spec));
+    add("umask", spec.umask.and_then(|mask| number(u64::from(mask), 0, 0o777)));
+    let strange = crate::stepd::limits::unknown(&spec.limits);
+    add("limits", strange.map(|name| format!("'{}' is no limit", name.escape_debug())));
     if let Some(dir) = spec.workdir.as_deref() {
         let text = format!("'{dir}' is no absolute path");
         add("workdir", (!dir.starts_with('/')).then_some(text).or_else(|| zero(dir)));
@@ -69,6 +74,15 @@ pub fn keep_limits(spec: &mut JobSpec, limits: &QueueLimits) -> Vec<Fault> {
         faults.push(("ranks", format!("{}; the queue's limit is {most}", spec.ranks)));
     }
     faults
+}
+
+/// What is wrong with the name of a host: it becomes a word of the launcher's command line.
+pub fn host(name: &str) -> Option<String> {
+    let letter = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let good = (1..=253).contains(&name.len())
+        && name.chars().all(letter)
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    (!good).then(|| format!("'{}' is no name of a host", name.escape_debug()))
 }
 
 fn number(found: u64, least: u64, most: u64) -> Option<String> {
@@ -187,7 +201,10 @@ mod tests {
             ("script", JobSpec { script: s("#!/bin/sh\r\n"), ..JobSpec::default() }),
             ("name", JobSpec { name: s("a\nb"), ..good() }),
             ("ranks", JobSpec { ranks: 0, ..good() }),
-            ("nodes", JobSpec { nodes: Some(2), ..good() }),
+            ("nodes", JobSpec { nodes: Some(0), ..good() }),
+            ("hosts", JobSpec { hosts: vec!["-H".into()], ..good() }),
+            ("hosts", JobSpec { hosts: vec!["n1".into(), "n1:9".into()], ..good() }),
+            ("gpus", JobSpec { gpus: Some(0), ..good() }),
             ("time_limit_seconds", JobSpec { time_limit_seconds: Some(0), ..good() }),
             ("queue", JobSpec { queue: s("'; DROP TABLE jobs; --"), ..good() }),
             ("priority", JobSpec { priority: 1001, ..good() }),

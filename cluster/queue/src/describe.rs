@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use crate::job::{DependKind, Job, JobSpec};
+use crate::job::{DependKind, Job, JobSpec, Share};
 
 /// A word as a shell reads it back.
 pub fn quote(word: &str) -> String {
@@ -26,9 +26,11 @@ pub fn command_line(spec: &JobSpec) -> String {
     flag("-J", spec.name.clone());
     flag("-n", (spec.ranks != 1).then(|| spec.ranks.to_string()));
     flag("-N", spec.nodes.map(|nodes| nodes.to_string()));
+    flag("-w", (!spec.hosts.is_empty()).then(|| spec.hosts.join(",")));
     flag("-c", spec.cpus_per_rank.map(|cpus| cpus.to_string()));
     flag("-t", spec.time_limit_seconds.map(time));
     flag("--mem", spec.memory_bytes.map(memory));
+    flag("--gpus", spec.gpus.map(|gpus| gpus.to_string()));
     flag("-p", spec.queue.clone());
     flag("--priority", (spec.priority != 0).then(|| spec.priority.to_string()));
     let kind = |kind| match kind {
@@ -58,6 +60,24 @@ pub fn command_line(spec: &JobSpec) -> String {
         line.push_str(&quote(word));
     }
     line
+}
+
+/// The hosts of a job with their ranks, as `mpirun -H` takes them; nothing for a job on one host.
+pub fn host_list(job: &Job) -> Option<String> {
+    if job.allocation.len() < 2 {
+        return None;
+    }
+    let share = |share: &Share| format!("{}:{}", share.host, share.ranks);
+    Some(job.allocation.iter().map(share).collect::<Vec<_>>().join(","))
+}
+
+/// Whether both streams of a job go to one file.
+pub fn is_joined(spec: &JobSpec) -> bool {
+    match (&spec.stdout, &spec.stderr) {
+        (Some(_), None) => true,
+        (Some(out), Some(err)) => out == err,
+        (None, _) => false,
+    }
 }
 
 /// Seconds as sbatch writes them: `D-HH:MM:SS` or `HH:MM:SS`.

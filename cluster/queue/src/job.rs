@@ -162,9 +162,12 @@ pub struct JobSpec {
     /// Number of ranks.
     #[schema(minimum = 1, default = 1)]
     pub ranks: u32,
-    /// Number of hosts.
+    /// Number of hosts; without it one, or as many as the ranks need.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
+    /// Hosts that the job may run on, and no others; all when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
     /// Processors reserved for each rank; without it 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus_per_rank: Option<u32>,
@@ -174,6 +177,9 @@ pub struct JobSpec {
     /// Memory of all its processes on a host; a job that uses more is ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// Graphics processors, in all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u32>,
     /// Queue; without it the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
@@ -191,6 +197,13 @@ pub struct JobSpec {
     /// Variables set for the job, beside those that the server passes on.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// File mode creation mask of the job, of the submitter's shell as a rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub umask: Option<u32>,
+    /// Soft limits of the job by their names in prlimit(1) (`nofile`, `core`, ...), as far as the
+    /// host's hard limits allow; the largest number stands for none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, u64>,
     /// Absolute path of the folder to run in; without it the home folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
@@ -212,15 +225,19 @@ impl Default for JobSpec {
             args: Vec::new(),
             ranks: 1,
             nodes: None,
+            hosts: Vec::new(),
             cpus_per_rank: None,
             time_limit_seconds: None,
             memory_bytes: None,
+            gpus: None,
             queue: None,
             priority: 0,
             hold: false,
             depends_on: Vec::new(),
             array: None,
             env: BTreeMap::new(),
+            umask: None,
+            limits: BTreeMap::new(),
             workdir: None,
             stdout: None,
             stderr: None,
@@ -280,11 +297,28 @@ pub struct JobSummary {
     pub cancelling: bool,
 }
 
+/// What a job holds of one host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Share {
+    pub host: String,
+    pub ranks: u32,
+    pub cpus: u32,
+    pub memory: u64,
+    /// The numbers of its graphics processors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<u32>,
+}
+
 /// A job with everything that is stored of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     pub summary: JobSummary,
     pub spec: JobSpec,
+    /// What it holds since it was started; its supervisor runs on the first of the hosts. Empty for
+    /// jobs of another queue.
+    #[serde(default)]
+    pub allocation: Vec<Share>,
 }
 
 impl Job {
@@ -294,5 +328,15 @@ impl Job {
 
     pub fn state(&self) -> State {
         self.summary.state
+    }
+
+    /// Its ranks: at least one on each host that it asks for.
+    pub fn ranks(&self) -> u32 {
+        self.spec.ranks.max(self.spec.nodes.unwrap_or(1))
+    }
+
+    /// The host of its supervisor, once it was started.
+    pub fn first_host(&self) -> Option<&str> {
+        self.summary.hosts.first().map(String::as_str)
     }
 }

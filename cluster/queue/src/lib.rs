@@ -4,12 +4,14 @@
 //! starts when, pure), [`manager`] (the thread that brings all together), [`driver`] and [`stepd`]
 //! (what runs a job, and survives us).
 
+pub mod account;
 pub mod apply;
 pub mod check;
 pub mod describe;
 pub mod driver;
 pub mod job;
 pub mod manager;
+pub mod node;
 pub mod policy;
 pub mod slurm;
 pub mod stepd;

@@ -17,10 +17,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::apply::Event;
-use crate::driver::{Driver, Embedded, Settings, Standing};
-use crate::job::{Job, JobId, State};
+use crate::driver::{Cluster, Driver, Embedded, Settings, Standing};
+use crate::job::{Job, JobId, Share, State};
+use crate::node::{self, Capacity, Fleet, NodeView, Orders, Report, Version};
 use crate::policy::{self, Other, Resources};
 use crate::store::jobs::New;
+use crate::store::list::Keep;
 use crate::store::outbox::Happened;
 use crate::store::rules::Drained;
 use crate::store::{Store, StoreError};
@@ -49,6 +51,18 @@ pub struct Config {
     pub capacity: Resources,
     /// Another queue has the jobs: we mirror it, and start, end and look after nothing.
     pub mirror: bool,
+    /// After so many seconds without a report the jobs of a host are given up.
+    pub node_limit_seconds: u64,
+    /// How long records are kept.
+    pub keep: Keep,
+}
+
+/// Who is told what has happened.
+pub struct Publish {
+    /// Events, in order.
+    pub events: Box<dyn Fn(Vec<Happened>) + Send>,
+    /// The newest orders of each host, when there are new ones.
+    pub orders: Box<dyn Fn(BTreeMap<String, Version>) + Send>,
 }
 
 /// The way to the manager. Clones speak with the same one.
@@ -58,15 +72,11 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Opens the data folder, finds the jobs that run and starts the thread. `publish` is called
-    /// with what has happened, in order.
-    pub fn start(
-        config: Config,
-        publish: impl Fn(Vec<Happened>) + Send + 'static,
-    ) -> Result<(Queue, JoinHandle<()>), String> {
+    /// Opens the data folder, finds the jobs that run and starts the thread.
+    pub fn start(config: Config, publish: Publish) -> Result<(Queue, JoinHandle<()>), String> {
         let lock = lock_data(&config.place.data, config.mirror)?;
         let path = store_path(&config.place.data, config.mirror);
-        let store = Store::open(&path).map_err(|error| error.to_string())?;
+        let mut store = Store::open(&path).map_err(|error| error.to_string())?;
         let (commands, inbox) = channel::<Command>();
         let queue = Queue { commands: commands.clone() };
         // The driver's thread must not keep the manager alive, but may outlive it: a message that
@@ -76,11 +86,13 @@ impl Queue {
         };
         let driver = Embedded::new(config.place.clone(), gone)
             .map_err(|error| format!("cannot watch processes: {error}"))?;
+        let fleet = fleet(&mut store, &config).map_err(|error| error.to_string())?;
         let mut manager = Manager {
             cursor: store.cursor().map_err(|error| error.to_string())?,
             drained: store.drained().map_err(|error| error.to_string())?,
             store,
-            driver: Box::new(driver),
+            told_versions: BTreeMap::new(),
+            driver: Cluster::new(driver, fleet),
             config,
             active: BTreeMap::new(),
             damaged: Vec::new(),
@@ -90,7 +102,7 @@ impl Queue {
             stuck: None,
             dirty: true,
             stop: false,
-            publish: Box::new(publish),
+            publish,
         };
         manager.recover().map_err(|error| error.to_string())?;
         let body = move || {
@@ -123,6 +135,18 @@ pub fn store_path(data: &Path, mirror: bool) -> PathBuf {
     data.join(if mirror { "slurm.sqlite" } else { "store.sqlite" })
 }
 
+/// The hosts that the store knows.
+fn fleet(store: &mut Store, config: &Config) -> Result<Fleet, StoreError> {
+    let rows = if config.mirror { Vec::new() } else { store.nodes()? };
+    let queue = node::Queue {
+        number: store.queue_number()?,
+        marks: config.place.marks.clone(),
+        system: config.place.system,
+        epoch: store.next_epoch(Stamp::now())?,
+    };
+    Ok(Fleet::new(queue, config.node_limit_seconds, rows))
+}
+
 /// Makes the data folder, closed to others, and takes it for this process.
 fn lock_data(data: &Path, mirror: bool) -> Result<File, String> {
     let told = |error: std::io::Error| format!("data folder {}: {error}", data.display());
@@ -146,7 +170,7 @@ fn lock_data(data: &Path, mirror: bool) -> Result<File, String> {
 /// See the module.
 pub struct Manager {
     store: Store,
-    driver: Box<dyn Driver>,
+    driver: Cluster,
     config: Config,
     active: BTreeMap<JobId, Job>,
     /// Records that cannot be read.
@@ -166,7 +190,9 @@ pub struct Manager {
     stop: bool,
     /// The last event that was published.
     cursor: i64,
-    publish: Box<dyn Fn(Vec<Happened>) + Send>,
+    publish: Publish,
+    /// The orders that hosts were told of.
+    told_versions: BTreeMap<String, Version>,
 }
 
 impl Manager {
@@ -199,15 +225,40 @@ impl Manager {
         let (jobs, damaged) = self.store.active()?;
         self.active = jobs.into_iter().map(|job| (job.id(), job)).collect();
         self.damaged = damaged;
+        let (host, capacity) = (self.config.place.host.clone(), self.config.capacity);
+        for job in self.active.values_mut() {
+            // Started by an hpvm that knew one host.
+            if job.state() == State::Running && job.allocation.is_empty() {
+                let (ranks, cpus) = (job.ranks(), policy::Request::of(job).cpus());
+                let (cpus, memory) = (cpus.min(capacity.cpus), job.spec.memory_bytes.unwrap_or(0));
+                let gpus = Vec::new();
+                job.allocation = vec![Share { host: host.clone(), ranks, cpus, memory, gpus }];
+            }
+        }
         self.look_after_all();
         Ok(())
     }
 
     /// Looks at every job that runs.
     fn look_after_all(&mut self) {
+        self.driver.fleet.tick();
+        self.retire();
         let running: Vec<JobId> = self.running().map(Job::id).collect();
         running.into_iter().for_each(|id| self.look_after(id));
         self.dirty = true;
+    }
+
+    /// Removes records that are too old or too many, with the output that we keep.
+    fn retire(&mut self) {
+        if self.config.keep == Keep::default() || self.config.mirror {
+            return;
+        }
+        // A store that takes nothing now is asked again.
+        let overdue = self.store.overdue(&self.config.keep, Stamp::now()).unwrap_or_default();
+        for id in overdue {
+            // One that others depend on stays.
+            let _ = self.remove(id);
+        }
     }
 
     fn running(&self) -> impl Iterator<Item = &Job> {
@@ -258,6 +309,11 @@ impl Manager {
         if let Err(error) = self.tell() {
             self.note(Err(error));
         }
+        let versions = self.driver.fleet.versions();
+        if versions != self.told_versions {
+            (self.publish.orders)(versions.clone());
+            self.told_versions = versions;
+        }
     }
 
     /// Remembers whether the store takes what it is given.
@@ -289,6 +345,9 @@ impl Manager {
             return Err(StoreError::Refused(text));
         };
         let after = self.store.transition(&[(job, event)])?;
+        for job in after.iter().filter(|job| job.state() == State::Ended) {
+            self.driver.recorded(job);
+        }
         self.keep(after.clone());
         self.dirty = true;
         after.into_iter().next().ok_or_else(|| StoreError::Missing(format!("there is no job {id}")))
@@ -306,7 +365,8 @@ impl Manager {
     /// Asks the policy and does as it says.
     fn schedule(&mut self) -> Result<(), StoreError> {
         let now = Stamp::now();
-        let plan = policy::plan(now, self.config.capacity, self.active.values(), |id| {
+        let hosts = self.hosts();
+        let plan = policy::plan(now, &hosts, self.active.values(), |id| {
             if self.active.contains_key(&id) {
                 return Other::Active;
             }
@@ -316,11 +376,10 @@ impl Manager {
                 Ok(None) => Other::Unknown,
             }
         });
-        let plan = self.unless_drained(plan);
         let mut events: Vec<(&Job, Event)> = Vec::new();
-        for id in &plan.start {
-            let hosts = vec![self.config.place.host.clone()];
-            events.extend(self.active.get(id).map(|job| (job, Event::Started { hosts, at: now })));
+        for (id, shares) in &plan.start {
+            let event = Event::Started { shares: shares.clone(), at: now };
+            events.extend(self.active.get(id).map(|job| (job, event)));
         }
         for waiting in plan.wait {
             let Some(job) = self.active.get(&waiting.id) else { continue };
@@ -337,24 +396,27 @@ impl Manager {
         }
         let after = self.store.transition(&events)?;
         self.keep(after);
-        for id in plan.start {
+        for (id, _) in plan.start {
             self.look_after(id);
         }
         self.record_ends();
         Ok(())
     }
 
-    /// On a drained host nothing starts; who would start waits for that alone.
-    fn unless_drained(&self, mut plan: policy::Plan) -> policy::Plan {
-        let Some(drained) = self.drained.get(&self.config.place.host) else { return plan };
-        let Drained { user, reason } = drained;
-        let text = format!("the host is drained by {user}: {reason}");
-        let waits = |id| policy::Waiting { id, reason: text.clone(), estimated_start: None };
-        plan.wait.extend(std::mem::take(&mut plan.start).into_iter().map(waits));
-        for waiting in &mut plan.wait {
-            waiting.estimated_start = None;
+    /// The hosts as the policy sees them, this machine first.
+    fn hosts(&self) -> Vec<policy::Host> {
+        let (own, capacity) = (self.config.place.host.clone(), self.config.capacity);
+        let drained = |name: &str| {
+            let Drained { user, reason } = self.drained.get(name)?;
+            Some(format!("host {name} is drained by {user}: {reason}"))
+        };
+        let closed = drained(&own);
+        let mut all = vec![policy::Host { name: own, capacity, closed }];
+        for NodeView { name, capacity, silent, last_seen } in self.driver.fleet.views() {
+            let silent = silent.then(|| format!("host {name} has not reported since {last_seen}"));
+            all.push(policy::Host { closed: drained(&name).or(silent), capacity, name });
         }
-        plan
+        all
     }
 
     /// Publishes events that are new.
@@ -371,7 +433,7 @@ impl Manager {
             }
             self.cursor = last.id;
         }
-        (self.publish)(rows);
+        (self.publish.events)(rows);
         Ok(())
     }
 }
@@ -476,8 +538,8 @@ impl Manager {
         job.summary.id = JobId::MAX;
         let (now, id) = (Stamp::now(), job.id());
         let jobs = self.active.values().chain([&job]);
-        let plan = policy::plan(now, self.config.capacity, jobs, |_| Other::Active);
-        if plan.start.contains(&id) {
+        let plan = policy::plan(now, &self.hosts(), jobs, |_| Other::Active);
+        if plan.start.iter().any(|(started, _)| *started == id) {
             return (Some(now), None);
         }
         let waiting = plan.wait.into_iter().find(|waiting| waiting.id == id);
@@ -498,11 +560,83 @@ impl Manager {
         problems
     }
 
-    /// Processors that running jobs have reserved.
-    pub fn reserved(&self) -> u32 {
-        let capacity = self.config.capacity;
-        let cpus: u32 = self.running().map(|job| policy::needs(job, capacity).cpus).sum();
-        cpus.min(capacity.cpus)
+    /// Processors that running jobs have reserved on each host.
+    pub fn reserved(&self) -> BTreeMap<String, u32> {
+        let mut reserved = BTreeMap::new();
+        for share in self.running().flat_map(|job| &job.allocation) {
+            *reserved.entry(share.host.clone()).or_default() += share.cpus;
+        }
+        reserved
+    }
+
+    /// The hosts that report.
+    pub fn nodes(&self) -> Vec<NodeView> {
+        self.driver.fleet.views()
+    }
+
+    /// Takes a host's report and gives its orders.
+    pub fn report(
+        &mut self,
+        name: &str,
+        report: &Report,
+        capacity: Capacity,
+    ) -> Result<Orders, StoreError> {
+        if name == self.config.place.host {
+            let text = format!("'{name}' is the server's own machine, which needs no hpvm node");
+            return Err(StoreError::Refused(text));
+        }
+        match self.driver.fleet.report(name, report, capacity.into()) {
+            Ok((news, changed)) => {
+                self.dirty |= changed;
+                news.into_iter().for_each(|id| self.look_after(id));
+            }
+            // It has had newer orders since.
+            Err(node::Refused::Stale) => {}
+            Err(node::Refused::Another) => {
+                let text = format!(
+                    "another host '{name}' reports already, with another data folder: give one of \
+                     them another name (--name)"
+                );
+                return Err(StoreError::Refused(text));
+            }
+        }
+        if let Some(row) = self.driver.fleet.unrecorded(name) {
+            // A store that takes nothing now gets it with a later report.
+            if self.store.put_node(&row).is_ok() {
+                self.driver.fleet.recorded(row);
+            }
+        }
+        self.record_ends();
+        self.orders(name)
+    }
+
+    /// The orders of a host that reports.
+    pub fn orders(&self, name: &str) -> Result<Orders, StoreError> {
+        let orders = self.driver.fleet.orders(name);
+        orders.ok_or_else(|| StoreError::Missing(format!("there is no host '{name}' that reports")))
+    }
+
+    /// Forgets a host that reports no more.
+    pub fn remove_node(&mut self, name: &str) -> Result<(), StoreError> {
+        let runs = |job: &&Job| job.allocation.iter().any(|share| share.host == name);
+        if let Some(job) = self.running().find(runs) {
+            let text = format!("job {} runs on host '{name}'", job.id());
+            return Err(StoreError::Refused(text));
+        }
+        if self.nodes().iter().any(|node| node.name == name && !node.silent) {
+            let text = format!("host '{name}' reports: end hpvm node there first");
+            return Err(StoreError::Refused(text));
+        }
+        self.store.remove_node(name)?;
+        self.driver.fleet.remove(name);
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// The job of a host whose output it sends.
+    pub fn job_on(&self, name: &str, id: JobId) -> Result<Job, StoreError> {
+        let job = self.active.get(&id).filter(|job| job.first_host() == Some(name));
+        job.cloned().ok_or_else(|| StoreError::Missing(format!("job {id} does not run there")))
     }
 
     /// Takes over what another queue says of its jobs, or why it says nothing.

@@ -1,6 +1,6 @@
 //! What all requests share: the queue, readers of the store, the channel of events.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -8,10 +8,11 @@ use std::time::Instant;
 use axum::http::StatusCode;
 use tokio::sync::{broadcast, watch};
 
-use hpvm_monitor::History;
+use hpvm_monitor::{History, HostSample};
 use hpvm_queue::driver::Settings;
 use hpvm_queue::job::JobId;
 use hpvm_queue::manager::{Manager, Queue, store_path};
+use hpvm_queue::node::Version;
 use hpvm_queue::policy::Resources;
 use hpvm_queue::slurm::Slurm;
 use hpvm_queue::store::outbox::Happened;
@@ -54,7 +55,14 @@ pub struct Inner {
     pub access: watch::Sender<u64>,
     /// The hosts with their last samples.
     pub hosts: watch::Sender<Vec<Host>>,
-    pub history: Mutex<History>,
+    /// Of each host; a host takes 98 KB after a day.
+    pub history: Mutex<BTreeMap<String, History>>,
+    /// The last samples of hosts that report.
+    pub samples: Mutex<BTreeMap<String, HostSample>>,
+    /// The newest orders of each of them.
+    pub versions: watch::Sender<BTreeMap<String, Version>>,
+    /// Held while a part of an output is written.
+    pub receiving: Mutex<()>,
     /// Jobs whose events are counted for pages.
     pub counting: Counting,
     /// A hash that a password of an unknown user is compared with, so that it takes as long.
@@ -80,6 +88,7 @@ pub struct Parts {
     pub events: broadcast::Sender<Arc<Happened>>,
     pub ending: watch::Receiver<bool>,
     pub hosts: Vec<Host>,
+    pub versions: watch::Sender<BTreeMap<String, Version>>,
     pub url: String,
     pub slurm: Option<Slurm>,
 }
@@ -102,6 +111,9 @@ impl App {
             access: watch::Sender::new(0),
             hosts: watch::Sender::new(parts.hosts),
             history: Mutex::default(),
+            samples: Mutex::default(),
+            versions: parts.versions,
+            receiving: Mutex::default(),
             counting: Counting::default(),
             decoy: crate::secret::hash_password("a password that nobody has")?,
             readers: Mutex::default(),

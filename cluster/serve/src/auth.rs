@@ -30,6 +30,8 @@ const COOKIE: &str = "hpvm_session";
 const COOKIE_TLS: &str = "__Host-hpvm_session";
 /// What a token begins with, so that scanners of leaked secrets know it.
 pub const TOKEN_PREFIX: &str = "hpvm_";
+/// The scope of tokens for `hpvm node`, which gets at nothing but its own reports and orders.
+pub const NODE: &str = "node";
 /// How long a session lasts: two weeks.
 pub const SESSION_SECONDS: u64 = 14 * 86_400;
 
@@ -101,7 +103,16 @@ pub struct Reader(pub Who);
 #[derive(Debug)]
 pub struct Admin(pub Who);
 
+/// `hpvm node` of some host.
+#[derive(Debug)]
+pub struct FromNode(pub Who);
+
 impl Who {
+    /// Whether it is a token for hosts, which is nobody's voice.
+    fn is_node(&self) -> bool {
+        matches!(&self.means, Means::Token { scopes, .. } if scopes.iter().any(|s| s == NODE))
+    }
+
     fn has_scope(&self, scope: &str) -> bool {
         match &self.means {
             Means::Token { scopes, .. } => scopes.iter().any(|s| s == scope || s == "admin"),
@@ -149,7 +160,10 @@ impl Who {
     pub async fn is_still(&self, app: &App) -> bool {
         let means = self.means.clone();
         if means == Means::Socket {
-            return true;
+            let name = self.name.clone();
+            let now = app.read(move |store| store.user(&name)).await;
+            return self.name == app.owner
+                || matches!(now, Ok(Some(user)) if user.roles == self.roles);
         }
         let now = app.read(move |store| known(store, means)).await;
         matches!(now, Ok(Some((name, roles, _))) if name == self.name && roles == self.roles)
@@ -165,8 +179,7 @@ impl Who {
                 let roles = vec!["admin".into(), "user".into()];
                 return Ok(Who { name: app.owner.clone(), roles, means: Means::Socket, origin });
             }
-            let text = "this server belongs to another user of this machine";
-            return Err(Problem::new(StatusCode::FORBIDDEN, text));
+            return Who::of_system(app, uid, origin).await;
         }
         let tls = peer.is_some_and(|peer| peer.tls());
         let found = match claimed(&parts.headers, tls) {
@@ -180,8 +193,38 @@ impl Who {
                 if bearer { "this token is unknown, over or revoked" } else { "sign in first" };
             return Err(Problem::new(StatusCode::UNAUTHORIZED, text));
         };
+        let who = Who { name, roles, means, origin };
+        // All hosts may report with one token, each a few times a second.
+        if !who.is_node() {
+            app.limit(&[&format!("account {}", who.name)], REQUESTS, Instant::now())?;
+        }
+        Ok(who)
+    }
+
+    /// In system mode a user of this machine who has an account comes over the socket as well.
+    async fn of_system(app: &App, uid: Option<u32>, origin: String) -> Result<Who, Problem> {
+        let Some(uid) = uid.filter(|_| app.place.system) else {
+            return Err(forbidden("this server belongs to another user of this machine"));
+        };
+        let name = crate::run::user_name(uid);
+        let asked = name.clone();
+        let found = app.read(move |store| store.user(&asked)).await?;
+        let Some(user) = found else {
+            let text =
+                format!("'{name}' has no account at this server; an administrator gives one");
+            return Err(Problem::new(StatusCode::FORBIDDEN, text));
+        };
         app.limit(&[&format!("account {name}")], REQUESTS, Instant::now())?;
-        Ok(Who { name, roles, means, origin })
+        Ok(Who { name, roles: user.roles, means: Means::Socket, origin })
+    }
+
+    /// The same, of a person or of a program that speaks for one.
+    async fn of_person(parts: &Parts, app: &App) -> Result<Who, Problem> {
+        let who = Who::of(parts, app).await?;
+        match who.is_node() {
+            true => Err(forbidden("this token is for hpvm node alone")),
+            false => Ok(who),
+        }
     }
 }
 
@@ -220,7 +263,7 @@ impl FromRequestParts<App> for Reader {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        Who::of(parts, app).await.map(Reader)
+        Who::of_person(parts, app).await.map(Reader)
     }
 }
 
@@ -228,7 +271,7 @@ impl FromRequestParts<App> for Who {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let who = Who::of(parts, app).await?;
+        let who = Who::of_person(parts, app).await?;
         match matches!(parts.method, Method::GET | Method::HEAD) || who.may_change() {
             true => Ok(who),
             false if who.has_scope("jobs") => {
@@ -243,11 +286,23 @@ impl FromRequestParts<App> for Admin {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let who = Who::of(parts, app).await?;
+        let who = Who::of_person(parts, app).await?;
         match who.is_admin() {
             true => Ok(Admin(who)),
             false if who.has_scope("admin") => Err(forbidden("only administrators may do this")),
             false => Err(forbidden("this token's scopes do not include admin")),
+        }
+    }
+}
+
+impl FromRequestParts<App> for FromNode {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let who = Who::of(parts, app).await?;
+        match who.is_node() || who.is_admin() {
+            true => Ok(FromNode(who)),
+            false => Err(forbidden("expected a token of the scope node")),
         }
     }
 }

@@ -198,6 +198,17 @@ impl Client {
         body: Option<Vec<u8>>,
     ) -> Result<Response<Incoming>, Failure> {
         let mut sender = self.connect().await?;
+        self.ask(&mut sender, method, path, headers, body).await
+    }
+
+    async fn ask(
+        &self,
+        sender: &mut SendRequest<Full<Bytes>>,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<Vec<u8>>,
+    ) -> Result<Response<Incoming>, Failure> {
         let mut request = Request::builder().method(method).uri(path).header("host", self.host());
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
@@ -252,6 +263,59 @@ impl Client {
     ) -> Result<T, Failure> {
         let body = serde_json::to_vec(value).map_err(|error| Failure::Broken(error.to_string()))?;
         parse(&read(self.send(Method::POST, path, headers, Some(body)).await?).await?)
+    }
+}
+
+/// A connection that is used again and again. What is sent over it must bear being sent twice: one
+/// that the server has closed meanwhile is noticed too late.
+#[derive(Debug)]
+pub struct Kept {
+    client: Client,
+    open: Option<SendRequest<Full<Bytes>>>,
+}
+
+impl Client {
+    pub fn keep(&self) -> Kept {
+        Kept { client: self.clone(), open: None }
+    }
+}
+
+impl Kept {
+    /// Sends a request and reads the whole answer, which is one of success.
+    pub async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<Vec<u8>, Failure> {
+        if let Some(mut open) = self.open.take().filter(|open| !open.is_closed()) {
+            match self.once(&mut open, &method, path, &body).await {
+                Err(Failure::Broken(_) | Failure::NoServer(_)) => {}
+                done => {
+                    self.open = Some(open);
+                    return done;
+                }
+            }
+        }
+        let mut open = self.client.connect().await?;
+        let done = self.once(&mut open, &method, path, &body).await;
+        if matches!(done, Ok(_) | Err(Failure::Refused(_))) {
+            self.open = Some(open);
+        }
+        done
+    }
+
+    async fn once(
+        &self,
+        open: &mut SendRequest<Full<Bytes>>,
+        method: &Method,
+        path: &str,
+        body: &Option<Vec<u8>>,
+    ) -> Result<Vec<u8>, Failure> {
+        let broken =
+            |error: hyper::Error| Failure::Broken(format!("the server went away: {error}"));
+        open.ready().await.map_err(broken)?;
+        read(self.client.ask(open, method.clone(), path, &[], body.clone()).await?).await
     }
 }
 

@@ -59,6 +59,10 @@ pub fn json() -> Result<String, String> {
         counters,
         hosts,
         history,
+        report,
+        orders,
+        receive,
+        remove_node,
         queues,
         info,
         events
@@ -259,6 +263,30 @@ operation!(
     /// nobody has asked for a while.
     counters, get, path = "/api/v1/jobs/{id}/counters", params(("id" = i64, Path)),
     responses((status = 200, body = Counters)));
+operation!(
+    /// For `hpvm node`, with a token of the scope `node`: what a host has, in exchange for its orders.
+    report, post, path = "/api/v1/nodes/{name}/report", params(("name" = String, Path)), request_body = NodeReport,
+    responses((status = 200, description = "The orders of the host", body = Object),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "Another host of this name reports"),
+        (status = 422, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// For `hpvm node`: waits up to 15 s for orders newer than these.
+    orders, get, path = "/api/v1/nodes/{name}/orders",
+    params(("name" = String, Path), ("epoch" = Option<u64>, Query), ("number" = Option<u64>, Query)),
+    responses((status = 200, description = "The orders of the host", body = Object)));
+operation!(
+    /// For `hpvm node`: a part of the output of a job there, which is taken if it is the next one.
+    receive, put, path = "/api/v1/nodes/{name}/jobs/{id}/output",
+    params(("name" = String, Path), ("id" = i64, Path), ("stream" = String, Query, description = "`stdout` or `stderr`"),
+        ("offset" = u64, Query, description = "Place of the first byte")),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 200, body = Received),
+        (status = 507, body = Problem, content_type = "application/problem+json", description = "The server's disk is full")));
+operation!(
+    /// Forget a host that reports no more; for administrators.
+    remove_node, delete, path = "/api/v1/nodes/{name}", params(("name" = String, Path)),
+    responses((status = 204, description = "Forgotten"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "It reports, or jobs run there")));
 operation!(
     /// The hosts.
     hosts, get, path = "/api/v1/hosts", responses((status = 200, body = Hosts)));

@@ -20,11 +20,12 @@ use crate::secret;
 use crate::tls::given::Given;
 use crate::tls::listen::TlsListener;
 use crate::tls::own::{self, Own};
-use hpvm_monitor::Sampler;
-use hpvm_queue::driver::Settings;
-use hpvm_queue::manager::{Config, Queue};
+use hpvm_monitor::{HostSample, Sampler};
+use hpvm_queue::driver::{Settings, marks_of};
+use hpvm_queue::manager::{Config, Publish, Queue};
 use hpvm_queue::policy::Resources;
 use hpvm_queue::slurm::Slurm;
+use hpvm_queue::store::list::Keep;
 use hpvm_queue::store::outbox::Happened;
 use hpvm_queue::time::Stamp;
 
@@ -53,6 +54,12 @@ pub struct Options {
     /// The `hpvm` program.
     pub program: PathBuf,
     pub home: PathBuf,
+    /// Jobs run as the users of this system who have submitted them; we have to be root.
+    pub system: bool,
+    /// After so many seconds without a report the jobs of a host are given up.
+    pub node_limit_seconds: u64,
+    /// How long records of jobs are kept.
+    pub keep: Keep,
     /// The server's own variables, which jobs get.
     pub env: BTreeMap<String, String>,
     /// Say nothing but the link.
@@ -109,20 +116,41 @@ async fn serve(options: &Options) -> Result<(), String> {
         host: hpvm_launch::hosts::local_name(),
         env: options.env.clone(),
         home: options.home.clone(),
+        marks: marks_of(&options.data),
+        system: options.system,
     };
-    let capacity = capacity();
+    let capacity = Resources::from(hpvm_queue::node::Capacity::of_this_machine());
     let (events, _) = broadcast::channel::<Arc<Happened>>(CHANNEL);
     let sender = events.clone();
-    let publish = move |rows: Vec<Happened>| {
-        for row in rows {
-            // Without a stream there is nobody to tell.
-            let _ = sender.send(Arc::new(row));
-        }
+    let versions = watch::Sender::new(BTreeMap::new());
+    let newer = versions.clone();
+    let publish = Publish {
+        events: Box::new(move |rows: Vec<Happened>| {
+            for row in rows {
+                // Without a stream there is nobody to tell.
+                let _ = sender.send(Arc::new(row));
+            }
+        }),
+        orders: Box::new(move |all| drop(newer.send_replace(all))),
     };
     let slurm = find_slurm(options.queue)?;
-    let config = Config { place: place.clone(), capacity, mirror: slurm.is_some() };
+    if options.system && (uid != 0 || slurm.is_some()) {
+        return Err(match slurm {
+            Some(_) => {
+                "--system is for the queue of its own; Slurm's jobs have their users anyway".into()
+            }
+            None => "--system: only root can run jobs as their submitters".into(),
+        });
+    }
+    let config = Config {
+        place: place.clone(),
+        capacity,
+        mirror: slurm.is_some(),
+        node_limit_seconds: options.node_limit_seconds,
+        keep: options.keep,
+    };
     let (queue, thread) = Queue::start(config, publish)?;
-    let (local, tcp) = (listen_local(&options.data)?, listen(options.listen).await?);
+    let (local, tcp) = (listen_local(options)?, listen(options.listen).await?);
     let address = tcp.local_addr().map_err(|error| error.to_string())?;
     let (end, ending) = watch::channel(false);
     let hosts = vec![host(&place.host, capacity)];
@@ -137,6 +165,7 @@ async fn serve(options: &Options) -> Result<(), String> {
         events,
         ending,
         hosts,
+        versions,
         url: url.clone(),
         slurm: slurm.clone(),
     };
@@ -243,8 +272,8 @@ async fn listen(address: Option<SocketAddr>) -> Result<TcpListener, String> {
     TcpListener::bind(any).await.map_err(|error| told(any, error))
 }
 
-fn listen_local(data: &Path) -> Result<UnixListener, String> {
-    let path = socket(data);
+fn listen_local(options: &Options) -> Result<UnixListener, String> {
+    let path = socket(&options.data);
     let told = |error: std::io::Error| format!("cannot listen on {}: {error}", path.display());
     // The data folder is ours alone, so nobody listens on one that is there.
     match std::fs::remove_file(&path) {
@@ -252,7 +281,14 @@ fn listen_local(data: &Path) -> Result<UnixListener, String> {
         _ => {}
     }
     let listener = UnixListener::bind(crate::client::short(&path).map_err(told)?).map_err(told)?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(told)?;
+    let set = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(told)
+    };
+    // In system mode everybody may connect: the kernel says who it is.
+    set(&path, if options.system { 0o666 } else { 0o600 })?;
+    if options.system {
+        set(&options.data, 0o711)?;
+    }
     Ok(listener)
 }
 
@@ -299,34 +335,31 @@ fn host(name: &str, capacity: Resources) -> Host {
         cpus: capacity.cpus,
         cpus_reserved: 0,
         memory: capacity.memory,
+        gpus: capacity.gpus,
         reason: None,
         sample: None,
     }
 }
 
-/// Takes samples of this host, on a thread of its own, until the server ends.
+/// Takes samples of this host and shows all hosts, on a thread of its own, until the server ends.
 fn start_sampler(app: App) -> Result<(), String> {
     let body = move || {
         let mut sampler = Sampler::with_folder(app.place.data.clone());
         while !*app.ending.borrow() {
-            if let Ok(sample) = sampler.sample(SystemTime::now()) {
-                app.history.lock().unwrap_or_else(PoisonError::into_inner).push(&sample);
-                let asked = app.queue.call(|m| (m.reserved(), m.drained().clone()));
-                let (reserved, drained) = asked.unwrap_or_default();
-                let mut host = host(&app.place.host, app.capacity);
-                host.mark_drained(&drained);
-                (host.cpus_reserved, host.sample) = (reserved, Some(sample));
-                if app.slurm.is_none() {
-                    app.hosts.send_replace(vec![host]);
-                } else {
-                    // Slurm says which hosts there are; of ours we know more than it.
-                    app.hosts.send_modify(|hosts| {
-                        let own = hosts.iter_mut().find(|other| other.name == host.name);
-                        if let Some(own) = own {
-                            (own.sample, own.last_seen) = (host.sample, host.last_seen);
-                        }
-                    });
-                }
+            let sample = sampler.sample(SystemTime::now()).ok();
+            if let Some(sample) = &sample {
+                let mut history = app.history.lock().unwrap_or_else(PoisonError::into_inner);
+                history.entry(app.place.host.clone()).or_default().push(sample);
+            }
+            match app.slurm {
+                None => show_hosts(&app, sample),
+                // Slurm says which hosts there are; of ours we know more than it.
+                Some(_) => app.hosts.send_modify(|hosts| {
+                    let own = hosts.iter_mut().find(|other| other.name == app.place.host);
+                    if let (Some(own), Some(sample)) = (own, sample) {
+                        (own.sample, own.last_seen) = (Some(sample), Stamp::now());
+                    }
+                }),
             }
             std::thread::sleep(SAMPLE_EVERY);
         }
@@ -335,13 +368,31 @@ fn start_sampler(app: App) -> Result<(), String> {
     thread.map(|_| ()).map_err(|error| format!("cannot start a thread: {error}"))
 }
 
-/// Processors that we may use, and all memory.
-fn capacity() -> Resources {
-    let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kib = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = kib.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    Resources { cpus: u32::try_from(cpus).unwrap_or(u32::MAX), memory: kib.unwrap_or(0) * 1024 }
+/// This machine and the hosts that report, as they are now.
+fn show_hosts(app: &App, own: Option<HostSample>) {
+    let asked = app.queue.call(|m| (m.reserved(), m.drained().clone(), m.nodes()));
+    // A queue that has stopped is about to end the server.
+    let Ok((reserved, drained, nodes)) = asked else { return };
+    let mut first = host(&app.place.host, app.capacity);
+    first.sample = own;
+    let mut all = vec![first];
+    let samples = app.samples.lock().unwrap_or_else(PoisonError::into_inner);
+    for node in nodes {
+        let mut shown = host(&node.name, node.capacity);
+        shown.last_seen = node.last_seen;
+        match node.silent {
+            true => shown.state = HostState::Lost,
+            false => shown.sample = samples.get(&node.name).cloned(),
+        }
+        all.push(shown);
+    }
+    drop(samples);
+    for host in &mut all {
+        host.mark_drained(&drained);
+        let held = reserved.get(&host.name).copied().unwrap_or(0);
+        host.cpus_reserved = held.min(host.cpus);
+    }
+    app.hosts.send_replace(all);
 }
 
 /// The name of a user, or the number when there is none.

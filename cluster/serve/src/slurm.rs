@@ -99,6 +99,7 @@ fn host(node: Node, local: Option<&Host>) -> Host {
         cpus: node.cpus,
         cpus_reserved: node.cpus_allocated,
         memory: node.memory,
+        gpus: 0,
         reason: node.reason,
     }
 }

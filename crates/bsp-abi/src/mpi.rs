@@ -100,8 +100,8 @@ pub struct Mpi {
 }
 
 impl Mpi {
-    /// What process 0 says.
-    pub fn from_first(&self, number: c_int) -> Result<c_int, String> {
+    /// What process 0 gives as `number`.
+    pub fn broadcast(&self, number: c_int) -> Result<c_int, String> {
         let mut number = number;
         let place = (&raw mut number).cast::<c_void>();
         // SAFETY: the place holds one int.

@@ -182,7 +182,7 @@ pub fn begin(wanted: c_int) {
     };
     let size = session.size;
     let agreed = session.communicator(size, c"hpvm.bsp").and_then(|all| {
-        let wanted = all.from_first(wanted)?;
+        let wanted = all.broadcast(wanted)?;
         Ok((all, wanted))
     });
     let (all, wanted) = agreed.unwrap_or_else(|text| mpi_failed("bsp_begin", &text));

@@ -82,11 +82,8 @@ mod tests {
         for (i, block) in blocks.iter().enumerate() {
             assert_eq!(block.align_offset(ALIGN), 0);
             // SAFETY: written above.
-            assert!(
-                unsafe { std::slice::from_raw_parts(*block, 100_000) }
-                    .iter()
-                    .all(|b| *b == i as u8)
-            );
+            let bytes = unsafe { std::slice::from_raw_parts(*block, 100_000) };
+            assert!(bytes.iter().all(|b| *b == i as u8));
         }
         assert!(arena.chunks.len() > 1);
         arena.reset().expect("memory");

@@ -203,9 +203,11 @@ impl Process {
         len: usize,
         buffered: bool,
     ) -> Result<(), Fault> {
-        // SAFETY: the caller vouches for the source.
-        let start =
-            if buffered { unsafe { self.copies.copy(from, len)? } } else { from.cast_mut() };
+        let mut start = from.cast_mut();
+        if buffered {
+            // SAFETY: the caller vouches for the source.
+            start = unsafe { self.copies.copy(from, len)? };
+        }
         self.out[to].large_put(slot, offset, Large { start, len })
     }
 

@@ -19,6 +19,8 @@ pub struct Fast {
     demux: Demux,
     outgoing: Outgoing,
     replies: Replies,
+    /// Nodes of the job.
+    processes: u32,
 }
 
 impl Fast {
@@ -30,6 +32,7 @@ impl Fast {
             demux: Demux::new(size, replies.clone()),
             outgoing: Outgoing::new(size, packet),
             replies,
+            processes: size,
         }
     }
 
@@ -70,6 +73,11 @@ impl Fast {
     /// # Errors
     /// A packet that can't be delivered: its message is discarded, the rest goes on.
     pub fn on_packet(&mut self, src: Rank, head: Head, payload: &[u8]) -> Result<Action, Fault> {
+        if src >= self.processes {
+            let text =
+                format!("it is of another job; Fast Messages reach {} nodes", self.processes);
+            return Err(Fault::Corrupt { src, text });
+        }
         match head.handler {
             XOFF | XON => self.outgoing.told(src, head.handler == XOFF),
             _ => return self.demux.on_packet(src, head, payload),

@@ -66,6 +66,13 @@ impl<T: Transport> Fm<T> {
         Fm { transport, blind: 0, wallet }
     }
 
+    /// The transport reaches more ranks than before.
+    pub fn fit(&mut self) {
+        let mut wallet = core::mem::take(&mut self.wallet).into_vec();
+        wallet.resize(self.transport.size() as usize, 0);
+        self.wallet = wallet.into();
+    }
+
     #[inline(always)]
     pub fn rank(&self) -> Rank {
         self.transport.rank()

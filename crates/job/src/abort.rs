@@ -7,6 +7,10 @@ use std::os::fd::RawFd;
 /// Longest request, bytes.
 const REQUEST_MAX: usize = 128;
 
+/// As the reason of a request: the program ends its job on purpose, and an exit code of 0 stays 0 (`shmem_global_exit`).
+/// Our launcher knows this word.
+pub const GLOBAL_EXIT: &str = "global-exit";
+
 /// A text on the stack. What does not fit is cut off, at the end of a character.
 #[derive(Clone, Copy, Debug)]
 pub struct FixedText<const N: usize> {

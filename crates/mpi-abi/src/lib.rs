@@ -10,10 +10,12 @@
 pub mod args;
 mod audit;
 pub mod body;
+mod dynamic;
 mod extra;
 mod fast;
 pub mod generated;
 pub mod object;
+mod onesided;
 mod pending;
 pub mod raise;
 mod region;

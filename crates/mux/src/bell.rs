@@ -64,6 +64,12 @@ impl Bell {
         watch(self.epoll(), fd)
     }
 
+    /// Rings for `fd` no more.
+    pub fn unwatch(&self, fd: RawFd) {
+        // SAFETY: integers; no event is given. One that was not watched is not watched afterwards either.
+        unsafe { libc::epoll_ctl(self.epoll(), libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut()) };
+    }
+
     /// The end of the pipe that others write to.
     pub fn pipe(&self) -> RawFd {
         self.writing.as_raw_fd()

@@ -3,6 +3,7 @@
 //! network but one branch.
 
 mod bell;
+mod links;
 mod mux;
 mod packets;
 mod peer_memory;

@@ -1,6 +1,7 @@
 //! The value itself, and what it knows of the job's hosts; each concept of a transport has a file of its own.
 
 use crate::bell::Bell;
+use crate::links::Links;
 use crate::poll_interval::PollInterval;
 use hpvm_net::Net;
 use hpvm_shm::{Mapping, Shm};
@@ -23,13 +24,16 @@ pub struct Mux {
     pub(crate) hosts: Option<Box<Hosts>>,
 }
 
-/// What there is only in a job on several hosts.
+/// What there is only in a job on several hosts, and in one that other jobs have linked to.
 pub(crate) struct Hosts {
     /// The local rank of each rank of the job, or `REMOTE`.
     local_ranks: Box<[u32]>,
     /// The rank in the job of each local rank.
     pub(crate) ranks: Box<[Rank]>,
-    pub(crate) net: Net,
+    /// The ranks of the job on other hosts, if there are any.
+    pub(crate) net: Option<Net>,
+    /// Ranks of other jobs.
+    pub(crate) links: Links,
     /// Polling the sockets costs a system call, so not every progress step does.
     pub(crate) poll_interval: PollInterval,
     pub(crate) bell: Arc<Bell>,
@@ -71,11 +75,40 @@ impl Mux {
         let hosts = Hosts {
             local_ranks: local_ranks.into(),
             ranks: ranks.into(),
-            net,
+            net: Some(net),
+            links: Links::new(size),
             poll_interval: PollInterval::default(),
             bell: Arc::new(bell),
         };
         Ok(Mux { shm, rank, size, hosts: Some(Box::new(hosts)) })
+    }
+
+    /// From now on descriptors can be watched, and other jobs linked ([`Mux::link`]), also in a job on one host: this
+    /// rank then sleeps in another way, and the doorbell is a new one. Whoever sleeps on the old one is woken.
+    ///
+    /// # Errors
+    /// The system has no descriptors left.
+    pub fn prepare_links(&mut self) -> io::Result<()> {
+        self.linkable().map(drop)
+    }
+
+    pub(crate) fn linkable(&mut self) -> io::Result<&mut Hosts> {
+        if self.hosts.is_none() {
+            let bell = Bell::new(self.shm.mapping().clone(), self.rank, &[])?;
+            let before = self.shm.doorbell();
+            self.shm.sleep_on(bell.pipe());
+            let all: Box<[u32]> = (0..self.size).collect();
+            self.hosts = Some(Box::new(Hosts {
+                local_ranks: all.clone(),
+                ranks: all,
+                net: None,
+                links: Links::new(self.size),
+                poll_interval: PollInterval::default(),
+                bell: Arc::new(bell),
+            }));
+            before.ring();
+        }
+        self.hosts.as_deref_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// The memory of this host's ranks.
@@ -124,7 +157,7 @@ impl Mux {
 
     /// Every packet that was sent to other hosts has been acknowledged.
     pub fn is_quiet(&self) -> bool {
-        self.hosts.as_ref().is_none_or(|h| h.net.is_quiet())
+        self.net().is_none_or(Net::is_quiet)
     }
 
     /// From now on `fd` wakes this rank as well, when it becomes readable.
@@ -135,8 +168,18 @@ impl Mux {
         self.hosts.as_ref().map_or(Ok(()), |h| h.bell.watch(fd))
     }
 
+    /// `fd` wakes this rank no more.
+    pub fn unwatch(&self, fd: RawFd) {
+        self.hosts.iter().for_each(|h| h.bell.unwatch(fd));
+    }
+
     /// The job spans several hosts.
     pub fn spans_hosts(&self) -> bool {
-        self.hosts.is_some()
+        self.net().is_some()
+    }
+
+    /// The network to the job's other hosts.
+    pub(crate) fn net(&self) -> Option<&Net> {
+        self.hosts.as_ref()?.net.as_ref()
     }
 }

@@ -15,14 +15,22 @@ impl Mux {
         fill: F,
     ) -> Result<(), Refused> {
         let Some(hosts) = &mut self.hosts else { return Err(Refused::NoBuffer) };
+        if let Some((shm, slot)) = hosts.links.reach_mut(dst) {
+            return shm.send(slot, head, len, fill);
+        }
+        let Some(net) = &mut hosts.net else { return Err(Refused::NoBuffer) };
         hosts.poll_interval.expect();
-        hosts.net.send(dst, head, len, fill)
+        net.send(dst, head, len, fill)
     }
 
     #[cold]
     #[inline(never)]
     fn grant_remote(&mut self, dst: Rank) -> u16 {
-        self.hosts.as_mut().map_or(0, |hosts| hosts.net.grant(dst))
+        let Some(hosts) = &mut self.hosts else { return 0 };
+        match hosts.links.reach_mut(dst) {
+            Some((shm, slot)) => shm.take_credits(slot),
+            None => hosts.net.as_mut().map_or(0, |net| net.grant(dst)),
+        }
     }
 }
 
@@ -33,9 +41,10 @@ impl Hosts {
         budget: usize,
         sink: &mut F,
     ) -> Result<usize, Broken> {
-        let packets = self.net.poll(budget, sink)?;
+        let Some(net) = &mut self.net else { return Ok(0) };
+        let packets = net.poll(budget, sink)?;
         self.poll_interval.polled(packets);
-        if self.net.streams_busy() {
+        if net.streams_busy() {
             self.poll_interval.expect();
         }
         Ok(packets)
@@ -88,11 +97,14 @@ impl Packets for Mux {
     ) -> Result<usize, Broken> {
         let Some(hosts) = &mut self.hosts else { return self.shm.poll(budget, sink) };
         let ranks = &hosts.ranks;
-        let packets = self.shm.poll(budget, |local, head, data| {
+        let mut packets = self.shm.poll(budget, |local, head, data| {
             // The segment has checked that it is below the number of ranks there.
             sink(ranks[local as usize], head, data);
         })?;
-        if hosts.poll_interval.skips(packets) {
+        if !hosts.links.is_empty() {
+            packets += hosts.links.poll(budget, &mut sink)?;
+        }
+        if hosts.net.is_none() || hosts.poll_interval.skips(packets) {
             return Ok(packets);
         }
         Ok(packets + hosts.poll_net(budget, &mut sink)?)
@@ -104,20 +116,26 @@ impl Packets for Mux {
         if !self.shm.arm() {
             return false;
         }
-        if let Some(counters) = self.shm.counters() {
-            hosts.net.count(counters);
-        }
-        if !hosts.net.arm() {
+        if !hosts.links.arm() {
             self.disarm();
             return false;
         }
-        hosts.bell.set_deadline(hosts.net.deadline());
+        let Some(net) = &mut hosts.net else { return true };
+        if let Some(counters) = self.shm.counters() {
+            net.count(counters);
+        }
+        if !net.arm() {
+            self.disarm();
+            return false;
+        }
+        hosts.bell.set_deadline(net.deadline());
         true
     }
 
     fn disarm(&mut self) {
         self.shm.disarm();
-        if let Some(hosts) = &self.hosts {
+        if let Some(hosts) = &mut self.hosts {
+            hosts.links.disarm();
             hosts.bell.quieten();
         }
     }

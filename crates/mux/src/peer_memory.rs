@@ -1,16 +1,36 @@
-//! Peers' memory: that of the ranks of our host.
+//! Peers' memory: that of the ranks of our host, those of other jobs that are linked to ours included.
 
 use crate::mux::Mux;
 use core::ptr::NonNull;
+use hpvm_shm::Shm;
 use hpvm_transport::{PeerMemory, PeerMemoryError, Rank};
+
+impl Mux {
+    /// The segment by which `rank` is reached, if it shares our host, and its number there.
+    #[inline(always)]
+    fn shares_host(&self, rank: Rank) -> Option<(&Shm, u32)> {
+        match self.local(rank) {
+            Some(local) => Some((&self.shm, local)),
+            None => self.hosts.as_ref()?.links.reach(rank),
+        }
+    }
+
+    #[inline(always)]
+    fn shares_host_mut(&mut self, rank: Rank) -> Option<(&mut Shm, u32)> {
+        match self.local(rank) {
+            Some(local) => Some((&mut self.shm, local)),
+            None => self.hosts.as_mut()?.links.reach_mut(rank),
+        }
+    }
+}
 
 impl PeerMemory for Mux {
     fn read_pays(&self, src: Rank) -> bool {
-        self.local(src).is_some_and(|local| self.shm.read_pays(local))
+        self.shares_host(src).is_some_and(|(shm, local)| shm.read_pays(local))
     }
 
     fn can_read(&self, src: Rank) -> bool {
-        self.local(src).is_some_and(|local| self.shm.can_read(local))
+        self.shares_host(src).is_some_and(|(shm, local)| shm.can_read(local))
     }
 
     unsafe fn read(
@@ -20,9 +40,9 @@ impl PeerMemory for Mux {
         local: *mut u8,
         len: usize,
     ) -> Result<(), PeerMemoryError> {
-        let peer = self.local(src).ok_or(PeerMemoryError::NotPermitted)?;
+        let (shm, peer) = self.shares_host_mut(src).ok_or(PeerMemoryError::NotPermitted)?;
         // SAFETY: the caller's promise.
-        unsafe { self.shm.read(peer, remote, local, len) }
+        unsafe { shm.read(peer, remote, local, len) }
     }
 
     unsafe fn write(
@@ -32,9 +52,9 @@ impl PeerMemory for Mux {
         local: *const u8,
         len: usize,
     ) -> Result<(), PeerMemoryError> {
-        let peer = self.local(dst).ok_or(PeerMemoryError::NotPermitted)?;
+        let (shm, peer) = self.shares_host_mut(dst).ok_or(PeerMemoryError::NotPermitted)?;
         // SAFETY: the caller's promise.
-        unsafe { self.shm.write(peer, remote, local, len) }
+        unsafe { shm.write(peer, remote, local, len) }
     }
 
     fn mapped(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {

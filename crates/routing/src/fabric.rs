@@ -8,6 +8,8 @@ use crate::error::{Error, quoted};
 pub const MAX_PORTS: usize = 4096;
 /// Hosts and switches together: what fits into memory and into 32-bit indices with room to spare.
 pub const MAX_NODES: usize = 1 << 18;
+/// Ports of all nodes together; a numbered port counts for all before it. Some structures grow with ports by ports.
+const MAX_ALL_PORTS: usize = 1 << 21;
 /// Bytes of a name: more than any node description of InfiniBand (64) or host name (253) has.
 pub const MAX_NAME: usize = 256;
 /// Unicast LIDs of InfiniBand end here.
@@ -192,6 +194,8 @@ pub struct Builder {
     names: HashMap<String, (Node, usize)>,
     /// Ports that a node said it has, at most.
     limits: HashMap<Node, usize>,
+    /// Ports of all nodes so far.
+    ports: usize,
 }
 
 impl Builder {
@@ -303,6 +307,16 @@ impl Builder {
         };
         if used(at) {
             return Err(Error::new(format!("port '{}' of {name} has a link already", at + 1)));
+        }
+        let known = match end.node {
+            Node::Switch(switch) => self.fabric.switches[switch as usize].ports.len(),
+            Node::Host(host) => self.fabric.hosts[host as usize].ports.len(),
+        };
+        self.ports += (at + 1).saturating_sub(known);
+        if self.ports > MAX_ALL_PORTS {
+            return Err(Error::new(format!(
+                "{name}: the fabric has more than {MAX_ALL_PORTS} ports"
+            )));
         }
         match end.node {
             Node::Switch(switch) => {

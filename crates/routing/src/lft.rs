@@ -165,7 +165,7 @@ fn name_in(text: &str) -> Option<&str> {
 /// Reads tables of a fabric.
 pub fn read(fabric: &Fabric, text: &str) -> Result<Tables, Error> {
     let directory = Directory::new(fabric);
-    let mut tables = Tables::empty(fabric);
+    let mut tables = Tables::empty(fabric)?;
     let mut current: Option<u32> = None;
     let mut seen = vec![false; fabric.switches.len()];
     for (line, row) in (1..).zip(text.lines()) {

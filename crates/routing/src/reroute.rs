@@ -20,10 +20,9 @@ pub enum Kept {
     Nothing,
 }
 
-/// New tables and what they cost.
+/// What new tables cost.
 #[derive(Debug)]
 pub struct Rerouted {
-    pub tables: Tables,
     pub kept: Kept,
     /// Entries that differ, those that are gone for good not counted.
     pub changed: usize,
@@ -42,7 +41,7 @@ pub fn reroute(
     after: &Network,
     previous: &Tables,
     roots: &Roots,
-) -> Result<Rerouted, Error> {
+) -> Result<(Tables, Rerouted), Error> {
     let orientation = match (roots, previous.roots.as_slice()) {
         (Roots::Auto, []) => updown::orient(before, roots)?,
         (Roots::Auto, known) => Orientation::new(before, known),
@@ -65,14 +64,16 @@ pub fn reroute(
     }
     let found = check(after, &tables);
     if found.sound() {
-        return Ok(summary(previous, tables, Kept::Entries, found));
+        let rerouted = summary(previous, &tables, Kept::Entries, found);
+        return Ok((tables, rerouted));
     }
     let anew = updown::route(after, &Roots::Auto, true)?.tables;
     let found = check(after, &anew);
-    Ok(summary(previous, anew, Kept::Nothing, found))
+    let rerouted = summary(previous, &anew, Kept::Nothing, found);
+    Ok((anew, rerouted))
 }
 
-fn summary(previous: &Tables, tables: Tables, kept: Kept, check: Check) -> Rerouted {
+fn summary(previous: &Tables, tables: &Tables, kept: Kept, check: Check) -> Rerouted {
     let (mut changed, mut removed, mut destinations) = (0, 0, 0);
     let mut switches: Vec<(u32, usize)> = Vec::new();
     let mut counts: Vec<usize> = Vec::new();
@@ -91,7 +92,7 @@ fn summary(previous: &Tables, tables: Tables, kept: Kept, check: Check) -> Rerou
         destinations += usize::from(changed > before);
     }
     switches.extend((0..).zip(counts).filter(|(_, count)| *count > 0));
-    Rerouted { tables, kept, changed, removed, switches, destinations, check }
+    Rerouted { kept, changed, removed, switches, destinations, check }
 }
 
 /// How a switch sends on, while a row is repaired.

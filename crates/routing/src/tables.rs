@@ -1,6 +1,10 @@
 //! Forwarding tables: for every switch and destination the port on which a packet leaves.
 
+use crate::error::Error;
 use crate::fabric::Fabric;
+
+/// Entries of all tables together: 4 GiB of them. The largest fabrics of OpenSM's form have fewer.
+const MAX_ENTRIES: usize = 1 << 31;
 
 /// There is no entry.
 pub const NONE: u16 = u16::MAX;
@@ -17,10 +21,17 @@ pub struct Tables {
 
 impl Tables {
     /// Tables without entries.
-    pub fn empty(fabric: &Fabric) -> Tables {
+    pub fn empty(fabric: &Fabric) -> Result<Tables, Error> {
         let switches = fabric.switches.len();
         let destinations = fabric.end_ports.len() + switches;
-        Tables { switches, ports: vec![NONE; destinations * switches], roots: Vec::new() }
+        let entries = destinations.saturating_mul(switches);
+        if entries > MAX_ENTRIES {
+            return Err(Error::new(format!(
+                "tables of {switches} switches for {destinations} destinations have {entries} entries; \
+                 the limit is {MAX_ENTRIES}"
+            )));
+        }
+        Ok(Tables { switches, ports: vec![NONE; entries], roots: Vec::new() })
     }
 
     /// End ports and switches.

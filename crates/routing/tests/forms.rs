@@ -240,6 +240,19 @@ fn shapes_that_cannot_be() {
 }
 
 #[test]
+fn sizes_that_do_not_fit() {
+    let mut text = "switch s\nhost h\nlink h s\n".to_owned();
+    for at in 0..600 {
+        text.push_str(&format!("switch x{at}\nlink s x{at}:4096\n"));
+    }
+    refused(&text, Form::Text, Some(1027), &["'x511'", "more than 2097152 ports"]);
+    let fabric = generate::generate("irregular:switches=50000:ports=4:hosts=2").unwrap();
+    let network = Network::new(&fabric);
+    let error = hpvm_routing::Tables::empty(network.fabric).unwrap_err().to_string();
+    assert!(error.contains("7500000000 entries"), "{error}");
+}
+
+#[test]
 fn hosts_that_nothing_joins() {
     let text = "switch a\nswitch b\nhost h1\nhost h2\nlink h1 a\nlink h2 b\n";
     let fabric = read(text, Form::Text).unwrap();
@@ -272,7 +285,7 @@ fn routes_for_linux_need_addresses() {
     let error = |text: &str| {
         let fabric = read(text, Form::Text).unwrap();
         let network = Network::new(&fabric);
-        let tables = hpvm_routing::Tables::empty(&fabric);
+        let tables = hpvm_routing::Tables::empty(&fabric).unwrap();
         linux::scripts(&network, &tables, None).unwrap_err().to_string()
     };
     let text = "switch s\nhost a address=10.0.0.1\nhost b\nlink a s\nlink b s\n";

@@ -1,13 +1,15 @@
 //! `kill -9` at random moments: the job ends soon, says why, and leaves nothing.
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::common::{program, tell};
 use crate::kill::job::Job;
 use crate::random::{Random, seed};
+use crate::shmem;
 
 mod folders;
-mod job;
+pub mod job;
 
 /// How long the launcher may take to end after a kill. Without load it takes milliseconds.
 const SOON: Duration = Duration::from_secs(15);
@@ -43,13 +45,18 @@ impl Victims {
 
 /// Runs `storm MODE` `times` times with changing victims and moments.
 fn kills(mode: &str, times: u32) {
+    kills_of(&program("storm"), mode, times);
+}
+
+/// The same with another program, which says when it is ready.
+fn kills_of(program: &Path, mode: &str, times: u32) {
     let seed = seed();
     tell(&format!("{mode}: HPVM_TEST_SEED={seed}"));
     let mut random = Random::new(seed);
     let mut longest = Duration::ZERO;
     for turn in 0..times {
         let victims = Victims::of_turn(turn);
-        match one(mode, victims, &mut random) {
+        match one(program, mode, victims, &mut random) {
             Ok(took) => longest = longest.max(took),
             Err(fault) => {
                 panic!("{mode}, {victims:?}, turn {turn}, HPVM_TEST_SEED={seed}: {fault}")
@@ -60,8 +67,13 @@ fn kills(mode: &str, times: u32) {
 }
 
 /// One job and its end; how long that end took.
-fn one(mode: &str, victims: Victims, random: &mut Random) -> Result<Duration, String> {
-    let mut job = Job::start(RANKS, &program("storm"), &[mode])?;
+fn one(
+    program: &Path,
+    mode: &str,
+    victims: Victims,
+    random: &mut Random,
+) -> Result<Duration, String> {
+    let mut job = Job::start(RANKS, program, &[mode])?;
     let first = random.below(u64::from(RANKS)) as u32;
     let second = (first + 1 + random.below(u64::from(RANKS) - 1) as u32) % RANKS;
     let ranks: &[u32] = match victims {
@@ -112,6 +124,13 @@ fn names_the_cause(ranks: &[u32], output: &str) -> Result<(), String> {
 #[test]
 fn killed_in_init() {
     kills("init", 12);
+}
+
+#[test]
+fn killed_in_openshmem() {
+    if let Some(oshcc) = shmem::oshcc() {
+        kills_of(&shmem::built(&oshcc, "tests/shmem/storm.c"), "shmem", 8);
+    }
 }
 
 #[test]

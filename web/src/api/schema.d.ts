@@ -316,6 +316,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/nodes/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Forget a host that reports no more; for administrators. */
+        delete: operations["remove_node"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{name}/jobs/{id}/output": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** For `hpvm node`: a part of the output of a job there, which is taken if it is the next one. */
+        put: operations["receive"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{name}/orders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** For `hpvm node`: waits up to 15 s for orders newer than these. */
+        get: operations["orders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{name}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** For `hpvm node`, with a token of the scope `node`: what a host has, in exchange for its orders. */
+        post: operations["report"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/queues": {
         parameters: {
             query?: never;
@@ -719,6 +787,11 @@ export interface components {
              * @description Processors reserved now.
              */
             cpus_reserved: number;
+            /**
+             * Format: int32
+             * @description Graphics processors.
+             */
+            gpus?: number;
             /** Format: date-time */
             last_seen: string;
             /**
@@ -845,10 +918,21 @@ export interface components {
                 [key: string]: string;
             };
             /**
+             * Format: int32
+             * @description Graphics processors, in all.
+             * @default null
+             */
+            gpus?: number | null;
+            /**
              * @description Do not start it before it is released.
              * @default false
              */
             hold?: boolean;
+            /**
+             * @description Hosts that the job may run on, and no others; all when empty.
+             * @default []
+             */
+            hosts?: string[];
             /**
              * Format: int64
              * @description Memory of all its processes on a host; a job that uses more is ended.
@@ -862,7 +946,7 @@ export interface components {
             name?: string | null;
             /**
              * Format: int32
-             * @description Number of hosts.
+             * @description Number of hosts; without it one, or as many as the ranks need.
              * @default null
              */
             nodes?: number | null;
@@ -1036,6 +1120,13 @@ export interface components {
             password?: string | null;
             role?: components["schemas"]["Role"];
         };
+        /** @description What `hpvm node` reports each second. */
+        NodeReport: {
+            capacity: components["schemas"]["Capacity"];
+            /** @description The jobs there, and which orders it has; numbered, so that an old one is dropped. */
+            report: Record<string, never>;
+            sample?: components["schemas"]["HostSample"] | null;
+        };
         /** @description How a job ended. */
         Outcome: {
             /**
@@ -1153,6 +1244,11 @@ export interface components {
             /** @description What can be said about a job that does not go on. */
             findings?: string[];
             ranks: components["schemas"]["Rank"][];
+        };
+        /** @description How much of an output the server has. */
+        Received: {
+            /** Format: int64 */
+            size: number;
         };
         /**
          * @description What somebody may do.
@@ -1860,6 +1956,143 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Forgotten */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description It reports, or jobs run there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    receive: {
+        parameters: {
+            query: {
+                /** @description `stdout` or `stderr` */
+                stream: string;
+                /** @description Place of the first byte */
+                offset: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": number[];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Received"];
+                };
+            };
+            /** @description The server's disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    orders: {
+        parameters: {
+            query?: {
+                epoch?: number;
+                number?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The orders of the host */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    report: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NodeReport"];
+            };
+        };
+        responses: {
+            /** @description The orders of the host */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description Another host of this name reports */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

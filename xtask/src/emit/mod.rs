@@ -6,6 +6,7 @@ pub mod coverage;
 pub mod entries;
 pub mod entry;
 pub mod f08;
+pub mod fm;
 pub mod foreign;
 pub mod fortran;
 pub mod header;

@@ -33,6 +33,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-abi-ompi", &["abi", "foreign", "fortran"]),
     ("hpvm-abi-ompi-cxx", &[]),
     ("hpvm-fm-abi", &["fm"]),
+    ("hpvm-shmem", &[]),
+    ("hpvm-shmem-abi", &["abi", "copy", "shmem"]),
     (
         "hpvm-mpi-abi",
         &[
@@ -57,14 +59,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-launch", &["linkage"]),
     ("hpvm-counters", &[]),
     ("hpvm-monitor", &["launch", "shm", "wire"]),
+    ("hpvm-node", &["monitor", "queue", "serve"]),
     ("hpvm-queue", &["launch"]),
     ("hpvm-serve", &["counters", "launch", "monitor", "queue"]),
     ("hpvm-bench", &["coll", "job"]),
     (
         "hpvm",
         &[
-            "bench", "coll", "counters", "job", "launch", "linkage", "monitor", "mpi", "queue",
-            "routing", "serve", "shm", "wire",
+            "bench", "coll", "counters", "job", "launch", "linkage", "monitor", "mpi", "node",
+            "queue", "routing", "serve", "shm", "wire",
         ],
     ),
     ("hpvm-tests", &["job"]),

@@ -2,6 +2,7 @@
 
 mod documented;
 mod layers;
+mod links;
 mod modules;
 mod rules;
 mod source;
@@ -25,15 +26,18 @@ const SKIPPED: [&str; 6] = ["target", "build", "peers", "node_modules", "__pycac
 pub fn run(root: &Path) -> Result<String, String> {
     let mut breaches = layers::check(root)?;
     let mut documented = documented::Documented::read(root)?;
+    let mut links = links::Links::default();
     for path in files(root)? {
         let Ok(text) = std::fs::read_to_string(root.join(&path)) else { continue };
         rules::check(&path, &text, &mut breaches);
         modules::check(&path, &text, &mut breaches);
+        links.look(&path, &text);
         if !rules::is_test_file(&path) {
             documented.look(&path, &text);
         }
     }
     documented.check(&mut breaches);
+    links.check(root, &mut breaches);
     breaches.sort();
     let mut lines: Vec<String> = breaches.iter().map(Breach::to_string).collect();
     lines.extend(crate::codegen::stale(root)?);

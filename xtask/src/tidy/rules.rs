@@ -80,7 +80,7 @@ pub fn check(path: &Path, text: &str, breaches: &mut Vec<Breach>) {
 
 fn is_generated(path: &Path) -> bool {
     crate::codegen::RUST.iter().any(|folder| path.starts_with(folder))
-        || path == Path::new("include/mpi.h")
+        || ["mpi.h", "shmem.h", "pshmem.h"].iter().any(|h| path == Path::new("include").join(h))
         || path == Path::new("web/src/api/schema.d.ts")
         || path.starts_with("tests/abi")
 }

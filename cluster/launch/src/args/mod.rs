@@ -186,6 +186,9 @@ pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
     };
     from_variables(&mut options, |name| std::env::var_os(name))?;
     let mut hosts = slurm::hosts(|name| std::env::var(name).ok())?;
+    if hosts.is_empty() {
+        hosts = queue_hosts(|name| std::env::var(name).ok())?;
+    }
     let single = drafts.len() == 1;
     let mut programs = Vec::new();
     for mut draft in drafts {
@@ -207,6 +210,12 @@ pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
 fn queue_tasks(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
     variable("HPVM_QUEUE_JOB_ID")?;
     variable("HPVM_NTASKS")?.parse().ok().filter(|tasks| (1..=MAX_RANKS).contains(tasks))
+}
+
+/// The hosts that a job of hpvm's queue has got, where they are several.
+fn queue_hosts(variable: impl Fn(&str) -> Option<String>) -> Result<Vec<Host>, LaunchError> {
+    let list = variable("HPVM_QUEUE_JOB_ID").and_then(|_| variable(crate::environment::NODELIST));
+    list.map_or(Ok(Vec::new()), |list| crate::hosts::parse_list(&list))
 }
 
 /// Standard input can only go to ranks that there are.

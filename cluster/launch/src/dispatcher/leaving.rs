@@ -14,13 +14,17 @@ pub struct Leaving {
     done: bool,
 }
 
-/// What a survey has found: whether processes of the job are left, whether outputs are open, and
-/// whether those cannot be read because our own reader is slow.
-#[derive(Clone, Copy, Debug)]
+/// What a survey has found.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Found {
+    /// Processes of the job are left.
     pub processes: bool,
+    /// Outputs are open.
     pub outputs: bool,
+    /// Those cannot be read because our own reader is slow.
     pub blocked: bool,
+    /// Among the processes are launchers of jobs that ranks have spawned, which go on by themselves.
+    pub jobs: bool,
 }
 
 impl Leaving {
@@ -42,7 +46,11 @@ impl Leaving {
 
     /// Takes in a survey; gives the signal that is to be sent to what is left.
     pub fn surveyed(&mut self, found: Found, now: Duration) -> Option<i32> {
-        let Found { processes, outputs, blocked } = found;
+        let Found { processes, outputs, blocked, jobs } = found;
+        if jobs && self.step == 0 {
+            (self.since, self.next) = (now, now + SURVEY_BLOCKED);
+            return None;
+        }
         let waited = now.saturating_sub(self.since);
         let over = self.step >= 2 && waited >= GRACE_KILLED && !blocked;
         if !processes && !outputs || over {

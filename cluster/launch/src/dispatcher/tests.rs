@@ -47,7 +47,10 @@ fn error(job: &mut Dispatcher) -> String {
 
 /// Answers surveys with "nothing left" until the job is over.
 fn finish(job: &mut Dispatcher, now: Duration) -> i32 {
-    job.handle(Event::Survey { processes: false, outputs: false, blocked: false }, now);
+    job.handle(
+        Event::Survey(Found { processes: false, outputs: false, blocked: false, jobs: false }),
+        now,
+    );
     match actions(job).last() {
         Some(Action::Done(code)) => *code,
         other => panic!("{other:?}"),
@@ -113,6 +116,15 @@ fn how_ranks_may_not_end() {
         assert!(error(&mut third).contains(&text));
         exit(&mut third, 0, 9, T0);
         assert_eq!(finish(&mut third, T0), expected);
+    }
+
+    for code in [0, 5] {
+        let mut global = job(2);
+        init(&mut global, 1);
+        say(&mut global, 1, &format!("cmd=abort exitcode={code} message=global-exit"));
+        exit(&mut global, 0, 143, T0);
+        exit(&mut global, 1, code, T0);
+        assert_eq!(finish(&mut global, T0), code);
     }
 
     let mut gives_up = job(2);
@@ -193,7 +205,10 @@ fn leftovers_get_time_then_signals_then_are_given_up() {
     assert_eq!(actions(&mut job), [Action::Survey]);
     let (mut now, mut sent) = (T0, Vec::new());
     for _ in 0..10_000 {
-        job.handle(Event::Survey { processes: true, outputs: true, blocked: false }, now);
+        job.handle(
+            Event::Survey(Found { processes: true, outputs: true, blocked: false, jobs: false }),
+            now,
+        );
         for action in actions(&mut job) {
             match action {
                 Action::SignalLeftovers(number) => sent.push((now, number)),
@@ -222,7 +237,10 @@ fn a_slow_reader_is_waited_for_until_the_user_gives_up() {
     actions(&mut job);
     let mut now = T0;
     for _ in 0..1000 {
-        job.handle(Event::Survey { processes: false, outputs: true, blocked: true }, now);
+        job.handle(
+            Event::Survey(Found { processes: false, outputs: true, blocked: true, jobs: false }),
+            now,
+        );
         assert_eq!(actions(&mut job), []);
         now = job.poll_timeout().expect("a next survey");
         job.handle(Event::Tick, now);
@@ -232,7 +250,10 @@ fn a_slow_reader_is_waited_for_until_the_user_gives_up() {
     job.handle(Event::Signal(libc::SIGINT), now);
     assert_eq!(actions(&mut job), [Action::SignalLeftovers(libc::SIGKILL), Action::Survey]);
     assert!(job.abandoned());
-    job.handle(Event::Survey { processes: false, outputs: true, blocked: true }, now);
+    job.handle(
+        Event::Survey(Found { processes: false, outputs: true, blocked: true, jobs: false }),
+        now,
+    );
     assert_eq!(actions(&mut job), [Action::Done(130)]);
 }
 
@@ -322,7 +343,7 @@ proptest! {
         // From here on nothing is left, or something is left for ever.
         for _ in 0..1000 {
             if matches!(seen.last(), Some(Action::Done(_))) { break; }
-            job.handle(Event::Survey { processes: ranks == 3, outputs: false, blocked: false }, now);
+            job.handle(Event::Survey(Found { processes: ranks == 3, outputs: false, blocked: false, jobs: false }), now);
             seen.extend(actions(&mut job));
             if let Some(next) = job.poll_timeout() {
                 now = now.max(next);

@@ -36,6 +36,8 @@ const FOREIGN: &[&str] = &[
 
 /// The variable that names the job. A job inside a job is called `OUTER/INNER`.
 pub const JOB_ID: &str = "HPVM_JOB_ID";
+/// The variable with the hosts of a job of the queue, `a:4,b:2`.
+pub const NODELIST: &str = "HPVM_NODELIST";
 /// The variable with the number of the host in a job of several hosts.
 pub const NODE: &str = "HPVM_NODE";
 /// The variable by which ranks count what they send to whom: 1.

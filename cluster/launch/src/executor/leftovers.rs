@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::sys;
+use crate::{lifeline, sys};
 
 /// Finds the job's processes among the launcher's children.
 #[derive(Debug)]
@@ -36,6 +36,11 @@ impl Leftovers {
             alive |= ended == 0;
         }
         alive
+    }
+
+    /// Whether one of them is the launcher of a job that a rank has spawned.
+    pub fn has_spawned_job(&self) -> bool {
+        children().difference(&self.foreign).any(|pid| lifeline::is_spawning(*pid))
     }
 
     /// Sends a signal to everything that descends from the launcher and is the job's.
@@ -84,7 +89,8 @@ fn children() -> BTreeSet<i32> {
     }
 }
 
-fn parent_of(pid: i32) -> Option<i32> {
+/// The parent of a process.
+pub fn parent_of(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold anything, so count from its end: state, parent.
     stat[stat.rfind(')')? + 1..].split_whitespace().nth(1)?.parse().ok()

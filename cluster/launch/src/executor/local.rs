@@ -14,6 +14,7 @@ use super::rank::RankIo;
 use super::signals::Signals;
 use super::spawn::Nursery;
 use crate::dispatcher::Event;
+use crate::dispatcher::leaving::Found;
 use crate::remote::codec::Fault;
 use crate::remote::frame::Frame;
 use crate::remote::order::Order;
@@ -109,10 +110,13 @@ impl Local {
         }
     }
 
-    /// Collects what has ended; says whether processes are left, and whether outputs are open.
-    pub fn survey(&mut self) -> (bool, bool) {
+    /// Collects what has ended; says what is left. `full`: our own reader is slow.
+    pub fn survey(&mut self, full: bool) -> Found {
         self.ranks.iter_mut().for_each(|rank| rank.reaped = true);
-        (self.leftovers.reap(|_| false), self.ranks.iter().any(RankIo::has_output))
+        let processes = self.leftovers.reap(|_| false);
+        let outputs = self.ranks.iter().any(RankIo::has_output);
+        let jobs = processes && self.leftovers.has_spawned_job();
+        Found { processes, outputs, blocked: outputs && full, jobs }
     }
 
     /// The next signal that has come.

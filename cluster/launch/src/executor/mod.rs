@@ -24,6 +24,7 @@ use crate::args::Input;
 use crate::dispatcher::{Action, Dispatcher, Event};
 use crate::environment::ranks::Numbers;
 use crate::error::LaunchError;
+use crate::lifeline::{Heard, Lifeline};
 use crate::output::files::Files;
 use crate::output::sink::Sink;
 use crate::output::{Outputs, Routing};
@@ -66,6 +67,8 @@ pub struct Plan {
     pub files: Files,
     pub input: Input,
     pub quiet: bool,
+    /// To the process that spawned the job, if one did.
+    pub lifeline: Option<Lifeline>,
 }
 
 /// How a job ended.
@@ -92,6 +95,7 @@ pub(crate) enum Source {
     LinkError = 11,
     Feed = 12,
     SharedPipe = 13,
+    Lifeline = 14,
 }
 
 impl Source {
@@ -114,6 +118,7 @@ impl Source {
             10 => Source::LinkRoom,
             11 => Source::LinkError,
             13 => Source::SharedPipe,
+            14 => Source::Lifeline,
             _ => Source::Feed,
         };
         (source, token as u32)
@@ -202,6 +207,11 @@ impl<'a> Executor<'a> {
     }
 
     fn run(&mut self) -> Result<Outcome, LaunchError> {
+        if let Some(lifeline) = &self.plan.lifeline {
+            let token = Source::Lifeline.token(0);
+            let watched = self.here.epoll.add(lifeline.fd(), libc::EPOLLIN, token);
+            watched.map_err(|error| LaunchError::system("cannot watch the lifeline", &error))?;
+        }
         self.start_links();
         self.start_ranks();
         let mut tokens = Vec::new();
@@ -332,12 +342,30 @@ impl<'a> Executor<'a> {
                 Action::Survey => self.survey(),
                 Action::StackTraces => self.stack_traces(),
                 Action::StopSelf => sys::kill(std::process::id() as i32, libc::SIGSTOP),
-                Action::Error(text) => self.message(&text),
+                Action::Error(text) => self.error(&text),
                 Action::Note(text) => self.note(&text),
                 Action::Done(code) => return Some(code),
             }
         }
         None
+    }
+
+    fn error(&mut self, text: &str) {
+        let told = self.plan.lifeline.as_ref().is_some_and(|lifeline| lifeline.error(text));
+        if !told {
+            self.message(text);
+        }
+    }
+
+    fn read_lifeline(&mut self) {
+        let Some(lifeline) = &self.plan.lifeline else { return };
+        let (heard, fd) = (lifeline.read(), lifeline.fd());
+        if heard != Heard::Open {
+            self.here.epoll.remove(fd);
+        }
+        if heard == Heard::Cut {
+            self.handle(Event::LifelineCut);
+        }
     }
 
     fn note(&mut self, text: &str) {
@@ -353,9 +381,9 @@ impl<'a> Executor<'a> {
     }
 
     fn survey(&mut self) {
-        let (processes, outputs) = self.here.survey();
-        let blocked = outputs && self.outputs.sinks.iter().any(Sink::full);
-        self.handle(Event::Survey { processes, outputs, blocked });
+        let full = self.outputs.sinks.iter().any(Sink::full);
+        let found = self.here.survey(full);
+        self.handle(Event::Survey(found));
     }
 
     fn happened(&mut self, token: u64) {
@@ -380,6 +408,7 @@ impl<'a> Executor<'a> {
             Source::SharedPipe => {
                 self.shared.iter_mut().for_each(|shared| shared.room(rank, &self.here.epoll));
             }
+            Source::Lifeline => self.read_lifeline(),
             Source::LinkIn => self.read_link(rank as usize),
             Source::LinkRoom => self.here.flush_link(rank),
             Source::LinkError => self.here.read_link_errors(rank),

@@ -330,9 +330,9 @@ impl<'a> Agent<'a> {
     }
 
     fn survey(&mut self) {
-        let (processes, outputs) = self.here.survey();
-        let blocked = outputs && !self.may_read_outputs();
-        self.handle(Event::Survey { processes, outputs, blocked });
+        let full = !self.may_read_outputs();
+        let found = self.here.survey(full);
+        self.handle(Event::Survey(found));
     }
 
     fn may_read_outputs(&self) -> bool {
@@ -404,7 +404,11 @@ impl<'a> Agent<'a> {
                     _ => drop(self.read_output(index, 1)),
                 }
             }
-            Source::Sink | Source::Terminal | Source::Feed | Source::SharedPipe => {}
+            Source::Sink
+            | Source::Terminal
+            | Source::Feed
+            | Source::SharedPipe
+            | Source::Lifeline => {}
         }
     }
 

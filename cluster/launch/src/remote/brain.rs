@@ -154,12 +154,10 @@ impl Brain {
                 let name = crate::text::signal_name(number);
                 self.die(format!("received {name}"));
             }
-            Event::Survey { processes, outputs, blocked } => {
-                self.surveyed(Found { processes, outputs, blocked }, now);
-            }
+            Event::Survey(found) => self.surveyed(found, now),
             Event::Tick => self.tick(now),
             Event::OtherMpi { text } => self.up(Frame::OtherMpi(text)),
-            Event::OutputBroken { .. } | Event::FileBroken { .. } => {}
+            Event::LifelineCut | Event::OutputBroken { .. } | Event::FileBroken { .. } => {}
         }
     }
 

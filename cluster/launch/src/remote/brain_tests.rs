@@ -1,6 +1,7 @@
 //! An agent's decisions, fed with made-up events.
 
 use super::*;
+use crate::dispatcher::leaving::Found;
 use crate::pmi::server::ClientState;
 use crate::remote::order::tests::order;
 
@@ -121,7 +122,8 @@ fn the_end_waits_for_all_below() {
     brain.instruct(Frame::Leave { kill: false }, T0);
     let down = Action::Down { link: None, frame: Frame::Leave { kill: false } };
     assert_eq!(actions(&mut brain), [down, Action::Survey]);
-    let nothing = Event::Survey { processes: false, outputs: false, blocked: false };
+    let nothing =
+        Event::Survey(Found { processes: false, outputs: false, blocked: false, jobs: false });
     brain.handle(nothing, T0);
     below(&mut brain, 0, Frame::Left);
     assert_eq!(actions(&mut brain), [Action::Cut(0)]);

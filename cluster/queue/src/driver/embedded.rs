@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::watch::{self, Watch};
 use super::{Driver, Standing};
+use crate::account::{self, Account};
 use crate::describe;
-use crate::job::{Job, JobId, Outcome, OutcomeKind};
+use crate::job::{Job, JobId, Outcome, OutcomeKind, Share};
 use crate::stepd::family;
 use crate::stepd::order::{Order, replace};
 use crate::stepd::record::{self, Claim, End, Folder, Lock, Record};
 use crate::time::Stamp;
-use hpvm_launch::environment::{JOB_ID, MONITOR};
+use hpvm_launch::environment::{JOB_ID, MONITOR, NODELIST};
 
 /// How often a supervisor is started that ends without claiming its job, before the job is given up.
 const TRIES: u32 = 5;
@@ -32,6 +33,35 @@ pub struct Settings {
     /// Variables of the server that jobs get.
     pub env: BTreeMap<String, String>,
     pub home: PathBuf,
+    /// What the marks of jobs begin with ([`Settings::mark`]).
+    pub marks: String,
+    /// Jobs run as the users of this system who have submitted them; we are root.
+    pub system: bool,
+}
+
+/// What jobs of system mode have without their submitter's own.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// As whom a job of system mode runs, or why it does not.
+pub fn account_of(user: &str) -> Result<Account, String> {
+    match account::find(user) {
+        Some(account) if account.uid == 0 => {
+            Err(format!("jobs run as their submitters, but none as '{user}', which is root"))
+        }
+        Some(account) => Ok(account),
+        None => Err(format!(
+            "jobs run as their submitters, and '{user}' is no user of host {}",
+            hpvm_launch::hosts::local_name()
+        )),
+    }
+}
+
+/// What marks of the jobs of a data folder begin with; another folder has others.
+pub fn marks_of(data: &Path) -> String {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    data.hash(&mut hasher);
+    format!("queue-{:08x}", hasher.finish() as u32)
 }
 
 impl Settings {
@@ -40,16 +70,17 @@ impl Settings {
         Folder(self.data.join("jobs").join(id.to_string()))
     }
 
-    /// By what the processes of a job are known; another data folder has other marks.
+    /// By what the processes of a job are known, on every host.
     pub fn mark(&self, id: JobId) -> String {
-        use std::hash::{DefaultHasher, Hash, Hasher};
-        let mut hasher = DefaultHasher::new();
-        self.data.hash(&mut hasher);
-        format!("queue-{:08x}-{id}", hasher.finish() as u32)
+        format!("{}-{id}", self.marks)
     }
 
     fn workdir(&self, job: &Job) -> PathBuf {
-        job.spec.workdir.as_ref().map_or_else(|| self.home.clone(), PathBuf::from)
+        let home = || match self.system {
+            true => account_of(&job.summary.user).map_or_else(|_| "/".into(), |a| a.home),
+            false => self.home.clone(),
+        };
+        job.spec.workdir.as_ref().map_or_else(home, PathBuf::from)
     }
 
     /// The files that a job writes to, standard output first.
@@ -58,27 +89,54 @@ impl Settings {
         let workdir = self.workdir(job);
         let named = |pattern: &String| workdir.join(describe::file_name(pattern, job, &self.host));
         let stdout = job.spec.stdout.as_ref().map(named);
-        let stderr = job.spec.stderr.as_ref().map(named).or_else(|| stdout.clone());
+        let stderr = job.spec.stderr.as_ref().map(named);
+        let stderr = if describe::is_joined(&job.spec) { stdout.clone() } else { stderr };
         (stdout.unwrap_or_else(|| folder.stdout()), stderr.unwrap_or_else(|| folder.stderr()))
+    }
+
+    /// Where the server keeps what another host has sent of a job's output. One file stands for both
+    /// when the job writes both to one.
+    pub fn received(&self, job: &Job) -> (PathBuf, PathBuf) {
+        let folder = self.folder(job.id());
+        let joined = describe::is_joined(&job.spec);
+        (folder.stdout(), if joined { folder.stdout() } else { folder.stderr() })
+    }
+
+    /// Whether the job's supervisor is on this machine.
+    pub fn is_here(&self, job: &Job) -> bool {
+        job.first_host().is_none_or(|host| host == self.host)
     }
 
     fn order(&self, job: &Job) -> Order {
         let spec = &job.spec;
         let mut argv = vec![self.program.display().to_string(), "run".into()];
         // Several jobs share the processors: nobody may take the first ones for itself.
-        argv.extend(["--bind-to".into(), "none".into(), "-n".into()]);
+        argv.extend(["--bind-to".into(), "none".into()]);
+        if let Some(hosts) = describe::host_list(job).filter(|_| spec.script.is_none()) {
+            argv.extend(["-H".into(), hosts]);
+        }
+        argv.push("-n".into());
         if spec.script.is_some() {
             let script = self.folder(job.id()).script().display().to_string();
             argv.extend(["1".into(), "--".into(), script]);
             argv.extend(spec.args.iter().cloned());
         } else {
-            argv.extend([spec.ranks.to_string(), "--".into()]);
+            argv.extend([job.ranks().to_string(), "--".into()]);
             argv.extend(spec.command.iter().cloned());
         }
         let (stdout, stderr) = self.outputs(job);
+        let user = self.system.then(|| account_of(&job.summary.user)).transpose();
+        let (user, refused) = match user {
+            Ok(user) => (user, None),
+            Err(text) => (None, Some(text)),
+        };
         Order {
             argv,
-            env: self.environment(job),
+            env: self.environment(job, user.as_ref()),
+            user,
+            refused,
+            umask: spec.umask,
+            limits: spec.limits.clone(),
             workdir: self.workdir(job),
             stdout,
             stderr,
@@ -88,16 +146,31 @@ impl Settings {
         }
     }
 
-    fn environment(&self, job: &Job) -> BTreeMap<String, String> {
-        let mut env = self.env.clone();
+    fn environment(&self, job: &Job, user: Option<&Account>) -> BTreeMap<String, String> {
+        let mut env = match self.system {
+            // Variables of root are nobody's business.
+            true => BTreeMap::from([("PATH".to_string(), PATH.to_string())]),
+            false => self.env.clone(),
+        };
         env.extend(job.spec.env.clone());
+        env.extend(user.map(Account::env).unwrap_or_default());
         // For the rank map; a job may say no.
         env.entry(MONITOR.into()).or_insert_with(|| "1".into());
         let mut set = |name: &str, value: String| env.insert(name.to_string(), value);
         set(JOB_ID, self.mark(job.id()));
         set("HPVM_QUEUE_JOB_ID", job.id().to_string());
         set("HPVM_QUEUE_JOB_NAME", job.summary.name.clone());
-        set("HPVM_NTASKS", job.spec.ranks.to_string());
+        set("HPVM_NTASKS", job.ranks().to_string());
+        if let Some(hosts) = describe::host_list(job) {
+            set(NODELIST, hosts);
+        }
+        if let [Share { gpus, .. }] = &job.allocation[..]
+            && !gpus.is_empty()
+        {
+            let numbers: Vec<String> = gpus.iter().map(u32::to_string).collect();
+            // What CUDA, and ROCm with it, take as the ones to use.
+            set("CUDA_VISIBLE_DEVICES", numbers.join(","));
+        }
         set("HPVM_CPUS_PER_TASK", job.spec.cpus_per_rank.unwrap_or(1).to_string());
         set("HPVM_SUBMIT_DIR", self.workdir(job).display().to_string());
         if let Some(array) = &job.summary.array {
@@ -107,14 +180,31 @@ impl Settings {
         env
     }
 
+    /// Lets the user at the job's script. Others can pass through the folders, whatever the umask
+    /// is, and list and read nothing in them.
+    fn open_to_user(&self, folder: &Folder, user: Option<&Account>) -> io::Result<()> {
+        for path in [&self.data, &self.data.join("jobs"), &folder.0] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o711))?;
+        }
+        if let Some(user) = user.filter(|_| folder.script().exists()) {
+            std::os::unix::fs::chown(folder.script(), Some(user.uid), Some(user.gid))?;
+        }
+        Ok(())
+    }
+
     /// Writes what a supervisor needs.
     fn prepare(&self, job: &Job) -> io::Result<()> {
         let folder = self.folder(job.id());
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder.0)?;
+        let mode = if self.system { 0o711 } else { 0o700 };
+        std::fs::DirBuilder::new().recursive(true).mode(mode).create(&folder.0)?;
+        let order = self.order(job);
         if let Some(script) = &job.spec.script {
             replace(&folder.script(), script.as_bytes(), 0o700)?;
         }
-        self.order(job).write(&folder)
+        if self.system {
+            self.open_to_user(&folder, order.user.as_ref())?;
+        }
+        order.write(&folder)
     }
 }
 
@@ -133,6 +223,15 @@ impl Embedded {
     pub fn new(place: Settings, gone: impl Fn(JobId) + Send + 'static) -> io::Result<Embedded> {
         let watch = Watch::start(gone)?;
         Ok(Embedded { place, watch, watched: BTreeMap::new(), tries: BTreeMap::new() })
+    }
+
+    /// Name of this machine.
+    pub fn host(&self) -> &str {
+        &self.place.host
+    }
+
+    pub fn mark(&self, id: JobId) -> String {
+        self.place.mark(id)
     }
 
     fn stand(&mut self, job: &Job) -> io::Result<Standing> {

@@ -1,10 +1,12 @@
 //! What runs jobs. Everything a driver does can be asked for again: the manager that starts anew
 //! asks for all of it.
 
+mod cluster;
 mod embedded;
 mod watch;
 
-pub use embedded::{Embedded, Settings};
+pub use cluster::Cluster;
+pub use embedded::{Embedded, Settings, account_of, marks_of};
 
 use crate::job::{Job, JobId, Outcome};
 use crate::time::Stamp;
@@ -30,6 +32,9 @@ pub trait Driver: Send {
 
     /// Sees to it that it ends.
     fn cancel(&mut self, job: &Job, by: &str);
+
+    /// The job's end is recorded.
+    fn recorded(&mut self, _: &Job) {}
 
     /// Removes what is kept of a job beside its record.
     fn remove(&mut self, id: JobId) -> Result<(), String>;

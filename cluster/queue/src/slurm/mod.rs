@@ -73,7 +73,7 @@ impl Slurm {
         summary.reason = None;
         summary.estimated_start = None;
         summary.ended = Some(now);
-        let mut job = Job { summary, spec: Default::default() };
+        let mut job = Job { summary, spec: Default::default(), allocation: Vec::new() };
         let outcome = self.accounted(&mut job);
         job.summary.outcome = outcome.or_else(|| {
             let text = "Slurm no longer knows how the job ended, and keeps no accounting";

@@ -103,7 +103,7 @@ fn row(line: &str, mark: &str, now: Stamp) -> Option<Job> {
         ranks: cpus,
         ..JobSpec::default()
     };
-    Some(Job { summary, spec })
+    Some(Job { summary, spec, allocation: Vec::new() })
 }
 
 /// The hosts of a list like `n[1-3],login`.

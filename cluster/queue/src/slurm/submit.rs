@@ -1,24 +1,14 @@
 //! Handing a job to sbatch.
 
-use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
 use super::Slurm;
 use super::run::{Identity, run_as};
+use crate::account;
 use crate::describe::{quote, time};
 use crate::job::{DependKind, JobId};
 use crate::store::jobs::New;
 use crate::time::Stamp;
-
-/// A user of this system.
-#[derive(Clone, Debug)]
-struct Account {
-    uid: u32,
-    gid: u32,
-    groups: Vec<u32>,
-    home: PathBuf,
-    shell: String,
-}
 
 impl Slurm {
     /// Submits a job; of an array, the number of the array.
@@ -110,7 +100,7 @@ fn script(new: &New, program: &Path) -> String {
 fn identity(new: &New) -> Result<Identity, String> {
     // SAFETY: the call has no arguments and cannot fail.
     let own = unsafe { libc::getuid() };
-    let account = account(&new.user).ok_or_else(|| {
+    let account = account::find(&new.user).ok_or_else(|| {
         format!("'{}' is no user of this system, so Slurm knows no such", new.user)
     })?;
     if own != 0 && account.uid != own {
@@ -120,52 +110,13 @@ fn identity(new: &New) -> Result<Identity, String> {
         ));
     }
     let mut env = new.spec.env.clone();
-    let home = account.home.display().to_string();
-    for (name, value) in
-        [("HOME", &home), ("USER", &new.user), ("LOGNAME", &new.user), ("SHELL", &account.shell)]
-    {
-        env.insert(name.into(), value.clone());
-    }
+    env.extend(account.env());
     let folder = Some(account.home).filter(|home| home.is_dir());
     Ok(Identity {
         user: (own == 0 && account.uid != 0).then_some((account.uid, account.gid, account.groups)),
         env,
         folder: folder.unwrap_or_else(|| PathBuf::from("/")),
     })
-}
-
-fn account(name: &str) -> Option<Account> {
-    let text = CString::new(name).ok()?;
-    let mut entry = std::mem::MaybeUninit::<libc::passwd>::uninit();
-    let mut buffer = vec![0; 16 << 10];
-    let mut found = std::ptr::null_mut();
-    // SAFETY: all pointers are to memory of the sizes that are said, the name ends with a zero.
-    let done = unsafe {
-        libc::getpwnam_r(
-            text.as_ptr(),
-            entry.as_mut_ptr(),
-            buffer.as_mut_ptr(),
-            buffer.len(),
-            &mut found,
-        )
-    };
-    if done != 0 || found.is_null() {
-        return None;
-    }
-    // SAFETY: the call has filled the entry, whose texts are in the buffer.
-    let (uid, gid, home, shell) = unsafe {
-        let text = |pointer| std::ffi::CStr::from_ptr(pointer).to_string_lossy().into_owned();
-        ((*found).pw_uid, (*found).pw_gid, text((*found).pw_dir), text((*found).pw_shell))
-    };
-    let mut count: libc::c_int = 256;
-    let mut groups: Vec<libc::gid_t> = vec![0; 256];
-    // SAFETY: the array is as long as is said, the name ends with a zero.
-    let got = unsafe { libc::getgrouplist(text.as_ptr(), gid, groups.as_mut_ptr(), &mut count) };
-    if got < 0 {
-        return None;
-    }
-    groups.truncate(usize::try_from(count).unwrap_or(0));
-    Some(Account { uid, gid, groups, home: PathBuf::from(home), shell })
 }
 
 #[cfg(test)]
@@ -191,11 +142,5 @@ mod tests {
         assert!(made.contains(&"--job-name=--uid=0".to_string()));
         let text = script(&new(spec), Path::new("/opt/my hpvm"));
         assert!(text.starts_with("#!/bin/sh\nexec '/opt/my hpvm' run -n 3 -- 'a b' '$(reboot)' "));
-    }
-
-    #[test]
-    fn accounts() {
-        assert_eq!(account("root").unwrap().uid, 0);
-        assert!(account("no such user here").is_none());
     }
 }

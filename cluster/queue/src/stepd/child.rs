@@ -6,22 +6,34 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
+use super::limits;
 use super::order::Order;
 
 /// Starts the launcher; it is killed when the supervisor dies.
 pub fn start(order: &Order, stdout: OwnedFd, stderr: OwnedFd) -> Result<i32, String> {
-    if !order.workdir.is_dir() {
-        return Err(format!("the working folder {} does not exist", order.workdir.display()));
-    }
+    // With the user's rights; the child inherits it.
+    let entered = order.with_rights(|| std::env::set_current_dir(&order.workdir));
+    entered.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            format!("the working folder {} does not exist", order.workdir.display())
+        }
+        _ => format!("working folder {}: {error}", order.workdir.display()),
+    })?;
     let Some(program) = order.argv.first() else { return Err("no program".into()) };
     let mut command = Command::new(program);
-    command.args(&order.argv[1..]).env_clear().envs(&order.env).current_dir(&order.workdir);
+    command.args(&order.argv[1..]).env_clear().envs(&order.env);
     command.stdin(null()?).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
     let parent = std::process::id() as i32;
+    let (user, limits) = (order.user.clone(), limits::prepared(&order.limits));
     // SAFETY: the closure makes async-signal-safe calls only.
     unsafe {
         command.pre_exec(move || {
             libc::setpgid(0, 0);
+            limits::set(&limits);
+            if let Some(user) = &user {
+                user.become_for_good()?;
+            }
+            // After that: the kernel forgets it when the user changes.
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             // The supervisor may have died before it was asked for.
             if libc::getppid() != parent {
@@ -36,7 +48,10 @@ pub fn start(order: &Order, stdout: OwnedFd, stderr: OwnedFd) -> Result<i32, Str
             Ok(())
         });
     }
-    let child = command.spawn().map_err(|error| format!("cannot start {program}: {error}"))?;
+    let child = command.spawn();
+    // Nothing of the supervisor's should hold the user's folder.
+    let _ = std::env::set_current_dir("/");
+    let child = child.map_err(|error| format!("cannot start {program}: {error}"))?;
     Ok(child.id() as i32)
 }
 

@@ -9,6 +9,7 @@
 mod child;
 mod course;
 pub mod family;
+pub mod limits;
 pub mod order;
 mod output;
 pub mod record;
@@ -96,6 +97,7 @@ fn supervise(folder: &Folder) -> io::Result<()> {
     };
     let (outcome, peak_memory) = match Order::read(folder) {
         Err(error) => (failed(format!("the server's order cannot be read: {error}")), None),
+        Ok(Order { refused: Some(text), .. }) => (failed(text), None),
         Ok(_) if folder.cancel().exists() => (cancelled(folder), None),
         Ok(order) => match Step::launch(&order, folder, signals, &record) {
             Ok(mut step) => step.run(),
@@ -148,8 +150,17 @@ impl<'a> Step<'a> {
     ) -> Result<Step<'a>, String> {
         let open = |path: &PathBuf| {
             let path = order.workdir.join(path);
-            Pump::open(&path).map_err(|error| format!("output file {}: {error}", path.display()))
+            // What the server keeps is the server's; all other files are the user's to open.
+            let opened = match path.starts_with(&folder.0) {
+                true => Pump::open(&path),
+                false => order.with_rights(|| Pump::open(&path)),
+            };
+            opened.map_err(|error| format!("output file {}: {error}", path.display()))
         };
+        if let Some(umask) = order.umask {
+            // SAFETY: takes a number and cannot fail.
+            unsafe { libc::umask(umask & 0o777) };
+        }
         let (out, out_end) = open(&order.stdout)?;
         let mut launch = Launch { stdout: out.identity(), ..Launch::default() };
         let mut pumps = vec![out];

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::record::Folder;
+use crate::account::Account;
 
 /// A job as its supervisor performs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +22,16 @@ pub struct Order {
     pub stderr: PathBuf,
     pub time_limit_seconds: Option<u64>,
     pub memory_bytes: Option<u64>,
+    /// As whom the job runs; as the supervisor itself without it.
+    #[serde(default)]
+    pub user: Option<Account>,
+    /// Why it must not run at all.
+    #[serde(default)]
+    pub refused: Option<String>,
+    #[serde(default)]
+    pub umask: Option<u32>,
+    #[serde(default)]
+    pub limits: BTreeMap<String, u64>,
     /// Value of `HPVM_JOB_ID` by which everything that belongs to the job is known.
     pub mark: String,
 }
@@ -29,6 +40,14 @@ impl Order {
     /// Writes it so that it is there as a whole or not at all.
     pub fn write(&self, folder: &Folder) -> io::Result<()> {
         replace(&folder.order(), &serde_json::to_vec(self)?, 0o600)
+    }
+
+    /// Does something with the rights of the job's user.
+    pub fn with_rights<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        match &self.user {
+            Some(user) => user.with_rights(work),
+            None => work(),
+        }
     }
 
     pub fn read(folder: &Folder) -> io::Result<Order> {

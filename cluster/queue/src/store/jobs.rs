@@ -221,7 +221,7 @@ fn insert(
         array,
         cancelling: false,
     };
-    Ok(Job { summary, spec: new.spec.clone() })
+    Ok(Job { summary, spec: new.spec.clone(), allocation: Vec::new() })
 }
 
 /// Writes what events can change, if the job is still in the state it leaves.
@@ -233,7 +233,7 @@ fn update(db: &Connection, from: State, job: &Job) -> Result<(), StoreError> {
     let outcome = s.outcome.as_ref().map(|o| json(serde_json::to_string(o))).transpose()?;
     let sql = "UPDATE jobs SET state = :state, started = :started, ended = :ended, hosts = :hosts, \
                reason = :reason, estimated_start = :estimate, cancelling = :cancelling, \
-               outcome = :outcome WHERE id = :id AND state = :from";
+               outcome = :outcome, allocation = :allocation WHERE id = :id AND state = :from";
     let changed = db.prepare_cached(sql)?.execute(named_params! {
         ":state": s.state.name(),
         ":started": s.started.map(|at| at.0),
@@ -243,6 +243,7 @@ fn update(db: &Connection, from: State, job: &Job) -> Result<(), StoreError> {
         ":estimate": s.estimated_start.map(|at| at.0),
         ":cancelling": s.cancelling,
         ":outcome": outcome,
+        ":allocation": json(serde_json::to_string(&job.allocation))?,
         ":id": s.id,
         ":from": from.name(),
     })?;
@@ -254,16 +255,21 @@ fn update(db: &Connection, from: State, job: &Job) -> Result<(), StoreError> {
 
 fn one(db: &Connection, id: JobId) -> Result<Job, StoreError> {
     let sql = format!(
-        "SELECT {COLUMNS}, (SELECT spec FROM specs WHERE specs.id = jobs.spec) FROM jobs WHERE id = ?1"
+        "SELECT {COLUMNS}, (SELECT spec FROM specs WHERE specs.id = jobs.spec), allocation FROM jobs \
+         WHERE id = ?1"
     );
     let mut statement = db.prepare_cached(&sql)?;
-    let found = statement.query_row([id], |row| Ok((summary(row)?, row.get::<_, String>(19)?)));
-    let Some((summary, spec)) = found.optional()? else {
+    let found = statement.query_row([id], |row| {
+        Ok((summary(row)?, row.get::<_, String>(19)?, row.get::<_, String>(20)?))
+    });
+    let Some((summary, spec, allocation)) = found.optional()? else {
         return Err(StoreError::Missing(format!("there is no job {id}")));
     };
     let spec = serde_json::from_str(&spec)
         .map_err(|error| StoreError::Failed(format!("its description cannot be read: {error}")))?;
-    Ok(Job { summary, spec })
+    let allocation = serde_json::from_str(&allocation)
+        .map_err(|error| StoreError::Failed(format!("its allocation cannot be read: {error}")))?;
+    Ok(Job { summary, spec, allocation })
 }
 
 /// A row of [`COLUMNS`].

@@ -1,11 +1,13 @@
 //! Lists of jobs, page by page. A page begins behind the last job of the one before (keyset
 //! paging), so the millionth costs what the first does.
 
+use rusqlite::OptionalExtension;
 use rusqlite::types::Value;
 
 use super::jobs::{COLUMNS, summary};
 use super::{Store, StoreError};
 use crate::job::{JobId, JobSummary, State};
+use crate::time::Stamp;
 
 /// Jobs on a page, at most.
 pub const PAGE_MAX: u32 = 1000;
@@ -60,6 +62,44 @@ impl Store {
         let more = jobs.len() > limit as usize;
         jobs.truncate(limit as usize);
         Ok((jobs, more))
+    }
+}
+
+/// How long records of jobs that have ended are kept; what is missing is not limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// The newest ones.
+    pub jobs: Option<u64>,
+    /// Days since their end.
+    pub days: Option<u64>,
+}
+
+/// Records looked at in one go, so that nobody waits for it.
+const OVERDUE_LOOK: u32 = 500;
+
+impl Store {
+    /// Jobs whose records are to be removed, oldest first; more may follow.
+    pub fn overdue(&self, keep: &Keep, now: Stamp) -> Result<Vec<JobId>, StoreError> {
+        let sql = "SELECT id FROM jobs WHERE state = 'ended' ORDER BY id DESC LIMIT 1 OFFSET ?1";
+        let newest = match keep.jobs {
+            // From this one on there are too many.
+            Some(most) => {
+                let most = i64::try_from(most).unwrap_or(i64::MAX);
+                self.db.prepare_cached(sql)?.query_row([most], |row| row.get(0)).optional()?
+            }
+            None => None,
+        };
+        let newest: JobId = newest.unwrap_or(0);
+        let day_ms = 86_400_000;
+        let before = keep.days.and_then(|days| i64::try_from(days).ok()?.checked_mul(day_ms));
+        let before = before.map_or(i64::MIN, |age| now.0.saturating_sub(age));
+        // Numbers and ends have nearly the same order: the first ones tell enough.
+        let sql = "SELECT id, ended FROM jobs WHERE state = 'ended' ORDER BY id LIMIT ?1";
+        let mut statement = self.db.prepare_cached(sql)?;
+        let rows = statement.query_map([OVERDUE_LOOK], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = rows.collect::<Result<Vec<(JobId, i64)>, _>>()?;
+        let over = |(id, ended): &(JobId, i64)| *id <= newest || *ended < before;
+        Ok(rows.into_iter().filter(over).map(|(id, _)| id).collect())
     }
 }
 
@@ -183,5 +223,37 @@ mod tests {
         }
         let nobody = Filter { host: Some("h' OR 1 --".into()), limit: 10, ..Filter::default() };
         assert!(store.list(&nobody).unwrap().0.is_empty());
+    }
+
+    #[test]
+    fn records_are_kept_by_number_and_by_age() {
+        use crate::apply::Event;
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&dir.path().join("store")).unwrap();
+        let new = crate::store::jobs::New {
+            user: "me".into(),
+            name: "x".into(),
+            queue: "main".into(),
+            spec: crate::job::JobSpec::default(),
+            tasks: (0..6).collect(),
+            at_once: None,
+            key: None,
+        };
+        let day = 86_400;
+        let (jobs, _) = store.submit(&new, Stamp(1)).unwrap();
+        // One a day; the last still waits.
+        for (days, job) in (0..).zip(&jobs[..5]) {
+            let at = Stamp(0).after(days * day);
+            store.transition(&[(job, Event::CancelAsked { by: "me".into(), at })]).unwrap();
+        }
+        let now = Stamp(0).after(5 * day);
+        let overdue = |jobs, days| store.overdue(&Keep { jobs, days }, now).unwrap();
+        assert!(overdue(None, None).is_empty());
+        assert_eq!(overdue(Some(3), None), [1, 2]);
+        assert!(overdue(Some(5), None).is_empty());
+        assert_eq!(overdue(Some(0), None), [1, 2, 3, 4, 5]);
+        assert_eq!(overdue(None, Some(3)), [1, 2]);
+        assert_eq!(overdue(Some(4), Some(2)), [1, 2, 3]);
+        assert!(overdue(None, Some(u64::MAX)).is_empty());
     }
 }

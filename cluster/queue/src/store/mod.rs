@@ -10,6 +10,7 @@ pub mod audit;
 pub mod jobs;
 pub mod list;
 pub mod mirror;
+pub mod nodes;
 pub mod outbox;
 pub mod rules;
 pub mod tokens;
@@ -21,8 +22,11 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 /// The steps from an empty file to the present layout; a store says how many it has taken.
-const MIGRATIONS: [&str; 2] =
-    [include_str!("migrations/001_first.sql"), include_str!("migrations/002_accounts.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("migrations/001_first.sql"),
+    include_str!("migrations/002_accounts.sql"),
+    include_str!("migrations/003_nodes.sql"),
+];
 /// "hpvm" as a number, by which `file` and we know our stores.
 const APPLICATION: i32 = 0x6870_766d;
 /// How long a call waits for another process that has locked the store.

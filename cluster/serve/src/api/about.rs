@@ -38,10 +38,10 @@ pub async fn history(
     Path(name): Path<String>,
     Params(params): Params<HistoryParams>,
 ) -> Result<Json<Series>, Problem> {
-    if name != app.place.host {
+    let histories = app.history.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let Some(history) = histories.get(&name) else {
         return Err(Problem::missing(format!("there is no host '{}'", name.escape_debug())));
-    }
-    let history = app.history.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    };
     match params.range.as_deref() {
         None | Some("hour") => Ok(Json(history.hour())),
         Some("day") => Ok(Json(history.day())),
@@ -67,7 +67,7 @@ pub async fn all_queues(app: &App) -> Result<Json<Queues>, Problem> {
     Ok(Json(Queues {
         queues: vec![QueueInfo {
             name: QUEUE.into(),
-            hosts: vec![app.place.host.clone()],
+            hosts: app.hosts.borrow().iter().map(|host| host.name.clone()).collect(),
             pending: of(JobState::Submitted) + of(JobState::Pending) + of(JobState::Held),
             running: of(JobState::Running),
             limits,
@@ -129,7 +129,9 @@ pub async fn metrics(State(app): State<App>, _: Who) -> Result<Response, Problem
         .map(|(state, count)| (format!("{{state=\"{}\"}}", state.name()), *count as f64))
         .collect();
     gauge("hpvm_jobs", "Jobs that have not ended, by state.", &states);
-    gauge("hpvm_cpus", "Processors that jobs may reserve.", &plain(f64::from(app.capacity.cpus)));
+    let cpus: u32 = app.hosts.borrow().iter().map(|host| host.cpus).sum();
+    let reserved: u32 = reserved.values().sum();
+    gauge("hpvm_cpus", "Processors that jobs may reserve.", &plain(f64::from(cpus)));
     gauge("hpvm_cpus_reserved", "Processors reserved by jobs.", &plain(f64::from(reserved)));
     gauge("hpvm_streams", "Open streams of events.", &plain(app.events.receiver_count() as f64));
     gauge("hpvm_problems", "What the server cannot do now.", &plain(problems as f64));

@@ -172,6 +172,15 @@ async fn checked(
         // Slurm knows its queues and hosts itself.
         faults.retain(|(field, _)| !["queue", "nodes"].contains(field));
     }
+    if app.place.system
+        && let Err(text) = hpvm_queue::driver::account_of(&who.name)
+    {
+        return Err(Problem::new(StatusCode::FORBIDDEN, text));
+    }
+    if let Some(nodes) = spec.nodes {
+        // At least one rank on each host, as sbatch has it.
+        spec.ranks = spec.ranks.max(nodes);
+    }
     let queue = spec.queue.clone().unwrap_or_else(|| check::QUEUE.into());
     let limits = app.read(move |store| store.limits(&queue)).await?;
     faults.extend(check::keep_limits(&mut spec, &limits));
@@ -217,7 +226,7 @@ async fn validate(app: &App, new: New) -> Result<Validated, Problem> {
         array: None,
         cancelling: false,
     };
-    let job = Job { summary, spec: new.spec };
+    let job = Job { summary, spec: new.spec, allocation: Vec::new() };
     let (estimated_start, _) = app.ask(move |manager| Ok(manager.estimate(job))).await?;
     Ok(Validated { command_line, estimated_start })
 }

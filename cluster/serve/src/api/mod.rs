@@ -5,6 +5,7 @@ pub mod counters;
 pub mod events;
 pub mod extract;
 pub mod jobs;
+pub mod nodes;
 pub mod output;
 pub mod ranks;
 pub mod rules;
@@ -51,6 +52,10 @@ pub fn routes() -> Router<App> {
         .route("/hosts/{name}/history", get(about::history))
         .route("/hosts/{name}/drain", post(rules::drain))
         .route("/hosts/{name}/resume", post(rules::resume))
+        .route("/nodes/{name}", delete(nodes::remove))
+        .route("/nodes/{name}/report", post(nodes::report))
+        .route("/nodes/{name}/orders", get(nodes::orders))
+        .route("/nodes/{name}/jobs/{id}/output", put(nodes::output))
         .route("/queues", get(about::queues))
         .route("/queues/{name}/limits", put(rules::limits))
         .route("/info", get(about::info))

@@ -63,6 +63,14 @@ fn open(app: &App, job: &Job, stderr: bool) -> Result<Option<File>, Problem> {
     }
     let id = job.id();
     let told = |error: std::io::Error| Problem::missing(format!("output of job {id}: {error}"));
+    if !app.place.is_here(job) {
+        let (stdout, other) = app.place.received(job);
+        return match File::open(if stderr { other } else { stdout }) {
+            // Nothing has come yet.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some).map_err(told),
+        };
+    }
     let seen = record::read(&app.place.folder(id)).map_err(told)?;
     let Some(launch) = seen.and_then(|seen| seen.launch) else { return Ok(None) };
     let (out, err) = app.place.outputs(job);
@@ -87,7 +95,10 @@ pub fn size(app: &App, job: &Job, stderr: bool) -> u64 {
         let file = open(app, job, stderr).ok().flatten();
         return file.and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
     }
-    let (stdout, other) = app.place.outputs(job);
+    let (stdout, other) = match app.place.is_here(job) {
+        true => app.place.outputs(job),
+        false => app.place.received(job),
+    };
     std::fs::metadata(if stderr { other } else { stdout }).map_or(0, |meta| meta.len())
 }
 

@@ -93,6 +93,11 @@ pub fn must_run(app: &App, job: &Job) -> Result<(), Problem> {
             "of a job in Slurm, ranks can be looked at on its hosts: hpvm jobs, hpvm prof -j";
         return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, text));
     }
+    if !app.place.is_here(job) {
+        let host = job.first_host().unwrap_or_default();
+        let text = format!("ranks on other hosts can be looked at there: hpvm jobs on {host}");
+        return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, text));
+    }
     Ok(())
 }
 

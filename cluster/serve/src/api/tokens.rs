@@ -9,14 +9,15 @@ use super::extract::{Body, Params};
 use super::session::new_token;
 use super::types::{MadeToken, NewToken, Token, Tokens};
 use crate::app::App;
-use crate::auth::{Means, Reader, TOKEN_PREFIX, Who};
+use crate::auth::{Means, NODE, Reader, TOKEN_PREFIX, Who};
 use crate::problem::Problem;
 use crate::secret;
 use hpvm_queue::store::tokens;
 use hpvm_queue::time::Stamp;
 
-/// What a token may be good for. `jobs` includes `read`, `admin` both.
-pub const SCOPES: [&str; 3] = ["read", "jobs", "admin"];
+/// What a token may be good for. `jobs` includes `read`, `admin` all; `node` is for `hpvm node`, which
+/// reads and changes nothing else.
+pub const SCOPES: [&str; 4] = ["read", "jobs", "admin", NODE];
 /// Longest life of a token, when it has an end: ten years.
 const SECONDS_MAX: u64 = 10 * 366 * 86_400;
 const NAME_MAX: usize = 100;
@@ -59,8 +60,13 @@ fn check(asked: &NewToken, who: &Who) -> Result<(), Problem> {
         faults.push(("scopes", format!("{found}; expected some of {}", SCOPES.join(", "))));
     }
     let admin = who.roles.iter().any(|role| role == "admin");
-    if asked.scopes.iter().any(|scope| scope == "admin") && !admin {
-        faults.push(("scopes", "admin; only administrators have it".into()));
+    for scope in asked.scopes.iter().filter(|scope| ["admin", NODE].contains(&scope.as_str())) {
+        if !admin {
+            faults.push(("scopes", format!("{scope}; only administrators have it")));
+        }
+    }
+    if asked.scopes.iter().any(|scope| scope == NODE) && asked.scopes.len() > 1 {
+        faults.push(("scopes", "node; it goes with no other".into()));
     }
     if asked.expires_seconds.is_some_and(|seconds| !(1..=SECONDS_MAX).contains(&seconds)) {
         faults.push(("expires_seconds", format!("expected 1 to {SECONDS_MAX}")));

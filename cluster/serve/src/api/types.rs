@@ -386,12 +386,19 @@ pub struct Host {
     pub cpus_reserved: u32,
     /// Bytes.
     pub memory: u64,
+    /// Graphics processors.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gpus: u32,
     /// Why it is drained, and by whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The last sample; missing where none was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<HostSample>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Host {
@@ -411,6 +418,24 @@ impl Host {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, ToSchema)]
 pub struct Hosts {
     pub hosts: Vec<Host>,
+}
+
+/// What `hpvm node` reports each second.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeReport {
+    /// The jobs there, and which orders it has; numbered, so that an old one is dropped.
+    #[schema(value_type = Object)]
+    pub report: hpvm_queue::node::Report,
+    pub capacity: hpvm_queue::node::Capacity,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<HostSample>,
+}
+
+/// How much of an output the server has.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, ToSchema)]
+pub struct Received {
+    pub size: u64,
 }
 
 /// A queue.

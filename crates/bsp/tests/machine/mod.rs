@@ -209,7 +209,7 @@ fn step_of(
 }
 
 /// Takes messages, one by copy, the next by address.
-fn take(process: &mut Process, most: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn take(process: &mut Process, most: usize) -> Vec<Message> {
     let mut taken = Vec::new();
     let size = process.queue_tag_size();
     while taken.len() < most {

@@ -63,6 +63,9 @@ pub fn program() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..8)
 }
 
+/// Tag and payload.
+pub type Message = (Vec<u8>, Vec<u8>);
+
 /// What can be seen of one process at the end of a superstep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
@@ -70,7 +73,7 @@ pub struct Seen {
     /// What `bsp_qsize` says.
     pub queue: (usize, usize),
     /// Tags and payloads of the messages that were taken.
-    pub taken: Vec<(Vec<u8>, Vec<u8>)>,
+    pub taken: Vec<Message>,
 }
 
 /// A registration: where the block of each process is.
@@ -198,11 +201,7 @@ impl Model {
         }
     }
 
-    fn tag_and_queue(
-        &mut self,
-        step: &Step,
-        mut sends: Vec<(usize, usize, (Vec<u8>, Vec<u8>))>,
-    ) -> Vec<Seen> {
+    fn tag_and_queue(&mut self, step: &Step, mut sends: Vec<(usize, usize, Message)>) -> Vec<Seen> {
         if let Some(tag) = step.tag {
             self.next_tag = tag;
         }

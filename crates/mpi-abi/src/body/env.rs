@@ -86,6 +86,7 @@ fn initialise(level: c_int) -> Result<()> {
     let mut w = enter()?;
     let (world, own) = (w.process.world().clone(), w.process.own().clone());
     w.objects.add_predefined_comms(world, own);
+    crate::body::spawn::meet_parents(&mut w)?;
     drop(w);
     let _ = MAIN.set(std::thread::current().id());
     runtime::set_stage(Stage::Initialized);

@@ -15,7 +15,8 @@ use crate::args::{CountOut, Counts, Displs};
 /// `MPI_Close_port`, MPI 5.0 section 11.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Close_port(port_name: *const c_char) -> c_int {
-    crate::unsupported("MPI_Close_port")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::spawn::close_port(port_name) }
 }
 
 /// Calls [`PMPI_Close_port`].
@@ -29,7 +30,8 @@ pub unsafe extern "C" fn MPI_Close_port(port_name: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_accept(port_name: *const c_char, info: MPI_Info, root: c_int,
     comm: MPI_Comm, newcomm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_accept")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::spawn::comm_accept(port_name, info, root, comm, newcomm) }
 }
 
 /// Calls [`PMPI_Comm_accept`].
@@ -44,7 +46,8 @@ pub unsafe extern "C" fn MPI_Comm_accept(port_name: *const c_char, info: MPI_Inf
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_connect(port_name: *const c_char, info: MPI_Info, root: c_int,
     comm: MPI_Comm, newcomm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_connect")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::spawn::comm_connect(port_name, info, root, comm, newcomm) }
 }
 
 /// Calls [`PMPI_Comm_connect`].
@@ -86,7 +89,8 @@ pub unsafe extern "C" fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> c_int {
 /// `MPI_Comm_join`, MPI 5.0 section 11.10.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_join(fd: c_int, intercomm: *mut MPI_Comm) -> c_int {
-    crate::unsupported("MPI_Comm_join")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::spawn::comm_join(fd, intercomm) }
 }
 
 /// Calls [`PMPI_Comm_join`].
@@ -101,7 +105,9 @@ pub unsafe extern "C" fn MPI_Comm_join(fd: c_int, intercomm: *mut MPI_Comm) -> c
 pub unsafe extern "C" fn PMPI_Comm_spawn(command: *const c_char, argv: *mut *mut c_char,
     maxprocs: c_int, info: MPI_Info, root: c_int, comm: MPI_Comm, intercomm: *mut MPI_Comm,
     array_of_errcodes: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Comm_spawn")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::spawn::comm_spawn(command, argv, maxprocs, info, root, comm, intercomm,
+        array_of_errcodes) }
 }
 
 /// Calls [`PMPI_Comm_spawn`].
@@ -120,7 +126,9 @@ pub unsafe extern "C" fn PMPI_Comm_spawn_multiple(count: c_int, array_of_command
     array_of_argv: *mut *mut *mut c_char, array_of_maxprocs: *const c_int,
     array_of_info: *const MPI_Info, root: c_int, comm: MPI_Comm, intercomm: *mut MPI_Comm,
     array_of_errcodes: *mut c_int) -> c_int {
-    crate::unsupported("MPI_Comm_spawn_multiple")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::spawn::comm_spawn_multiple(count, array_of_commands, array_of_argv,
+        array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes) }
 }
 
 /// Calls [`PMPI_Comm_spawn_multiple`].
@@ -138,7 +146,8 @@ pub unsafe extern "C" fn MPI_Comm_spawn_multiple(count: c_int, array_of_commands
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Lookup_name(service_name: *const c_char, info: MPI_Info,
     port_name: *mut c_char) -> c_int {
-    crate::unsupported("MPI_Lookup_name")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::spawn::lookup_name(service_name, info, port_name) }
 }
 
 /// Calls [`PMPI_Lookup_name`].
@@ -152,7 +161,8 @@ pub unsafe extern "C" fn MPI_Lookup_name(service_name: *const c_char, info: MPI_
 /// `MPI_Open_port`, MPI 5.0 section 11.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Open_port(info: MPI_Info, port_name: *mut c_char) -> c_int {
-    crate::unsupported("MPI_Open_port")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::spawn::open_port(info, port_name) }
 }
 
 /// Calls [`PMPI_Open_port`].
@@ -166,7 +176,8 @@ pub unsafe extern "C" fn MPI_Open_port(info: MPI_Info, port_name: *mut c_char) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Publish_name(service_name: *const c_char, info: MPI_Info,
     port_name: *const c_char) -> c_int {
-    crate::unsupported("MPI_Publish_name")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::spawn::publish_name(service_name, info, port_name) }
 }
 
 /// Calls [`PMPI_Publish_name`].
@@ -181,7 +192,8 @@ pub unsafe extern "C" fn MPI_Publish_name(service_name: *const c_char, info: MPI
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Unpublish_name(service_name: *const c_char, info: MPI_Info,
     port_name: *const c_char) -> c_int {
-    crate::unsupported("MPI_Unpublish_name")
+    // SAFETY: the caller keeps the promises that MPI asks for.
+    unsafe { crate::body::spawn::unpublish_name(service_name, info, port_name) }
 }
 
 /// Calls [`PMPI_Unpublish_name`].

@@ -197,6 +197,11 @@ impl Objects {
         self.groups.insert(group).map(MPI_Group).ok_or_else(|| too_many("groups"))
     }
 
+    /// The transport has a new bell.
+    pub fn forget_bell(&mut self) {
+        self.bell = None;
+    }
+
     /// The bell of this process.
     pub fn bell(&mut self, process: &Process<Mux>) -> Arc<dyn Doorbell> {
         self.bell.get_or_insert_with(|| process.fm().transport().doorbell()).clone()

@@ -101,6 +101,16 @@ pub fn abort(code: c_int) -> ! {
     end_process(code)
 }
 
+/// Ends the job with any `code`, 0 too, as a program's own `exit` of all ranks would.
+pub fn end_job(code: c_int) -> ! {
+    if let Some(request) = identity().and_then(|identity| identity.abort) {
+        let _ =
+            request.send_because(code & 0xff, hpvm_job::GLOBAL_EXIT) || request.send(code & 0xff);
+    }
+    // SAFETY: as in `end_process`.
+    unsafe { libc::_exit(code & 0xff) }
+}
+
 /// Ends this process at once. The process manager sees our connection end and ends the job.
 pub fn end_process(code: c_int) -> ! {
     // Of the exit code the low byte arrives; 0 would look like success.

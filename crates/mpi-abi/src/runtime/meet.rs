@@ -170,6 +170,20 @@ fn announce(job: &Job, m: &mut Client) -> Result<(Opened, Option<JobKey>)> {
     Ok((opened, secret))
 }
 
+/// A number of the job that no other job has, for the identities of its processes.
+pub fn job_number(job: &Job, transport: &Mux) -> Result<u64> {
+    let here = transport.mapping().header().key[0];
+    let number = match job.manager.clone() {
+        Some(mut m) if transport.spans_hosts() => {
+            let text = m.get(SECRET_KEY).map_err(manager)?.unwrap_or_default();
+            tables::fnv(text.as_bytes())
+        }
+        _ => here,
+    };
+    // The upper bits are the number, the lower ones the rank; 0 is no number of a job.
+    Ok((number >> hpvm_mpi::engine::peers::RANK_BITS).max(1))
+}
+
 /// The job's secret, if somebody has published it.
 fn secret_of(m: &mut Client) -> Result<Option<JobKey>> {
     let Some(text) = m.get(SECRET_KEY).map_err(manager)? else { return Ok(None) };
@@ -264,7 +278,7 @@ fn parse_segment(text: &str) -> Option<(&str, [u64; 2], u64)> {
 }
 
 /// Sixteen bytes that no stranger can guess.
-fn random_key() -> Result<[u64; 2]> {
+pub fn random_key() -> Result<[u64; 2]> {
     let mut key = [0u64; 2];
     let size = size_of_val(&key);
     // SAFETY: the buffer is `size` bytes of plain integers.

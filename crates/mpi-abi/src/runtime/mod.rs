@@ -11,7 +11,11 @@ mod progress_thread;
 mod start;
 mod tables;
 
-pub use identity::{abort, abort_by_program, end_process, host_name, launcher_ends, whoami};
+pub use identity::{
+    abort, abort_by_program, end_job, end_process, host_name, launcher_ends, whoami,
+};
+pub use meet::random_key;
+pub(crate) use progress_thread::with_signals_blocked;
 pub use start::{Use, finish, start};
 
 use crate::object::Objects;
@@ -29,6 +33,8 @@ pub struct World {
     pub process: Process<Mux>,
     pub objects: Objects,
     pub job: Job,
+    /// Ports, parents and children.
+    pub dynamic: crate::dynamic::Dynamic,
     /// How threads wait.
     pub policy: WaitPolicy,
     /// `HPVM_CHECK` is set: mistakes are looked for that cost time to find.

@@ -141,7 +141,7 @@ fn run(ends: &AtomicBool) {
 }
 
 /// Runs `f` with all signals blocked for the calling thread: a thread that it starts keeps them so.
-fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: both sets are written before they are read; only the mask of this thread changes, and is restored.
     unsafe {
         let mut all = std::mem::zeroed();

@@ -48,6 +48,8 @@ fn bootstrap() -> Result<()> {
     }
     process.set_tables(tables);
     process.set_nodes(&job.nodes);
+    process.set_job_number(meet::job_number(&job, process.fm().transport())?);
+    let dynamic = crate::dynamic::Dynamic::new(chosen.hash);
     process.onesided().1.set_allowed(meet::onesided()?);
     if monitored()? {
         process.monitor();
@@ -59,6 +61,7 @@ fn bootstrap() -> Result<()> {
         objects: Objects::default(),
         policy,
         job,
+        dynamic,
         audit: crate::audit::wanted()?,
         quiet: Default::default(),
         leader: false,
@@ -94,6 +97,9 @@ pub fn finish(used: Use) -> Result<()> {
     {
         let mut w = enter()?;
         w.flush()?;
+        if used == Use::World {
+            w.leave_connected();
+        }
         if *uses == 1 {
             w.show_stage(Stage::Finalized);
         }

@@ -51,7 +51,7 @@ fn settle<M>(host: &mut impl Host, id: ReqId, memory: M) -> Result<(M, Outcome)>
 
 /// Where the messages of one call travel: all of its steps use one channel and one tag, because the
 /// messages of a pair of processes stay in order and both go through the steps in the same order.
-struct TaggedComm {
+pub(super) struct TaggedComm {
     comm: Arc<Comm>,
     channel: Channel,
     tag: i32,
@@ -59,7 +59,7 @@ struct TaggedComm {
 
 impl TaggedComm {
     /// A collective call on an intracommunicator.
-    fn collective(comm: &Arc<Comm>) -> TaggedComm {
+    pub(super) fn collective(comm: &Arc<Comm>) -> TaggedComm {
         TaggedComm::of(comm, Channel::Collective, Form::Blocking)
     }
 
@@ -89,7 +89,11 @@ fn agree(host: &mut impl Host, via: &TaggedComm) -> Result<u32> {
 }
 
 /// Every member's `words`, one row after the other in rank order.
-fn gather_words(host: &mut impl Host, via: &TaggedComm, words: &[u64]) -> Result<Vec<u64>> {
+pub(super) fn gather_words(
+    host: &mut impl Host,
+    via: &TaggedComm,
+    words: &[u64],
+) -> Result<Vec<u64>> {
     let bytes = size_of_val(words) as i64;
     let words: Box<[u64]> = words.into();
     let mut all = vec![0u64; words.len() * via.comm.size() as usize];
@@ -170,7 +174,7 @@ fn take_back(host: &mut impl Host, id: ReqId, memory: Vec<u64>) {
 }
 
 /// Sends words from `root` of `comm` to all members, at most `most`.
-fn spread_words(
+pub(super) fn spread_words(
     host: &mut impl Host,
     via: &TaggedComm,
     root: u32,
@@ -204,6 +208,17 @@ fn spread_words(
     Ok(settle(host, id, words)?.0)
 }
 
+impl<T: Transport> Process<T> {
+    /// The identities of the members of `group`; for processes that are not reached any more none that exists.
+    pub(super) fn identities(&self, group: &Group) -> Vec<u64> {
+        group.processes().map(|process| self.identity(process).unwrap_or(u64::MAX)).collect()
+    }
+
+    fn first_identity(&self, group: &Group) -> Option<u64> {
+        group.process(0).and_then(|process| self.identity(process))
+    }
+}
+
 fn me(host: &mut impl Host) -> Rank {
     host.with(|p| p.fm().rank())
 }
@@ -215,14 +230,14 @@ fn not_a_member() -> Error {
 /// `MPI_Comm_dup`: the same groups, a new context.
 pub fn dup(host: &mut impl Host, comm: &Arc<Comm>) -> Result<Arc<Comm>> {
     let me = me(host);
-    let via = everybody(comm, me, Form::Blocking)?;
+    let via = host.with(|p| everybody(p, comm, Form::Blocking))?;
     let base = agree(host, &via)?;
     same_groups(comm, base, me)
 }
 
 /// As [`dup`], for a process that wants no communicator in the end: the others get theirs.
 pub fn dup_and_drop(host: &mut impl Host, comm: &Arc<Comm>) -> Result<()> {
-    let via = everybody(comm, me(host), Form::Blocking)?;
+    let via = host.with(|p| everybody(p, comm, Form::Blocking))?;
     let base = agree(host, &via)?;
     host.with(|p| p.release_base(base));
     Ok(())
@@ -230,7 +245,7 @@ pub fn dup_and_drop(host: &mut impl Host, comm: &Arc<Comm>) -> Result<()> {
 
 /// Starts what [`dup`] does. When the agreement has ended, [`same_groups`] makes the communicator.
 pub fn start_dup<T: Transport>(process: &mut Process<T>, comm: &Arc<Comm>) -> Result<Agreement> {
-    let via = everybody(comm, process.fm().rank(), Form::Nonblocking)?;
+    let via = everybody(process, comm, Form::Nonblocking)?;
     process.agree(&via.comm, via.channel, via.tag)
 }
 
@@ -244,10 +259,15 @@ pub fn same_groups(comm: &Comm, base: u32, me: Rank) -> Result<Arc<Comm>> {
 }
 
 /// All members of `comm`, those of both sides of an intercommunicator.
-fn everybody(comm: &Arc<Comm>, me: Rank, form: Form) -> Result<TaggedComm> {
+pub(super) fn everybody<T: Transport>(
+    process: &Process<T>,
+    comm: &Arc<Comm>,
+    form: Form,
+) -> Result<TaggedComm> {
     match comm.is_inter() {
         false => Ok(TaggedComm::of(comm, Channel::Collective, form)),
-        true => TaggedComm::of(comm, Channel::Building, form).among(both_sides(comm), me),
+        true => TaggedComm::of(comm, Channel::Building, form)
+            .among(both_sides(process, comm), process.fm().rank()),
     }
 }
 
@@ -257,16 +277,23 @@ fn between(comm: &Arc<Comm>) -> TaggedComm {
     TaggedComm::of(comm, Channel::Building, Form::Blocking)
 }
 
-/// Both sides of an intercommunicator as one group, the side with the lower first process first.
-fn both_sides(comm: &Comm) -> Arc<Group> {
+/// Both sides of an intercommunicator as one group, the side with the lower first process first: in the order of
+/// identities, which both sides see alike.
+fn both_sides<T: Transport>(p: &Process<T>, comm: &Comm) -> Arc<Group> {
     let (a, b) = match comm.remote_group() {
         None => return comm.group().clone(),
         Some(remote) => (comm.group(), remote),
     };
-    match a.process(0) < b.process(0) {
+    match p.first_identity(a) < p.first_identity(b) {
         true => a.union(b),
         false => b.union(a),
     }
+}
+
+/// The channel and tag of `via` for both sides of `comm`.
+fn among_both(host: &mut impl Host, via: &TaggedComm, comm: &Comm) -> Result<TaggedComm> {
+    let (all, me) = host.with(|p| (both_sides(p, comm), p.fm().rank()));
+    via.among(all, me)
 }
 
 /// `MPI_Comm_create`: `None` for those that are not in `group`. On an intercommunicator each side
@@ -300,10 +327,11 @@ fn create_inter(
 ) -> Result<Option<Arc<Comm>>> {
     let me = me(host);
     let via = between(comm);
-    let base = agree(host, &via.among(both_sides(comm), me)?)?;
-    let mine: Vec<u64> = group.processes().map(u64::from).collect();
-    let size = host.with(|p| p.fm().size());
-    let remote = group_of(&across(host, &via, mine)?, size)?;
+    let all = among_both(host, &via, comm)?;
+    let base = agree(host, &all)?;
+    let mine = host.with(|p| p.identities(group));
+    let theirs = across(host, &via, mine)?;
+    let remote = host.with(|p| group_of(&theirs, |who| p.find(who)))?;
     let made = match remote.size() {
         0 => None,
         _ => Comm::inter(base, group.clone(), remote, me),
@@ -311,16 +339,15 @@ fn create_inter(
     Ok(keep_or_release(host, made, base))
 }
 
-/// The group of the processes that another process has named, in a job of `size`.
-fn group_of(words: &[u64], size: u32) -> Result<Arc<Group>> {
+/// The group of the processes whose identities another process has named; `find` tells the process of one.
+fn group_of(words: &[u64], find: impl Fn(u64) -> Option<Rank>) -> Result<Arc<Group>> {
     let mut seen = HashSet::with_capacity(words.len());
     let mut processes = Vec::with_capacity(words.len());
     for word in words {
-        let process = Rank::try_from(*word).ok().filter(|p| *p < size);
-        let Some(process) = process.filter(|p| seen.insert(*p)) else {
+        let Some(process) = find(*word).filter(|p| seen.insert(*p)) else {
             let text = format!(
-                "the other side names process {word} as a member; expected processes below {size}, \
-                 each once"
+                "the other side names process {word} as a member; expected processes that this one is connected \
+                 with, each once"
             );
             return Err(Error::new(Class::Other, text));
         };
@@ -381,7 +408,8 @@ fn of_colour(group: &Group, rows: &[u64], colour: u64) -> Arc<Group> {
 fn split_inter(host: &mut impl Host, comm: &Arc<Comm>, row: [u64; 2]) -> Result<Option<Arc<Comm>>> {
     let me = me(host);
     let via = between(comm);
-    let base = agree(host, &via.among(both_sides(comm), me)?)?;
+    let all = among_both(host, &via, comm)?;
+    let base = agree(host, &all)?;
     let rows = gather_words(host, &via.among(comm.group().clone(), me)?, &row)?;
     let theirs = across(host, &via, rows.clone())?;
     let made = match row[0] {
@@ -480,10 +508,8 @@ fn connect(
     bridge: Option<Result<(TaggedComm, Rank)>>,
     tag: i32,
 ) -> Result<Arc<Comm>> {
-    let me = me(host);
     let local = side.comm.group();
-    let mine: Vec<u64> = local.processes().map(u64::from).collect();
-    let size = host.with(|p| p.fm().size());
+    let (mine, size) = host.with(|p| (p.identities(local), p.fm().size()));
     let theirs = match bridge.filter(|_| side.comm.rank() == leader) {
         None => Ok(Vec::new()),
         Some(Err(error)) => Err(error),
@@ -495,27 +521,38 @@ fn connect(
     if let Some(error) = failed {
         return Err(error);
     }
-    let remote = group_of(&theirs, size)?;
+    let remote = host.with(|p| group_of(&theirs, |who| p.find(who)))?;
     if remote.size() == 0 {
         return Err(Error::new(Class::Rank, "the local leader could not reach the remote leader"));
     }
     if remote.intersection(local).size() != 0 {
         return Err(Error::new(Class::Comm, "the two groups of an intercommunicator overlap"));
     }
-    // All of both sides agree, on a context made for the purpose.
+    join_sides(host, local, &remote, tag)
+}
+
+/// The intercommunicator of two sides all of whose members know both: they agree, on a context made for the purpose.
+pub(super) fn join_sides(
+    host: &mut impl Host,
+    local: &Arc<Group>,
+    remote: &Arc<Group>,
+    tag: i32,
+) -> Result<Arc<Comm>> {
+    let me = me(host);
     let draft = Comm::inter(FROM_GROUP, local.clone(), remote.clone(), me);
     let comm = draft.ok_or_else(not_a_member)?;
-    let all = both_sides(&comm);
-    let via = TaggedComm { comm, channel: Channel::Collective, tag };
-    let base = agree(host, &via.among(all, me)?)?;
-    Comm::inter(base, local.clone(), remote, me).ok_or_else(not_a_member)
+    let via = TaggedComm { comm: comm.clone(), channel: Channel::Collective, tag };
+    let all = among_both(host, &via, &comm)?;
+    let base = agree(host, &all)?;
+    Comm::inter(base, local.clone(), remote.clone(), me).ok_or_else(not_a_member)
 }
 
 /// `MPI_Intercomm_merge`.
 pub fn intercomm_merge(host: &mut impl Host, comm: &Arc<Comm>, high: bool) -> Result<Arc<Comm>> {
     let me = me(host);
     let via = between(comm);
-    let base = agree(host, &via.among(both_sides(comm), me)?)?;
+    let all = among_both(host, &via, comm)?;
+    let base = agree(host, &all)?;
     let theirs_high = across(host, &via, vec![u64::from(high)])?.first() == Some(&1);
     let remote = comm.peers();
     let local = comm.group();
@@ -523,7 +560,7 @@ pub fn intercomm_merge(host: &mut impl Host, comm: &Arc<Comm>, high: bool) -> Re
     let local_first = match (high, theirs_high) {
         (false, true) => true,
         (true, false) => false,
-        _ => local.process(0) < remote.process(0),
+        _ => host.with(|p| p.first_identity(local) < p.first_identity(remote)),
     };
     let group = if local_first { local.union(remote) } else { remote.union(local) };
     Comm::intra(base, group, me).ok_or_else(not_a_member)

@@ -2,6 +2,7 @@
 
 pub mod agreement;
 pub mod build;
+pub mod dynamic;
 pub mod group;
 pub mod topology;
 
@@ -123,6 +124,12 @@ impl Comm {
     /// The other side of an intercommunicator.
     pub fn remote_group(&self) -> Option<&Arc<Group>> {
         self.remote.as_ref()
+    }
+
+    /// Whether a process that `wanted` says is a member, on either side.
+    pub fn has_member(&self, wanted: impl Fn(Rank) -> bool) -> bool {
+        let sides = core::iter::once(&self.group).chain(&self.remote);
+        sides.flat_map(|side| side.processes()).any(wanted)
     }
 
     pub fn is_inter(&self) -> bool {

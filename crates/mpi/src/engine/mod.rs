@@ -11,6 +11,7 @@ pub(crate) mod control;
 pub(crate) mod dispatch;
 pub(crate) mod inbox;
 pub mod matching;
+pub mod peers;
 pub mod process;
 pub(crate) mod progress;
 pub(crate) mod quota;

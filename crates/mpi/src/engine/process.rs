@@ -13,6 +13,7 @@ use crate::engine::backlog::Backlog;
 use crate::engine::contexts::Contexts;
 use crate::engine::inbox::Inbox;
 use crate::engine::matching::{Table, Unexpected};
+use crate::engine::peers::{Identity, Peers};
 use crate::engine::requests::{Outcome, ReqId, Requests};
 use crate::engine::{dispatch, progress};
 use crate::pt2pt::select;
@@ -42,6 +43,7 @@ pub struct Process<T> {
     pub(crate) carriers_tuned: bool,
     /// The host of each process; empty where it is not known.
     nodes: Box<[u32]>,
+    peers: Peers,
     /// Bytes taken from the network at a time, at least a packet.
     pub(crate) budget: usize,
     /// For bytes on their way between a peer's memory and elements with holes.
@@ -75,6 +77,7 @@ impl<T: Transport> Process<T> {
             select: hpvm_coll::select::DEFAULT.clone(),
             carriers_tuned: false,
             nodes: Box::default(),
+            peers: Peers::new(size),
             budget: progress::ONE_PACKET,
             bounce: Vec::new(),
             fragmented: 0,
@@ -126,7 +129,39 @@ impl<T: Transport> Process<T> {
         self.nodes.get(process as usize).copied()
     }
 
-    /// All processes of the job.
+    /// Gives the job a number of its own, the same on all of its processes: before it is connected with another.
+    pub fn set_job_number(&mut self, number: u64) {
+        self.peers.set_job(number);
+    }
+
+    /// Who a process is, as others know it; `None` for one that is not reached any more.
+    pub fn identity(&self, process: hpvm_fm::Rank) -> Option<Identity> {
+        self.peers.identity(process)
+    }
+
+    /// The process that others know by `identity`, if it is reached.
+    pub fn find(&self, identity: Identity) -> Option<hpvm_fm::Rank> {
+        self.peers.find(identity)
+    }
+
+    /// The transport reaches more processes, with the next numbers: these.
+    pub fn add_peers(&mut self, identities: &[Identity]) {
+        self.fm.fit();
+        self.peers.add(identities);
+    }
+
+    /// The transport reaches these no more: what still waits to be sent to them is dropped.
+    pub fn forget_peers(&mut self, processes: &[hpvm_fm::Rank]) {
+        self.peers.forget(processes);
+    }
+
+    /// Whether a communicator that the program has freed, but on which something is under way, has a member that
+    /// `wanted` says.
+    pub fn retired_has(&self, wanted: impl Fn(hpvm_fm::Rank) -> bool) -> bool {
+        self.contexts.retired.iter().any(|comm| comm.has_member(&wanted))
+    }
+
+    /// The processes that the job began with.
     pub fn world(&self) -> &Arc<Comm> {
         &self.world
     }

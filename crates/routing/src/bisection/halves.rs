@@ -61,10 +61,10 @@ impl Search<'_, '_> {
         let (first, second) = order.split_at(order.len() / 2);
         let sums = |part: &[u32]| {
             let mut sums = vec![0.0; self.network.switches()];
-            for &end_port in part {
-                if let Some((switch, _)) = self.network.attached[end_port as usize] {
-                    sums[switch as usize] += super::injection(self.network, end_port);
-                }
+            for (switch, bandwidth) in
+                part.iter().flat_map(|&host| super::ports_of(self.network, host))
+            {
+                sums[switch as usize] += bandwidth;
             }
             sums
         };

@@ -56,14 +56,18 @@ const SAMPLES: usize = 20;
 
 /// Finds the bounds. `check` is that of the tables.
 pub fn bisection(network: &Network, tables: &Tables, check: &Check) -> Bisection {
-    // One port of each host: halves are halves of hosts.
+    // One port stands for each host: halves are halves of hosts.
     let first = first_end_ports(network);
     let hosts: Vec<u32> =
         order::hosts(network).into_iter().filter_map(|host| first[host as usize]).collect();
     let found = halves::tightest(network, &hosts);
-    let complete = check.routed == check.pairs && hosts.len() > 1;
+    let complete = check.routed == linked_pairs(network) && hosts.len() > 1;
     let half = hosts.len() / 2;
-    let injection: f64 = found.first[..half].iter().map(|&host| injection(network, host)).sum();
+    let injection: f64 = found.first[..half]
+        .iter()
+        .flat_map(|&host| ports_of(network, host))
+        .map(|(_, bandwidth)| bandwidth)
+        .sum();
     Bisection {
         half,
         upper: found.cut,
@@ -84,8 +88,26 @@ fn first_end_ports(network: &Network) -> Vec<Option<u32>> {
     first
 }
 
-fn injection(network: &Network, end_port: u32) -> f64 {
-    network.injection(end_port).map_or(0.0, |channel| network.bandwidth(channel))
+/// Pairs of end ports of different hosts, those not counted that lost their link.
+fn linked_pairs(network: &Network) -> u64 {
+    let mut linked = vec![0u64; network.fabric.hosts.len()];
+    for (end, place) in network.fabric.end_ports.iter().zip(&network.attached) {
+        linked[end.host as usize] += u64::from(place.is_some());
+    }
+    let all: u64 = linked.iter().sum();
+    linked.iter().map(|own| own * (all - own)).sum()
+}
+
+/// The ports of a host that one of its end ports names: switch, and bandwidth.
+fn ports_of<'a>(network: &'a Network, end_port: u32) -> impl Iterator<Item = (u32, f64)> + 'a {
+    let ends = &network.fabric.end_ports;
+    let host = ends[end_port as usize].host;
+    // The first one is given, and those of a host follow one another.
+    let same = (end_port..ends.len() as u32).take_while(move |&at| ends[at as usize].host == host);
+    same.filter_map(|at| {
+        let (switch, _) = network.attached[at as usize]?;
+        Some((switch, network.bandwidth(network.injection(at)?)))
+    })
 }
 
 /// The lower bound; none for hosts with several ports, of which the loads are those of ports.

@@ -82,7 +82,7 @@ pub fn route(network: &Network, roots: &Roots, partial: bool) -> Result<Routing,
         connected(network)?;
     }
     let orientation = orient(network, roots)?;
-    let mut tables = Tables::empty(network.fabric);
+    let mut tables = Tables::empty(network.fabric)?;
     let mut balance = Balance::new(network);
     for (target, destinations) in by_target(network) {
         let steps = Steps::new(network, &orientation, target);

@@ -61,6 +61,28 @@ impl Job {
         })
     }
 
+    /// All processes of the job: ranks, those of jobs that it has spawned included, launchers and guardians.
+    pub fn processes(&self) -> Vec<i32> {
+        process::marked(&self.marker)
+    }
+
+    /// The processes of all ranks, also of spawned ones.
+    pub fn ranks(&self) -> Vec<i32> {
+        let is_rank = |pid: &i32| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|word| word.starts_with(b"PMI_RANK="))
+                && !environment
+                    .split(|byte| *byte == 0)
+                    .any(|word| word.starts_with(b"HPVM_LIFELINE="))
+        };
+        self.processes().into_iter().filter(is_rank).collect()
+    }
+
+    /// Kills one of them.
+    pub fn kill_process(&mut self, pid: i32) {
+        self.kill(pid);
+    }
+
     /// Waits for the processes of these ranks, and remembers them: to look for one takes longer
     /// than much of what is to be interrupted.
     pub fn wait_for_ranks(&mut self, ranks: &[u32]) -> Result<(), String> {

@@ -26,6 +26,10 @@ pub fn release(w: &mut Entered, handle: MPI_Comm) -> Result<()> {
     let comm = object.comm.clone();
     drop(object);
     w.process.retire(comm);
+    if w.dynamic.parent == Some(handle) {
+        w.dynamic.parent = None;
+    }
+    w.close_links();
     Ok(())
 }
 
@@ -44,6 +48,7 @@ pub unsafe fn disconnect(comm: *mut MPI_Comm) -> c_int {
             requests.any(|(_, r)| !r.done && r.context.is_some_and(|c| ours.contains(&c)))
         };
         w.wait_until(|w| !busy(w))?;
+        w.part(handle)?;
         release(w, handle)
     };
     // SAFETY: the caller's promise.

@@ -10,6 +10,7 @@ use crate::object::info::{self, Info};
 use crate::raise::{fatal, on_comm, raise_global, remember};
 use crate::runtime::{Entered, World, enter};
 use core::ffi::{c_char, c_int};
+use hpvm_mpi::engine::peers::RANK_BITS as JOB_SHIFT;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm, Group, build};
 use std::sync::Arc;
@@ -192,9 +193,14 @@ const RESOURCE: (&str, &str) = ("mpi_hw_resource_type", "mpi_shared_memory");
 /// The colour of this process in a split by hardware: the number of its host, or none where the
 /// type does not divide the communicator any further.
 fn colour_of_type(w: &World, comm: &Arc<Comm>, kind: c_int, info: &Info) -> Result<Option<i32>> {
-    let host = |process: u32| w.job.nodes.get(process as usize).copied().unwrap_or(0);
+    // Processes of other jobs share no windows with ours: each job has hosts of its own.
+    let job = |process: u32| w.process.identity(process).unwrap_or(0) >> JOB_SHIFT;
+    let node = |process: u32| w.job.nodes.get(process as usize).copied().unwrap_or(0);
+    let host = |process: u32| (job(process), node(process));
     let mine = host(w.job.rank);
-    let colour = Some(mine as i32);
+    let strangers = comm.group().processes().any(|p| job(p) != mine.0);
+    let number = if strangers { mine.0 as u32 ^ mine.1.rotate_left(16) } else { mine.1 };
+    let colour = Some((number & i32::MAX as u32) as i32);
     let divides = comm.group().processes().any(|p| host(p) != mine);
     match kind {
         MPI_UNDEFINED => Ok(None),

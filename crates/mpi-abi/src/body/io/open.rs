@@ -92,9 +92,11 @@ impl Private {
         let extras = Extras { handler: Handler::Return, ..Extras::default() };
         let object = CommObject::with_extras(made, extras);
         let handle = w.objects.add_comm(object.clone())?;
-        let nodes = &w.job.nodes;
-        let host = |rank| group.process(rank).map_or(0, |p| u64::from(nodes[p as usize]));
-        let hosts = (0..group.size()).map(host).collect();
+        // Connected jobs are on one host: where a process is of another job all have the same one.
+        let nodes = group.processes().map(|p| w.job.nodes.get(p as usize).copied());
+        let nodes = nodes.collect::<Option<Vec<u32>>>();
+        let nodes = nodes.unwrap_or_else(|| vec![0; group.size() as usize]);
+        let hosts = nodes.into_iter().map(u64::from).collect();
         Ok(Private { object, handle, hosts })
     }
 

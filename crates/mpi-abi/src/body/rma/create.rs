@@ -125,7 +125,9 @@ fn meet(
         for (bytes, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(told) {
             *bytes = word.to_le_bytes();
         }
-        let key = RegionKey::from_bytes(&bytes);
+        let mut key = RegionKey::from_bytes(&bytes);
+        // The number that the owner has in its own engine may be another one here.
+        key.rank = private.object.comm.group().process(rank as u32).ok_or(Class::Intern)?;
         let target = attach(w, rank, &key)?;
         let (size, disp_unit) = (told[TOLD - 2], told[TOLD - 1] as i64);
         Ok(Peer { process: key.rank, target, size, disp_unit })

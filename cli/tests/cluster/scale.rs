@@ -1,0 +1,157 @@
+//! How the server bears 1,000 hosts, 10,000 queued jobs, a million finished ones and 200 watchers.
+//! It measures and takes a minute, so it runs when asked for only:
+//! `cargo test --release -p hpvm --test cluster scale -- --ignored --nocapture`.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use hpvm_queue::node::{Capacity, Orders, Report};
+use hpvm_serve::api::types::NodeReport;
+use hpvm_serve::client::{Address, Client, Events};
+use hpvm_serve::tls::trust::Trust;
+use hyper::Method;
+
+use crate::server::Server;
+
+const HOSTS: usize = 1000;
+const WATCHERS: usize = 200;
+const FINISHED: usize = 1_000_000;
+/// How long each measurement lasts.
+const SPAN: Duration = Duration::from_secs(10);
+
+/// Puts so many finished jobs into the store of a server that does not run.
+fn finish_jobs(server: &Server, count: usize) {
+    let script = "import sqlite3,sys\ndb=sqlite3.connect(sys.argv[1])\n\
+        db.execute(\"INSERT INTO specs (id,spec) VALUES (99,'{\\\"command\\\":[\\\"x\\\"]}')\")\n\
+        db.executemany(\"INSERT INTO jobs (state,user,name,queue,priority,ranks,submitted,started,\
+        ended,hosts,outcome,spec) VALUES ('ended','u'||(?%50),'job'||?,'main',0,1,1,2,3,\
+        '[\\\"n1\\\"]','{\\\"kind\\\":\\\"exit\\\",\\\"code\\\":0}',99)\",\
+        ((i,i) for i in range(int(sys.argv[2]))))\ndb.commit()";
+    let mut python = Command::new("python3");
+    let store = server.data().join("store.sqlite");
+    let done = python.args(["-c", script]).arg(store).arg(count.to_string()).status().unwrap();
+    assert!(done.success());
+}
+
+/// Seconds of processor and bytes of memory that a process has used.
+fn used(pid: u32) -> (f64, u64) {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let kib: u64 = line.trim().strip_suffix("kB").unwrap().trim().parse().unwrap();
+    (ticks / 100.0, kib * 1024)
+}
+
+/// Says how much of a processor the server takes from here on, and its memory at the end.
+async fn measured(what: &str, pid: u32) {
+    let (before, _) = used(pid);
+    tokio::time::sleep(SPAN).await;
+    let (after, memory) = used(pid);
+    let share = (after - before) / SPAN.as_secs_f64() * 100.0;
+    println!("{what}: {share:.1} % of a processor, {} MB", memory >> 20);
+}
+
+fn timed(server: &Server, what: &str, path: &str, headers: &[&str]) {
+    let mut times: Vec<Duration> = (0..7)
+        .map(|_| {
+            let begin = Instant::now();
+            assert_eq!(server.http("GET", path, headers, "").status, 200);
+            begin.elapsed()
+        })
+        .collect();
+    times.sort();
+    println!("{what}: {:.1} ms", times[3].as_secs_f64() * 1000.0);
+}
+
+/// A host that reports once a second, with a sample as of 16 processors.
+async fn host(client: Client, number: usize, sample: hpvm_monitor::HostSample) {
+    let mut kept = client.keep();
+    let path = format!("/api/v1/nodes/host{number}/report");
+    tokio::time::sleep(Duration::from_millis(number as u64)).await;
+    let mut every = tokio::time::interval(Duration::from_secs(1));
+    for count in 1.. {
+        every.tick().await;
+        let report = Report {
+            identity: format!("id{number}"),
+            session: 1,
+            number: count,
+            ..Report::default()
+        };
+        let capacity = Capacity { cpus: 16, memory: 1 << 36, gpus: 0 };
+        let asked = NodeReport { report, capacity, sample: Some(sample.clone()) };
+        let body = serde_json::to_vec(&asked).unwrap();
+        if let Ok(bytes) = kept.send(Method::POST, &path, Some(body)).await {
+            let _: Orders = serde_json::from_slice(&bytes).unwrap();
+        }
+    }
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn scale() {
+    let mut server = Server::start();
+    for count in [10, FINISHED] {
+        server.end(libc::SIGTERM);
+        finish_jobs_once(&server, count);
+        server.begin();
+        let cookie = format!("Cookie: {}", server.sign_in(&server.link).cookie());
+        println!("{count} finished jobs");
+        timed(&server, "  first page", "/api/v1/jobs", &[&cookie]);
+        timed(&server, "  ended jobs of a user", "/api/v1/jobs?state=ended&user=u7", &[&cookie]);
+    }
+    let names: serde_json::Value =
+        serde_json::from_str(&server.good(&["nodes", "--json"])).unwrap();
+    server.good(&["drain", names["hosts"][0]["name"].as_str().unwrap(), "x"]);
+    let begin = Instant::now();
+    server.good(&["submit", "-a", "0-9999", "-w", "nowhere", "true"]);
+    println!("10,000 jobs submitted in {:.1} s", begin.elapsed().as_secs_f64());
+    let token = server.good(&["token", "create", "nodes", "--scope", "node"]);
+    let all = server.good(&["token", "create", "all", "--scope", "admin"]);
+    let address = Address::parse(server.link.split("/#").next().unwrap()).unwrap();
+    let client =
+        |token: &str| Client::remote(address.clone(), Trust::System, Some(token.trim().into()));
+    let sample = serde_json::from_value(names["hosts"][0]["sample"].clone()).unwrap();
+    let (hosts, watchers) = (client(&token), client(&all));
+    let pid = server.pid();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        measured("10,000 jobs queued", pid).await;
+        for number in 0..HOSTS {
+            tokio::spawn(host(hosts.clone(), number, wide(&sample)));
+        }
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        measured("and 1,000 hosts reporting", pid).await;
+        for _ in 0..WATCHERS {
+            let watcher = watchers.clone();
+            tokio::spawn(async move {
+                let answer = watcher.send(Method::GET, "/api/v1/events", &[], None).await.unwrap();
+                let mut events = Events::new(answer);
+                while events.next().await.is_some() {}
+            });
+        }
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        measured("and 200 watchers", pid).await;
+    });
+}
+
+fn finish_jobs_once(server: &Server, count: usize) {
+    let store = server.data().join("store.sqlite");
+    let script = "import sqlite3,sys\ndb=sqlite3.connect(sys.argv[1])\n\
+        db.execute(\"DELETE FROM jobs\")\ndb.execute(\"DELETE FROM specs\")\ndb.commit()";
+    let mut python = Command::new("python3");
+    assert!(python.args(["-c", script]).arg(store).status().unwrap().success());
+    finish_jobs(server, count);
+}
+
+/// The sample as if the host had 16 processors.
+fn wide(sample: &hpvm_monitor::HostSample) -> hpvm_monitor::HostSample {
+    let mut wide = sample.clone();
+    if let Some(cpu) = &mut wide.cpu
+        && let Some(first) = cpu.cores.first().cloned()
+    {
+        cpu.cores.resize(16, first);
+    }
+    wide
+}

@@ -1,0 +1,266 @@
+//! The server's side of one host.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::protocol::{Ordered, Orders, Report, Said, Version, Work};
+use crate::driver::Standing;
+use crate::job::{JobId, Outcome, OutcomeKind};
+use crate::time::Stamp;
+
+/// Why a report was not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// A newer one has come before.
+    Stale,
+    /// Another host of this name reports.
+    Another,
+}
+
+#[derive(Clone, Debug)]
+struct Wish {
+    work: Work,
+    cancel: Option<String>,
+    /// What the host has last said of it.
+    said: Option<Said>,
+    /// Why it is lost.
+    lost: Option<String>,
+}
+
+/// Which queue it is, for hosts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Queue {
+    pub number: u64,
+    pub marks: String,
+    /// Jobs run as their submitters.
+    pub system: bool,
+    /// Above those of all servers before.
+    pub epoch: u64,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    queue: Queue,
+    version: Version,
+    /// Of the data folder of the host that got the jobs.
+    identity: String,
+    /// Session and number of the last report.
+    last: (u64, u64),
+    last_seen: Stamp,
+    wishes: BTreeMap<JobId, Wish>,
+}
+
+impl Controller {
+    /// A host that was seen last at this time.
+    pub fn new(queue: Queue, identity: String, last_seen: Stamp) -> Controller {
+        let version = Version { epoch: queue.epoch, number: 0 };
+        let wishes = BTreeMap::new();
+        Controller { queue, version, identity, last: (0, 0), last_seen, wishes }
+    }
+
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// Time passes that was nobody's silence: the server itself was away.
+    pub fn excuse(&mut self, now: Stamp) {
+        self.last_seen = self.last_seen.max(now);
+    }
+
+    /// Whether nothing has come for so long.
+    pub fn is_silent(&self, now: Stamp, seconds: u64) -> bool {
+        now.since(self.last_seen) >= seconds
+    }
+
+    /// Wants a job there. Asked for again, it changes nothing.
+    pub fn want(&mut self, work: Work) {
+        let id = work.job.id();
+        if !self.wishes.contains_key(&id) {
+            self.version.number += 1;
+            self.wishes.insert(id, Wish { work, cancel: None, said: None, lost: None });
+        }
+    }
+
+    /// Wants it to end.
+    pub fn cancel(&mut self, id: JobId, by: &str) {
+        if let Some(wish) = self.wishes.get_mut(&id).filter(|wish| wish.cancel.is_none()) {
+            wish.cancel = Some(by.to_string());
+            self.version.number += 1;
+        }
+    }
+
+    /// Wants nothing of it there any more: its end is recorded.
+    pub fn forget(&mut self, id: JobId) {
+        if self.wishes.remove(&id).is_some() {
+            self.version.number += 1;
+        }
+    }
+
+    pub fn wants(&self, id: JobId) -> bool {
+        self.wishes.contains_key(&id)
+    }
+
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// All that is wanted.
+    pub fn orders(&self) -> Orders {
+        let ordered = |(job, wish): (&JobId, &Wish)| Ordered {
+            job: *job,
+            cancel: wish.cancel.clone(),
+            work: wish.said.is_none().then(|| wish.work.clone()),
+        };
+        let jobs = self.wishes.iter().map(ordered).collect();
+        Orders {
+            queue: self.queue.number,
+            marks: self.queue.marks.clone(),
+            system: self.queue.system,
+            version: self.version,
+            jobs,
+        }
+    }
+
+    /// Takes a report; gives the jobs of which there is news. A host of the same name with another
+    /// data folder is let in only when the one before has been silent for `patience` seconds.
+    pub fn report(
+        &mut self,
+        report: &Report,
+        now: Stamp,
+        patience: u64,
+    ) -> Result<Vec<JobId>, Refused> {
+        let mut news = BTreeSet::new();
+        if report.identity != self.identity {
+            if !self.is_silent(now, patience) && self.last != (0, 0) {
+                return Err(Refused::Another);
+            }
+            self.identity.clone_from(&report.identity);
+            for (id, wish) in &mut self.wishes {
+                wish.lost.get_or_insert_with(|| "the host was set up anew".into());
+                news.insert(*id);
+            }
+        } else if (report.session, report.number) <= self.last {
+            return Err(Refused::Stale);
+        }
+        self.last = (report.session, report.number);
+        self.last_seen = now;
+        let mut told: BTreeMap<JobId, &Said> =
+            report.jobs.iter().map(|told| (told.job, &told.said)).collect();
+        for (id, wish) in &mut self.wishes {
+            match told.remove(id) {
+                Some(said) if wish.said.as_ref() != Some(said) => {
+                    wish.said = Some(said.clone());
+                    news.insert(*id);
+                }
+                // It had the job, and has it no more.
+                None if wish.said.is_some() && !wish.work.part && wish.lost.is_none() => {
+                    wish.lost = Some("the host knows nothing of it any more".into());
+                    news.insert(*id);
+                }
+                _ => {}
+            }
+        }
+        Ok(news.into_iter().collect())
+    }
+
+    /// How a job stands. A host that is silent for `limit` seconds has lost it.
+    pub fn standing(&self, id: JobId, now: Stamp, limit: u64) -> Standing {
+        let lost = |text: &str| {
+            Standing::Ended(Outcome::of(OutcomeKind::NodeLost).with(text), Stamp::now())
+        };
+        let Some(wish) = self.wishes.get(&id) else { return Standing::Runs };
+        match (&wish.said, &wish.lost) {
+            (Some(Said::Ended(outcome, at)), _) => Standing::Ended(outcome.clone(), *at),
+            (_, Some(text)) => lost(text),
+            _ if self.is_silent(now, limit) => {
+                lost(&format!("the host has not reported for {limit} s"))
+            }
+            (Some(Said::Later(text)), None) => Standing::Later(text.clone()),
+            (Some(Said::Runs) | None, None) => Standing::Runs,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apply::tests::job;
+    use crate::node::protocol::Told;
+
+    fn work(id: JobId) -> Work {
+        Work { job: Box::new(job(id)), part: false }
+    }
+
+    fn report(number: u64, jobs: &[(JobId, Said)]) -> Report {
+        let jobs = jobs.iter().map(|(job, said)| Told { job: *job, said: said.clone() }).collect();
+        Report { identity: "a".into(), session: 1, number, seen: Version::default(), jobs }
+    }
+
+    fn controller() -> Controller {
+        let mut controller = Controller::new(Queue::default(), "a".into(), Stamp(0));
+        controller.want(work(1));
+        controller
+    }
+
+    const NOW: Stamp = Stamp(1_000_000);
+
+    fn kind(standing: &Standing) -> Option<OutcomeKind> {
+        match standing {
+            Standing::Ended(outcome, _) => Some(outcome.kind),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn the_work_is_sent_until_it_is_told_of() {
+        let mut controller = controller();
+        assert!(controller.orders().jobs[0].work.is_some());
+        assert_eq!(controller.report(&report(1, &[]), NOW, 10), Ok(vec![]));
+        assert!(controller.orders().jobs[0].work.is_some());
+        assert_eq!(controller.report(&report(2, &[(1, Said::Runs)]), NOW, 10), Ok(vec![1]));
+        assert!(controller.orders().jobs[0].work.is_none());
+        assert_eq!(controller.report(&report(2, &[]), NOW, 10), Err(Refused::Stale));
+        assert_eq!(controller.report(&report(1, &[]), NOW, 10), Err(Refused::Stale));
+        assert_eq!(controller.standing(1, NOW, 300), Standing::Runs);
+        let end = Said::Ended(Outcome::exit(3), NOW);
+        assert_eq!(controller.report(&report(3, &[(1, end)]), NOW, 10), Ok(vec![1]));
+        assert_eq!(controller.standing(1, NOW, 300), Standing::Ended(Outcome::exit(3), NOW));
+        let before = controller.version();
+        controller.forget(1);
+        assert!(controller.version() > before && controller.orders().jobs.is_empty());
+    }
+
+    #[test]
+    fn a_cancel_is_an_order_once() {
+        let mut controller = controller();
+        let before = controller.version();
+        controller.cancel(1, "ann");
+        controller.cancel(1, "bob");
+        controller.cancel(2, "bob");
+        assert_eq!(controller.version().number, before.number + 1);
+        assert_eq!(controller.orders().jobs[0].cancel.as_deref(), Some("ann"));
+    }
+
+    #[test]
+    fn silence_and_amnesia_lose_jobs() {
+        let mut controller = controller();
+        controller.report(&report(1, &[(1, Said::Runs)]), NOW, 10).unwrap();
+        assert_eq!(controller.standing(1, NOW.after(299), 300), Standing::Runs);
+        let silent = controller.standing(1, NOW.after(300), 300);
+        assert_eq!(kind(&silent), Some(OutcomeKind::NodeLost));
+        assert_eq!(controller.report(&report(2, &[]), NOW, 10), Ok(vec![1]));
+        assert_eq!(kind(&controller.standing(1, NOW, 300)), Some(OutcomeKind::NodeLost));
+    }
+
+    #[test]
+    fn another_host_of_the_same_name() {
+        let mut controller = controller();
+        controller.report(&report(7, &[(1, Said::Runs)]), NOW, 10).unwrap();
+        let other = Report { identity: "b".into(), ..report(1, &[]) };
+        assert_eq!(controller.report(&other, NOW.after(9), 10), Err(Refused::Another));
+        assert_eq!(controller.report(&other, NOW.after(10), 10), Ok(vec![1]));
+        let standing = controller.standing(1, NOW.after(10), 300);
+        assert_eq!(kind(&standing), Some(OutcomeKind::NodeLost));
+        assert_eq!(controller.identity(), "b");
+    }
+}

@@ -1,0 +1,279 @@
+//! The host's side: what `hpvm node` has, and what it does at an order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::protocol::{Orders, Report, Said, Told, Version, Work};
+use crate::driver::Standing;
+use crate::job::{JobId, Outcome, OutcomeKind};
+use crate::time::Stamp;
+
+/// Jobs that were here and are gone, as far as they are remembered, so that no order starts one a
+/// second time (a server whose store was restored from a copy gives such orders). The newest are
+/// the ones that matter.
+pub const FORGOTTEN_MAX: usize = 4096;
+
+/// What is to be done on the host. Everything can be done again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Record it, then see to it that it runs, once.
+    Start(Work),
+    /// See to it that it ends.
+    Cancel { job: JobId, by: String },
+    /// End what is left of it, remember that it was here, remove all that is kept of it, and call
+    /// [`Daemon::removed`].
+    Remove { job: JobId },
+}
+
+#[derive(Clone, Debug)]
+enum Phase {
+    Runs,
+    Later(String),
+    /// It is over, and its output is on its way.
+    Sending(Outcome, Stamp),
+    Ended(Outcome, Stamp),
+}
+
+#[derive(Clone, Debug)]
+struct Held {
+    part: bool,
+    phase: Phase,
+    /// Who wants it to end.
+    cancelled: Option<String>,
+    /// The server does not want it here any more.
+    unwanted: bool,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Daemon {
+    identity: String,
+    session: u64,
+    number: u64,
+    seen: Version,
+    jobs: BTreeMap<JobId, Held>,
+    forgotten: BTreeSet<JobId>,
+}
+
+impl Daemon {
+    /// `session` is above those of all lives before on this host.
+    pub fn new(identity: String, session: u64, forgotten: BTreeSet<JobId>) -> Daemon {
+        let (number, seen) = (0, Version::default());
+        Daemon { identity, session, number, seen, jobs: BTreeMap::new(), forgotten }
+    }
+
+    /// A job that was found on the host at the start.
+    pub fn found(&mut self, job: JobId, part: bool) {
+        self.jobs.insert(job, held(part, Phase::Runs));
+    }
+
+    /// Takes orders; those that are not newer than the last are nothing.
+    pub fn orders(&mut self, orders: &Orders) -> Vec<Deed> {
+        if orders.version <= self.seen {
+            return Vec::new();
+        }
+        self.seen = orders.version;
+        let mut deeds = Vec::new();
+        for ordered in &orders.jobs {
+            let id = ordered.job;
+            if !self.jobs.contains_key(&id) {
+                let Some(work) = &ordered.work else { continue };
+                if self.forgotten.contains(&id) {
+                    let text = "it has ended on this host before";
+                    let outcome = Outcome::of(OutcomeKind::NodeLost).with(text);
+                    self.jobs.insert(id, held(false, Phase::Ended(outcome, Stamp::now())));
+                } else {
+                    self.jobs.insert(id, held(work.part, Phase::Runs));
+                    deeds.push(Deed::Start(work.clone()));
+                }
+            }
+            let Some(job) = self.jobs.get_mut(&id) else { continue };
+            job.unwanted = false;
+            if let Some(by) =
+                ordered.cancel.as_ref().filter(|_| job.cancelled.is_none() && !job.part)
+            {
+                job.cancelled = Some(by.clone());
+                deeds.push(Deed::Cancel { job: id, by: by.clone() });
+            }
+        }
+        let wanted: BTreeSet<JobId> = orders.jobs.iter().map(|ordered| ordered.job).collect();
+        for (id, job) in self.jobs.iter_mut().filter(|(id, _)| !wanted.contains(id)) {
+            job.unwanted = true;
+            deeds.push(unwanted(*id, job));
+        }
+        deeds
+    }
+
+    /// How a job stands, by the word of who looks after it.
+    pub fn stands(&mut self, id: JobId, standing: Standing) -> Vec<Deed> {
+        let Some(job) = self.jobs.get_mut(&id) else { return Vec::new() };
+        if matches!(job.phase, Phase::Sending(..) | Phase::Ended(..)) || job.part {
+            return Vec::new();
+        }
+        job.phase = match standing {
+            Standing::Runs => Phase::Runs,
+            Standing::Later(text) => Phase::Later(text),
+            Standing::Ended(outcome, at) => Phase::Sending(outcome, at),
+        };
+        match &job.phase {
+            Phase::Sending(..) if job.unwanted => vec![Deed::Remove { job: id }],
+            _ => Vec::new(),
+        }
+    }
+
+    /// All output of a job that has ended was sent, or what of it could not be.
+    pub fn sent(&mut self, id: JobId, trouble: Option<String>) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if let Phase::Sending(outcome, at) = &job.phase {
+            let mut outcome = outcome.clone();
+            if let Some(text) = trouble {
+                let before = outcome.detail.take().map_or(String::new(), |detail| detail + "; ");
+                outcome = outcome.with(format!("{before}{text}"));
+            }
+            job.phase = Phase::Ended(outcome, *at);
+        }
+    }
+
+    /// Nothing of the job is left here.
+    pub fn removed(&mut self, id: JobId) {
+        self.jobs.remove(&id);
+        remember(&mut self.forgotten, id);
+    }
+
+    /// The jobs that were here, with this one among them.
+    pub fn forgotten_with(&self, id: JobId) -> BTreeSet<JobId> {
+        let mut all = self.forgotten.clone();
+        remember(&mut all, id);
+        all
+    }
+
+    /// What was begun and is not done yet, to be tried again from time to time.
+    pub fn overdue(&self) -> Vec<Deed> {
+        let of = |(id, job): (&JobId, &Held)| match (&job.phase, &job.cancelled) {
+            _ if job.unwanted => Some(unwanted(*id, job)),
+            (Phase::Runs | Phase::Later(_), Some(by)) => {
+                Some(Deed::Cancel { job: *id, by: by.clone() })
+            }
+            _ => None,
+        };
+        self.jobs.iter().filter_map(of).collect()
+    }
+
+    /// The jobs that somebody has to look after.
+    pub fn running(&self) -> Vec<JobId> {
+        let runs = |job: &Held| matches!(job.phase, Phase::Runs | Phase::Later(_)) && !job.part;
+        self.jobs.iter().filter(|(_, job)| runs(job)).map(|(id, _)| *id).collect()
+    }
+
+    /// The jobs whose output is to be sent; `true` for those that have ended.
+    pub fn sending(&self) -> Vec<(JobId, bool)> {
+        let of = |(id, job): (&JobId, &Held)| match job.phase {
+            _ if job.part || job.unwanted => None,
+            Phase::Runs => Some((*id, false)),
+            Phase::Sending(..) => Some((*id, true)),
+            _ => None,
+        };
+        self.jobs.iter().filter_map(of).collect()
+    }
+
+    /// All there is, under the next number.
+    pub fn report(&mut self) -> Report {
+        self.number += 1;
+        let said = |job: &Held| match &job.phase {
+            Phase::Runs | Phase::Sending(..) => Said::Runs,
+            Phase::Later(text) => Said::Later(text.clone()),
+            Phase::Ended(outcome, at) => Said::Ended(outcome.clone(), *at),
+        };
+        Report {
+            identity: self.identity.clone(),
+            session: self.session,
+            number: self.number,
+            seen: self.seen,
+            jobs: self.jobs.iter().map(|(id, job)| Told { job: *id, said: said(job) }).collect(),
+        }
+    }
+}
+
+fn held(part: bool, phase: Phase) -> Held {
+    Held { part, phase, cancelled: None, unwanted: false }
+}
+
+fn remember(forgotten: &mut BTreeSet<JobId>, id: JobId) {
+    forgotten.insert(id);
+    while forgotten.len() > FORGOTTEN_MAX {
+        forgotten.pop_first();
+    }
+}
+
+/// What is done to a job that the server does not want.
+fn unwanted(id: JobId, job: &Held) -> Deed {
+    match job.phase {
+        // First it has to end; then it is removed.
+        Phase::Runs | Phase::Later(_) if !job.part => {
+            Deed::Cancel { job: id, by: "the server, which has given it up".into() }
+        }
+        _ => Deed::Remove { job: id },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apply::tests::job;
+    use crate::node::protocol::Ordered;
+
+    fn orders(number: u64, jobs: &[(JobId, Option<&str>)]) -> Orders {
+        let ordered = |(id, cancel): &(JobId, Option<&str>)| {
+            let work = Work { job: Box::new(job(*id)), part: false };
+            Ordered { job: *id, cancel: cancel.map(str::to_owned), work: Some(work) }
+        };
+        let jobs = jobs.iter().map(ordered).collect();
+        Orders { queue: 1, version: Version { epoch: 1, number }, jobs, ..Orders::default() }
+    }
+
+    fn said(daemon: &mut Daemon) -> Vec<Said> {
+        daemon.report().jobs.into_iter().map(|told| told.said).collect()
+    }
+
+    #[test]
+    fn from_order_to_removal() {
+        let mut daemon = Daemon::new("a".into(), 1, BTreeSet::new());
+        let deeds = daemon.orders(&orders(1, &[(7, None)]));
+        assert!(matches!(&deeds[..], [Deed::Start(work)] if work.job.id() == 7), "{deeds:?}");
+        assert_eq!(daemon.orders(&orders(1, &[(7, None)])), []);
+        assert_eq!(daemon.orders(&orders(2, &[(7, None)])), []);
+        let cancel = Deed::Cancel { job: 7, by: "ann".into() };
+        assert_eq!(daemon.orders(&orders(3, &[(7, Some("ann"))])), [cancel]);
+        assert_eq!(daemon.orders(&orders(4, &[(7, Some("ann"))])), []);
+        assert_eq!(daemon.stands(7, Standing::Ended(Outcome::exit(0), Stamp(5))), []);
+        assert_eq!(said(&mut daemon), [Said::Runs], "its output is on its way");
+        daemon.sent(7, Some("the end is missing".into()));
+        let Said::Ended(outcome, _) = said(&mut daemon).remove(0) else { panic!() };
+        assert_eq!(outcome.detail.as_deref(), Some("the end is missing"));
+        assert_eq!(daemon.orders(&orders(5, &[])), [Deed::Remove { job: 7 }]);
+        daemon.removed(7);
+        assert!(said(&mut daemon).is_empty());
+        // Whoever orders it again.
+        assert_eq!(daemon.orders(&orders(6, &[(7, None)])), []);
+        assert!(matches!(&said(&mut daemon)[..], [Said::Ended(outcome, _)]
+            if outcome.kind == OutcomeKind::NodeLost));
+    }
+
+    #[test]
+    fn what_is_not_wanted_ends_first() {
+        let mut daemon = Daemon::new("a".into(), 1, BTreeSet::new());
+        daemon.found(3, false);
+        daemon.found(4, true);
+        let deeds = daemon.orders(&orders(1, &[]));
+        assert!(matches!(&deeds[..], [Deed::Cancel { job: 3, .. }, Deed::Remove { job: 4 }]));
+        let ended = Standing::Ended(Outcome::of(OutcomeKind::Cancelled), Stamp(1));
+        assert_eq!(daemon.stands(3, ended), [Deed::Remove { job: 3 }]);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut daemon = Daemon::new("a".into(), 1, BTreeSet::new());
+        (0..FORGOTTEN_MAX as JobId + 10).for_each(|id| daemon.removed(id));
+        let all = daemon.forgotten_with(-1);
+        assert_eq!((all.len(), all.first()), (FORGOTTEN_MAX, Some(&10)));
+    }
+}

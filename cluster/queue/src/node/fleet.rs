@@ -1,0 +1,272 @@
+//! The hosts that report to a server, and the jobs on them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Controller, Orders, Queue, Refused, Report, Version, Work};
+use crate::driver::Standing;
+use crate::job::{Job, JobId, Outcome, OutcomeKind};
+use crate::policy::Resources;
+use crate::store::nodes::NodeRow;
+use crate::time::Stamp;
+
+/// A host reports every second. One that is silent for so long is shown as lost and gets no new
+/// jobs; its jobs are given up much later.
+pub const SILENT_SECONDS: u64 = 10;
+/// How often the time of the last report is written down.
+const SEEN_EVERY_MS: i64 = 60_000;
+/// Longer between two looks, and it was the server that was away.
+const AWAY_MS: i64 = 30_000;
+
+/// What a host has to give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Capacity {
+    pub cpus: u32,
+    pub memory: u64,
+    pub gpus: u32,
+}
+
+impl Capacity {
+    /// Processors that we may use, all memory, and the graphics processors whose drivers tell of them.
+    pub fn of_this_machine() -> Capacity {
+        let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let kib = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+        let kib = kib.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+        let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
+        Capacity { cpus, memory: kib.unwrap_or(0) * 1024, gpus: gpus(Path::new("/")) }
+    }
+}
+
+/// Counts graphics processors: NVIDIA's driver has a folder for each; AMD's lists processors, too,
+/// whose number as a graphics processor is 0.
+fn gpus(root: &Path) -> u32 {
+    let entries = |path: &str| std::fs::read_dir(root.join(path)).into_iter().flatten().flatten();
+    let nvidia = entries("proc/driver/nvidia/gpus").count();
+    let amd = entries("sys/class/kfd/kfd/topology/nodes").filter(|node| {
+        let id = std::fs::read_to_string(node.path().join("gpu_id")).unwrap_or_default();
+        !matches!(id.trim(), "" | "0")
+    });
+    u32::try_from(nvidia + amd.count()).unwrap_or(u32::MAX)
+}
+
+impl From<Capacity> for Resources {
+    fn from(capacity: Capacity) -> Resources {
+        let Capacity { cpus, memory, gpus } = capacity;
+        Resources { cpus, memory, gpus }
+    }
+}
+
+/// A host for those who look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeView {
+    pub name: String,
+    pub capacity: Resources,
+    pub last_seen: Stamp,
+    pub silent: bool,
+}
+
+#[derive(Debug)]
+struct Node {
+    controller: Controller,
+    capacity: Resources,
+    /// By the system's clock, for people.
+    last_seen: Stamp,
+    /// What of that is written down.
+    recorded: Option<NodeRow>,
+}
+
+/// See the module. Silence is measured on a clock that nobody sets.
+#[derive(Debug)]
+pub struct Fleet {
+    queue: Queue,
+    /// Silence after which a host's jobs are given up.
+    limit: u64,
+    nodes: BTreeMap<String, Node>,
+    began: Instant,
+    looked: Stamp,
+}
+
+impl Fleet {
+    /// Takes up the hosts that are known. Nobody has been silent before now.
+    pub fn new(queue: Queue, limit: u64, rows: Vec<NodeRow>) -> Fleet {
+        let mut nodes = BTreeMap::new();
+        for row in rows {
+            let controller = Controller::new(queue.clone(), row.identity.clone(), Stamp(0));
+            let (capacity, last_seen) = (row.capacity, row.last_seen);
+            let node = Node { controller, capacity, last_seen, recorded: Some(row.clone()) };
+            nodes.insert(row.name, node);
+        }
+        Fleet { queue, limit, nodes, began: Instant::now(), looked: Stamp(0) }
+    }
+
+    fn now(&self) -> Stamp {
+        Stamp(i64::try_from(self.began.elapsed().as_millis()).unwrap_or(i64::MAX))
+    }
+
+    /// To be called every few seconds: time in which the server itself stood still is nobody's
+    /// silence.
+    pub fn tick(&mut self) {
+        let now = self.now();
+        if now.0 - self.looked.0 > AWAY_MS {
+            self.nodes.values_mut().for_each(|node| node.controller.excuse(now));
+        }
+        self.looked = now;
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.nodes.contains_key(name)
+    }
+
+    pub fn views(&self) -> Vec<NodeView> {
+        let now = self.now();
+        let of = |(name, node): (&String, &Node)| NodeView {
+            name: name.clone(),
+            capacity: node.capacity,
+            last_seen: node.last_seen,
+            silent: node.controller.is_silent(now, SILENT_SECONDS),
+        };
+        self.nodes.iter().map(of).collect()
+    }
+
+    /// The newest orders of each host.
+    pub fn versions(&self) -> BTreeMap<String, Version> {
+        let of = |(name, node): (&String, &Node)| (name.clone(), node.controller.version());
+        self.nodes.iter().map(of).collect()
+    }
+
+    pub fn orders(&self, name: &str) -> Option<Orders> {
+        self.nodes.get(name).map(|node| node.controller.orders())
+    }
+
+    /// Takes a host's report. Gives the jobs of which there is news, and whether the policy has to
+    /// look again, since the host is new, back, or of another size.
+    pub fn report(
+        &mut self,
+        name: &str,
+        report: &Report,
+        capacity: Resources,
+    ) -> Result<(Vec<JobId>, bool), Refused> {
+        let now = self.now();
+        let queue = self.queue.clone();
+        let mut fresh = false;
+        let node = self.nodes.entry(name.to_string()).or_insert_with(|| {
+            fresh = true;
+            let controller = Controller::new(queue, report.identity.clone(), now);
+            Node { controller, capacity, last_seen: Stamp::now(), recorded: None }
+        });
+        let was_silent = node.controller.is_silent(now, SILENT_SECONDS);
+        let jobs = node.controller.report(report, now, SILENT_SECONDS)?;
+        node.last_seen = Stamp::now();
+        let changed = fresh || was_silent || node.capacity != capacity;
+        node.capacity = capacity;
+        Ok((jobs, changed))
+    }
+
+    /// What is to be written down of a host now, if anything is.
+    pub fn unrecorded(&self, name: &str) -> Option<NodeRow> {
+        let node = self.nodes.get(name)?;
+        let row = NodeRow {
+            name: name.to_string(),
+            identity: node.controller.identity().to_string(),
+            capacity: node.capacity,
+            last_seen: node.last_seen,
+        };
+        let same = node.recorded.as_ref().is_some_and(|old| {
+            let age = row.last_seen.0 - old.last_seen.0;
+            NodeRow { last_seen: row.last_seen, ..old.clone() } == row
+                && (0..SEEN_EVERY_MS).contains(&age)
+        });
+        (!same).then_some(row)
+    }
+
+    pub fn recorded(&mut self, row: NodeRow) {
+        if let Some(node) = self.nodes.get_mut(&row.name) {
+            node.recorded = Some(row);
+        }
+    }
+
+    /// Forgets a host that is silent.
+    pub fn remove(&mut self, name: &str) {
+        self.nodes.remove(name);
+    }
+
+    /// Wants the job on the hosts of its allocation. Those behind the first know its processes by
+    /// their mark and end what is left of them.
+    pub fn want(&mut self, job: &Job) {
+        for (number, share) in job.allocation.iter().enumerate() {
+            if let Some(node) = self.nodes.get_mut(&share.host) {
+                let work = Work { job: Box::new(job.clone()), part: number > 0 };
+                node.controller.want(work);
+            }
+        }
+    }
+
+    /// How a job stands whose supervisor is on one of these hosts.
+    pub fn standing(&self, job: &Job) -> Standing {
+        let host = job.first_host().unwrap_or_default();
+        match self.nodes.get(host) {
+            Some(node) => node.controller.standing(job.id(), self.now(), self.limit),
+            None => {
+                let text = format!("host {host} does not belong to this queue any more");
+                let outcome = Outcome::of(OutcomeKind::NodeLost).with(text);
+                Standing::Ended(outcome, Stamp::now())
+            }
+        }
+    }
+
+    pub fn cancel(&mut self, job: &Job, by: &str) {
+        if let Some(node) = job.first_host().and_then(|host| self.nodes.get_mut(host)) {
+            node.controller.cancel(job.id(), by);
+        }
+    }
+
+    /// The job's end is recorded: nothing of it is wanted anywhere.
+    pub fn forget(&mut self, job: &Job) {
+        for share in &job.allocation {
+            if let Some(node) = self.nodes.get_mut(&share.host) {
+                node.controller.forget(job.id());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn graphics_processors_are_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(gpus(dir.path()), 0);
+        for (path, id) in [("0", "0"), ("1", "4660"), ("2", "4661\n")] {
+            let node = dir.path().join("sys/class/kfd/kfd/topology/nodes").join(path);
+            std::fs::create_dir_all(&node).unwrap();
+            std::fs::write(node.join("gpu_id"), id).unwrap();
+        }
+        std::fs::create_dir_all(dir.path().join("proc/driver/nvidia/gpus/0000:01:00.0")).unwrap();
+        assert_eq!(gpus(dir.path()), 3);
+    }
+
+    #[test]
+    fn a_host_is_recorded_when_it_changes() {
+        let mut fleet = Fleet::new(Queue::default(), 300, Vec::new());
+        let capacity = Resources { cpus: 2, memory: 3, gpus: 0 };
+        let report =
+            |number| Report { identity: "a".into(), session: 1, number, ..Report::default() };
+        assert_eq!(fleet.report("n1", &report(1), capacity), Ok((Vec::new(), true)));
+        let row = fleet.unrecorded("n1").expect("it is new");
+        fleet.recorded(row);
+        assert_eq!(fleet.report("n1", &report(2), capacity), Ok((Vec::new(), false)));
+        assert_eq!(fleet.unrecorded("n1"), None);
+        let larger = Resources { cpus: 4, ..capacity };
+        assert_eq!(fleet.report("n1", &report(3), larger), Ok((Vec::new(), true)));
+        assert_eq!(fleet.unrecorded("n1").unwrap().capacity, larger);
+        assert_eq!(fleet.report("n1", &report(3), larger), Err(Refused::Stale));
+    }
+}

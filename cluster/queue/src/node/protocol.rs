@@ -1,0 +1,79 @@
+//! What goes over the link.
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::{Job, JobId, Outcome};
+use crate::time::Stamp;
+
+/// Which orders are newer: first the life of the server, then the change in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Version {
+    pub epoch: u64,
+    pub number: u64,
+}
+
+/// All that the server wants of a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Orders {
+    /// Of the store: jobs of another one have the same numbers and are others.
+    pub queue: u64,
+    /// What the marks of jobs begin with, by which their processes are known on every host.
+    pub marks: String,
+    /// Jobs run as their submitters.
+    #[serde(default)]
+    pub system: bool,
+    pub version: Version,
+    pub jobs: Vec<Ordered>,
+}
+
+/// A job that the server wants on the host. Whatever is not named shall not be there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ordered {
+    pub job: JobId,
+    /// Who wants it to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<String>,
+    /// Everything about it, until the host has told that it has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
+}
+
+/// What a host needs to run a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    pub job: Box<Job>,
+    /// The supervisor runs elsewhere; here are only ranks that it has started.
+    pub part: bool,
+}
+
+/// All that a host has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Of the host's data folder.
+    pub identity: String,
+    /// The life of `hpvm node`, and the report in it.
+    pub session: u64,
+    pub number: u64,
+    /// The orders that it has carried out.
+    pub seen: Version,
+    pub jobs: Vec<Told>,
+}
+
+/// How a job stands on the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    pub job: JobId,
+    pub said: Said,
+}
+
+/// See [`Told`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// Somebody looks after it.
+    Runs,
+    /// It cannot be started now, for this reason.
+    Later(String),
+    /// It is over, and all of its output was sent.
+    Ended(Outcome, Stamp),
+}

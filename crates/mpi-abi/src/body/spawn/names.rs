@@ -1,0 +1,64 @@
+//! Published names (section 11.9.4).
+
+use crate::body::check::{out, text, wrong};
+use crate::body::env::put_string;
+use crate::generated::constants::*;
+use crate::object::info;
+use crate::raise::on_world;
+use core::ffi::{c_char, c_int};
+use hpvm_mpi::Class;
+use hpvm_mpi::error::Result;
+
+/// A service's name.
+unsafe fn service(name: *const c_char) -> Result<String> {
+    // SAFETY: the caller's promise.
+    let name = unsafe { text("service_name", name)? };
+    if name.is_empty() {
+        return Err(wrong(Class::Arg, "service_name is empty"));
+    }
+    Ok(name)
+}
+
+pub unsafe fn publish_name(
+    service_name: *const c_char,
+    info: MPI_Info,
+    port_name: *const c_char,
+) -> c_int {
+    on_world("MPI_Publish_name", |w| {
+        info::copy_or_empty(info)?;
+        // SAFETY: the caller's promises.
+        let (name, port) = unsafe { (service(service_name)?, text("port_name", port_name)?) };
+        w.dynamic.names.publish(&name, &port)
+    })
+}
+
+pub unsafe fn unpublish_name(
+    service_name: *const c_char,
+    info: MPI_Info,
+    port_name: *const c_char,
+) -> c_int {
+    on_world("MPI_Unpublish_name", |w| {
+        info::copy_or_empty(info)?;
+        // SAFETY: the caller's promises.
+        let (name, port) = unsafe { (service(service_name)?, text("port_name", port_name)?) };
+        w.dynamic.names.unpublish(&name, &port)
+    })
+}
+
+pub unsafe fn lookup_name(
+    service_name: *const c_char,
+    info: MPI_Info,
+    port_name: *mut c_char,
+) -> c_int {
+    on_world("MPI_Lookup_name", |_| {
+        out("port_name", port_name)?;
+        info::copy_or_empty(info)?;
+        // SAFETY: the caller's promise.
+        let name = unsafe { service(service_name)? };
+        let port = crate::dynamic::names::lookup(&name)?;
+        let mut len = 0;
+        // SAFETY: checked above; the standard makes the place this long.
+        unsafe { put_string(&port, port_name, MPI_MAX_PORT_NAME as usize, &mut len) };
+        Ok(())
+    })
+}

@@ -1,0 +1,161 @@
+//! Ports, and connecting by them (sections 11.9.1 to 11.9.3, 11.10.5).
+
+use super::side;
+use crate::body::check::{out, text, wrong};
+use crate::body::comm::adopt;
+use crate::body::env::put_string;
+use crate::dynamic::link::Side;
+use crate::dynamic::port::PortName;
+use crate::generated::constants::*;
+use crate::object::info;
+use crate::raise::{on_comm, on_world};
+use crate::runtime::Entered;
+use core::ffi::{c_char, c_int};
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Comm};
+use std::io;
+use std::sync::Arc;
+
+pub unsafe fn open_port(info: MPI_Info, port_name: *mut c_char) -> c_int {
+    on_world("MPI_Open_port", |w| {
+        out("port_name", port_name)?;
+        info::copy_or_empty(info)?;
+        let name = w.open_port()?;
+        let mut len = 0;
+        // SAFETY: checked above; the standard makes the place this long, and the name is shorter than any MPI's.
+        unsafe { put_string(&name, port_name, MPI_MAX_PORT_NAME as usize, &mut len) };
+        Ok(())
+    })
+}
+
+pub unsafe fn close_port(port_name: *const c_char) -> c_int {
+    on_world("MPI_Close_port", |w| {
+        // SAFETY: the caller's promise.
+        let name = unsafe { text("port_name", port_name)? };
+        w.close_port(&name)
+    })
+}
+
+/// What brings two groups together.
+type Meet = fn(&mut Entered, &Side, Result<&str>) -> Result<Arc<Comm>>;
+
+unsafe fn meet(
+    function: &'static str,
+    how: Meet,
+    port_name: *const c_char,
+    info: MPI_Info,
+    root: c_int,
+    comm: MPI_Comm,
+    newcomm: *mut MPI_Comm,
+) -> c_int {
+    on_comm(function, comm, |w| {
+        out("newcomm", newcomm)?;
+        let (side, parent) = side(w, comm, root)?;
+        // Both matter at the root only, which tells the others when they are wrong.
+        let name = match side.is_root() {
+            false => Ok(String::new()),
+            // SAFETY: the caller's promise.
+            true => info::copy_or_empty(info)
+                .and_then(|_| unsafe { text("port_name", port_name) })
+                .map_err(|e| if e.class == Class::Arg { wrong(Class::Port, e.text) } else { e }),
+        };
+        let made = how(w, &side, name.as_deref().map_err(Clone::clone))?;
+        // SAFETY: checked above.
+        unsafe { *newcomm = adopt(w, &parent, made)? };
+        Ok(())
+    })
+}
+
+pub unsafe fn comm_accept(
+    port_name: *const c_char,
+    info: MPI_Info,
+    root: c_int,
+    comm: MPI_Comm,
+    newcomm: *mut MPI_Comm,
+) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe { meet("MPI_Comm_accept", Entered::accept, port_name, info, root, comm, newcomm) }
+}
+
+pub unsafe fn comm_connect(
+    port_name: *const c_char,
+    info: MPI_Info,
+    root: c_int,
+    comm: MPI_Comm,
+    newcomm: *mut MPI_Comm,
+) -> c_int {
+    // SAFETY: the caller's promises.
+    unsafe { meet("MPI_Comm_connect", Entered::connect, port_name, info, root, comm, newcomm) }
+}
+
+/// Sends or receives all of `bytes` on a descriptor of the program's, which may or may not block.
+fn exchange(
+    fd: c_int,
+    events: i16,
+    len: usize,
+    mut step: impl FnMut(usize) -> isize,
+) -> Result<()> {
+    let failed =
+        |cause: String| wrong(Class::Other, format!("descriptor {fd} of MPI_Comm_join: {cause}"));
+    let mut done = 0;
+    while done < len {
+        match step(done) {
+            0 => return Err(failed("the other side has closed it".into())),
+            count if count > 0 => done += count as usize,
+            _ => {
+                let cause = io::Error::last_os_error();
+                match cause.kind() {
+                    io::ErrorKind::Interrupted => {}
+                    io::ErrorKind::WouldBlock => {
+                        let mut poll = libc::pollfd { fd, events, revents: 0 };
+                        // SAFETY: one valid pollfd.
+                        unsafe { libc::poll(&mut poll, 1, -1) };
+                    }
+                    _ => return Err(failed(cause.to_string())),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Tells the other end of `fd` a port's name, and learns that of its port.
+fn swap_names(fd: c_int, ours: &str) -> Result<String> {
+    let out = ours.as_bytes();
+    exchange(fd, libc::POLLOUT, out.len(), |done| {
+        let rest = &out[done..];
+        // SAFETY: the bytes are valid; a wrong descriptor is an error.
+        unsafe { libc::send(fd, rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL) }
+    })?;
+    // All names of ports have one length.
+    let mut theirs = vec![0; out.len()];
+    exchange(fd, libc::POLLIN, out.len(), |done| {
+        let rest = &mut theirs[done..];
+        // SAFETY: as above, and writable.
+        unsafe { libc::recv(fd, rest.as_mut_ptr().cast(), rest.len(), 0) }
+    })?;
+    Ok(String::from_utf8_lossy(&theirs).into_owned())
+}
+
+pub unsafe fn comm_join(fd: c_int, intercomm: *mut MPI_Comm) -> c_int {
+    on_world("MPI_Comm_join", |w| {
+        out("intercomm", intercomm)?;
+        let own = w.objects.comm(MPI_COMM_SELF)?.clone();
+        let side = Side { comm: own.comm.clone(), root: 0 };
+        let ours = w.open_port()?;
+        let swapped = w.outside(|| swap_names(fd, &ours));
+        let made = swapped.and_then(|theirs| {
+            PortName::parse(&theirs)?;
+            // One has to accept, and both have to know which.
+            match ours < theirs {
+                true => w.accept(&side, Ok(&ours)),
+                false => w.connect(&side, Ok(&theirs)),
+            }
+        });
+        w.close_port(&ours)?;
+        let made = made?;
+        // SAFETY: checked above.
+        unsafe { *intercomm = adopt(w, &own, made)? };
+        Ok(())
+    })
+}

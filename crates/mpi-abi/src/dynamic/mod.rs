@@ -1,0 +1,262 @@
+//! Dynamic processes (MPI 5.0, chapter 11): groups of processes of different jobs that become connected and part.
+//!
+//! Every job has its own `MPI_COMM_WORLD`, launcher and segment. Connecting two groups, by a port or by spawning,
+//! makes a segment with a slot for each process of both ([`link`]); in the engine of each process the others get
+//! numbers above those of its own job.
+
+pub mod connected;
+pub mod link;
+pub mod names;
+pub mod port;
+pub mod start;
+pub mod talk;
+
+use crate::generated::constants::*;
+use crate::runtime::Entered;
+use connected::Connected;
+use hpvm_fm::Rank;
+use hpvm_mpi::comm::dynamic;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Comm, Error};
+use link::{Role, Side};
+use port::{Port, PortName};
+use start::{Program, Spawned};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use talk::Talk;
+
+/// What a process knows of ports, parents and children.
+#[derive(Default)]
+pub struct Dynamic {
+    /// Of the tables of collectives, which connected groups have to share.
+    pub tables: u64,
+    /// Ports that the program has opened, by their names; `None` while a thread accepts on one.
+    ports: BTreeMap<String, Option<Port>>,
+    /// Names that the program has published.
+    pub names: names::Names,
+    /// The communicator to those who have spawned this process.
+    pub parent: Option<MPI_Comm>,
+    /// Jobs that this process has spawned or met as a root, and the numbers of their processes here.
+    connected: Vec<(Vec<Rank>, Connected)>,
+}
+
+impl Dynamic {
+    /// `tables`: equal in processes whose tables of collectives are.
+    pub fn new(tables: u64) -> Dynamic {
+        Dynamic { tables, ..Dynamic::default() }
+    }
+}
+
+impl Entered {
+    /// Opens a port and gives its name.
+    pub fn open_port(&mut self) -> Result<String> {
+        let port = Port::open()?;
+        let name = port.name.text();
+        self.dynamic.ports.insert(name.clone(), Some(port));
+        Ok(name)
+    }
+
+    /// Closes one: who has connected to it and was not accepted gets an error.
+    pub fn close_port(&mut self, name: &str) -> Result<()> {
+        PortName::parse(name)?;
+        match self.dynamic.ports.remove(name) {
+            Some(_) => Ok(()),
+            None => Err(not_open()),
+        }
+    }
+
+    /// The next client of a port. Blocks until one comes or `failed` has an error.
+    fn next_client(
+        &mut self,
+        port: &mut Port,
+        mut failed: impl FnMut() -> Option<Error>,
+    ) -> Result<Talk> {
+        self.prepare()?;
+        let fd = port.fd();
+        // Failure to watch costs time only.
+        let _ = self.process.fm().transport().watch(fd);
+        let mut result = Ok(None);
+        let waited = self.wait_until(|w| {
+            let transport = w.process.fm().transport();
+            result = port.accept(|fd| drop(transport.watch(fd)));
+            if let (Ok(None), Some(error)) = (&result, failed()) {
+                result = Err(error);
+            }
+            !matches!(result, Ok(None))
+        });
+        self.process.fm().transport().unwatch(fd);
+        waited?;
+        result?.ok_or_else(|| Class::Intern.into())
+    }
+
+    /// Sockets of roots have to end sleeps from now on.
+    fn prepare(&mut self) -> Result<()> {
+        let prepared = self.process.fm_mut().transport_mut().prepare_links();
+        self.objects.forget_bell();
+        prepared.map_err(|e| Error::new(Class::Other, format!("connecting two groups: {e}")))
+    }
+
+    /// `MPI_Comm_accept`: `name` matters at the root.
+    pub fn accept(&mut self, side: &Side, name: Result<&str>) -> Result<Arc<Comm>> {
+        let mut talk = None;
+        side.tell(self, |w| {
+            talk = Some(w.accept_root(name?)?);
+            Ok(Vec::new())
+        })?;
+        self.bring_together(side, Role::Accepts, talk)
+    }
+
+    /// Connects two groups whose jobs are watched over from then on.
+    fn bring_together(
+        &mut self,
+        side: &Side,
+        role: Role,
+        mut talk: Option<Talk>,
+    ) -> Result<Arc<Comm>> {
+        let linked = link::link(self, side, role, &mut talk)?;
+        let others = linked.remote().iter().copied();
+        let strangers: Vec<Rank> = others.filter(|process| *process >= self.job.size).collect();
+        // From now on nothing else tells that the other side has failed.
+        if let Some(talk) = talk.filter(|_| !strangers.is_empty()) {
+            let connected = Connected::watch_job(talk.into_stream());
+            self.dynamic.connected.push((strangers, connected));
+        }
+        linked.join(self, side)
+    }
+
+    fn accept_root(&mut self, name: &str) -> Result<Talk> {
+        PortName::parse(name)?;
+        let place = self.dynamic.ports.get_mut(name).ok_or_else(not_open)?;
+        let mut port = place.take().ok_or_else(|| {
+            Error::new(Class::Port, "another thread accepts on this port at the same time")
+        })?;
+        let talk = self.next_client(&mut port, || None);
+        // Unless it has been closed meanwhile.
+        if let Some(place) = self.dynamic.ports.get_mut(name) {
+            *place = Some(port);
+        }
+        talk
+    }
+
+    /// `MPI_Comm_connect`: `name` matters at the root.
+    pub fn connect(&mut self, side: &Side, name: Result<&str>) -> Result<Arc<Comm>> {
+        self.connect_to(side, name, false)
+    }
+
+    /// The same; `parents`: to those who have spawned this job.
+    pub fn connect_to(
+        &mut self,
+        side: &Side,
+        name: Result<&str>,
+        parents: bool,
+    ) -> Result<Arc<Comm>> {
+        let mut talk = None;
+        side.tell(self, |w| {
+            let name = PortName::parse(name?)?;
+            w.prepare()?;
+            talk = Some(port::connect(&name)?);
+            Ok(Vec::new())
+        })?;
+        // Launchers watch over parents and children.
+        match parents {
+            true => link::link(self, side, Role::Connects, &mut talk)?.join(self, side),
+            false => self.bring_together(side, Role::Connects, talk),
+        }
+    }
+
+    /// `MPI_Comm_spawn_multiple`: `programs` matters at the root. All members get the number of processes.
+    pub fn spawn(
+        &mut self,
+        side: &Side,
+        programs: impl FnOnce() -> Result<Vec<Program>>,
+    ) -> Result<(Arc<Comm>, usize)> {
+        let (mut talk, mut spawned) = (None, None);
+        let count = side.tell(self, |w| {
+            let programs = programs()?;
+            let count = programs.iter().map(|program| u64::from(program.processes)).sum();
+            let (client, started) = w.start(&programs)?;
+            (talk, spawned) = (Some(client), Some(started));
+            Ok(vec![count])
+        })?;
+        let linked = link::link(self, side, Role::Accepts, &mut talk);
+        let linked = linked.map_err(|error| Error::new(Class::Spawn, error.text))?;
+        if let Some(spawned) = spawned {
+            let children = linked.remote().to_vec();
+            self.dynamic.connected.push((children, spawned.connected()));
+        }
+        let made = linked.join(self, side)?;
+        Ok((made, count.first().map_or(0, |count| *count as usize)))
+    }
+
+    fn start(&mut self, programs: &[Program]) -> Result<(Talk, Spawned)> {
+        let mut port = Port::open()?;
+        self.prepare()?;
+        let mut spawned = Spawned::start(programs, &port.name.text())?;
+        let fd = spawned.fd();
+        let _ = self.process.fm().transport().watch(fd);
+        let talk = self.next_client(&mut port, || spawned.failure());
+        self.process.fm().transport().unwatch(fd);
+        Ok((talk?, spawned))
+    }
+
+    /// Before a communicator is disconnected: waits for all of its members. Those of other jobs that nothing else joins
+    /// with ours may end when this returns, so until then both sides' roots have said so.
+    pub fn part(&mut self, handle: MPI_Comm) -> Result<()> {
+        let comm = self.objects.comm(handle)?.comm.clone();
+        let first = self.job.size;
+        if !comm.has_member(|process| process >= first) {
+            return Ok(());
+        }
+        dynamic::meet(self, &comm)?;
+        let used = self.linked_for(Some(handle));
+        self.disconnect(|rank| !used.contains(rank));
+        dynamic::meet(self, &comm)?;
+        self.wait_until(|w| !w.process.has_backlog())
+    }
+
+    /// The processes of other jobs that a communicator needs, if it is not `except`.
+    fn linked_for(&self, except: Option<MPI_Comm>) -> Vec<Rank> {
+        let process = &self.process;
+        let others = || self.objects.comms.iter().filter(|(h, _)| Some(MPI_Comm(*h)) != except);
+        let mut linked = process.fm().transport().linked();
+        linked.retain(|rank| {
+            let is = |process: Rank| process == *rank;
+            others().any(|(_, object)| object.comm.has_member(is)) || process.retired_has(is)
+        });
+        linked
+    }
+
+    /// Tells the jobs all of whose processes are `unused` that they may end without ours.
+    fn disconnect(&mut self, unused: impl Fn(&Rank) -> bool) {
+        let connected = &mut self.dynamic.connected;
+        let parted: Vec<_> =
+            connected.extract_if(.., |(ranks, _)| ranks.iter().all(&unused)).collect();
+        parted.into_iter().for_each(|(_, connected)| connected.disconnect());
+    }
+
+    /// Closes what no communicator needs any more.
+    pub fn close_links(&mut self) {
+        if self.process.has_backlog() || self.process.fm().transport().linked().is_empty() {
+            return;
+        }
+        let used = self.linked_for(None);
+        let gone = self.process.fm_mut().transport_mut().unlink(|rank| used.contains(&rank));
+        self.process.forget_peers(&gone);
+        self.disconnect(|rank| gone.contains(rank));
+    }
+
+    /// The world model ends: other jobs go on without us.
+    pub fn leave_connected(&mut self) {
+        let connected = std::mem::take(&mut self.dynamic.connected);
+        connected.into_iter().for_each(|(_, connected)| connected.disconnect());
+        self.dynamic.ports.clear();
+        self.dynamic.names = names::Names::default();
+    }
+}
+
+fn not_open() -> Error {
+    Error::new(
+        Class::Port,
+        "this process has no such port open; expected one of its own MPI_Open_port",
+    )
+}

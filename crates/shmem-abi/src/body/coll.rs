@@ -1,0 +1,315 @@
+//! Collectives (section 9.9), which are MPI's on the team's communicator.
+
+use super::team::{self, TeamObject};
+use crate::engine::{done, fail, mpi};
+use crate::state::{bytes, state};
+use crate::types::{Name, Team};
+use core::ffi::{c_int, c_void};
+use hpvm_abi::constants::{
+    MPI_BYTE, MPI_COUNT, MPI_Count, MPI_Datatype, MPI_IN_PLACE, MPI_Op, MPI_SUM,
+};
+
+/// The team of a collective. `None`: `SHMEM_TEAM_INVALID`, for which such functions return -1.
+fn team_of(name: Name, team: Team) -> Option<&'static TeamObject> {
+    team::checked(state(name), name, team).map(|team| &**team)
+}
+
+/// A number of elements or bytes as MPI counts.
+pub(super) fn count(name: Name, n: usize) -> MPI_Count {
+    match i64::try_from(n) {
+        Ok(n) => n as MPI_Count,
+        Err(_) => fail(name, &format!("{n} elements are more than any memory has")),
+    }
+}
+
+pub unsafe fn barrier_all(name: Name) {
+    let s = state(name);
+    s.quiet(name);
+    barrier(name, &s.world);
+}
+
+pub unsafe fn sync_all(name: Name) {
+    barrier(name, &state(name).world);
+}
+
+pub(super) fn barrier(name: Name, team: &TeamObject) {
+    // SAFETY: a communicator of our own.
+    done(name, unsafe { (mpi().MPI_Barrier)(team.comm) });
+}
+
+pub unsafe fn team_sync(name: Name, team: Team) -> c_int {
+    let Some(team) = team_of(name, team) else { return -1 };
+    barrier(name, team);
+    0
+}
+
+/// From `source` at the root to `dest` at all, and to that of the root if it `keeps` a copy.
+///
+/// # Safety
+/// Both are valid for `len` bytes.
+pub(super) unsafe fn broadcast_bytes(
+    name: Name,
+    team: &TeamObject,
+    (dest, source): (*mut u8, *const u8),
+    len: usize,
+    root: c_int,
+    keeps: bool,
+) {
+    let size = team.size();
+    if usize::try_from(root).is_ok_and(|root| root >= size) || root < 0 {
+        fail(name, &format!("PE_root is {root}; expected 0 to {}", size - 1));
+    }
+    let is_root = root as usize == team.me;
+    let buffer = if is_root { source.cast_mut() } else { dest };
+    let n = count(name, len);
+    // SAFETY: the caller's promise; the root's buffer is only read.
+    unsafe {
+        done(name, (mpi().MPI_Bcast_c)(buffer.cast(), n, MPI_BYTE, root, team.comm));
+        if is_root && keeps && !core::ptr::eq(source, dest) {
+            core::ptr::copy(source, dest, len);
+        }
+    }
+}
+
+pub unsafe fn broadcast<T>(
+    name: Name,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+    root: c_int,
+) -> c_int {
+    let Some(team) = team_of(name, team) else { return -1 };
+    // SAFETY: the program's promise.
+    unsafe { broadcast_bytes(name, team, (dest.cast(), source.cast()), bytes::<T>(n), root, true) };
+    0
+}
+
+/// What MPI takes in place of a buffer that is also the result.
+pub(super) fn sent(source: *const u8, place: *const u8) -> *const c_void {
+    if core::ptr::eq(source, place) { MPI_IN_PLACE } else { source.cast() }
+}
+
+/// The bytes of all members one after the other, as many of each.
+///
+/// # Safety
+/// `source` is valid for `len` bytes, `dest` for as many of each member.
+pub(super) unsafe fn fcollect_bytes(
+    name: Name,
+    team: &TeamObject,
+    (dest, source): (*mut u8, *const u8),
+    len: usize,
+) {
+    let n = count(name, len);
+    let source = sent(source, dest.wrapping_add(team.me.wrapping_mul(len)));
+    // SAFETY: the caller's promise.
+    done(name, unsafe {
+        (mpi().MPI_Allgather_c)(source, n, MPI_BYTE, dest.cast(), n, MPI_BYTE, team.comm)
+    });
+}
+
+pub unsafe fn fcollect<T>(
+    name: Name,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+) -> c_int {
+    let Some(team) = team_of(name, team) else { return -1 };
+    // SAFETY: the program's promise.
+    unsafe { fcollect_bytes(name, team, (dest.cast(), source.cast()), bytes::<T>(n)) };
+    0
+}
+
+/// As `fcollect_bytes`, where members have different lengths.
+///
+/// # Safety
+/// `source` is valid for `len` bytes, `dest` for those of all members.
+pub(super) unsafe fn collect_bytes(
+    name: Name,
+    team: &TeamObject,
+    (dest, source): (*mut u8, *const u8),
+    len: usize,
+) {
+    let mine = count(name, len);
+    let mut counts = vec![mine; team.size()];
+    // SAFETY: a place for a number of each member.
+    done(name, unsafe {
+        let (from, to) = ((&raw const mine).cast(), counts.as_mut_ptr().cast());
+        (mpi().MPI_Allgather_c)(from, 1, MPI_COUNT, to, 1, MPI_COUNT, team.comm)
+    });
+    let mut end = 0;
+    let displacements: Vec<_> = counts
+        .iter()
+        .map(|n| {
+            end += *n;
+            end - *n
+        })
+        .collect();
+    let source = sent(source, dest.wrapping_add(displacements[team.me] as usize));
+    let (counts, displacements) = (counts.as_ptr(), displacements.as_ptr().cast());
+    // SAFETY: the caller's promise; arrays of a number for each member.
+    done(name, unsafe {
+        let dest = dest.cast();
+        let gather = mpi().MPI_Allgatherv_c;
+        gather(source, mine, MPI_BYTE, dest, counts, displacements, MPI_BYTE, team.comm)
+    });
+}
+
+pub unsafe fn collect<T>(
+    name: Name,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+) -> c_int {
+    let Some(team) = team_of(name, team) else { return -1 };
+    // SAFETY: the program's promise.
+    unsafe { collect_bytes(name, team, (dest.cast(), source.cast()), bytes::<T>(n)) };
+    0
+}
+
+/// `len` bytes of each member for each.
+///
+/// # Safety
+/// Both are valid for as many.
+pub(super) unsafe fn alltoall_bytes(
+    name: Name,
+    team: &TeamObject,
+    (dest, source): (*mut u8, *const u8),
+    len: usize,
+) {
+    let n = count(name, len);
+    let source = sent(source, dest);
+    // SAFETY: the caller's promise.
+    done(name, unsafe {
+        (mpi().MPI_Alltoall_c)(source, n, MPI_BYTE, dest.cast(), n, MPI_BYTE, team.comm)
+    });
+}
+
+pub unsafe fn alltoall<T>(
+    name: Name,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+) -> c_int {
+    let Some(team) = team_of(name, team) else { return -1 };
+    // SAFETY: the program's promise.
+    unsafe { alltoall_bytes(name, team, (dest.cast(), source.cast()), bytes::<T>(n)) };
+    0
+}
+
+/// As `alltoall_bytes`, of elements of `size` bytes that lie `dst` and `sst` elements apart.
+///
+/// # Safety
+/// Both are valid for as many.
+pub(super) unsafe fn alltoalls_bytes(
+    name: Name,
+    team: &TeamObject,
+    (dest, source): (*mut u8, *const u8),
+    (dst, sst): (isize, isize),
+    (n, size): (usize, usize),
+) {
+    if dst < 1 || sst < 1 {
+        fail(name, &format!("strides {dst} and {sst}; expected 1 or more"));
+    }
+    if n == 0 {
+        return;
+    }
+    let elements = n.saturating_mul(team.size());
+    let mut packed = vec![0_u8; elements.saturating_mul(size)];
+    for (i, element) in packed.chunks_exact_mut(size).enumerate() {
+        let at = source.wrapping_offset(i as isize * sst * size as isize);
+        // SAFETY: the caller's promise.
+        unsafe { core::ptr::copy_nonoverlapping(at, element.as_mut_ptr(), size) };
+    }
+    let place = packed.as_mut_ptr();
+    // SAFETY: as many bytes as all members have for all.
+    unsafe { alltoall_bytes(name, team, (place, place), n.saturating_mul(size)) };
+    for (i, element) in packed.chunks_exact(size).enumerate() {
+        let at = dest.wrapping_offset(i as isize * dst * size as isize);
+        // SAFETY: the caller's promise.
+        unsafe { core::ptr::copy_nonoverlapping(element.as_ptr(), at, size) };
+    }
+}
+
+pub unsafe fn alltoalls<T>(
+    name: Name,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    n: usize,
+) -> c_int {
+    let Some(team) = team_of(name, team) else { return -1 };
+    let (places, shape) = ((dest.cast(), source.cast()), (n, size_of::<T>()));
+    // SAFETY: the program's promise.
+    unsafe { alltoalls_bytes(name, team, places, (dst, sst), shape) };
+    0
+}
+
+/// # Safety
+/// Both are valid for `n` elements.
+pub(super) unsafe fn reduce_on(
+    name: Name,
+    (ty, op): (MPI_Datatype, MPI_Op),
+    team: &TeamObject,
+    (dest, source): (*mut u8, *const u8),
+    n: usize,
+) {
+    let (n, source) = (count(name, n), sent(source, dest));
+    // SAFETY: the caller's promise.
+    done(name, unsafe { (mpi().MPI_Allreduce_c)(source, dest.cast(), n, ty, op, team.comm) });
+}
+
+pub unsafe fn reduce<T>(
+    name: Name,
+    ty: MPI_Datatype,
+    op: MPI_Op,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+) -> c_int {
+    let Some(team) = team_of(name, team) else { return -1 };
+    // SAFETY: the program's promise.
+    unsafe { reduce_on(name, (ty, op), team, (dest.cast(), source.cast()), n) };
+    0
+}
+
+pub unsafe fn inscan<T>(
+    name: Name,
+    ty: MPI_Datatype,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+) -> c_int {
+    let Some(team) = team_of(name, team) else { return -1 };
+    let (n, source) = (count(name, n), sent(source.cast(), dest.cast()));
+    // SAFETY: the program's promise.
+    done(name, unsafe { (mpi().MPI_Scan_c)(source, dest.cast(), n, ty, MPI_SUM, team.comm) });
+    0
+}
+
+pub unsafe fn exscan<T>(
+    name: Name,
+    ty: MPI_Datatype,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+) -> c_int {
+    let Some(team) = team_of(name, team) else { return -1 };
+    let (len, source) = (count(name, n), sent(source.cast(), dest.cast()));
+    // SAFETY: the program's promise. Zero is all bits zero in every type; MPI leaves the first member's result alone.
+    unsafe {
+        done(name, (mpi().MPI_Exscan_c)(source, dest.cast(), len, ty, MPI_SUM, team.comm));
+        if team.me == 0 {
+            dest.cast::<u8>().write_bytes(0, bytes::<T>(n));
+        }
+    }
+    0
+}

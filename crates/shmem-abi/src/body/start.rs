@@ -1,0 +1,294 @@
+//! Begin and end (sections 9.1 and 9.2). The engine is MPI's; this library is one of its uses, a session, so programs
+//! may use MPI as well, before and after.
+
+use super::team::{TeamObject, free, quieten};
+use super::{coll, set};
+use crate::engine::{done, fail, fits, mpi, onesided};
+use crate::settings::Settings;
+use crate::state::{Parts, Region, State, current, install, remove, state};
+use crate::static_data;
+use crate::types::Name;
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+use hpvm_abi::constants::{
+    MPI_BYTE, MPI_COMM_NULL, MPI_COMM_TYPE_SHARED, MPI_Comm, MPI_ERRORS_RETURN, MPI_GROUP_NULL,
+    MPI_INFO_NULL, MPI_INT, MPI_MIN, MPI_SESSION_NULL, MPI_Session,
+};
+use hpvm_abi::onesided::{Attached, Key};
+use std::io::Write;
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+/// Names of `SHMEM_THREAD_SINGLE` ... as the session wants them.
+const LEVELS: [&core::ffi::CStr; 4] = [
+    c"MPI_THREAD_SINGLE",
+    c"MPI_THREAD_FUNNELED",
+    c"MPI_THREAD_SERIALIZED",
+    c"MPI_THREAD_MULTIPLE",
+];
+
+/// The heap begins at a multiple of this on every PE: what `shmem_align` can give, and what large pages want.
+pub const HEAP_ALIGNMENT: usize = 16 << 20;
+
+/// Calls of `shmem_init` without their `shmem_finalize`.
+static USES: Mutex<u32> = Mutex::new(0);
+
+unsafe extern "C" {
+    /// Of the C library: `atexit` with the exit status.
+    fn on_exit(call: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+pub unsafe fn init(name: Name) {
+    begin(name, 0);
+}
+
+pub unsafe fn start_pes(name: Name, _: c_int) {
+    if current().is_none() {
+        begin(name, 0);
+    }
+}
+
+pub unsafe fn init_thread(name: Name, requested: c_int, provided: *mut c_int) -> c_int {
+    if !(0..=3).contains(&requested) {
+        fail(name, &format!("requested is {requested}; expected SHMEM_THREAD_SINGLE to MULTIPLE"));
+    }
+    let level = begin(name, requested);
+    if !provided.is_null() {
+        // SAFETY: the program's place for a number.
+        unsafe { *provided = level };
+    }
+    0
+}
+
+/// Begins a use; the thread level in force.
+fn begin(name: Name, level: c_int) -> c_int {
+    let mut uses = USES.lock().unwrap_or_else(PoisonError::into_inner);
+    *uses += 1;
+    if let Some(state) = current() {
+        return state.level;
+    }
+    if !fits() {
+        fail(name, "liboshmem.so.1 and libmpi_abi.so.1 are of different versions of hpvm");
+    }
+    let settings = match Settings::read() {
+        Ok(settings) => settings,
+        Err(why) => fail(name, &why),
+    };
+    install(join(name, level, &settings));
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
+        // SAFETY: a function of this library, which stays loaded because programs are linked with it.
+        unsafe { on_exit(at_exit, null_mut()) };
+    });
+    level
+}
+
+/// Returning from `main` without `shmem_finalize` is as if it had been called; an exit with an error is none.
+extern "C" fn at_exit(status: c_int, _: *mut c_void) {
+    if status == 0 && current().is_some() {
+        *USES.lock().unwrap_or_else(PoisonError::into_inner) = 0;
+        end(c"exit".as_ptr());
+    }
+}
+
+fn session(name: Name, level: c_int) -> (MPI_Session, MPI_Comm) {
+    let mpi = mpi();
+    let (mut info, mut session) = (MPI_INFO_NULL, MPI_SESSION_NULL);
+    let (mut group, mut comm) = (MPI_GROUP_NULL, MPI_COMM_NULL);
+    let level = LEVELS[level as usize & 3].as_ptr();
+    let (set, tag) = (c"mpi://WORLD".as_ptr(), c"hpvm-shmem".as_ptr());
+    // SAFETY: C strings, objects of our own and places for others.
+    unsafe {
+        done(name, (mpi.MPI_Info_create)(&mut info));
+        done(name, (mpi.MPI_Info_set)(info, c"thread_level".as_ptr(), level));
+        done(name, (mpi.MPI_Session_init)(info, MPI_ERRORS_RETURN, &mut session));
+        done(name, (mpi.MPI_Info_free)(&mut info));
+        done(name, (mpi.MPI_Group_from_session_pset)(session, set, &mut group));
+        let create = mpi.MPI_Comm_create_from_group;
+        done(name, create(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &mut comm));
+        done(name, (mpi.MPI_Group_free)(&mut group));
+    }
+    (session, comm)
+}
+
+/// A team of a communicator whose members are known by asking.
+fn team(name: Name, comm: MPI_Comm, me_in_world: u32) -> TeamObject {
+    let (mut me, mut size) = (0, 0);
+    // SAFETY: places for numbers.
+    unsafe {
+        done(name, (mpi().MPI_Comm_rank)(comm, &mut me));
+        done(name, (mpi().MPI_Comm_size)(comm, &mut size));
+    }
+    let mut members = vec![0_u32; size as usize];
+    let (from, to) = ((&raw const me_in_world).cast(), members.as_mut_ptr().cast());
+    // SAFETY: four bytes of each.
+    done(name, unsafe { (mpi().MPI_Allgather)(from, 4, MPI_BYTE, to, 4, MPI_BYTE, comm) });
+    TeamObject { comm, members: members.into(), me: me as usize, num_contexts: 0 }
+}
+
+/// Lets all PEs access `len` bytes at `base`, and learns how theirs are reached. All PEs call this for the same region.
+fn region(name: Name, world: &TeamObject, base: usize, len: usize, what: &'static str) -> Region {
+    let memory = core::ptr::with_exposed_provenance_mut::<c_void>(base);
+    let mut key: Key = [0; size_of::<Key>()];
+    // SAFETY: the heap, or static data: memory that the program expects others to change.
+    done(name, unsafe { (onesided().expose)(memory, len, &mut key) });
+    let mut keys = vec![key; world.size()];
+    let bytes = size_of::<Key>() as c_int;
+    // SAFETY: a key of each.
+    done(name, unsafe {
+        let (from, to) = (key.as_ptr().cast(), keys.as_mut_ptr().cast());
+        (mpi().MPI_Allgather)(from, bytes, MPI_BYTE, to, bytes, MPI_BYTE, world.comm)
+    });
+    let attach = |key: &Key| {
+        let mut there = Attached { target: null_mut(), base: null_mut(), locked: 0 };
+        // SAFETY: a key that its owner has made.
+        done(name, unsafe { (onesided().attach)(key, &mut there) });
+        there
+    };
+    Region { base, len, what, key, there: keys.iter().map(attach).collect() }
+}
+
+/// Refuses what differs between PEs and would make addresses differ.
+fn same(name: Name, world: &TeamObject, what: &str, mine: u64) {
+    let mut all = vec![0_u64; world.size()];
+    // SAFETY: eight bytes of each.
+    done(name, unsafe {
+        let (from, to) = ((&raw const mine).cast(), all.as_mut_ptr().cast());
+        (mpi().MPI_Allgather)(from, 8, MPI_BYTE, to, 8, MPI_BYTE, world.comm)
+    });
+    if let Some(other) = all.iter().position(|theirs| *theirs != mine) {
+        let theirs = all[other];
+        let text =
+            format!("{what}: {mine} on PE {}, {theirs} on PE {other}; expected the same", world.me);
+        fail(name, &text);
+    }
+}
+
+/// The PEs of this host, if they reach each other's heaps by loads and stores; else this PE alone.
+fn shared(name: Name, world: &TeamObject, heap: &Region) -> TeamObject {
+    let (mut near, mut chosen) = (MPI_COMM_NULL, MPI_COMM_NULL);
+    let me = world.me as c_int;
+    // SAFETY: a communicator and a place for another.
+    done(name, unsafe {
+        (mpi().MPI_Comm_split_type)(world.comm, MPI_COMM_TYPE_SHARED, me, MPI_INFO_NULL, &mut near)
+    });
+    quieten(name, near);
+    let near = team(name, near, world.me as u32);
+    let mapped = |pe: &u32| !heap.there[*pe as usize].base.is_null();
+    let (mine, mut all) = (c_int::from(near.members.iter().all(mapped)), 0);
+    // SAFETY: places for one number.
+    done(name, unsafe {
+        let (from, to) = ((&raw const mine).cast(), (&raw mut all).cast());
+        (mpi().MPI_Allreduce)(from, to, 1, MPI_INT, MPI_MIN, near.comm)
+    });
+    if all != 0 {
+        return near;
+    }
+    // SAFETY: as above.
+    done(name, unsafe { (mpi().MPI_Comm_split)(near.comm, me, 0, &mut chosen) });
+    free(name, &near);
+    quieten(name, chosen);
+    team(name, chosen, world.me as u32)
+}
+
+/// The part of `shmem_init` that happens once: all PEs meet.
+fn join(name: Name, level: c_int, settings: &Settings) -> State {
+    let (session, comm) = session(name, level);
+    let mut rank = 0;
+    // SAFETY: a place for a number.
+    done(name, unsafe { (mpi().MPI_Comm_rank)(comm, &mut rank) });
+    let world = team(name, comm, rank as u32);
+    let len = settings.heap.checked_next_multiple_of(4096).unwrap_or(settings.heap).max(4096);
+    same(name, &world, "SHMEM_SYMMETRIC_SIZE", len as u64);
+    let memory = match len.checked_add(HEAP_ALIGNMENT) {
+        // SAFETY: a number.
+        Some(all) => unsafe { (onesided().allocate)(all) },
+        None => null_mut(),
+    };
+    if memory.is_null() {
+        fail(name, &format!("the {len} bytes of SHMEM_SYMMETRIC_SIZE are not to be had"));
+    }
+    let heap = memory.expose_provenance().next_multiple_of(HEAP_ALIGNMENT);
+    let mut regions = vec![region(name, &world, heap, len, "symmetric heap")];
+    let shared = shared(name, &world, &regions[0]);
+    let segments = static_data::segments();
+    let lengths = segments.iter().fold(segments.len() as u64, |sum, s| sum << 1 ^ s.len() as u64);
+    same(name, &world, "the size of the program's static data", lengths);
+    let data = segments.iter().map(|s| region(name, &world, s.start, s.len(), "static data"));
+    regions.extend(data);
+    if rank == 0 {
+        // Nobody may be there to read.
+        let _ = std::io::stdout().write_all(settings.told().as_bytes());
+    }
+    let state = State::new(Parts {
+        regions,
+        memory: memory.addr(),
+        me: rank as usize,
+        checks: settings.checks,
+        debug: settings.debug,
+        level,
+        session,
+        world: Arc::new(world),
+        shared: Arc::new(shared),
+    });
+    if settings.debug {
+        let mapped = state.bases.iter().filter(|base| **base != 0).count();
+        eprintln!(
+            "hpvm: PE {rank} of {}: the heaps of {mapped} PEs are mapped; {}",
+            state.n_pes,
+            state.regions.iter().map(Region::shown).collect::<Vec<_>>().join(", ")
+        );
+    }
+    coll::barrier(name, &state.world);
+    state
+}
+
+pub unsafe fn finalize(name: Name) {
+    // SAFETY: nothing is asked.
+    unsafe { coll::barrier_all(name) };
+    let last = {
+        let mut uses = USES.lock().unwrap_or_else(PoisonError::into_inner);
+        *uses = uses.saturating_sub(1);
+        *uses == 0
+    };
+    if last {
+        end(name);
+    }
+}
+
+/// Gives everything back. All PEs call this.
+fn end(name: Name) {
+    let s = state(name);
+    s.quiet(name);
+    coll::barrier(name, &s.world);
+    for handle in s.teams.handles() {
+        if let Some(team) = s.teams.remove(handle) {
+            free(name, &team);
+        }
+    }
+    set::free_all(s, name);
+    let Some(s) = remove() else { return };
+    for region in &s.regions {
+        // SAFETY: attached and exposed by `region`; all PEs are past their last access.
+        unsafe {
+            region.there.iter().for_each(|there| (onesided().detach)(there.target));
+            done(name, (onesided().withdraw)(&region.key));
+        }
+    }
+    let memory = core::ptr::with_exposed_provenance_mut(s.memory);
+    // SAFETY: `allocate` returned it, with this size.
+    unsafe { (onesided().release)(memory, s.regions[0].len + HEAP_ALIGNMENT) };
+    free(name, &s.shared);
+    free(name, &s.world);
+    let mut session = s.session;
+    // SAFETY: our own.
+    done(name, unsafe { (mpi().MPI_Session_finalize)(&mut session) });
+}
+
+pub unsafe fn global_exit(name: Name, status: c_int) -> ! {
+    state(name);
+    // SAFETY: what the C library has buffered is written; then the job ends.
+    unsafe {
+        libc::fflush(null_mut());
+        (onesided().end_job)(status)
+    }
+}

@@ -1,0 +1,76 @@
+//! The tables of `libmpi_abi.so.1`.
+
+use crate::types::Name;
+use core::ffi::{CStr, c_char, c_int};
+use hpvm_abi::constants::MPI_MAX_ERROR_STRING;
+use hpvm_abi::onesided::{DONE, OneSided, STARTED};
+use hpvm_abi::{Entries, Standard};
+use std::ffi::CString;
+
+unsafe extern "C" {
+    static hpvm_entries_1: Entries;
+    static hpvm_onesided_1: OneSided;
+}
+
+/// MPI's functions.
+#[inline(always)]
+pub fn mpi() -> &'static Standard {
+    // SAFETY: the library is linked, and never changes the table. The number in the symbol's name stands for the layout.
+    unsafe { &hpvm_entries_1.standard }
+}
+
+/// One-sided operations.
+#[inline(always)]
+pub fn onesided() -> &'static OneSided {
+    // SAFETY: as in `mpi`.
+    unsafe { &hpvm_onesided_1 }
+}
+
+/// Whether both libraries are of one build.
+pub fn fits() -> bool {
+    // SAFETY: as in `mpi`.
+    let sizes = unsafe { (hpvm_entries_1.size, hpvm_onesided_1.size) };
+    sizes == (size_of::<Entries>(), size_of::<OneSided>())
+}
+
+/// Says what went wrong in the function that the program called, and ends the job.
+#[cold]
+#[inline(never)]
+pub fn fail(name: Name, why: &str) -> ! {
+    let why = CString::new(why.replace('\0', " ")).unwrap_or_default();
+    // SAFETY: names are C strings.
+    unsafe { (onesided().fail)(name, why.as_ptr()) }
+}
+
+/// What an error code of a call means.
+pub fn text(code: c_int) -> String {
+    let mut buffer = [0; MPI_MAX_ERROR_STRING as usize + 1];
+    let mut len = 0;
+    // SAFETY: as long as MPI asks for.
+    unsafe { (mpi().MPI_Error_string)(code, buffer.as_mut_ptr(), &mut len) };
+    // SAFETY: the last byte stays zero.
+    unsafe { CStr::from_ptr(buffer.as_ptr().cast::<c_char>()) }.to_string_lossy().into_owned()
+}
+
+/// A call of MPI, or one of the table that transfers nothing, that shall work.
+#[inline(always)]
+pub fn done(name: Name, code: c_int) {
+    if code != 0 {
+        refused(name, code)
+    }
+}
+
+/// A call that starts an operation. True: it needs a flush.
+#[inline(always)]
+pub fn started(name: Name, code: c_int) -> bool {
+    match code {
+        DONE => false,
+        STARTED => true,
+        code => refused(name, code),
+    }
+}
+
+#[cold]
+fn refused(name: Name, code: c_int) -> ! {
+    fail(name, &text(code))
+}

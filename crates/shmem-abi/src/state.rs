@@ -1,0 +1,261 @@
+//! What a PE knows between `shmem_init` and the last `shmem_finalize`.
+
+use crate::body::context::Context;
+use crate::body::team::TeamObject;
+use crate::engine::{fail, onesided, started};
+use crate::table::Table;
+use crate::types::{Ctx, DEFAULT, Name};
+use core::ffi::{c_int, c_long};
+use core::ptr::null_mut;
+use hpvm_abi::constants::MPI_Session;
+use hpvm_abi::onesided::{Attached, Key};
+use hpvm_shmem::{Heap, Strided};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Symmetric memory of this PE, and how that of the others is reached.
+pub struct Region {
+    pub base: usize,
+    pub len: usize,
+    pub what: &'static str,
+    pub key: Key,
+    /// By PE.
+    pub there: Box<[Attached]>,
+}
+
+pub struct State {
+    pub n_pes: usize,
+    /// The heap in this process.
+    pub heap: usize,
+    /// Bytes of the heap that may be accessed without further checks: all, or none under `HPVM_CHECK`.
+    pub fast: usize,
+    /// Where the heap of each PE is mapped in this process; 0 where it is not, or where atomics are not the processor's.
+    pub bases: Box<[usize]>,
+    pub me: usize,
+    /// The heap, then the segments of static data.
+    pub regions: Vec<Region>,
+    /// What the heap is a part of.
+    pub memory: usize,
+    pub allocator: Mutex<Heap>,
+    pub checks: bool,
+    pub debug: bool,
+    pub level: c_int,
+    pub session: MPI_Session,
+    pub world: Arc<TeamObject>,
+    pub shared: Arc<TeamObject>,
+    pub teams: Table<Arc<TeamObject>>,
+    pub contexts: Table<Context>,
+    pub sets: Mutex<BTreeMap<Strided, Arc<TeamObject>>>,
+    /// Operations that need a flush, and how many of them have had one.
+    issued: AtomicU64,
+    completed: AtomicU64,
+    quieting: Mutex<()>,
+}
+
+// SAFETY: `there` has pointers that any thread may use, by the interface of the table.
+unsafe impl Send for State {}
+// SAFETY: as above; what changes is atomic or locked.
+unsafe impl Sync for State {}
+
+static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
+
+/// What [`State::new`] makes a state of.
+pub struct Parts {
+    pub regions: Vec<Region>,
+    pub memory: usize,
+    pub me: usize,
+    pub checks: bool,
+    pub debug: bool,
+    pub level: c_int,
+    pub session: MPI_Session,
+    pub world: Arc<TeamObject>,
+    pub shared: Arc<TeamObject>,
+}
+
+impl State {
+    pub fn new(parts: Parts) -> State {
+        let Parts { regions, memory, me, checks, debug, level, session, world, shared } = parts;
+        let heap = &regions[0];
+        let usable = |there: &Attached| if there.locked == 0 { there.base.addr() } else { 0 };
+        State {
+            n_pes: heap.there.len(),
+            heap: heap.base,
+            fast: if checks { 0 } else { heap.len },
+            bases: heap.there.iter().map(usable).collect(),
+            me,
+            allocator: Mutex::new(Heap::new(heap.len)),
+            regions,
+            memory,
+            checks,
+            debug,
+            level,
+            session,
+            world,
+            shared,
+            teams: Table::new(),
+            contexts: Table::new(),
+            sets: Mutex::default(),
+            issued: AtomicU64::new(0),
+            completed: AtomicU64::new(0),
+            quieting: Mutex::new(()),
+        }
+    }
+
+    /// The PE of the world that a number of a context's team means.
+    #[inline(always)]
+    pub fn pe(&self, name: Name, ctx: Ctx, pe: c_int) -> usize {
+        // A negative number becomes a large one.
+        let number = pe as u32 as usize;
+        if ctx == DEFAULT && number < self.n_pes {
+            return number;
+        }
+        self.translated(name, ctx, pe)
+    }
+
+    #[inline(never)]
+    fn translated(&self, name: Name, ctx: Ctx, pe: c_int) -> usize {
+        let members = match ctx {
+            DEFAULT => &self.world.members,
+            ctx => match self.contexts.get(ctx.0) {
+                Some(context) => &context.team.members,
+                None => fail(name, &crate::body::context::wrong(ctx)),
+            },
+        };
+        match members.get(pe as u32 as usize) {
+            Some(pe) => *pe as usize,
+            None => fail(name, &format!("PE {pe}; expected 0 to {}", members.len() - 1)),
+        }
+    }
+
+    /// Where `len` bytes of the heap lie for a PE, if they can be accessed there. A length of 0 is at home everywhere.
+    #[inline(always)]
+    pub fn mapped(&self, address: usize, len: usize, pe: usize) -> Option<*mut u8> {
+        let offset = address.wrapping_sub(self.heap);
+        if len > self.fast || offset > self.fast - len {
+            return None;
+        }
+        let base = self.bases[pe];
+        (base != 0).then(|| core::ptr::with_exposed_provenance_mut(base + offset))
+    }
+
+    /// The region and the offset of `len` symmetric bytes.
+    pub fn find(&self, address: usize, len: usize) -> Option<(&Region, usize)> {
+        self.regions.iter().find_map(|region| {
+            let offset = address.wrapping_sub(region.base);
+            (len <= region.len && offset <= region.len - len).then_some((region, offset))
+        })
+    }
+
+    /// As `find`, for a transfer; whoever names other memory has made a mistake.
+    pub fn symmetric(&self, name: Name, address: usize, len: usize) -> (&Region, usize) {
+        let Some((region, offset)) = self.find(address, len) else {
+            let known: Vec<String> = self.regions.iter().map(Region::shown).collect();
+            let known = known.join(", ");
+            fail(name, &format!("{len} bytes at {address:#x} are not symmetric memory: {known}"))
+        };
+        if self.checks && region.base == self.heap && !self.heap().contains(offset, len) {
+            let heap = region.shown();
+            fail(
+                name,
+                &format!("{len} bytes at {address:#x} are not in one allocation of the {heap}"),
+            )
+        }
+        (region, offset)
+    }
+
+    pub fn heap(&self) -> MutexGuard<'_, Heap> {
+        self.allocator.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what a call of the table returned.
+    #[inline]
+    pub fn note(&self, name: Name, code: c_int) {
+        if started(name, code) {
+            // Relaxed: a thread that completes operations has started them itself, or was told so.
+            self.issued.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Remote completion of all operations of this PE.
+    #[inline(always)]
+    pub fn quiet(&self, name: Name) {
+        // SeqCst: stores to mapped memory come before whatever this PE then does or tells others.
+        fence(Ordering::SeqCst);
+        // Acquire pairs with the release in `flush`.
+        let done = self.completed.load(Ordering::Acquire);
+        // Relaxed: see `note`.
+        let issued = self.issued.load(Ordering::Relaxed);
+        if done != issued {
+            self.flush(name, issued);
+        }
+    }
+
+    #[cold]
+    fn flush(&self, name: Name, issued: u64) {
+        let _held = self.quieting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut targets = Vec::new();
+        for region in &self.regions {
+            let far = region.there.iter().filter(|there| there.base.is_null());
+            targets.extend(far.map(|there| there.target));
+        }
+        // SAFETY: attached, and as many as we say.
+        let code = unsafe { (onesided().flush)(targets.as_ptr(), targets.len()) };
+        crate::engine::done(name, code);
+        // Release pairs with the acquire in `quiet`: who finds its operations complete sees what they brought.
+        self.completed.fetch_max(issued, Ordering::Release);
+    }
+
+    /// Remote completion of all operations of this PE at one.
+    pub fn flush_pe(&self, name: Name, pe: usize) {
+        let targets: Vec<_> = self.regions.iter().map(|region| region.there[pe].target).collect();
+        // SAFETY: as in `flush`.
+        let code = unsafe { (onesided().flush)(targets.as_ptr(), targets.len()) };
+        crate::engine::done(name, code);
+    }
+}
+
+impl Region {
+    pub fn shown(&self) -> String {
+        format!("{} ({} bytes at {:#x})", self.what, self.len, self.base)
+    }
+}
+
+/// The state, for a function that needs it.
+#[inline(always)]
+pub fn state(name: Name) -> &'static State {
+    match current() {
+        Some(state) => state,
+        None => fail(name, "OpenSHMEM is not initialized: call shmem_init first"),
+    }
+}
+
+#[inline(always)]
+pub fn current() -> Option<&'static State> {
+    // Acquire pairs with the release in `install`.
+    let state = STATE.load(Ordering::Acquire);
+    // SAFETY: null, or installed and not removed: no other call may run during the last `shmem_finalize`.
+    unsafe { state.as_ref() }
+}
+
+pub fn install(state: State) {
+    // Release pairs with the acquire in `current`.
+    STATE.store(Box::into_raw(Box::new(state)), Ordering::Release);
+}
+
+/// Takes the state away from all calls.
+pub fn remove() -> Option<Box<State>> {
+    // AcqRel: as in `install` and `current`.
+    let state = STATE.swap(null_mut(), Ordering::AcqRel);
+    // SAFETY: `install` made it.
+    (!state.is_null()).then(|| unsafe { Box::from_raw(state) })
+}
+
+/// A length in bytes, where too many elements for any memory are too many for ours.
+#[inline(always)]
+pub fn bytes<T>(elements: usize) -> usize {
+    elements.saturating_mul(size_of::<T>())
+}
+
+/// As C's `long` is known to be.
+const _: () = assert!(size_of::<c_long>() == 8);

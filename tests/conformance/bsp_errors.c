@@ -1,0 +1,57 @@
+/* BSPlib: mistakes, one per argument. Each ends the program with a line that names function, process and superstep. */
+#include "bsp_check.h"
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "";
+    int x[25] = {0}, y = 0, tag = 0;
+    if (strcmp(how, "outside") == 0)
+        bsp_sync();
+    bsp_begin(bsp_nprocs());
+    int s = bsp_pid(), last = bsp_nprocs() - 1;
+    bsp_push_reg(x, sizeof x);
+    bsp_push_reg(s == 0 ? NULL : &y, s == 0 ? 0 : (int)sizeof y);
+    if (strcmp(how, "early") == 0)
+        bsp_put(0, &y, x, 0, 4);
+    if (strcmp(how, "pushes") == 0 && s == last)
+        bsp_push_reg(&tag, sizeof tag);
+    bsp_sync();
+    bsp_sync();
+    if (strcmp(how, "range") == 0 && s == 1)
+        bsp_put(0, &y, x, 100, 4);
+    if (strcmp(how, "get_range") == 0 && s == 1)
+        bsp_get(2, x, 96, x, 8);
+    if (strcmp(how, "pid") == 0 && s == 1)
+        bsp_get(bsp_nprocs(), x, 0, x, 4);
+    if (strcmp(how, "unregistered") == 0 && s == 1)
+        bsp_hpput(0, x, x + 1, 0, 4);
+    if (strcmp(how, "null") == 0 && s == 1)
+        bsp_hpget(0, &y, 0, x, 4);
+    if (strcmp(how, "negative") == 0 && s == 1)
+        bsp_send(0, &tag, x, -3);
+    if (strcmp(how, "pops") == 0)
+        bsp_pop_reg(s == last ? (void *)&y : (void *)x);
+    if (strcmp(how, "pop_count") == 0 && s == last)
+        bsp_pop_reg(x);
+    if (strcmp(how, "never") == 0)
+        bsp_pop_reg(&tag);
+    if (strcmp(how, "tag") == 0) {
+        tag = 4 * s;
+        bsp_set_tagsize(&tag);
+    }
+    if (strcmp(how, "empty") == 0)
+        bsp_move(x, 4);
+    if (strcmp(how, "abort") == 0 && s == last)
+        bsp_abort("%d of %s, %.1f\n", 3, "four", 4.5);
+    if (strcmp(how, "end") == 0 && s == last) {
+        bsp_end();
+        return 0;
+    }
+    if (strcmp(how, "missing_end") == 0 && s == last)
+        return 0;
+    bsp_sync();
+    bsp_end();
+    if (strcmp(how, "twice") == 0)
+        bsp_begin(1);
+    return 0;
+}

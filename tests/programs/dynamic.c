@@ -1,0 +1,144 @@
+/* Jobs that spawn and meet others, for tests of how they end.
+ *
+ *   dynamic MODE [NAME]
+ *
+ * Two processes spawn two more. Then
+ *   hang          all wait for a message that never comes, connected
+ *   abort         a child calls MPI_Abort(7) while its parents wait
+ *   busy          a child is killed while its parents compute
+ *   apart-fails   after disconnecting a child ends with code 3; the parents go on
+ *   apart-ends    after disconnecting the parents end; the children go on
+ *   storm         messages between all of them, for ever
+ * meet NAME, join NAME: two jobs meet by a published name, and wait; part NAME, leave NAME: they
+ * disconnect, and the second one fails. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank;
+
+static int is(const char *mode, const char *name)
+{
+    return strcmp(mode, name) == 0;
+}
+
+static void say(const char *text)
+{
+    printf("%s\n", text);
+    fflush(stdout);
+}
+
+static void wait_for_nothing(void)
+{
+    int never;
+    MPI_Recv(&never, 1, MPI_INT, MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void storm(MPI_Comm inter, int high)
+{
+    enum { LONG = 100000 };
+    static int out[LONG], in[LONG];
+    MPI_Comm all;
+    int me, size;
+    MPI_Intercomm_merge(inter, high, &all);
+    MPI_Comm_rank(all, &me);
+    MPI_Comm_size(all, &size);
+    for (int turn = 0;; turn++) {
+        int n = turn % 5 == 0 ? LONG : 10, sum;
+        MPI_Sendrecv(out, n, MPI_INT, (me + 1) % size, 0, in, n, MPI_INT, (me + size - 1) % size, 0, all, MPI_STATUS_IGNORE);
+        MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, all);
+        if (turn == 10 && me == 0)
+            say("ready");
+    }
+}
+
+static void child(const char *mode, MPI_Comm parent)
+{
+    if (strncmp(mode, "apart", 5) == 0)
+        MPI_Comm_disconnect(&parent);
+    if (is(mode, "storm"))
+        storm(parent, 1);
+    if (is(mode, "abort") && rank == 1)
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    if (is(mode, "busy") && rank == 1)
+        raise(SIGKILL);
+    if (is(mode, "apart-fails"))
+        exit(3);
+    if (is(mode, "apart-ends")) {
+        sleep(1); /* past the time that the launcher gives to what ranks leave behind */
+        say("a child is still here");
+        return;
+    }
+    wait_for_nothing();
+}
+
+static void parent(const char *program, char **arguments)
+{
+    const char *mode = arguments[0];
+    MPI_Comm children;
+    MPI_Comm_spawn(program, arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+    if (strncmp(mode, "apart", 5) == 0)
+        MPI_Comm_disconnect(&children);
+    if (is(mode, "storm"))
+        storm(children, 0);
+    if (rank == 0)
+        say("ready");
+    if (is(mode, "apart-fails")) {
+        sleep(1);
+        say("a parent is still here");
+        return;
+    }
+    if (is(mode, "apart-ends"))
+        return;
+    while (is(mode, "busy"))
+        sleep(1);
+    wait_for_nothing();
+}
+
+static void meet(const char *mode, const char *name)
+{
+    char port[MPI_MAX_PORT_NAME];
+    MPI_Comm other;
+    if (is(mode, "meet") || is(mode, "part")) {
+        if (rank == 0) {
+            MPI_Open_port(MPI_INFO_NULL, port);
+            MPI_Publish_name(name, MPI_INFO_NULL, port);
+            say("published");
+        }
+        MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other);
+    } else {
+        if (rank == 0)
+            MPI_Lookup_name(name, MPI_INFO_NULL, port);
+        MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other);
+    }
+    MPI_Barrier(other);
+    if (rank == 0)
+        say("ready");
+    if (is(mode, "part") || is(mode, "leave")) {
+        MPI_Comm_disconnect(&other);
+        if (is(mode, "leave"))
+            exit(3);
+        sleep(1);
+        return;
+    }
+    wait_for_nothing();
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm parents;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_get_parent(&parents);
+    if (parents != MPI_COMM_NULL)
+        child(argv[1], parents);
+    else if (argc > 2)
+        meet(argv[1], argv[2]);
+    else
+        parent(argv[0], argv + 1);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,73 @@
+/* Mistakes end the job with a text that names function and numbers. The argument says which mistake. */
+#include "osh.h"
+
+static long cell;
+
+static void misuse_handles(const char *what)
+{
+    shmem_ctx_t ctx;
+    shmem_team_t team;
+    shmem_ctx_create(0, &ctx);
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &team);
+    if (strcmp(what, "ctx") == 0) {
+        shmem_ctx_destroy(ctx);
+        shmem_ctx_long_p(ctx, &cell, 1, 0);
+    }
+    if (strcmp(what, "team") == 0) {
+        shmem_team_destroy(team);
+        shmem_team_sync(team);
+    }
+    if (strcmp(what, "noctx") == 0)
+        shmem_ctx_long_p(SHMEM_CTX_INVALID, &cell, 1, 0);
+    if (strcmp(what, "world") == 0)
+        shmem_team_destroy(SHMEM_TEAM_WORLD);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    long local = 0;
+    if (strcmp(what, "early") == 0)
+        shmem_long_p(&cell, 1, 0);
+    if (strcmp(what, "size") == 0)
+        setenv("SHMEM_SYMMETRIC_SIZE", "much", 1);
+    if (strncmp(what, "check", 5) == 0)
+        setenv("HPVM_CHECK", "1", 1);
+    begin();
+    long *heap = need(64);
+    char *bytes = (char *)heap;
+    if (strcmp(what, "pe") == 0)
+        shmem_long_p(&cell, 1, n);
+    if (strcmp(what, "negative") == 0)
+        shmem_long_get(&local, heap, 1, -1);
+    if (strcmp(what, "stack") == 0)
+        shmem_long_p(&local, 1, 0);
+    if (strcmp(what, "long") == 0)
+        shmem_putmem(heap, heap, (size_t)1 << 40, 0);
+    if (strcmp(what, "overflow") == 0)
+        shmem_put128(heap, heap, SIZE_MAX / 2, 0);
+    if (strcmp(what, "aligned") == 0)
+        shmem_long_atomic_add((long *)(bytes + 4), 1, 0);
+    if (strcmp(what, "wait") == 0)
+        shmem_long_wait_until((long *)(bytes + 4), SHMEM_CMP_EQ, 1);
+    if (strcmp(what, "cmp") == 0)
+        shmem_long_wait_until(heap, 9, 1);
+    if (strcmp(what, "free") == 0)
+        shmem_free(heap + 1);
+    if (strcmp(what, "stride") == 0)
+        shmem_long_iput(heap, &local, -1, 1, 2, 0);
+    if (strcmp(what, "root") == 0)
+        shmem_long_broadcast(SHMEM_TEAM_WORLD, heap, heap, 1, n);
+    if (strcmp(what, "set") == 0)
+        shmem_barrier(0, 0, n + 1, &cell);
+    if (strcmp(what, "check_end") == 0)
+        shmem_putmem(heap, heap, 65, 0);
+    if (strcmp(what, "check_freed") == 0) {
+        shmem_free(heap);
+        shmem_long_p(heap, 1, 0);
+    }
+    if (strcmp(what, "check_sizes") == 0)
+        shmem_malloc((size_t)(100 + me));
+    misuse_handles(what);
+    return end();
+}

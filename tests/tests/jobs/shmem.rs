@@ -1,0 +1,97 @@
+//! OpenSHMEM in real jobs: on several hosts, in the ways that slow systems leave, with many PEs, its applications, its
+//! wrappers.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hpvm_tests::hosts::Hosts;
+
+use crate::common::{clean, folder, prefix, succeed, workspace};
+
+/// An installation that has OpenSHMEM.
+pub fn oshcc() -> Option<PathBuf> {
+    let wrapper = prefix().join("bin/oshcc");
+    if wrapper.exists() {
+        return Some(wrapper);
+    }
+    hpvm_tests::skip::skipped("the installation has no oshcc");
+    None
+}
+
+/// A program, compiled.
+pub fn built(oshcc: &Path, source: &str) -> PathBuf {
+    let path = workspace().join(source);
+    let name = path.file_stem().expect("a file").to_owned();
+    let program = folder("shmem").join(name);
+    let mut compiler = Command::new(oshcc);
+    compiler.args(["-O2", "-std=gnu11", "-pthread", "-o"]).arg(&program).arg(path);
+    succeed(compiler);
+    program
+}
+
+/// The conformance programs that move data.
+const PROGRAMS: [&str; 7] = ["basic", "amo", "wait", "lock", "coll", "teams", "memory"];
+
+#[test]
+fn between_hosts() {
+    let Some(oshcc) = oshcc() else { return };
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    for name in PROGRAMS {
+        let program = built(&oshcc, &format!("tests/shmem/{name}.c"));
+        let list = [1, 2].map(|host| format!("{}:2", hosts.name(host)));
+        let mut command = hosts.command(1, prefix().join("bin/oshrun"));
+        command.args(["-H", &list.join(","), "-n", "4", "--launch-agent"]);
+        command.arg(Hosts::agent()).arg(&program);
+        assert_eq!(succeed(command), "No errors\n", "{name}");
+    }
+}
+
+/// Where memory can't be mapped, and where the kernel copies nothing.
+#[test]
+fn without_loads_and_stores() {
+    let Some(oshcc) = oshcc() else { return };
+    for name in PROGRAMS {
+        let program = built(&oshcc, &format!("tests/shmem/{name}.c"));
+        for way in ["kernel", "messages"] {
+            let mut job = clean(prefix().join("bin/oshrun"));
+            job.args(["-n", "3", "-x", &format!("HPVM_ONESIDED={way}")]).arg(&program);
+            assert_eq!(succeed(job), "No errors\n", "{name}, {way}");
+        }
+    }
+}
+
+#[test]
+fn many_pes_on_few_processors() {
+    let Some(oshcc) = oshcc() else { return };
+    for (name, arguments) in [("gups", "10"), ("bucket_sort", "2000")] {
+        let program = built(&oshcc, &format!("apps/shmem/{name}.c"));
+        for pes in ["1", "5", "64"] {
+            let mut job = clean(prefix().join("bin/oshrun"));
+            job.args(["-n", pes]).arg(&program).arg(arguments);
+            let output = succeed(job);
+            let right =
+                output.contains("0 words are wrong") || output.contains("all keys are there");
+            assert!(right, "{output}");
+        }
+    }
+}
+
+#[test]
+fn wrappers_name_the_library() {
+    let Some(oshcc) = oshcc() else { return };
+    let mut shows = Command::new(&oshcc);
+    shows.arg("-showme:libs");
+    assert_eq!(succeed(shows), "oshmem mpi_abi\n");
+    let (here, source) = (
+        folder("shmem_cxx"),
+        "#include <shmem.h>\nint main() { static long x; shmem_init(); \
+        shmem_p(&x, 5L, 0); int bad = shmem_g(&x, 0) != 5; shmem_finalize(); return bad; }\n",
+    );
+    std::fs::write(here.join("generic.cc"), source).expect("a source");
+    let mut compiler = Command::new(prefix().join("bin/oshc++"));
+    compiler.arg("-o").arg(here.join("generic")).arg(here.join("generic.cc"));
+    succeed(compiler);
+    let mut job = clean(prefix().join("bin/oshrun"));
+    job.args(["-n", "1"]).arg(here.join("generic"));
+    succeed(job);
+}
