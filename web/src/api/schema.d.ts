@@ -934,6 +934,14 @@ export interface components {
              */
             hosts?: string[];
             /**
+             * @description Soft limits of the job by their names in prlimit(1) (`nofile`, `core`, ...), as far as the
+             *     host's hard limits allow; the largest number stands for none.
+             * @default {}
+             */
+            limits?: {
+                [key: string]: number;
+            };
+            /**
              * Format: int64
              * @description Memory of all its processes on a host; a job that uses more is ended.
              * @default null
@@ -989,6 +997,12 @@ export interface components {
              * @default null
              */
             time_limit_seconds?: number | null;
+            /**
+             * Format: int32
+             * @description File mode creation mask of the job, of the submitter's shell as a rule.
+             * @default null
+             */
+            umask?: number | null;
             /**
              * @description Absolute path of the folder to run in; without it the home folder.
              * @default null
