@@ -21,6 +21,7 @@ pub fn definition() -> Command {
         .subcommand(hpvm_bench::tune_command())
         .subcommand(crate::info::definition())
         .subcommand(crate::jobs::definition())
+        .subcommand(crate::prof::definition())
         .subcommand(crate::route::definition())
         .subcommands(cluster_definitions())
         .subcommand(
@@ -141,6 +142,7 @@ fn perform(matches: &ArgMatches) -> Result<i32, String> {
         Some(("tune", matches)) => Ok(hpvm_bench::run_tune(matches)),
         Some(("info", matches)) => crate::info::run(matches),
         Some(("jobs", matches)) => crate::jobs::run(matches),
+        Some(("prof", matches)) => crate::prof::run(matches),
         Some(("route", matches)) => crate::route::run(matches),
         Some(("completions", matches)) => completions(matches),
         Some(("docs", matches)) => match matches.get_one::<PathBuf>("DIR") {

@@ -7,6 +7,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use hpvm_monitor::jobs::activity::{self, Activity};
 use hpvm_monitor::jobs::diagnose::{self, State};
 use hpvm_monitor::jobs::find::{self, Job};
+use hpvm_monitor::jobs::traffic::{self, Matrix};
 use hpvm_monitor::jobs::{Look, look};
 use hpvm_shm::observe::Seen;
 use hpvm_wire::pending::{ANY, Kind, Record};
@@ -29,6 +30,13 @@ pub fn definition() -> Command {
                 .value_name("JOB|PID")
                 .help("A job's name or its beginning, or a process of it, or its mpirun"),
         )
+        .arg(
+            Arg::new("matrix")
+                .long("matrix")
+                .action(ArgAction::SetTrue)
+                .requires("job")
+                .help("Show who has sent how much to whom, in jobs started with mpirun --monitor or by the queue"),
+        )
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Write JSON"))
 }
 
@@ -45,6 +53,18 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
                 Err(problem) => outside(&job, &problem, json)?,
                 Ok(view) => {
                     let look = look(&view, &job).map_err(|error| format!("jobs: {error}"))?;
+                    let counted = traffic::matrix(&view, &look, &job)
+                        .map_err(|error| format!("jobs: {error}"))?;
+                    if matches.get_flag("matrix") {
+                        let counted = counted.ok_or_else(|| uncounted(&job))?;
+                        let text = if json {
+                            matrix_json(&counted).to_string() + "\n"
+                        } else {
+                            matrix_text(&counted)
+                        };
+                        crate::info::print(text.as_bytes())?;
+                        return Ok(0);
+                    }
                     let does = activities(&look, &job);
                     if json {
                         json_of(&look, &does, &job).to_string() + "\n"
@@ -57,6 +77,30 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     };
     crate::info::print(text.as_bytes())?;
     Ok(0)
+}
+
+fn uncounted(job: &Job) -> String {
+    format!(
+        "jobs: {}: its ranks do not count what they send to whom; start it with mpirun --monitor",
+        job.id
+    )
+}
+
+/// A line for each pair of ranks that talked, in the order of senders.
+fn matrix_text(matrix: &Matrix) -> String {
+    let mut out = format!("{:>7} {:>7} {:>12} {:>16}\n", "FROM", "TO", "MESSAGES", "BYTES");
+    for ((from, to), sum) in &matrix.pairs {
+        let _ = writeln!(out, "{from:>7} {to:>7} {:>12} {:>16}", sum.messages, sum.bytes);
+    }
+    out
+}
+
+/// Sender, receiver, messages, bytes.
+fn matrix_json(matrix: &Matrix) -> Value {
+    let pairs = matrix.pairs.iter();
+    let entries: Vec<_> =
+        pairs.map(|((from, to), sum)| json!([from, to, sum.messages, sum.bytes])).collect();
+    json!({ "size": matrix.size, "entries": entries })
 }
 
 /// What the processes of ranks do that do not sleep in MPI, where that can be seen.

@@ -13,6 +13,7 @@ mod man;
 #[rustfmt::skip]
 mod missing;
 mod needs;
+mod prof;
 mod route;
 mod tuned;
 
@@ -33,6 +34,10 @@ fn dispatch(args: &[OsString]) -> i32 {
     // For the launcher on another host only, so no help mentions it.
     if args.get(1).is_some_and(|word| word == "agent") {
         return hpvm_launch::remote::agent::main(&args[2..]);
+    }
+    // For `hpvm prof` and the launcher only.
+    if args.get(1).is_some_and(|word| word == "counted") {
+        return prof::counted::main(&args[2..]);
     }
     #[cfg(feature = "cluster")]
     if args.get(1).is_some_and(|word| word == "stepd") {

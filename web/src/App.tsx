@@ -11,6 +11,8 @@ import { Submit } from "./pages/Submit";
 import { route, type Route } from "./state/route";
 import { session } from "./state/session";
 
+const admin = () => import("./pages/admin/pages");
+
 export function App() {
   if (session.value === undefined) return null;
   if (session.value === null) return <SignIn />;
@@ -36,9 +38,9 @@ function Page({ route }: { route: Route }) {
     case "host":
       return <HostPage key={route.name} name={route.name} />;
     case "account":
-      return <Later name="Account" />;
+      return <Later load={admin} show={({ Account }) => <Account />} />;
     case "administration":
-      return <Later name="Administration" />;
+      return <Later load={admin} show={({ Administration }) => <Administration />} />;
     case "nothing":
       return <Nothing path={route.path} />;
   }

@@ -21,7 +21,7 @@ fn another_users_job_is_not_there() {
     let spec = r##"{"name":"secret-of-ann","script":"#!/bin/sh\necho secret\n","hold":true}"##;
     let made = server.http("POST", "/api/v1/jobs", &[&ann], spec);
     assert_eq!(made.status, 201, "{made:?}");
-    for part in ["", "/output", "/output/follow", "/script", "/ranks", "/matrix"] {
+    for part in ["", "/output", "/output/follow", "/script", "/ranks", "/matrix", "/counters"] {
         let answer = server.http("GET", &format!("/api/v1/jobs/1{part}"), &[&bob], "");
         assert_eq!(answer.status, 404, "{part}: {answer:?}");
         // As of a job that does not exist.

@@ -104,7 +104,9 @@ fn scenarios() {
             &[],
         ),
         case(("DELETE", "/api/v1/jobs/1", ""), 409, &["cancel it first"], &[]),
-        case(("GET", "/api/v1/jobs/1/matrix", ""), 501, &["per peer"], &[]),
+        case(("GET", "/api/v1/jobs/1/matrix", ""), 409, &["is held"], &[]),
+        case(("GET", "/api/v1/jobs/1/matrix?unit=miles", ""), 400, &["unit"], &[]),
+        case(("GET", "/api/v1/jobs/1/counters", ""), 409, &["is held"], &[]),
         case(("GET", "/api/v1/jobs/1/ranks", ""), 409, &["is held"], &[]),
         case(
             ("POST", "/api/v1/jobs/1/cancel", ""),

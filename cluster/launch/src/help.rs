@@ -98,6 +98,18 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     ),
     ("HPVM_NTASKS", "ranks that a job of hpvm's queue has asked for; see HPVM_QUEUE_JOB_ID"),
     (
+        "HPVM_MONITOR",
+        "as --monitor (1), read by the ranks; hpvm's queue sets it for its jobs unless they set it to 0",
+    ),
+    (
+        "HPVM_PROF",
+        "set by hpvm prof for the command: the socket where mpirun's ranks say that they are there to be counted",
+    ),
+    (
+        "HPVM_REGION",
+        "set by hpvm prof --region: the descriptors of events that MPI_Pcontrol and hpvm_region.h switch",
+    ),
+    (
         "HPVM_NODELIST",
         "hosts that a job of hpvm's queue has got, with their ranks, where they are several: what mpirun uses \
          in the job without -H; see HPVM_QUEUE_JOB_ID",

@@ -18,6 +18,7 @@ use hpvm_queue::slurm::Slurm;
 use hpvm_queue::store::outbox::Happened;
 use hpvm_queue::store::{Store, StoreError};
 
+use crate::api::counters::Counting;
 use crate::api::types::Host;
 use crate::auth::Who;
 use crate::limit::{Limits, Rate};
@@ -62,6 +63,8 @@ pub struct Inner {
     pub versions: watch::Sender<BTreeMap<String, Version>>,
     /// Held while a part of an output is written.
     pub receiving: Mutex<()>,
+    /// Jobs whose events are counted for pages.
+    pub counting: Counting,
     /// A hash that a password of an unknown user is compared with, so that it takes as long.
     pub decoy: String,
     readers: Mutex<Vec<Store>>,
@@ -111,6 +114,7 @@ impl App {
             samples: Mutex::default(),
             versions: parts.versions,
             receiving: Mutex::default(),
+            counting: Counting::default(),
             decoy: crate::secret::hash_password("a password that nobody has")?,
             readers: Mutex::default(),
             data,

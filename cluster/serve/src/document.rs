@@ -56,6 +56,7 @@ pub fn json() -> Result<String, String> {
         script,
         ranks,
         matrix,
+        counters,
         hosts,
         history,
         report,
@@ -256,7 +257,12 @@ operation!(
     matrix, get, path = "/api/v1/jobs/{id}/matrix",
     params(("id" = i64, Path), ("unit" = Option<String>, Query, description = "`bytes` or `messages`")),
     responses((status = 200, body = Matrix),
-        (status = 501, body = Problem, content_type = "application/problem+json", description = "Ranks do not count per peer yet")));
+        (status = 501, body = Problem, content_type = "application/problem+json", description = "Its ranks do not count it (`HPVM_MONITOR=0`)")));
+operation!(
+    /// What the kernel and the processor count for each rank of a running job. The first request begins to count; it ends when
+    /// nobody has asked for a while.
+    counters, get, path = "/api/v1/jobs/{id}/counters", params(("id" = i64, Path)),
+    responses((status = 200, body = Counters)));
 operation!(
     /// For `hpvm node`, with a token of the scope `node`: what a host has, in exchange for its orders.
     report, post, path = "/api/v1/nodes/{name}/report", params(("name" = String, Path)), request_body = NodeReport,

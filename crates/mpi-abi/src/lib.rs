@@ -18,6 +18,7 @@ pub mod object;
 mod onesided;
 mod pending;
 pub mod raise;
+mod region;
 pub mod runtime;
 mod say;
 pub mod wait;

@@ -5,10 +5,16 @@ use hpvm_transport::{Rank, Segment};
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::split_copy::SplitCopy;
+use hpvm_wire::traffic::Traffic;
 
 impl Segment for Mux {
     fn split_copy(&self, owner: Rank, index: usize) -> Option<&SplitCopy> {
         self.shm.split_copy(self.local(owner)?, index)
+    }
+
+    #[inline(always)]
+    fn traffic(&self) -> Option<&Traffic> {
+        self.shm.traffic()
     }
 
     fn counters(&self) -> Option<&Counters> {

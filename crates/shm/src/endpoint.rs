@@ -26,6 +26,7 @@ use hpvm_wire::segment::{
     FRAME_BYTES, READS_DO_NOT, READS_PAY, SLEEPS_ON_PIPE, SLEEPS_ON_WORD, SLOTS,
 };
 use hpvm_wire::split_copy::SplitCopy;
+use hpvm_wire::traffic::Traffic;
 use std::fs::File;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
@@ -585,6 +586,11 @@ impl Segment for Shm {
     fn split_copy(&self, owner: Rank, index: usize) -> Option<&SplitCopy> {
         let there = !self.oversubscribed && owner < self.mapping.ranks();
         if there { self.mapping.control(owner).split_copies.get(index) } else { None }
+    }
+
+    #[inline(always)]
+    fn traffic(&self) -> Option<&Traffic> {
+        Some(self.mapping.traffic(self.rank))
     }
 
     fn counters(&self) -> Option<&Counters> {

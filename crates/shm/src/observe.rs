@@ -6,6 +6,7 @@
 use hpvm_wire::counters::Counters;
 use hpvm_wire::pending::{PENDING, Snapshot, Stage};
 use hpvm_wire::segment::{CONTROL, Control, Geometry, HEADER, Header, MAGIC, MAX_RANKS, VERSION};
+use hpvm_wire::traffic::{PEERS, Peer, Traffic};
 use std::fs::File;
 use std::mem::{offset_of, size_of};
 use std::os::unix::fs::FileExt;
@@ -39,6 +40,15 @@ pub struct Seen {
     pub pending: Snapshot,
     /// Name and value of every counter.
     pub counters: Vec<(&'static str, u64)>,
+}
+
+/// What a rank has sent to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The receiver's number in the job, as its sender says.
+    pub to: u32,
+    pub messages: u64,
+    pub bytes: u64,
 }
 
 fn word(bytes: &[u8], at: usize) -> u64 {
@@ -116,6 +126,29 @@ impl View {
         })
     }
 
+    /// What `rank`, which is below `ranks()`, has sent to whom, if it counts that.
+    pub fn traffic(&self, rank: u32) -> Result<Option<Vec<Sent>>, SegmentError> {
+        let at = self.geometry.traffic(rank);
+        let head: [u8; Traffic::PEERS_AT] = self.read(at)?;
+        if half(&head, Traffic::ON_AT) != 1 {
+            return Ok(None);
+        }
+        // What the rank says may be anything; there is no more than this.
+        let len = (half(&head, Traffic::LEN_AT) as usize).min(PEERS);
+        let mut bytes = vec![0; len * size_of::<Peer>()];
+        let at = at + Traffic::PEERS_AT;
+        self.file.read_exact_at(&mut bytes, at as u64).map_err(|cause| SegmentError::System {
+            what: format!("reading {} bytes at {at}", bytes.len()),
+            cause,
+        })?;
+        let sent = |peer: &[u8]| Sent {
+            to: half(peer, offset_of!(Peer, rank)),
+            messages: word(peer, offset_of!(Peer, messages)),
+            bytes: word(peer, offset_of!(Peer, bytes)),
+        };
+        Ok(Some(bytes.chunks_exact(size_of::<Peer>()).map(sent).collect()))
+    }
+
     fn snapshot(&self, rank: u32) -> Result<Snapshot, SegmentError> {
         for _ in 0..TRIES {
             let before = self.generation(rank)?;
@@ -174,6 +207,25 @@ mod tests {
         assert!(seen.counters.contains(&("sleeps", 7)), "{:?}", seen.counters);
         mapping.pending(1).awake();
         assert_eq!(view.look(1).unwrap().pending.asleep, None);
+    }
+
+    #[test]
+    fn a_view_sees_who_sent_how_much_to_whom() {
+        let mapping = Arc::new(Mapping::create(2, [1, 2]).unwrap());
+        let view = View::open(Path::new(&mapping.path())).unwrap();
+        assert_eq!(view.traffic(1).unwrap(), None);
+        let traffic = mapping.traffic(1);
+        traffic.begin();
+        assert_eq!(view.traffic(1).unwrap(), Some(Vec::new()));
+        for (rank, bytes) in [(70_000, 5), (0, 6)] {
+            let at = traffic.add(rank).unwrap();
+            let peer = traffic.peer(at).unwrap();
+            add(&peer.messages, 1);
+            add(&peer.bytes, bytes);
+        }
+        let sent = |to, bytes| Sent { to, messages: 1, bytes };
+        assert_eq!(view.traffic(1).unwrap(), Some(vec![sent(70_000, 5), sent(0, 6)]));
+        assert_eq!(view.traffic(0).unwrap(), None);
     }
 
     #[test]

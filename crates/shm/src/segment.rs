@@ -12,6 +12,7 @@ use hpvm_wire::segment::{
     Control, FRAME_BYTES, FRAME_PROGRESS, FRAME_STRIDE, FRAMES, Geometry, Header, MAGIC, MAX_RANKS,
     SLOTS, VERSION,
 };
+use hpvm_wire::traffic::Traffic;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -222,6 +223,14 @@ impl Mapping {
         unsafe {
             &*self.base.as_ptr().add(self.geometry.large_slots(rank)).cast::<LargeSlot>().add(at)
         }
+    }
+
+    /// What `rank`, which is below `ranks()`, has sent to whom.
+    #[inline(always)]
+    pub fn traffic(&self, rank: u32) -> &Traffic {
+        debug_assert!(rank < self.geometry.ranks);
+        // SAFETY: inside the mapping by the geometry, aligned to a page, all fields atomic.
+        unsafe { &*self.base.as_ptr().add(self.geometry.traffic(rank)).cast() }
     }
 
     /// `FRAME_BYTES` bytes of frame `index` (below `FRAMES`) of `rank`.

@@ -4,6 +4,7 @@ use crate::Rank;
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::split_copy::SplitCopy;
+use hpvm_wire::traffic::Traffic;
 
 /// What ranks of a host post in memory that they share. A transport without it takes the defaults.
 ///
@@ -31,6 +32,11 @@ pub trait Segment {
     /// with `PeerMemory::read` and `PeerMemory::write`; `None` where they can not, or not at the same time.
     fn split_copy(&self, owner: Rank, index: usize) -> Option<&SplitCopy> {
         let _ = (owner, index);
+        None
+    }
+
+    /// Where this process counts what it sends to whom, when the transport keeps it.
+    fn traffic(&self) -> Option<&Traffic> {
         None
     }
 

@@ -17,5 +17,6 @@ pub mod regions;
 pub mod rw_lock;
 pub mod segment;
 pub mod split_copy;
+pub mod traffic;
 
 pub use packet::Head;

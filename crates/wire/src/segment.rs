@@ -3,11 +3,11 @@
 //! ```text
 //! header page | control block of rank 0, 1, ... | pending operations of rank 0, 1, ...
 //!             | ring of rank 0, 1, ... | slots of rank 0, 1, ... | frames of rank 0, 1, ...
-//!             | large slots of rank 0, 1, ...
+//!             | large slots of rank 0, 1, ... | traffic of rank 0, 1, ...
 //! ```
 //! The memory is zeroed by the kernel and pages come into being when touched, so an idle rank
 //! costs its control block only. Size per rank:
-//! `CONTROL + PENDING + slots * 128 + COLL_SLOTS * collective slots + LARGE_SETS * LARGE_SLOTS * large slot + FRAMES * FRAME_STRIDE`, and `slots` does not
+//! `CONTROL + PENDING + slots * 128 + COLL_SLOTS * collective slots + LARGE_SETS * LARGE_SLOTS * large slot + FRAMES * FRAME_STRIDE + TRAFFIC`, and `slots` does not
 //! depend on the number of ranks: see `Geometry`.
 
 use crate::cell::Cell;
@@ -16,6 +16,7 @@ use crate::counters::Counters;
 use crate::pending::PENDING;
 use crate::regions::Regions;
 use crate::split_copy::{SPLIT_COPIES, SplitCopy};
+use crate::traffic::TRAFFIC;
 use hpvm_sync::Padded;
 use hpvm_sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
@@ -72,7 +73,7 @@ pub const READS_DO_NOT: u32 = 2;
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// State of a doorbell: its owner sleeps on the word itself (a futex).
 pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.
@@ -164,9 +165,13 @@ impl Geometry {
         let frames = self.frames(self.ranks).next_multiple_of(LARGE_SLOT_ALIGN);
         frames + rank as usize * LARGE_SETS * LARGE_SLOTS * LARGE_SLOT_BYTES
     }
+    /// The large slots are whole pages, so this begins with a page, too.
+    pub const fn traffic(&self, rank: u32) -> usize {
+        self.large_slots(self.ranks) + rank as usize * TRAFFIC
+    }
     /// Bytes of the whole segment.
     pub const fn bytes(&self) -> usize {
-        self.large_slots(self.ranks)
+        self.traffic(self.ranks)
     }
 }
 
@@ -186,6 +191,8 @@ mod tests {
         assert_eq!(g.frames(0) % 64, 0);
         assert!(g.large_slots(0) >= g.frames(2) + FRAMES * FRAME_STRIDE);
         assert_eq!(g.large_slots(0) % LARGE_SLOT_ALIGN, 0);
-        assert_eq!(g.bytes(), g.large_slots(2) + LARGE_SETS * LARGE_SLOTS * LARGE_SLOT_BYTES);
+        assert_eq!(g.traffic(0), g.large_slots(2) + LARGE_SETS * LARGE_SLOTS * LARGE_SLOT_BYTES);
+        assert_eq!(g.traffic(0) % 4096, 0);
+        assert_eq!(g.bytes(), g.traffic(2) + TRAFFIC);
     }
 }

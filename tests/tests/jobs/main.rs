@@ -35,4 +35,5 @@ mod strangers;
 mod stuck;
 mod tables;
 mod threads;
+mod traffic;
 mod wrappers;

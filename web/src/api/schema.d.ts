@@ -177,6 +177,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/counters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the kernel and the processor count for each rank of a running job. The first request begins to count; it ends when
+         *     nobody has asked for a while.
+         */
+        get: operations["counters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/hold": {
         parameters: {
             query?: never;
@@ -660,6 +680,42 @@ export interface components {
             /** Format: int64 */
             cursor: number;
         };
+        /** @description An event of a rank, since counting began. */
+        Counted: {
+            /**
+             * Format: double
+             * @description Part of the time in which it was counted, 0 to 1.
+             */
+            coverage: number;
+            /**
+             * Format: double
+             * @description The true value lies within so much of it in 95 of 100 cases; not there if that is unknown.
+             */
+            error?: number | null;
+            /**
+             * Format: double
+             * @description For the whole time; not there if it was never counted.
+             */
+            value?: number | null;
+        };
+        /** @description An event that the kernel or the processor counts. */
+        CountedEvent: {
+            name: string;
+            /** @description `ns` or `count`. */
+            unit: string;
+        };
+        /** @description Events of the ranks of a running job. */
+        Counters: {
+            /**
+             * Format: double
+             * @description Seconds since counting began.
+             */
+            elapsed_seconds: number;
+            events: components["schemas"]["CountedEvent"][];
+            /** @description What is not counted, and why. */
+            notes: string[];
+            ranks: components["schemas"]["RankCounters"][];
+        };
         /** @description Use of the processors. */
         Cpu: {
             /** @description One entry per processor; empty when their number changed between the readings. */
@@ -878,6 +934,14 @@ export interface components {
              */
             hosts?: string[];
             /**
+             * @description Soft limits of the job by their names in prlimit(1) (`nofile`, `core`, ...), as far as the
+             *     host's hard limits allow; the largest number stands for none.
+             * @default {}
+             */
+            limits?: {
+                [key: string]: number;
+            };
+            /**
              * Format: int64
              * @description Memory of all its processes on a host; a job that uses more is ended.
              * @default null
@@ -933,6 +997,12 @@ export interface components {
              * @default null
              */
             time_limit_seconds?: number | null;
+            /**
+             * Format: int32
+             * @description File mode creation mask of the job, of the submitter's shell as a rule.
+             * @default null
+             */
+            umask?: number | null;
             /**
              * @description Absolute path of the folder to run in; without it the home folder.
              * @default null
@@ -1167,6 +1237,16 @@ export interface components {
             state: components["schemas"]["RankState"];
             /** @description The ranks it waits for, when it sleeps and that is known. */
             waits_for?: number[];
+        };
+        /** @description The events of a rank. */
+        RankCounters: {
+            host: string;
+            /** Format: int32 */
+            pid: number;
+            /** Format: int32 */
+            rank: number;
+            /** @description In the order of the events. */
+            values: components["schemas"]["Counted"][];
         };
         /**
          * @description What a rank does.
@@ -1667,6 +1747,27 @@ export interface operations {
             };
         };
     };
+    counters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Counters"];
+                };
+            };
+        };
+    };
     hold: {
         parameters: {
             query?: never;
@@ -1718,7 +1819,7 @@ export interface operations {
                     "application/json": components["schemas"]["Matrix"];
                 };
             };
-            /** @description Ranks do not count per peer yet */
+            /** @description Its ranks do not count it (`HPVM_MONITOR=0`) */
             501: {
                 headers: {
                     [name: string]: unknown;

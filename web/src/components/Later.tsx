@@ -1,26 +1,28 @@
-// Pages that few open: their code is fetched when one does.
+// Parts that few open: their code is fetched when one does.
 
-import type { FunctionComponent } from "preact";
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Unreachable } from "../api/client";
 import { busy } from "../state/idle";
 import { Trouble } from "./small";
 
-type Name = "Account" | "Administration";
+interface Props<T> {
+  /// Fetches the code; the same every time.
+  load: () => Promise<T>;
+  show: (code: T) => ComponentChildren;
+}
 
-export function Later({ name }: { name: Name }) {
-  const [pages, setPages] = useState<Record<Name, FunctionComponent>>();
+export function Later<T>({ load, show }: Props<T>) {
+  const [code, setCode] = useState<{ it: T }>();
   const [error, setError] = useState<unknown>();
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     const done = busy();
-    import("../pages/admin/pages").then((loaded) => setPages(loaded), () => setError(new Unreachable())).finally(done);
+    load().then((it) => setCode({ it }), () => setError(new Unreachable())).finally(done);
   }, [turn]);
   const again = () => {
     setError(undefined);
     setTurn(turn + 1);
   };
-  if (!pages) return <Trouble error={error} retry={again} />;
-  const Page = pages[name];
-  return <Page />;
+  return <>{code ? show(code.it) : <Trouble error={error} retry={again} />}</>;
 }

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import type { Rank } from "../../src/api/types";
+import type { Counters, Rank } from "../../src/api/types";
 import { browserTest, idle } from "./harness";
 import { ended, host, job, pending, sample } from "../mock/data";
 import { Numbered } from "../mock/output";
@@ -171,6 +171,41 @@ browserTest("counters: per rank, in all, and as a file", { prepare: (mock) => mo
   assert.deepEqual(cells, ["1.23 K", "766", "2.00 K"]);
   const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save as CSV" }).click()]);
   assert.equal(readFileSync(await file.path(), "utf8"), 'rank,host,sends,"a,b"\r\n0,n1,1234,1\r\n1,n1,766,\r\n');
+});
+
+const counted = (at: number): Counters => ({
+  elapsed_seconds: at,
+  events: [{ name: "task-clock", unit: "ns" }, { name: "cycles", unit: "count" }],
+  ranks: [0, 1].map((i) => ({
+    rank: i,
+    host: "n1",
+    pid: 100 + i,
+    values: [
+      { value: 5e8 * at * (i + 1), coverage: 1, error: 0 },
+      i === 0 ? { value: 3e9 * at, coverage: 0.25, error: 1e6 } : { coverage: 0 },
+    ],
+  })),
+  notes: ["context-switches are not counted: kernel.perf_event_paranoid is 2"],
+});
+
+browserTest("events of ranks: table with coverage, charts, file, live", { prepare: (mock) => (mock.add(job(6)), mock.counters.set(6, counted(2))) }, async ({ page, mock, open }) => {
+  await open("/jobs/6/counters");
+  const cells = (name: RegExp) => page.getByRole("region", { name: "Events", exact: true }).getByRole("row", { name }).getByRole("cell").allInnerTexts();
+  assert.deepEqual(await cells(/task-clock/), ["1.00 s", "2.00 s", "3.00 s"]);
+  assert.deepEqual(await cells(/cycles/), ["6.00 G 25 %", "not counted", "not counted"]);
+  await page.getByText("perf_event_paranoid is 2").waitFor();
+  for (const at of [3, 4]) {
+    mock.counters.set(6, counted(at));
+    mock.events.sample(host("n1", { sample: sample(Date.now() + 5000 * at, 0.9) }));
+    await page.getByText(`Counted for ${at} s`).waitFor();
+  }
+  await page.getByRole("img", { name: "rank 1: now 1.00 s/s" }).waitFor();
+  await page.getByLabel("Per second, by rank").selectOption("cycles");
+  await page.getByRole("img", { name: "rank 0: now 3.00 G/s" }).waitFor();
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save events as CSV" }).click()]);
+  const lines = readFileSync(await file.path(), "utf8").split("\r\n");
+  assert.deepEqual(lines.slice(0, 3), ["rank,host,pid,event,unit,value,coverage,error", "0,n1,100,task-clock,ns,2000000000,1,0", "0,n1,100,cycles,count,12000000000,0.25,1000000"]);
+  assert.equal(lines[4], "1,n1,101,cycles,count,,0,");
 });
 
 browserTest("timeline, files and script of a job", { prepare: (mock) => mock.add(ended(6)) }, async ({ page, mock, open }) => {

@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { idle } from "./harness";
-import { realTest } from "./real";
+import { PREFIX, realTest } from "./real";
 
 realTest("real: a minute from the link to a job that was watched and cancelled", async ({ page }) => {
   assert.equal(new URL(page.url()).hash, "", "the link has left the address");
@@ -63,4 +64,27 @@ realTest("real: the server is killed and started again; the page goes on, and th
   real.hpvm("submit", "-J", "afterwards", "--hold", "true");
   await page.getByRole("row", { name: /afterwards/ }).waitFor();
   await page.getByRole("row", { name: /survives/ }).filter({ hasText: "running" }).waitFor();
+});
+
+realTest("real: the rank map of a ring is what the ranks counted themselves, and their events are counted", async ({ page }, real) => {
+  const source = fileURLToPath(new URL("../../../../tests/programs/traffic.c", import.meta.url));
+  execFileSync(join(PREFIX, "bin/mpicc"), ["-o", join(real.folder, "traffic"), source]);
+  real.hpvm("submit", "-n", "4", "./traffic", "ring");
+  await page.goto(`${real.origin}/jobs/1`);
+  await page.getByText(/^(\[\d+\] )?done$/).nth(3).waitFor();
+  const said = real.hpvm("logs", "1").matchAll(/sent (\d+) (\d+) \d+ (\d+)/g);
+  const own = [...said].map(([, from, to, bytes]) => `${from} ${to} ${bytes}`).sort();
+  // Everybody to both neighbours and to itself: two diagonals besides the middle one.
+  assert.equal(own.length, 12);
+  await page.getByRole("tab", { name: "Ranks" }).click();
+  await page.getByRole("img", { name: /Rank map of 4 ranks, 12 pairs talked/ }).waitFor();
+  await page.getByText("As a table: the 12 largest of 12 pairs").click();
+  const rows = page.getByRole("table", { name: "Pairs of ranks" }).locator("tbody tr");
+  const shown = await rows.evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.getAttribute("title") ?? cell.textContent).join(" ")));
+  assert.deepEqual(shown.sort(), own);
+  await page.getByRole("tab", { name: "Counters" }).click();
+  const events = page.getByRole("region", { name: "Events", exact: true });
+  const none = page.getByText("the kernel permits no events");
+  await events.getByRole("row", { name: /minor-faults/ }).or(none).waitFor();
+  if ((await none.count()) === 0) assert.equal(await events.getByRole("columnheader", { name: /rank/ }).count(), 4);
 });

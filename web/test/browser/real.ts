@@ -9,8 +9,8 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { browserTest, idle, type World } from "./harness";
 
-const PREFIX = process.env["HPVM_PREFIX"] ?? fileURLToPath(new URL("../../../../build", import.meta.url));
-const PROGRAM = join(resolve(PREFIX), "bin/hpvm");
+export const PREFIX = resolve(process.env["HPVM_PREFIX"] ?? fileURLToPath(new URL("../../../../build", import.meta.url)));
+const PROGRAM = join(PREFIX, "bin/hpvm");
 
 interface Listed {
   id: number;

@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { AuditEntry, Host, Job, JobSpec, JobSummary, Matrix, Rank, Series, Token, User } from "../../src/api/types";
+import type { AuditEntry, Counters, Host, Job, JobSpec, JobSummary, Matrix, Rank, Series, Token, User } from "../../src/api/types";
 import { commandLine, host, job as aJob, pending, whole } from "./data";
 import { Events } from "./events";
 import { body, sendFile, sendJson, sendProblem } from "./http";
@@ -23,6 +23,7 @@ export class Mock {
   readonly specs = new Map<number, JobSpec>();
   readonly output = new Map<number, Source>();
   readonly ranks = new Map<number, Rank[]>();
+  readonly counters = new Map<number, Counters>();
   readonly matrices = new Map<number, Matrix>();
   hosts: Host[] = [host("n1")];
   readonly events = new Events(() => ({ jobs: [...this.jobs.values()], hosts: this.hosts }));
@@ -195,6 +196,7 @@ export class Mock {
     if (part === "output") return void this.part(response, id, url);
     if (part === "ranks") return sendJson(response, 200, { ranks: this.ranks.get(id) ?? [] });
     if (part === "matrix" && this.matrices.has(id)) return sendJson(response, 200, this.matrices.get(id));
+    if (part === "counters") return sendJson(response, 200, this.counters.get(id) ?? { elapsed_seconds: 0, events: [], ranks: [], notes: [] });
     if (part === "matrix") return sendProblem(response, 501, "This job does not count who talks to whom.");
     sendProblem(response, 404, `There is nothing at ${url.pathname}.`);
   }

@@ -11,6 +11,7 @@ import { matches, parseFilter, query } from "../../src/model/filter";
 import { rankOf, Window } from "../../src/model/lines";
 import { largestPairs, shade, tiles, zoom } from "../../src/model/matrix";
 import { word } from "../../src/model/outcome";
+import { Rates, sum } from "../../src/model/rates";
 import { bytes, count, duration, parseBytes, parseLimit, relative } from "../../src/model/units";
 import { joinWords, splitWords } from "../../src/model/words";
 import { ended, job, pending } from "../mock/data";
@@ -145,4 +146,25 @@ test("words for how jobs stand", () => {
 
 test("cells that a spreadsheet would compute do not", () => {
   assert.equal(csv([["a,b", '"', 1, -2, "=1+1"]]), '"a,b","""",1,-2,\'=1+1\r\n');
+});
+
+test("rates between answers, and sums that know what was not counted", () => {
+  const answer = (elapsed_seconds: number, ...values: (number | null)[]) => ({
+    elapsed_seconds,
+    events: [{ name: "cycles", unit: "count" }],
+    ranks: values.map((value, rank) => ({ rank, host: "n1", pid: 10 + rank, values: [{ value, coverage: value === null ? 0 : 0.5 }] })),
+    notes: [],
+  });
+  const rates = new Rates();
+  rates.push(answer(1, 100, null));
+  rates.push(answer(3, 300, 7));
+  rates.push(answer(4, 250, 9));
+  assert.deepEqual([rates.of(10, 0), rates.of(11, 0), rates.of(12, 0)], [[100, 0], [2], []]);
+  rates.push(answer(1, 5, 5));
+  assert.deepEqual(rates.of(10, 0), [], "counted anew");
+  for (let at = 2; at < 100; at += 1) rates.push(answer(at, at * 3, 5));
+  assert.equal(rates.of(10, 0).length, 60);
+  assert.deepEqual(sum(answer(1, 4, 5), 0), { value: 9, coverage: 0.5 });
+  assert.deepEqual(sum(answer(1, 4, null), 0), { value: undefined, coverage: 0 });
+  assert.deepEqual(sum(answer(1), 0), { value: undefined, coverage: 0 });
 });

@@ -10,6 +10,7 @@ use super::values::{
     parse_seconds, split_list, split_words, variable,
 };
 use super::{Draft, NET_TIMEOUT, Options, Parsed, Pass, files, mca};
+use crate::environment::MONITOR;
 use crate::error::LaunchError;
 use crate::flags::{self, Effect, Flag, Id};
 use crate::hosts;
@@ -188,6 +189,7 @@ impl Parser {
             Id::LaunchWidth => options.launch_width = parse_count(shown, &first)?,
             Id::Prefix => options.prefix = Some(PathBuf::from(first)),
             Id::Preload => options.preload = true,
+            Id::Monitor => options.genv.push((MONITOR.into(), "1".into())),
             Id::Net => options.genv.push(("HPVM_NET".into(), first)),
             Id::NetTimeout => {
                 let limit = parse_net_timeout(shown, &first)?;

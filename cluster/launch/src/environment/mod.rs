@@ -40,6 +40,11 @@ pub const JOB_ID: &str = "HPVM_JOB_ID";
 pub const NODELIST: &str = "HPVM_NODELIST";
 /// The variable with the number of the host in a job of several hosts.
 pub const NODE: &str = "HPVM_NODE";
+/// The variable by which ranks count what they send to whom: 1.
+pub const MONITOR: &str = "HPVM_MONITOR";
+/// The variable with the name of the socket where ranks announce themselves before they become the program, so that
+/// `hpvm prof` counts them.
+pub const PROF: &str = "HPVM_PROF";
 
 fn is_foreign(name: &OsString) -> bool {
     FOREIGN.iter().any(|foreign| name == foreign)

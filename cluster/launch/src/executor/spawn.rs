@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::environment::Environment;
 use crate::environment::ranks::{self, Numbers};
+use crate::environment::{Environment, PROF};
 use crate::error::LaunchError;
 use crate::sys;
 
@@ -42,11 +42,34 @@ impl Image {
             text.push(value);
             variables.push(c_string(&text)?);
         }
-        let argv = argv.iter().map(|arg| c_string(arg)).collect::<Result<_, _>>()?;
-        let path = c_string(file.as_os_str())?;
+        let program = argv.iter().map(OsString::as_os_str);
+        let (path, argv): (_, Result<_, _>) = match counted(env) {
+            // It becomes the program when its events are there.
+            Some((own, socket)) => {
+                let front = [
+                    OsStr::new("hpvm"),
+                    OsStr::new("counted"),
+                    socket,
+                    OsStr::new("rank"),
+                    file.as_os_str(),
+                ];
+                (
+                    c_string(own.as_os_str())?,
+                    front.into_iter().chain(program).map(c_string).collect(),
+                )
+            }
+            None => (c_string(file.as_os_str())?, program.map(c_string).collect()),
+        };
+        let argv = argv?;
         let wdir = c_string(wdir.as_os_str())?;
         Ok(Self { file, path, argv, env: variables, wdir, slurm })
     }
+}
+
+/// Our own program and the socket, if ranks are to be counted.
+fn counted(env: &Environment) -> Option<(PathBuf, &OsStr)> {
+    let socket = env.get(OsStr::new(PROF))?;
+    Some((std::env::current_exe().ok()?, socket))
 }
 
 fn c_string(text: &OsStr) -> Result<CString, LaunchError> {

@@ -63,6 +63,7 @@ pub enum Id {
     OutPattern,
     ErrPattern,
     Merge,
+    Monitor,
     Stdin,
     Timeout,
     StackTraces,

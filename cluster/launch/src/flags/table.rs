@@ -144,6 +144,8 @@ pub const WORKING: &[Flag] = &[
     flag(Id::ExitCodes, Output, &["print-all-exitcodes"], &[], "At the end write the exit codes of all ranks to standard error."),
     flag(Id::Quiet, Output, &["quiet", "q", "silent-abort"], &[], "No notes and warnings, only errors."),
     flag(Id::Verbose, Output, &["verbose", "v"], &[], "Say what is started, and how it ended."),
+    flag(Id::Monitor, Other, &["monitor"], &[],
+        "Count messages and bytes for each pair of ranks (HPVM_MONITOR), which hpvm jobs JOB --matrix shows while the job runs."),
     flag(Id::Timeout, Other, &["timeout"], &["SECONDS"], "End the job after so many seconds; the exit code is then 124."),
     flag(Id::StackTraces, Other, &["get-stack-traces"], &[],
         "When --timeout ends the job, first write the stacks of the ranks on this machine to standard error; needs gdb, gstack \

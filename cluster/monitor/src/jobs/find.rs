@@ -136,6 +136,26 @@ fn no_process(pid: i32) -> String {
     }
 }
 
+/// The processes of each rank of a job on this machine, with what they have started; those that are no rank's without
+/// a number.
+pub fn processes_by_rank(job: &Job) -> Vec<(Option<u32>, Vec<i32>)> {
+    let mut ranks: BTreeMap<Option<u32>, Vec<i32>> = BTreeMap::new();
+    for pid in &job.processes {
+        // Gone meanwhile.
+        let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { continue };
+        let rank = variable(&environment, "PMI_RANK").and_then(|rank| rank.parse().ok());
+        ranks.entry(rank).or_default().push(*pid);
+    }
+    ranks.into_iter().collect()
+}
+
+/// Whether the queue has started a job as, or inside of, its number `word`.
+pub fn is_queued_as(job: &Job, word: &str) -> bool {
+    let outer = job.id.split('/').next().unwrap_or_default();
+    let number = outer.strip_prefix("queue-").and_then(|rest| rest.split_once('-'));
+    number.is_some_and(|(_, number)| number == word)
+}
+
 /// Opens the job's shared memory through one of its processes.
 pub fn open(job: &Job) -> Result<View, String> {
     let mut problem = None;

@@ -16,7 +16,7 @@ use crate::stepd::family;
 use crate::stepd::order::{Order, replace};
 use crate::stepd::record::{self, Claim, End, Folder, Lock, Record};
 use crate::time::Stamp;
-use hpvm_launch::environment::{JOB_ID, NODELIST};
+use hpvm_launch::environment::{JOB_ID, MONITOR, NODELIST};
 
 /// How often a supervisor is started that ends without claiming its job, before the job is given up.
 const TRIES: u32 = 5;
@@ -154,6 +154,8 @@ impl Settings {
         };
         env.extend(job.spec.env.clone());
         env.extend(user.map(Account::env).unwrap_or_default());
+        // For the rank map; a job may say no.
+        env.entry(MONITOR.into()).or_insert_with(|| "1".into());
         let mut set = |name: &str, value: String| env.insert(name.to_string(), value);
         set(JOB_ID, self.mark(job.id()));
         set("HPVM_QUEUE_JOB_ID", job.id().to_string());

@@ -1,6 +1,7 @@
 //! The HTTP API.
 
 pub mod about;
+pub mod counters;
 pub mod events;
 pub mod extract;
 pub mod jobs;
@@ -46,6 +47,7 @@ pub fn routes() -> Router<App> {
         .route("/jobs/{id}/script", get(jobs::script))
         .route("/jobs/{id}/ranks", get(ranks::ranks))
         .route("/jobs/{id}/matrix", get(ranks::matrix))
+        .route("/jobs/{id}/counters", get(counters::counters))
         .route("/hosts", get(about::hosts))
         .route("/hosts/{name}/history", get(about::history))
         .route("/hosts/{name}/drain", post(rules::drain))

@@ -311,6 +311,48 @@ pub struct Ranks {
     pub findings: Vec<String>,
 }
 
+/// An event that the kernel or the processor counts.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, ToSchema)]
+pub struct CountedEvent {
+    pub name: String,
+    /// `ns` or `count`.
+    pub unit: String,
+}
+
+/// An event of a rank, since counting began.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, ToSchema)]
+pub struct Counted {
+    /// For the whole time; not there if it was never counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// Part of the time in which it was counted, 0 to 1.
+    pub coverage: f64,
+    /// The true value lies within so much of it in 95 of 100 cases; not there if that is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
+}
+
+/// The events of a rank.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, ToSchema)]
+pub struct RankCounters {
+    pub rank: u32,
+    pub host: String,
+    pub pid: i32,
+    /// In the order of the events.
+    pub values: Vec<Counted>,
+}
+
+/// Events of the ranks of a running job.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, ToSchema)]
+pub struct Counters {
+    /// Seconds since counting began.
+    pub elapsed_seconds: f64,
+    pub events: Vec<CountedEvent>,
+    pub ranks: Vec<RankCounters>,
+    /// What is not counted, and why.
+    pub notes: Vec<String>,
+}
+
 /// Who sent how much to whom.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, ToSchema)]
 pub struct Matrix {

@@ -157,8 +157,9 @@ pub unsafe fn abort(comm: MPI_Comm, errorcode: c_int) -> c_int {
     runtime::abort_by_program(errorcode)
 }
 
-pub unsafe fn pcontrol(_level: c_int) -> c_int {
-    // For profiling tools, which put their own in front of this one.
+/// For profiling tools, which put their own in front of this one; `hpvm prof --region` needs none.
+pub unsafe fn pcontrol(level: c_int) -> c_int {
+    crate::region::control(level);
     MPI_SUCCESS
 }
 

@@ -6,7 +6,7 @@ use super::{Entered, World, enter, install, is_running, resume, suspend};
 use crate::object::Objects;
 use hpvm_job::{Job, Settings};
 use hpvm_mpi::engine::wait_policy::WaitPolicy;
-use hpvm_mpi::{Process, Result};
+use hpvm_mpi::{Class, Error, Process, Result};
 use hpvm_wire::pending::Stage;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -51,6 +51,9 @@ fn bootstrap() -> Result<()> {
     process.set_job_number(meet::job_number(&job, process.fm().transport())?);
     let dynamic = crate::dynamic::Dynamic::new(chosen.hash);
     process.onesided().1.set_allowed(meet::onesided()?);
+    if monitored()? {
+        process.monitor();
+    }
     let spans = process.fm().transport().spans_hosts();
     let policy = WaitPolicy::new(process.oversubscribed, spans);
     install(World {
@@ -70,6 +73,19 @@ fn bootstrap() -> Result<()> {
     super::identity::started();
     enter()?.show_stage(Stage::Running);
     Ok(())
+}
+
+/// Obeys `HPVM_MONITOR`: whether this rank counts what it sends to whom.
+fn monitored() -> Result<bool> {
+    let Some(value) = std::env::var_os("HPVM_MONITOR") else { return Ok(false) };
+    match value.to_str() {
+        Some("" | "0") => Ok(false),
+        Some("1") => Ok(true),
+        _ => {
+            let text = format!("HPVM_MONITOR is {value:?}; expected 0 or 1");
+            Err(Error::new(Class::Arg, text))
+        }
+    }
 }
 
 /// Ends a use of the engine: completes what still has to leave this process. Blocks.

@@ -17,6 +17,10 @@ pub(crate) struct Backlog {
     pub(super) control: Control,
     /// Per process with waiting sends, those sends in order. Few at a time, so a list will do.
     sends: Vec<(Rank, VecDeque<ReqId>)>,
+    /// Why a send may not simply go out: the length of `sends`, and one more when every send is to be counted
+    /// ([`crate::engine::traffic`]).
+    attention: usize,
+    watched: bool,
     /// Messages that go in packets.
     pub packets: Vec<InPackets>,
     /// By rank, the last XOFF or XON that it sent; empty until one has come.
@@ -48,13 +52,28 @@ impl Backlog {
     /// True when a send to `dst` can't go out at once: it has to queue, or to be announced.
     #[inline(always)]
     pub fn blocks(&self, dst: Rank) -> bool {
-        self.queues(dst) || self.is_off(dst)
+        self.holds(dst) || self.is_off(dst)
+    }
+
+    /// True when a send to `dst` is not simply to go out: it must queue, or be counted.
+    #[inline(always)]
+    pub fn holds(&self, dst: Rank) -> bool {
+        self.attention != 0 && (self.watched || self.queues(dst))
     }
 
     /// True when a send to `dst` must queue behind others.
-    #[inline(always)]
     pub fn queues(&self, dst: Rank) -> bool {
-        !self.sends.is_empty() && self.sends.iter().any(|(d, _)| *d == dst)
+        self.sends.iter().any(|(d, _)| *d == dst)
+    }
+
+    /// From now on every send is to be counted.
+    pub fn watch(&mut self) {
+        self.watched = true;
+        self.note_attention();
+    }
+
+    fn note_attention(&mut self) {
+        self.attention = self.sends.len() + usize::from(self.watched);
     }
 
     /// True when all messages to `dst` are announced, because its quota for ours is used up.
@@ -82,6 +101,7 @@ impl Backlog {
             Some((_, queue)) => queue.push_back(id),
             None => self.sends.push((dst, VecDeque::from([id]))),
         }
+        self.note_attention();
     }
 
     /// Send `id` to `dst` shall not go out. False: it has, or never waited.
@@ -114,6 +134,7 @@ impl<T: Transport> Process<T> {
                 None => drop(self.backlog.sends.swap_remove(index)),
             }
         }
+        self.backlog.note_attention();
         moved
     }
 }
@@ -121,6 +142,15 @@ impl<T: Transport> Process<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_watched_backlog_holds_every_send_and_queues_none() {
+        let mut backlog = Backlog::default();
+        assert!(!backlog.holds(1));
+        backlog.watch();
+        assert!(backlog.holds(1) && backlog.blocks(1) && !backlog.queues(1) && !backlog.is_off(1));
+        assert!(backlog.is_empty() && !backlog.is_needed());
+    }
 
     #[test]
     fn the_later_word_of_a_receiver_holds() {

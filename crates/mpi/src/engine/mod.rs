@@ -17,4 +17,5 @@ pub(crate) mod progress;
 pub(crate) mod quota;
 pub mod requests;
 pub mod several;
+pub mod traffic;
 pub mod wait_policy;

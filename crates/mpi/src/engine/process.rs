@@ -54,6 +54,8 @@ pub struct Process<T> {
     pub(crate) computes: VecDeque<crate::coll::Compute>,
     /// Ranks of this host share processors, as far as this process knows.
     pub oversubscribed: bool,
+    /// Counts what is sent to whom, in a process that is monitored.
+    pub(crate) traffic: Option<super::traffic::Index>,
     /// What its collective slots were used for, by their index.
     pub(crate) coll_slots: Vec<crate::coll::shm::History>,
 }
@@ -81,6 +83,7 @@ impl<T: Transport> Process<T> {
             fragmented: 0,
             computes: VecDeque::new(),
             oversubscribed: false,
+            traffic: None,
             coll_slots: Vec::new(),
             inbox: Inbox::new(me, size, fm.limits().packet),
             thresholds: select::DEFAULT,

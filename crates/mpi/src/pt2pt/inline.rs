@@ -27,9 +27,25 @@ pub(super) unsafe fn start<T: Transport>(
     if bytes > p.fm.limits().inline as u64 || p.backlog.blocks(dst) {
         return false;
     }
+    // SAFETY: the caller's promise; it fits.
+    unsafe { push(p, m, bytes, dst, protocol::envelope(context, tag)) }
+}
+
+/// Sends `m` of `bytes` bytes, which fit in a slot, if it lies in one run of memory and there is a credit for it.
+///
+/// # Safety
+/// `m.buf` is valid for reads of `m.count` elements.
+#[inline(always)]
+pub(super) unsafe fn push<T: Transport>(
+    p: &mut Process<T>,
+    m: Outgoing<'_>,
+    bytes: u64,
+    dst: Rank,
+    envelope: u64,
+) -> bool {
     let Some((first, _)) = m.ty.as_run(m.count) else { return false };
     let from = m.buf.wrapping_offset(first as isize);
-    let head = Head::single(EAGER, protocol::envelope(context, tag));
+    let head = Head::single(EAGER, envelope);
     // SAFETY: the elements form one run of `out.len()` bytes from `first` on.
     let fill = |out: &mut [u8]| unsafe { hpvm_copy::short(from, out.as_mut_ptr(), out.len()) };
     p.fm.send(dst, head, bytes as usize, fill).is_ok()

@@ -99,11 +99,48 @@ impl<T: Transport> Process<T> {
         let envelope = protocol::envelope(context, tag);
         // SAFETY: the caller's promises.
         unsafe {
-            if !self.backlog.queues(dst) && self.send_now(m, dst, envelope, mode) {
+            if self.backlog.holds(dst) {
+                return self.send_held(m, dst, envelope, mode, parent);
+            }
+            if self.send_now(m, dst, envelope, mode) {
                 return Started::Done;
             }
             self.send_later(m, dst, envelope, mode, parent)
         }
+    }
+
+    /// Starts a send that is to be counted, or to queue behind others.
+    ///
+    /// # Safety
+    /// As for `send`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn send_held(
+        &mut self,
+        m: Outgoing<'_>,
+        dst: Rank,
+        envelope: u64,
+        mode: Mode,
+        parent: Option<ReqId>,
+    ) -> Started {
+        let bytes = m.packed_size();
+        let short = mode == Mode::Standard && bytes <= self.fm.limits().inline as u64;
+        // SAFETY: the caller's promises.
+        let started = unsafe {
+            let free = !self.backlog.queues(dst);
+            let sent = free
+                && (short
+                    && !self.backlog.is_off(dst)
+                    && inline::push(self, m, bytes, dst, envelope)
+                    || self.send_now(m, dst, envelope, mode));
+            match sent {
+                true => Started::Done,
+                false => self.send_later(m, dst, envelope, mode, parent),
+            }
+        };
+        // Afterwards: the receiver need not wait for it.
+        self.count_sent(dst, 1, bytes);
+        started
     }
 
     /// Sends a message that need not be announced, if there is room and a credit for it.

@@ -5,12 +5,20 @@ import type { Job, Rank } from "../../api/types";
 import { Empty, save, Trouble } from "../../components/small";
 import { csv } from "../../model/csv";
 import { count } from "../../model/units";
+import { Events } from "./Events";
+import { Grid, MOST_COLUMNS, type Cell } from "./Grid";
 import { useRanks } from "./ranks";
 
-/// Ranks in the table at most; the file has all.
-const MOST_COLUMNS = 32;
-
 export function CountersTab({ job }: { job: Job }) {
+  return (
+    <>
+      <Events job={job} />
+      <OfMpi job={job} />
+    </>
+  );
+}
+
+function OfMpi({ job }: { job: Job }) {
   const { value, error, reload } = useRanks(job);
   const ranks = [...(value?.ranks ?? [])].sort((a, b) => a.rank - b.rank);
   const [zeros, setZeros] = useState(false);
@@ -37,50 +45,18 @@ export function CountersTab({ job }: { job: Job }) {
           </span>
         )}
       </div>
-      <div class="wide" tabIndex={0} role="region" aria-label="Counters">
-        <table class="counters">
-          <thead>
-            <tr>
-              <th scope="col">Counter</th>
-              {ranks.slice(0, MOST_COLUMNS).map((rank) => (
-                <th scope="col" class="number">
-                  rank {rank.rank}
-                </th>
-              ))}
-              <th scope="col" class="number">
-                All
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((name) => (
-              <Row key={name} name={name} ranks={ranks} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Grid label="Counters" head="Counter" ranks={ranks} rows={shown.map((name) => row(name, ranks))} />
     </>
   );
 }
 
-function Row({ name, ranks }: { name: string; ranks: readonly Rank[] }) {
+function row(name: string, ranks: readonly Rank[]) {
   const values = ranks.map((rank) => rank.counters[name]);
   const largest = Math.max(1, ...values.map((value) => value ?? 0));
+  const cell = (value: number | undefined): Cell =>
+    value === undefined ? { text: "–", title: "not counted" } : { text: count(value), title: String(value) };
   const sum = values.reduce<number>((all, value) => all + (value ?? 0), 0);
-  return (
-    <tr>
-      <th scope="row">{name}</th>
-      {values.slice(0, MOST_COLUMNS).map((value) => (
-        <td class="number" title={value === undefined ? "not counted" : String(value)}>
-          {value === undefined ? "–" : count(value)}
-          <span class="under" aria-hidden="true" style={{ transform: `scaleX(${(value ?? 0) / largest})` }} />
-        </td>
-      ))}
-      <td class="number" title={String(sum)}>
-        {count(sum)}
-      </td>
-    </tr>
-  );
+  return { name, cells: values.map((value) => ({ ...cell(value), share: (value ?? 0) / largest })), all: cell(sum) };
 }
 
 /// One row per rank, exact numbers, empty where nothing was counted.

@@ -3,6 +3,7 @@
 import { useRef } from "preact/hooks";
 import { get, Refused } from "../../api/client";
 import type { Job } from "../../api/types";
+import { Later } from "../../components/Later";
 import { Empty, Progress, Trouble, When } from "../../components/small";
 import { StateOf } from "../../components/State";
 import { useKeys } from "../../keys/keys";
@@ -12,7 +13,6 @@ import { go, hostPath, JOB_TABS, jobPath, type JobTab } from "../../state/route"
 import { useResource, type Resource } from "../../state/resource";
 import { Why } from "../Overview";
 import { Actions } from "./Actions";
-import { CountersTab } from "./Counters";
 import { FilesTab } from "./Files";
 import { OutputTab } from "./Output";
 import { RanksTab } from "./Ranks";
@@ -135,6 +135,8 @@ function Tabs({ id, tab }: { id: number; tab: JobTab }) {
   );
 }
 
+const counters = () => import("./Counters");
+
 function Tab({ job, tab }: { job: Job; tab: JobTab }) {
   switch (tab) {
     case "output":
@@ -142,7 +144,7 @@ function Tab({ job, tab }: { job: Job; tab: JobTab }) {
     case "ranks":
       return <RanksTab job={job} />;
     case "counters":
-      return <CountersTab job={job} />;
+      return <Later load={counters} show={({ CountersTab }) => <CountersTab job={job} />} />;
     case "timeline":
       return <TimelineTab job={job} />;
     case "files":

@@ -58,6 +58,46 @@ unsafe fn other_way(
     bytes: u64,
     what: What,
 ) -> Result<bool> {
+    if w.process.is_monitored() {
+        // SAFETY: the caller's promise.
+        return unsafe { counted(w, object, function, bytes, what) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { by_any_way(w, object, function, bytes, what) }
+}
+
+/// The same in a process that counts what it sends to whom: all collectives come here, the shortest too.
+///
+/// # Safety
+/// As for `try_slots`.
+#[cold]
+unsafe fn counted(
+    w: &mut Entered,
+    object: &Arc<CommObject>,
+    function: &'static str,
+    bytes: u64,
+    what: What,
+) -> Result<bool> {
+    let shows = what.shows(&object.comm);
+    w.process.unveil_slots(&object.comm);
+    // SAFETY: the caller's promise.
+    let done = unsafe { by_any_way(w, object, function, bytes, what) };
+    w.process.veil_slots(&object.comm);
+    if done.as_ref().is_ok_and(|done| *done) {
+        w.process.count_shown(&object.comm, shows);
+    }
+    done
+}
+
+/// # Safety
+/// As for `try_slots`.
+unsafe fn by_any_way(
+    w: &mut Entered,
+    object: &Arc<CommObject>,
+    function: &'static str,
+    bytes: u64,
+    what: What,
+) -> Result<bool> {
     // SAFETY: the caller's promise; we wait for the end below.
     let Some(mut call) = (unsafe { w.process.begin_shm(&object.comm, what, bytes)? }) else {
         return Ok(false);

@@ -31,7 +31,7 @@ pub use large::Part;
 pub use run::Shm;
 pub use slots::Exchange;
 pub use staging::MAX_STAGED;
-pub use what::{Sides, What};
+pub use what::{Shows, Sides, What};
 
 use crate::comm::Comm;
 use crate::engine::process::Process;
@@ -68,6 +68,9 @@ pub(crate) struct Use {
     /// For each kind of collective ([`What::kind`]) the bytes up to which it goes through slots without further
     /// questions. The same on all members.
     slots_up_to: [AtomicU32; KINDS],
+    /// In a process that counts what it sends to whom, the same between two collectives, while `slots_up_to` is 0: each
+    /// of them then asks, and is counted ([`Process::veil_slots`]).
+    veiled: [AtomicU32; KINDS],
     /// For long data between hosts, once the members have agreed on it.
     staging: OnceLock<Option<StagingBuffers>>,
 }
@@ -154,6 +157,45 @@ impl<T: Transport> Process<T> {
     #[inline(always)]
     pub fn may_use_slots(&self, comm: &Comm) -> bool {
         comm.coll_slots().stage.load(Ordering::Relaxed) != NEVER // relaxed: see `Use`
+    }
+
+    /// From now on every collective on `comm` but a barrier asks for its way, until `unveil_slots`.
+    pub fn veil_slots(&self, comm: &Comm) {
+        let used = comm.coll_slots();
+        for (limit, veiled) in used.slots_up_to.iter().zip(&used.veiled).take(SMALL) {
+            // Relaxed, both: see `Use`.
+            veiled.store(limit.load(Ordering::Relaxed), Ordering::Relaxed);
+            limit.store(0, Ordering::Relaxed); // relaxed: as above
+        }
+    }
+
+    /// Ends what `veil_slots` began.
+    pub fn unveil_slots(&self, comm: &Comm) {
+        let used = comm.coll_slots();
+        for (limit, veiled) in used.slots_up_to.iter().zip(&used.veiled).take(SMALL) {
+            // Relaxed, both: see `Use`.
+            limit.store(veiled.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// A collective on `comm` has gone through shared memory: counts what was shown as a message to each member of
+    /// our host that reads it. What went between hosts were messages, which count themselves.
+    pub fn count_shown(&mut self, comm: &Comm, shows: Shows) {
+        let me = self.fm().rank();
+        match shows {
+            Shows::Nothing => {}
+            Shows::Everybody(bytes) => {
+                let readers: Vec<Rank> = neighbours(comm).filter(|reader| *reader != me).collect();
+                readers.into_iter().for_each(|reader| self.count_sent(reader, 1, bytes));
+            }
+            Shows::One(member, bytes) => {
+                let reader = comm.group().process(member);
+                if let Some(reader) = reader.filter(|reader| neighbours(comm).any(|m| m == *reader))
+                {
+                    self.count_sent(reader, 1, bytes);
+                }
+            }
+        }
     }
 
     /// Whether members of `comm` are on several hosts, and some share one.

@@ -1,5 +1,6 @@
 //! Which collective it is, with its buffers, and what each member shows of them.
 
+use crate::comm::Comm;
 use crate::datatype::{Datatype, Predefined};
 use crate::error::{Class, Error, Result};
 use crate::op::Predef;
@@ -57,6 +58,16 @@ pub struct Sides {
     pub recv_ty: Arc<Datatype>,
 }
 
+/// How many bytes a member shows to which others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    Nothing,
+    /// To each other member so many.
+    Everybody(u64),
+    /// To one member.
+    One(u32, u64),
+}
+
 /// What a member shows.
 #[derive(Clone, Copy)]
 pub(super) enum Shown<'a> {
@@ -112,6 +123,23 @@ impl Shown<'_> {
 }
 
 impl What {
+    /// What this process shows to whom, for the rank map.
+    pub fn shows(&self, comm: &Comm) -> Shows {
+        let (me, size) = (comm.rank(), u64::from(comm.size()));
+        let all = self.shown(me, comm.size()).len() as u64;
+        match self {
+            What::Barrier => Shows::Nothing,
+            What::Bcast { root, .. } if *root == me => Shows::Everybody(all),
+            What::Reduce { root: None, .. } | What::Allgather(_) => Shows::Everybody(all),
+            What::Alltoall(_) => Shows::Everybody(all / size),
+            What::Scatter { root, .. } if *root == me => Shows::Everybody(all / (size - 1).max(1)),
+            What::Reduce { root: Some(root), .. } | What::Gather { root, .. } if *root != me => {
+                Shows::One(*root, all)
+            }
+            _ => Shows::Nothing,
+        }
+    }
+
     /// By which name measurements of it go; a barrier has no bytes to be measured by.
     #[inline(always)]
     pub(super) fn small(&self) -> Option<Small> {

@@ -1,0 +1,136 @@
+//! The socket by which a process that is about to become the command, or a rank, says so and waits until its events are
+//! there. It has a name without a file, so nothing is left of it; both sides look at who the other is.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+
+/// Descriptors that one message carries at most; the kernel's limit is 253.
+const MOST: usize = 250;
+
+/// A new socket and its name.
+pub fn listen() -> io::Result<(UnixListener, String)> {
+    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let time = time.map_or(0, |time| time.as_nanos() as u64);
+    let name = format!("hpvm-prof-{}-{time:x}", std::process::id());
+    let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+    listener.set_nonblocking(true)?;
+    Ok((listener, name))
+}
+
+/// Connects to the one of that name, if it is our user's.
+pub fn connect(name: &str) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)?;
+    peer(stream.as_fd())?;
+    Ok(stream)
+}
+
+/// The process at the other end; an error if it is another user's.
+pub fn peer(socket: BorrowedFd<'_>) -> io::Result<i32> {
+    let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the place is as long as is said; geteuid has no arguments.
+    let (done, own) = unsafe {
+        let place = (&raw mut found).cast();
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+        (libc::getsockopt(socket.as_raw_fd(), level, option, place, &mut length), libc::geteuid())
+    };
+    match done {
+        0 if found.uid == own && found.pid > 0 => Ok(found.pid),
+        0 => Err(io::Error::other(format!("process {} of user {}", found.pid, found.uid))),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Room for the descriptors of a message, aligned as the kernel wants it.
+#[repr(C, align(8))]
+struct Control([u8; 32 + MOST * 4]);
+
+/// Sends a byte, and with it descriptors, as many as one message carries.
+pub fn give(stream: &UnixStream, descriptors: &[RawFd]) -> io::Result<()> {
+    let descriptors = &descriptors[..descriptors.len().min(MOST)];
+    let mut byte = [b'.'];
+    let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+    let mut control = Control([0; 32 + MOST * 4]);
+    // SAFETY: all zeroes are a message without parts; the pointers set below live until the call is over, and `control` has
+    // room for `MOST` descriptors.
+    let sent = unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &mut part;
+        message.msg_iovlen = 1;
+        if !descriptors.is_empty() {
+            let bytes = size_of_val(descriptors) as u32;
+            message.msg_control = control.0.as_mut_ptr().cast();
+            message.msg_controllen = libc::CMSG_SPACE(bytes) as _;
+            let head = libc::CMSG_FIRSTHDR(&message);
+            (*head).cmsg_level = libc::SOL_SOCKET;
+            (*head).cmsg_type = libc::SCM_RIGHTS;
+            (*head).cmsg_len = libc::CMSG_LEN(bytes) as _;
+            std::ptr::copy_nonoverlapping(
+                descriptors.as_ptr().cast::<u8>(),
+                libc::CMSG_DATA(head),
+                bytes as usize,
+            );
+        }
+        libc::sendmsg(stream.as_raw_fd(), &message, libc::MSG_NOSIGNAL)
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Waits for such a message, and gives its descriptors.
+pub fn take(stream: &UnixStream) -> io::Result<Vec<OwnedFd>> {
+    let mut byte = [0];
+    let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+    let mut control = Control([0; 32 + MOST * 4]);
+    let mut found = Vec::new();
+    // SAFETY: as in `give`; the kernel says how much of `control` it has filled, and each descriptor in it is ours now.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = control.0.len() as _;
+        if libc::recvmsg(stream.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let head = libc::CMSG_FIRSTHDR(&message);
+        if !head.is_null()
+            && ((*head).cmsg_level, (*head).cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS)
+        {
+            let bytes = (*head).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
+            let first = libc::CMSG_DATA(head).cast::<RawFd>();
+            for i in 0..bytes / size_of::<RawFd>() {
+                found.push(OwnedFd::from_raw_fd(first.add(i).read_unaligned()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+
+    #[test]
+    fn descriptors_pass_between_processes() {
+        let (listener, name) = listen().unwrap();
+        let client = connect(&name).unwrap();
+        let server = listener.accept().unwrap().0;
+        assert_eq!(peer(server.as_fd()).unwrap(), std::process::id() as i32);
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        give(&server, &[writer.as_raw_fd(), writer.as_raw_fd()]).unwrap();
+        drop(writer);
+        let mut taken = take(&client).unwrap();
+        assert_eq!(taken.len(), 2);
+        let mut file = std::fs::File::from(taken.remove(0));
+        file.write_all(b"through").unwrap();
+        drop((file, taken));
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "through");
+        give(&server, &[]).unwrap();
+        assert!(take(&client).unwrap().is_empty());
+    }
+}

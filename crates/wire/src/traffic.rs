@@ -1,0 +1,74 @@
+//! What a rank has sent to whom, for monitors: a list of the peers that it has spoken to, in the order of their first
+//! message. Only pages that are written take memory, so the list costs 24 bytes for each peer spoken to, and nothing in
+//! a job that is not monitored.
+
+use hpvm_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Peers that a list holds: as many as a segment may hold ranks. In a larger job later ones are not counted.
+pub const PEERS: usize = 1 << 16;
+/// Bytes of a list: its head and the peers, whole pages.
+pub const TRAFFIC: usize = ((PEERS + 1) * size_of::<Peer>()).next_multiple_of(4096);
+
+/// What went to one peer.
+///
+/// Access rules: its owner alone writes. `rank` is written once, before [`Traffic::len`] covers the entry.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Peer {
+    /// The peer's number in the job.
+    pub rank: AtomicU32,
+    _unused: AtomicU32,
+    pub messages: AtomicU64,
+    pub bytes: AtomicU64,
+}
+
+/// A list in the segment.
+#[repr(C)]
+pub struct Traffic {
+    /// 1 in a job that is monitored.
+    on: AtomicU32,
+    /// Entries in use.
+    len: AtomicU32,
+    _unused: [AtomicU64; 2],
+    peers: [Peer; PEERS],
+}
+
+impl Traffic {
+    /// Where [`Traffic::len`] lies, and where the entries begin: for who reads the list through its file.
+    pub const LEN_AT: usize = core::mem::offset_of!(Traffic, len);
+    pub const ON_AT: usize = core::mem::offset_of!(Traffic, on);
+    pub const PEERS_AT: usize = core::mem::offset_of!(Traffic, peers);
+
+    /// Says that its owner counts.
+    pub fn begin(&self) {
+        self.on.store(1, Ordering::Relaxed); // relaxed: orders nothing
+    }
+
+    /// A new entry for `rank`, which has none; where it lies. `None`: all are in use. For the owner only.
+    pub fn add(&self, rank: u32) -> Option<u32> {
+        let at = self.len.load(Ordering::Relaxed); // relaxed: only we write it
+        let peer = self.peers.get(at as usize)?;
+        peer.rank.store(rank, Ordering::Relaxed); // relaxed: published by the next line
+        // Release: a monitor that sees the length sees the rank.
+        self.len.store(at + 1, Ordering::Release);
+        Some(at)
+    }
+
+    /// The entry at `at`, if there is one.
+    #[inline(always)]
+    pub fn peer(&self, at: u32) -> Option<&Peer> {
+        self.peers.get(at as usize)
+    }
+}
+
+#[cfg(all(test, not(hpvm_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_is_pinned() {
+        assert_eq!(size_of::<Peer>(), 24);
+        assert_eq!((Traffic::ON_AT, Traffic::LEN_AT, Traffic::PEERS_AT), (0, 4, 24));
+        assert!(size_of::<Traffic>() <= TRAFFIC);
+    }
+}
