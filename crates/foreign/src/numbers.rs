@@ -1,6 +1,7 @@
 //! Numbers: ranks, tags, error codes and enumerations, from one ABI's values to the other's.
 
-use crate::Abi;
+use crate::several::length;
+use crate::{Abi, entries};
 use core::ffi::{c_int, c_void};
 use hpvm_abi::constants::*;
 
@@ -110,6 +111,43 @@ fn cold_error_out(pairs: Pairs, code: c_int) -> c_int {
         }
         _ => shift(code, MPI_ERR_LASTCODE, to_foreign(pairs, MPI_ERR_LASTCODE)),
     })
+}
+
+/// The sum of `n` lengths that the program gave; null is the engine's to complain about.
+///
+/// # Safety
+/// `lengths` is null or holds `n` numbers.
+pub unsafe fn sum(lengths: *const c_int, n: c_int) -> usize {
+    if lengths.is_null() {
+        return 0;
+    }
+    // SAFETY: not null, and the caller vouches for it.
+    (0..length(n)).map(|i| length(unsafe { *lengths.add(i) })).sum()
+}
+
+/// The error codes of `MPI_Comm_spawn`, of which the engine stores as many as the root has `asked` for: all the code of the
+/// call when that has failed.
+///
+/// # Safety
+/// At the root, `codes` is null or has room for `asked` codes.
+pub unsafe fn error_codes_out<A: Abi>(
+    codes: *mut c_int,
+    asked: usize,
+    code: c_int,
+    root: c_int,
+    comm: MPI_Comm,
+) {
+    let mut rank = MPI_PROC_NULL;
+    if code == MPI_SUCCESS || codes.is_null() {
+        return;
+    }
+    // SAFETY: the place is ours.
+    let known = unsafe { (entries().standard.MPI_Comm_rank)(comm, &mut rank) };
+    if known == MPI_SUCCESS && rank == root {
+        let code = error_out::<A>(code);
+        // SAFETY: the caller's promise.
+        (0..asked).for_each(|i| unsafe { *codes.add(i) = code });
+    }
 }
 
 /// A code beyond `last` stays as far beyond the other ABI's last; others are left alone.

@@ -300,6 +300,16 @@ fn pointer(function: &Function, param: &Param, name: &str) -> Piece {
             before: format!("if let Some(code) = too_long::<A>({name}) {{ return code; }}"),
             ..plain(name.to_owned())
         },
+        "error_code" if !param.decl.array.is_empty() => {
+            let asked = match function.name.as_str() {
+                "MPI_Comm_spawn" => "length(maxprocs)",
+                _ => "sum(array_of_maxprocs, count)",
+            };
+            let call = format!(
+                "error_codes_out::<A>({name}, {asked}, code, rank_in::<A>(root), A::comm_in(comm));"
+            );
+            Piece { after: call, ..plain(name.to_owned()) }
+        }
         _ if !param.decl.array.is_empty() => array(function, param, name, &own),
         _ => match number_back(kind) {
             None => plain(name.to_owned()),

@@ -103,6 +103,7 @@ pub unsafe fn comm_spawn<A: Abi>(command: *const c_char, argv: *mut *mut c_char,
         let code = (entries().standard.MPI_Comm_spawn)(command, argv, maxprocs, A::info_in(info),
             rank_in::<A>(root), A::comm_in(comm), own_intercomm.pointer(), array_of_errcodes);
         own_intercomm.give(A::comm_out);
+        error_codes_out::<A>(array_of_errcodes, length(maxprocs), code, rank_in::<A>(root), A::comm_in(comm));
         error_out::<A>(code)
     }
 }
@@ -121,6 +122,7 @@ pub unsafe fn comm_spawn_multiple<A: Abi>(count: c_int, array_of_commands: *mut 
             array_of_argv, array_of_maxprocs, own_array_of_info.pointer(), rank_in::<A>(root),
             A::comm_in(comm), own_intercomm.pointer(), array_of_errcodes);
         own_intercomm.give(A::comm_out);
+        error_codes_out::<A>(array_of_errcodes, sum(array_of_maxprocs, count), code, rank_in::<A>(root), A::comm_in(comm));
         error_out::<A>(code)
     }
 }
