@@ -9,6 +9,7 @@ use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use hpvm_onesided::{AtomicOp, Kind, OpId, Path, RegionKey, Run, Target};
 use hpvm_transport::PeerMemory;
+use std::time::Duration;
 
 /// See `hpvm_abi::onesided`.
 #[unsafe(no_mangle)]
@@ -37,7 +38,20 @@ pub static hpvm_onesided_1: OneSided = OneSided {
 /// Pages are what the system maps.
 const PAGE: usize = 4096;
 
+/// Longest time that an error waits for what explains it.
+const EXPLANATION: Duration = Duration::from_secs(1);
+
+/// Before a failure is told: where a rank is gone, the launcher says why, and ends this one.
+#[cold]
+pub fn await_explanation(failure: &hpvm_onesided::Error) {
+    if let hpvm_onesided::Error::Gone { .. } = failure {
+        std::thread::sleep(EXPLANATION);
+    }
+}
+
+#[cold]
 fn refused(failure: Box<hpvm_onesided::Error>) -> Error {
+    await_explanation(&failure);
     wrong(Class::RmaRange, failure.to_string())
 }
 

@@ -15,6 +15,7 @@ const NETWORK: &str = "10.77.0";
 /// The UDP ports that are open on a host; nothing but ranks opens any there.
 fn ports(hosts: &Hosts, host: u32) -> Vec<String> {
     let output = hosts.command(host, "cat").arg("/proc/net/udp").output().expect("cat");
+    assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let port = |line: &str| {
         let (_, port) = line.split_whitespace().nth(1)?.split_once(':')?;

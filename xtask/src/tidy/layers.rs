@@ -59,9 +59,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-launch", &["linkage"]),
     ("hpvm-counters", &[]),
     ("hpvm-monitor", &["launch", "shm", "wire"]),
-    ("hpvm-node", &["monitor", "queue", "serve"]),
     ("hpvm-queue", &["launch"]),
     ("hpvm-serve", &["counters", "launch", "monitor", "queue"]),
+    ("hpvm-node", &["monitor", "queue", "serve"]),
     ("hpvm-bench", &["coll", "job"]),
     (
         "hpvm",

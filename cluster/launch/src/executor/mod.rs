@@ -429,10 +429,18 @@ impl<'a> Executor<'a> {
         for side in 0..2 {
             while self.read_output(rank, side) && !self.outputs.full(rank, side) {}
         }
+        // The end of the last rank may be that of the job.
+        self.tell_of_files();
         if let Some(text) = self.census.ended(rank, self.dispatcher.has_joined(rank)) {
             self.handle(Event::OtherMpi { text });
         }
         self.handle(Event::Exited { rank, ended });
+    }
+
+    fn tell_of_files(&mut self) {
+        if let Some(text) = self.outputs.file_fault() {
+            self.handle(Event::FileBroken { text });
+        }
     }
 
     fn read_pmi(&mut self, rank: u32) {
@@ -487,9 +495,7 @@ impl<'a> Executor<'a> {
     fn tick(&mut self) {
         let now = self.here.now();
         self.outputs.tick(now);
-        if let Some(text) = self.outputs.file_fault() {
-            self.handle(Event::FileBroken { text });
-        }
+        self.tell_of_files();
         self.typing.iter_mut().for_each(|typing| typing.tick(now));
         self.feed.iter_mut().for_each(|feed| feed.tick(now));
         self.shared.iter_mut().for_each(|shared| shared.tick(now, &self.here.epoll));

@@ -80,6 +80,7 @@ impl WinObject {
 /// What the one-sided layer has refused, in MPI's words.
 #[cold]
 fn refused(window: &WinObject, rank: usize, failure: &Failure) -> Error {
+    crate::onesided::await_explanation(failure);
     let class = match failure {
         Failure::Range { .. } | Failure::Memory { .. } | Failure::NotExposed { .. } => {
             Class::RmaRange
