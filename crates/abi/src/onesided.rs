@@ -11,7 +11,7 @@
 //! Calls return [`DONE`] or [`STARTED`], or else an error code of MPI, whose text `MPI_Error_string` gives on the same
 //! thread. All may be called by several threads, if the thread level allows it.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
 
 /// The operation is complete, at the other side too. For calls that transfer nothing: it has worked.
 pub const DONE: c_int = 0;
@@ -148,8 +148,6 @@ pub struct OneSided {
         ready: unsafe extern "C" fn(*mut c_void) -> c_int,
         state: *mut c_void,
     ) -> c_int,
-    /// Says why in one line and ends the job, as an error of MPI that is fatal.
-    pub fail: unsafe extern "C" fn(function: *const c_char, why: *const c_char) -> !,
     /// Ends the job with exit code `code`, which may be 0, without a word.
     pub end_job: unsafe extern "C" fn(code: c_int) -> !,
 }

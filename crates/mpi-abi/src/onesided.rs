@@ -1,15 +1,15 @@
 //! The table through which libraries of other programming models use the one-sided layer: see `hpvm_abi::onesided`.
 
 use crate::body::check::wrong;
-use crate::raise::{end_with, in_engine, remember};
+use crate::body::rma::wait_for_ops;
+use crate::raise::{EXPLANATION, in_engine, remember};
 use crate::runtime::{self, Entered, World, enter};
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use hpvm_abi::onesided::{self as abi, Attached, DONE, Key, OneSided, STARTED};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use hpvm_onesided::{AtomicOp, Kind, OpId, Path, RegionKey, Run, Target};
 use hpvm_transport::PeerMemory;
-use std::time::Duration;
 
 /// See `hpvm_abi::onesided`.
 #[unsafe(no_mangle)]
@@ -31,15 +31,11 @@ pub static hpvm_onesided_1: OneSided = OneSided {
     flush,
     progress,
     wait,
-    fail,
     end_job,
 };
 
 /// Pages are what the system maps.
 const PAGE: usize = 4096;
-
-/// Longest time that an error waits for what explains it.
-const EXPLANATION: Duration = Duration::from_secs(1);
 
 /// Before a failure is told: where a rank is gone, the launcher says why, and ends this one.
 #[cold]
@@ -87,11 +83,7 @@ unsafe fn operate(
 
 /// Waits until operations are done.
 fn finish(w: &mut Entered, ops: &[OpId]) -> Result<()> {
-    let pending = |w: &mut World| {
-        let (_, onesided) = w.process.onesided();
-        ops.iter().all(|op| onesided.is_done(*op))
-    };
-    w.wait_until(pending)?;
+    wait_for_ops(w, ops)?;
     let (_, onesided) = w.process.onesided();
     let mut result = Ok(());
     for op in ops {
@@ -331,13 +323,6 @@ unsafe extern "C" fn wait(
         w.polls_memory -= 1;
         waited
     })
-}
-
-unsafe extern "C" fn fail(function: *const c_char, why: *const c_char) -> ! {
-    // SAFETY: C strings, by the interface.
-    let (function, why) = unsafe { (CStr::from_ptr(function), CStr::from_ptr(why)) };
-    let why = format!("{} failed: {}", function.to_string_lossy(), why.to_string_lossy());
-    end_with(&why, Class::Other.code())
 }
 
 unsafe extern "C" fn end_job(code: c_int) -> ! {

@@ -12,6 +12,7 @@ use hpvm_mpi::{Class, Error};
 use hpvm_transport::Broken;
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Duration;
 
 thread_local! {
     /// The last error of this thread, for `MPI_Error_string`.
@@ -129,6 +130,9 @@ pub fn raise(
         }
     }
 }
+
+/// Longest time that an error waits for what explains it.
+pub const EXPLANATION: Duration = Duration::from_secs(1);
 
 /// Prints one message and ends the job.
 #[cold]

@@ -2,7 +2,7 @@
 
 use crate::types::Name;
 use core::ffi::{CStr, c_char, c_int};
-use hpvm_abi::constants::MPI_MAX_ERROR_STRING;
+use hpvm_abi::constants::{MPI_ERR_OTHER, MPI_MAX_ERROR_STRING};
 use hpvm_abi::onesided::{DONE, OneSided, STARTED};
 use hpvm_abi::{Entries, Standard};
 use std::ffi::CString;
@@ -37,9 +37,12 @@ pub fn fits() -> bool {
 #[cold]
 #[inline(never)]
 pub fn fail(name: Name, why: &str) -> ! {
-    let why = CString::new(why.replace('\0', " ")).unwrap_or_default();
     // SAFETY: names are C strings.
-    unsafe { (onesided().fail)(name, why.as_ptr()) }
+    let function = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    let line = format!("{function} failed: {why}").replace('\0', " ");
+    let line = CString::new(line).unwrap_or_default();
+    // SAFETY: as in `mpi`; a C string.
+    unsafe { (hpvm_entries_1.extra.fail)(line.as_ptr(), MPI_ERR_OTHER) }
 }
 
 /// What an error code of a call means.

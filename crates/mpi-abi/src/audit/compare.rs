@@ -9,7 +9,7 @@
 
 use super::collective::{BYTES, Notes, Record, agree, describe, record};
 use crate::object::comm::CommObject;
-use crate::raise::fatal;
+use crate::raise::{EXPLANATION, fatal};
 use crate::runtime::{Entered, World};
 use hpvm_fm::Rank;
 use hpvm_mpi::datatype::Datatype;
@@ -19,7 +19,7 @@ use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
 use hpvm_mpi::{Channel, Class, Comm, Error, ReqId};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const TAG: i32 = hpvm_wire::pending::COMPARE_TAG;
 
@@ -98,9 +98,6 @@ pub fn compare_later(
 pub fn compare_all(w: &mut Entered) -> Result<()> {
     w.wait_until(|w| w.objects.comparisons.is_empty())
 }
-
-/// Longest time that an error waits for what explains it.
-const EXPLANATION: Duration = Duration::from_secs(1);
 
 /// Before an operation's error is told: calls that do not fit are the better explanation, whose answer may
 /// still be under way.

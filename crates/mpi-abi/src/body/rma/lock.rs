@@ -15,6 +15,9 @@ use hpvm_mpi::rma::notice::Notice;
 use hpvm_wire::rw_lock::{LockWords, Wake};
 use std::rc::Rc;
 
+const LOCK: &str = "MPI_Win_lock";
+const LOCK_ALL: &str = "MPI_Win_lock_all";
+
 /// The words of the lock at `rank`, if this process maps them.
 fn words(window: &WinObject, rank: usize) -> Option<LockWords<'_>> {
     LockWords::new(window.peers[rank].target.control()?.all())
@@ -39,9 +42,14 @@ fn holders(_window: &WinObject) -> Vec<u32> {
     Vec::new()
 }
 
-/// Takes the lock at `rank`. Blocks.
-fn acquire(w: &mut Entered, window: &Rc<WinObject>, rank: usize, exclusive: bool) -> Result<()> {
-    let call = "MPI_Win_lock";
+/// Takes the lock at `rank` for `call`. Blocks.
+fn acquire(
+    w: &mut Entered,
+    call: &'static str,
+    window: &Rc<WinObject>,
+    rank: usize,
+    exclusive: bool,
+) -> Result<()> {
     let Some(lock) = words(window, rank) else {
         window.sync.borrow_mut().granted[rank] = false;
         super::notices::send(w, window, rank, Notice::lock(exclusive));
@@ -133,7 +141,7 @@ pub(super) fn serve(w: &mut World, window: &WinObject) {
 #[cold]
 pub(super) fn acquire_late(w: &mut Entered, win: MPI_Win, rank: usize) -> Result<()> {
     let window = window(w, win)?;
-    acquire(w, &window, rank, false)?;
+    acquire(w, LOCK_ALL, &window, rank, false)?;
     window.epochs.borrow_mut().note_held(rank, Held::Shared);
     Ok(())
 }
@@ -149,7 +157,7 @@ fn check_locks(window: &WinObject) -> Result<()> {
 }
 
 pub unsafe fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> c_int {
-    on_win("MPI_Win_lock", win, |w| {
+    on_win(LOCK, win, |w| {
         let window = window(w, win)?;
         let held = match lock_type {
             MPI_LOCK_SHARED => Held::Shared,
@@ -168,7 +176,7 @@ pub unsafe fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Wi
             window.epochs.borrow_mut().locked(rank, Held::Unchecked);
             return Ok(());
         }
-        acquire(w, &window, rank, held == Held::Exclusive)?;
+        acquire(w, LOCK, &window, rank, held == Held::Exclusive)?;
         window.epochs.borrow_mut().locked(rank, held);
         Ok(())
     })
@@ -187,7 +195,7 @@ pub unsafe fn win_unlock(rank: c_int, win: MPI_Win) -> c_int {
 }
 
 pub unsafe fn win_lock_all(assert: c_int, win: MPI_Win) -> c_int {
-    on_win("MPI_Win_lock_all", win, |w| {
+    on_win(LOCK_ALL, win, |w| {
         let window = window(w, win)?;
         check_assert(assert, MPI_MODE_NOCHECK)?;
         check_locks(&window)?;
@@ -200,7 +208,7 @@ pub unsafe fn win_lock_all(assert: c_int, win: MPI_Win) -> c_int {
         }
         // In ascending order, so that ranks that lock all never wait for each other in a circle.
         for rank in (0..window.peers.len()).filter(|rank| words(&window, *rank).is_some()) {
-            acquire(w, &window, rank, false)?;
+            acquire(w, LOCK_ALL, &window, rank, false)?;
             window.epochs.borrow_mut().note_held(rank, Held::Shared);
         }
         window.epochs.borrow_mut().lock_all();

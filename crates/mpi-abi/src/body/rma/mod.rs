@@ -145,7 +145,7 @@ fn wait_for_ranks(
 }
 
 /// Waits until operations are done.
-fn wait_for_ops(w: &mut Entered, ops: &[OpId]) -> Result<()> {
+pub fn wait_for_ops(w: &mut Entered, ops: &[OpId]) -> Result<()> {
     if ops.is_empty() {
         return Ok(());
     }
