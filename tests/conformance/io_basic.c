@@ -232,6 +232,31 @@ static void marked_bounds(void)
     CHECK_MPI(MPI_File_close(&file));
 }
 
+/* Ranks that have nothing to write set a view without data, and take part. */
+static void views_without_data(void)
+{
+    MPI_File file = io_open(MPI_MODE_RDWR);
+    MPI_Datatype mine;
+    MPI_Status status;
+    int length = check_rank == 0 ? 4 : 0, ints = check_rank == 0;
+    MPI_Aint at = 516;
+    CHECK_MPI(MPI_File_set_size(file, 0));
+    MPI_Type_create_hindexed(1, &length, &at, MPI_BYTE, &mine);
+    MPI_Type_commit(&mine);
+    CHECK_MPI(MPI_File_set_view(file, 0, MPI_BYTE, mine, "native", MPI_INFO_NULL));
+    fill(77);
+    CHECK_MPI(MPI_File_write_at_all(file, 0, data, ints, MPI_INT, &status));
+    count_is(&status, MPI_INT, ints);
+    if (check_rank > 0)
+        CHECK_CLASS(MPI_File_read_at(file, 0, back, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
+    CHECK_MPI(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK_MPI(MPI_File_read_at_all(file, 516, back, 1, MPI_INT, MPI_STATUS_IGNORE));
+    same(1);
+    MPI_Type_free(&mine);
+    CHECK_MPI(MPI_File_close(&file));
+}
+
 static void handler(MPI_File *file, int *code, ...)
 {
     (void)file;
@@ -289,6 +314,7 @@ int main(int argc, char **argv)
     offsets();
     views();
     marked_bounds();
+    views_without_data();
     full();
     others();
     return check_finish();

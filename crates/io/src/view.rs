@@ -49,7 +49,8 @@ enum Tile {
     /// Data where the filetype has them; one copy takes `extent` bytes of the file and holds `size`.
     Holes { size: u64, extent: u64 },
     /// The same, where the next copy would begin before the end of the first: there is one. Programs make
-    /// such types of a header and a subarray, whose bounds become those of the whole.
+    /// such types of a header and a subarray, whose bounds become those of the whole. Also a filetype without
+    /// data, which ranks set that have nothing to access.
     Single { size: u64 },
 }
 
@@ -83,9 +84,9 @@ impl View {
         if etype.size() <= 0 {
             return Err(Error::new(Class::Type, "the etype has no data; expected at least a byte"));
         }
-        if filetype.size() % etype.size() != 0 || filetype.size() == 0 {
+        if filetype.size() % etype.size() != 0 {
             let text = format!(
-                "the filetype has {} bytes of data; expected a multiple of the etype's {}, above 0",
+                "the filetype has {} bytes of data; expected a multiple of the etype's {}",
                 filetype.size(),
                 etype.size()
             );
@@ -104,6 +105,7 @@ impl View {
         }
         let (size, extent) = (filetype.size() as u64, filetype.extent());
         let tile = match dense {
+            _ if size == 0 => Tile::Single { size },
             true => Tile::Dense,
             false if extent < end - filetype.true_lb() => Tile::Single { size },
             false => Tile::Holes { size, extent: extent as u64 },
@@ -136,18 +138,21 @@ impl View {
     /// Whether an access may go up to stream byte `end`.
     ///
     /// # Errors
-    /// It would reach a second copy of a filetype whose copies overlap.
+    /// It would reach a second copy of a filetype whose copies overlap, or data where the filetype has none.
     pub fn check_end(&self, end: u64) -> Result<()> {
         let Tile::Single { size } = self.tile else { return Ok(()) };
         if end <= size {
             return Ok(());
         }
-        let text = format!(
-            "the filetype's extent of {} bytes is less than its data take, so copies of it would overlap; an \
-             access of bytes up to {end} of the view goes beyond the first, which has {size}. Expected an \
-             access inside of it, or a filetype with a larger extent (MPI_Type_create_resized)",
-            self.filetype.extent()
-        );
+        let text = match size {
+            0 => "the view's filetype has no data; expected an access of 0 bytes".to_owned(),
+            _ => format!(
+                "the filetype's extent of {} bytes is less than its data take, so copies of it would overlap; \
+                 an access of bytes up to {end} of the view goes beyond the first, which has {size}. Expected \
+                 an access inside of it, or a filetype with a larger extent (MPI_Type_create_resized)",
+                self.filetype.extent()
+            ),
+        };
         Err(Error::new(Class::Type, text))
     }
 
@@ -327,5 +332,15 @@ mod tests {
         assert_eq!(view.stream_end(1000), 8);
         assert_eq!(view.stream_end(110), 8);
         assert_eq!(view.stream_end(104), 4);
+    }
+
+    #[test]
+    fn a_filetype_without_data() {
+        let nothing = Datatype::hindexed(&[0], &[516], Datatype::byte()).unwrap();
+        let view = View::new(7, Datatype::byte(), &nothing, Representation::Native, 1).unwrap();
+        assert_eq!(list(&view, 0, 8), []);
+        assert!(view.check_end(0).is_ok());
+        assert_eq!(view.check_end(1).unwrap_err().class, Class::Type);
+        assert_eq!((view.stream_end(1000), view.byte_offset(0)), (0, 7));
     }
 }
