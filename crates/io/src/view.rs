@@ -233,7 +233,8 @@ impl Extents<'_> {
             // `check_end` keeps accesses inside; beyond, the view has nothing.
             Tile::Single { size } if self.position >= size => return None,
             Tile::Single { .. } => {
-                let (at, len) = self.view.filetype.segments_of(1, self.position, self.left).next()?;
+                let (at, len) =
+                    self.view.filetype.segments_of(1, self.position, self.left).next()?;
                 Extent { at: self.view.disp.saturating_add_signed(at), len: len.min(self.left) }
             }
         };

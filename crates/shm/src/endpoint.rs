@@ -15,6 +15,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
 use hpvm_copy::attach;
 use hpvm_copy::slow_stores::{self, MIN_TIMED, SlowStores};
+use hpvm_sync::barrier;
 use hpvm_transport::{
     Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank, Refused,
     Segment, Streams,
@@ -80,7 +81,7 @@ impl Shm {
         if declares_ptracer {
             ptracer::allow_any();
         }
-        if !doorbell::register() {
+        if !barrier::register() {
             // Relaxed: read after the job's bootstrap barrier, which orders it.
             mapping.header().fences.store(1, Ordering::Relaxed);
         }
@@ -470,7 +471,7 @@ impl Packets for Shm {
 
     fn arm(&mut self) -> bool {
         let control = self.mapping.control(self.rank);
-        asleep::announce(&control.doorbell, self.asleep, || !self.fences && doorbell::barrier());
+        asleep::announce(&control.doorbell, self.asleep, || !self.fences && barrier::everywhere());
         let mut pipelines = self.pipelines.iter();
         if self.receiver.pending(&control.tail)
             || pipelines.any(|pipeline| pipeline.waits(&self.mapping, self.rank))
