@@ -12,11 +12,17 @@ use crate::table;
 pub struct Bsp;
 
 fn counts(context: &Context) -> Vec<u32> {
-    context.counts().into_iter().take(2).collect()
+    // More processes than two say more about the scheduler where there are two processors.
+    context.counts().into_iter().take(if context.settings.quick { 1 } else { 2 }).collect()
+}
+
+/// Supersteps are many: a quarter of what other points get.
+fn budget(context: &Context) -> f64 {
+    context.budget() / 4.0
 }
 
 fn largest(context: &Context) -> u32 {
-    if context.settings.quick { 65536 } else { 1 << 20 }
+    if context.settings.quick { 16384 } else { 1 << 20 }
 }
 
 /// Medians in the form that the fit takes.
@@ -51,12 +57,12 @@ impl Measurement for Bsp {
     }
     fn estimate(&self, context: &Context) -> f64 {
         let sizes = f64::from(largest(context).ilog2() - 6) / 2.0 + 1.0;
-        let each = sizes * 13.0 * context.budget();
+        let each = sizes * 13.0 * budget(context);
         counts(context).len() as f64 * context.launched(context.launches(), each)
     }
     fn run(&self, context: &Context) -> Result<Vec<Point>, BenchError> {
         let mut points = Vec::new();
-        let args = format!("--budget {} --max {} --raw yes", context.budget(), largest(context));
+        let args = format!("--budget {} --max {} --raw yes", budget(context), largest(context));
         for _ in 0..context.launches() {
             for n in counts(context) {
                 let mut target = context.placed(n, false);

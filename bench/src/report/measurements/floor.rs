@@ -14,6 +14,9 @@ use std::time::Duration;
 /// Sizes of the bare socket, as its command wants them.
 const SIZES: [&str; 6] = ["8", "512", "4096", "32768", "262144", "1048576"];
 
+/// For a connection that takes a second where nothing else runs.
+const SOCKETS_LIMIT: Duration = Duration::from_secs(20);
+
 pub struct Floor;
 
 /// A bare TCP connection to this machine itself, both ends polling.
@@ -34,7 +37,7 @@ fn sockets(
         .map_err(|e| BenchError::io("cannot start tcpfloor", e))?;
     let mut client = Command::new(program);
     client.args([mode, "127.0.0.1", &port, "-"]).args(SIZES);
-    let outcome = run_command(client, &format!("tcpfloor {mode}"), Duration::from_secs(60));
+    let outcome = run_command(client, &format!("tcpfloor {mode}"), SOCKETS_LIMIT);
     let _ = server.kill();
     let _ = server.wait();
     for mut record in outcome?.points {
@@ -70,8 +73,14 @@ impl Measurement for Floor {
         let output = run_command(command, "hpvmfloor", LIMIT)?;
         data::add(&mut points, FLOOR, output.points);
         if let Ok(program) = context.program("tcpfloor") {
-            sockets(&program, "ping", "latency", &mut points)?;
-            sockets(&program, "stream", "bandwidth", &mut points)?;
+            for (mode, op) in [("ping", "latency"), ("stream", "bandwidth")] {
+                // Two ends that poll get nowhere where others compute; the other floors don't depend on them.
+                match sockets(&program, mode, op, &mut points) {
+                    Err(BenchError::Interrupted) => return Err(BenchError::Interrupted),
+                    Err(error) => eprintln!("hpvm bench report: a floor is left out: {error}"),
+                    Ok(()) => {}
+                }
+            }
         }
         Ok(points)
     }
