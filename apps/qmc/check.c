@@ -59,12 +59,12 @@ static int check_variational(const struct app *app, const struct problem *normal
 {
     struct problem p = *normal;
     double mean, error;
-    p.diffusion = 0, p.jastrow = -1, p.walkers = 200, p.tau = 0.2, p.block = 100, p.settle = 0;
+    p.diffusion = 0, p.jastrow = -1, p.walkers = 400, p.tau = 0.2, p.block = 50, p.settle = 0;
     p.system = HELIUM, p.zeta = 27.0 / 16;
-    energy_of(&p, 20, &mean, &error);
-    int good = compare(app, "He, exp(-27/16 (r1 + r2)), variational", mean, error, -729.0 / 256, 4e-3);
+    energy_of(&p, 40, &mean, &error);
+    int good = compare(app, "He, exp(-27/16 (r1 + r2)), variational", mean, error, -729.0 / 256, 3e-3);
     p.system = HYDROGEN, p.zeta = 1.197, p.distance = 1.38;
-    energy_of(&p, 20, &mean, &error);
+    energy_of(&p, 40, &mean, &error);
     return compare(app, "H2, Coulson's orbitals, variational", mean, error, -1.1282, 2e-3) & good;
 }
 
@@ -72,10 +72,10 @@ static int check_variational(const struct app *app, const struct problem *normal
 static int check_diffusion(const struct app *app, struct problem p, const char *what, double wanted)
 {
     double coarse, fine, error_coarse, error_fine;
-    p.diffusion = 1, p.walkers = 400, p.tau = 0.04, p.block = 100;
-    energy_of(&p, 16, &coarse, &error_coarse);
+    p.diffusion = 1, p.walkers = 250, p.tau = 0.04, p.block = 100;
+    energy_of(&p, 28, &coarse, &error_coarse);
     p.tau = 0.02, p.block = 200;
-    energy_of(&p, 24, &fine, &error_fine);
+    energy_of(&p, 42, &fine, &error_fine);
     char line[160];
     snprintf(line, sizeof line, "%s, diffusion, time steps 0.04 (%.4f) and 0.02 (%.4f) to 0", what, coarse, fine);
     return compare(app, line, 2 * fine - coarse, hypot(2 * error_fine, error_coarse), wanted, 4e-3);
@@ -94,7 +94,7 @@ int qmc_check(const struct app *app, const struct problem *normal)
 {
     struct problem helium = *normal, hydrogen = *normal;
     helium.system = HELIUM, helium.zeta = 2, helium.jastrow = 0.2;
-    hydrogen.system = HYDROGEN, hydrogen.zeta = 1.2, hydrogen.jastrow = 0.4, hydrogen.distance = 1.4;
+    hydrogen.system = HYDROGEN, hydrogen.zeta = 1.2, hydrogen.jastrow = 0.6, hydrogen.distance = 1.4;
     int good = check_philox(app);
     good &= check_variational(app, normal);
     good &= check_diffusion(app, helium, "He", -2.903724);

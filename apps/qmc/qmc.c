@@ -151,6 +151,7 @@ static int make_problem(struct run *run)
     p->system = strcmp(run->system, "he") == 0 ? HELIUM : HYDROGEN;
     p->diffusion = strcmp(run->method, "dmc") == 0;
     p->zeta = p->zeta > 0 ? p->zeta : p->system == HELIUM ? 2 : 1.2;
+    p->jastrow = p->jastrow != 0 ? p->jastrow : p->system == HELIUM ? 0.2 : 0.6;
     p->walkers = run->walkers, p->seed = run->seed, p->block = run->block, p->branch = run->branch;
     int status = qmc_refuse(&run->app, p);
     return status != 0 || *run->app.restart || run->app.scaling != APP_NO_SCALING ? status : refuse_steps(run, p);
@@ -159,7 +160,7 @@ static int make_problem(struct run *run)
 int main(int argc, char **argv)
 {
     static struct run run = {
-        .p = {.distance = 1.4, .jastrow = 0.3, .tau = 0.01, .settle = 5, .memory = 5},
+        .p = {.distance = 1.4, .tau = 0.01, .settle = 5, .memory = 5},
         .system = "h2", .method = "dmc", .walkers = 1000, .seed = 1, .block = 500, .branch = 5, .steps = 10000};
     const struct app_flag flags[] = {
         {"--system", APP_TEXT, run.system, 0, 0, "NAME", "h2 (the default) or he"},
@@ -169,7 +170,7 @@ int main(int argc, char **argv)
         {"--tau", APP_REAL, &run.p.tau, 1e-6, 1, "T", "time of a step (0.01)"},
         {"--distance", APP_REAL, &run.p.distance, 0.1, 100, "R", "of the protons of h2, in bohr (1.4)"},
         {"--zeta", APP_REAL, &run.p.zeta, 0.1, 10, "Z", "decay of the trial function's orbitals (he: 2, h2: 1.2)"},
-        {"--jastrow", APP_REAL, &run.p.jastrow, -1, 100, "B", "range of its correlation (0.3); below 0: none"},
+        {"--jastrow", APP_REAL, &run.p.jastrow, -1, 100, "B", "correlation u = s / 2 / (1 + B s) (he: 0.2, h2: 0.6); below 0: none"},
         {"--settle", APP_REAL, &run.p.settle, 0, 1e6, "T", "time at the start that is not averaged (5)"},
         {"--branch", APP_WHOLE, &run.branch, 1, 1000, "N", "steps between reconfigurations (5)"},
         {"--memory", APP_REAL, &run.p.memory, 0, 1000, "T", "time over which growth is remembered (5), against bias"},

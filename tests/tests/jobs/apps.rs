@@ -23,6 +23,8 @@ const FDTD: (&str, &[&str]) = ("fdtd", &["--cells", "24", "--layers", "5", "--sp
 const PLASMA: (&str, &[&str]) =
     ("fdtd", &["--case", "plasma", "--cells", "12", "--thermal", "0.2"]);
 
+const QMC: (&str, &[&str]) = ("qmc", &["--walkers", "50", "--block", "10"]);
+
 /// Whether the C compiler finds a header.
 fn has_header(name: &str) -> bool {
     let program = folder("header").join("includes.c");
@@ -96,6 +98,13 @@ fn fdtd_agrees_with_analytic_fields() {
     checks_itself_on("fdtd", &[1, 2, 3, 5]);
 }
 
+#[test]
+fn qmc_gives_the_published_energies_and_the_same_on_any_ranks() {
+    checks_itself_on("qmc", &[1, 2, 3, 5]);
+    let check = |ranks| app(ranks, "qmc", &["--check"]).map(|command| succeed_within(command, LONG));
+    assert_eq!(check(1), check(3));
+}
+
 /// Runs an application on its small problem; its output.
 fn run(ranks: u32, (name, problem): (&str, &[&str]), more: &[&str]) -> Option<String> {
     app(ranks, name, &[problem, more].concat()).map(succeed)
@@ -153,6 +162,11 @@ fn a_restarted_fdtd_ends_with_the_same_bits() {
     restarts_with_the_same_bits(PLASMA);
 }
 
+#[test]
+fn a_restarted_qmc_ends_with_the_same_bits() {
+    restarts_with_the_same_bits(QMC);
+}
+
 /// Every number of the last line of output differs by no more than `allowed`, relative to `scale`.
 fn restarts_on_other_ranks(what: (&str, &[&str]), columns: usize, allowed: f64) {
     let home = folder("other-ranks");
@@ -189,6 +203,11 @@ fn a_treecode_of_three_ranks_goes_on_with_others() {
 fn an_fdtd_of_three_ranks_goes_on_with_others() {
     restarts_on_other_ranks(FDTD, 4, 1e-12);
     restarts_on_other_ranks(PLASMA, 5, 1e-9);
+}
+
+#[test]
+fn a_qmc_of_three_ranks_goes_on_with_others() {
+    restarts_on_other_ranks(QMC, 6, 0.0);
 }
 
 /// Waits until the file has been replaced `times` times, as its number in the file system tells.
@@ -315,6 +334,9 @@ fn wrong_input_is_refused_in_a_sentence() {
         ("treecode", &["--start", "cube"], "plummer or sphere is needed"),
         ("treecode", &["--scaling", "up"], "strong or weak is needed"),
         ("treecode", &["--accuracy", "nan"], "'nan' is no good as --accuracy"),
+        ("qmc", &["--system", "li"], "he or h2 is needed"),
+        ("qmc", &["--steps", "501"], "is no multiple of --block 500"),
+        ("qmc", &["--block", "501"], "is no multiple of --branch 5"),
         ("fdtd", &["--case", "cube"], "dipole, cavity or plasma is needed"),
         ("fdtd", &["--cells", "8"], "leave nothing of 8"),
         ("fdtd", &["--case", "cavity", "--mode-x", "0"], "has no field"),
