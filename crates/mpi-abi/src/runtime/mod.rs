@@ -9,12 +9,12 @@ mod identity;
 mod meet;
 mod progress_thread;
 mod start;
-mod tables;
+pub mod tables;
 
 pub use identity::{
     abort, abort_by_program, end_job, end_process, host_name, launcher_ends, whoami,
 };
-pub use meet::random_key;
+pub use meet::{interfaces, net_timeout, random_key};
 pub(crate) use progress_thread::with_signals_blocked;
 pub use start::{Use, finish, start};
 
