@@ -24,6 +24,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-mpi", &["coll", "copy", "fm", "onesided", "sync", "wire"]),
     ("hpvm-io", &["mpi"]),
     ("hpvm-abi", &[]),
+    ("hpvm-model", &["abi"]),
+    ("hpvm-armci", &[]),
+    ("hpvm-armci-abi", &["abi", "armci", "copy", "model"]),
     ("hpvm-bsp", &[]),
     ("hpvm-bsp-abi", &["abi", "bsp"]),
     ("hpvm-foreign", &["abi"]),
@@ -34,7 +37,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-abi-ompi-cxx", &[]),
     ("hpvm-fm-abi", &["fm"]),
     ("hpvm-shmem", &[]),
-    ("hpvm-shmem-abi", &["abi", "copy", "shmem"]),
+    ("hpvm-shmem-abi", &["abi", "copy", "model", "shmem"]),
     (
         "hpvm-mpi-abi",
         &[

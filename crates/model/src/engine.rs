@@ -1,11 +1,13 @@
 //! The tables of `libmpi_abi.so.1`.
 
-use crate::types::Name;
 use core::ffi::{CStr, c_char, c_int};
 use hpvm_abi::constants::{MPI_ERR_OTHER, MPI_MAX_ERROR_STRING};
 use hpvm_abi::onesided::{DONE, OneSided, STARTED};
 use hpvm_abi::{Entries, Standard};
 use std::ffi::CString;
+
+/// The name of the function that the program called, for errors: a C string.
+pub type Name = *const c_char;
 
 unsafe extern "C" {
     static hpvm_entries_1: Entries;
