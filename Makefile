@@ -51,9 +51,9 @@ web: ## build the page of hpvm serve into web/dist (needs node and npm)
 web-test: build ## test the page in a browser (chromium)
 	@scripts/web test
 
-TESTS := check loom unit conformance foreign count
+TESTS := check loom unit conformance foreign web-test count
 
-test: ## all tests but those of mpi4py and of the page (web-test); ends with the time of each part and what was skipped
+test: ## all tests but those of mpi4py; ends with the time of each part and what was skipped
 	@scripts/setup tests
 	@MAKE="$(MAKE)" scripts/stages $(TESTS)
 

@@ -78,7 +78,12 @@ fn real_main(options: Options) -> Result<ExitCode, String> {
     std::fs::create_dir_all(&output)
         .map_err(|e| format!("cannot make {}: {e}", output.display()))?;
     let settings = Settings {
-        compiler: Compiler { mpicc: options.mpicc, sources: options.dir, output, libraries: options.library },
+        compiler: Compiler {
+            mpicc: options.mpicc,
+            sources: options.dir,
+            output,
+            libraries: options.library,
+        },
         mpirun: options.mpirun,
         extra: options.extra_mpirun_args,
         implementation: options.implementation,

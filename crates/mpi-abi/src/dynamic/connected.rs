@@ -6,8 +6,9 @@
 
 use crate::runtime::{abort, launcher_ends, with_signals_blocked};
 use crate::say::say;
-use std::io::{Read, Write};
+use std::io::{self, Read};
 use std::net::Shutdown;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +25,8 @@ const STACK: usize = 64 << 10;
 pub struct Connected {
     socket: Option<UnixStream>,
     disconnected: Arc<AtomicBool>,
+    /// To a root of the other job who waits for our word, when `socket` leads to its launcher.
+    root: Option<UnixStream>,
 }
 
 impl Connected {
@@ -34,8 +37,11 @@ impl Connected {
         failure: impl FnOnce(&[u8]) -> Option<(i32, String)> + Send + 'static,
     ) -> Connected {
         let disconnected = Arc::new(AtomicBool::new(false));
-        let connected =
-            Connected { socket: socket.try_clone().ok(), disconnected: disconnected.clone() };
+        let connected = Connected {
+            socket: socket.try_clone().ok(),
+            disconnected: disconnected.clone(),
+            root: None,
+        };
         let wait = move || {
             let mut said = Vec::new();
             let _ = socket.set_nonblocking(false);
@@ -64,16 +70,29 @@ impl Connected {
         })
     }
 
+    /// The same, and `root` is told as well when the two are disconnected, after the launcher.
+    pub fn telling(self, root: Option<UnixStream>) -> Connected {
+        Connected { root, ..self }
+    }
+
     /// From now on either side may end without the other.
-    pub fn disconnect(mut self) {
+    pub fn disconnect(self) {
         // Release pairs with the acquire in `watch`.
         self.disconnected.store(true, Ordering::Release);
-        if let Some(socket) = &mut self.socket {
+        for socket in [&self.socket, &self.root].into_iter().flatten() {
             // Who has ended needs no word. The end lets the other side's thread go.
-            let _ = socket.write_all(&[DISCONNECTED]);
+            let _ = send(socket, &[DISCONNECTED]);
             let _ = socket.shutdown(Shutdown::Write);
         }
     }
+}
+
+/// Writes to a socket whose other end may be gone, which is no reason to end by SIGPIPE.
+pub fn send(socket: &UnixStream, bytes: &[u8]) -> io::Result<usize> {
+    let (fd, flags) = (socket.as_raw_fd(), libc::MSG_NOSIGNAL);
+    // SAFETY: the bytes live through the call.
+    let sent = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
 /// Ends our job.

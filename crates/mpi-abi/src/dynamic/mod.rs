@@ -38,12 +38,20 @@ pub struct Dynamic {
     pub parent: Option<MPI_Comm>,
     /// Jobs that this process has spawned or met as a root, and the numbers of their processes here.
     connected: Vec<(Vec<Rank>, Connected)>,
+    /// At the root of a spawned job: to the root of those who have spawned it, who says there when it disconnects.
+    parents: Option<Talk>,
 }
 
 impl Dynamic {
     /// `tables`: equal in processes whose tables of collectives are.
     pub fn new(tables: u64) -> Dynamic {
         Dynamic { tables, ..Dynamic::default() }
+    }
+
+    /// The processes of the jobs all of whose processes are `unused` and that this process is connected with as a root.
+    fn cut_by(&self, unused: impl Fn(&Rank) -> bool) -> Vec<Rank> {
+        let cut = self.connected.iter().filter(|(ranks, _)| ranks.iter().all(&unused));
+        cut.flat_map(|(ranks, _)| ranks.iter().copied()).collect()
     }
 }
 
@@ -157,11 +165,13 @@ impl Entered {
             talk = Some(port::connect(&name)?);
             Ok(Vec::new())
         })?;
-        // Launchers watch over parents and children.
-        match parents {
-            true => link::link(self, side, Role::Connects, &mut talk)?.join(self, side),
-            false => self.bring_together(side, Role::Connects, talk),
+        if !parents {
+            return self.bring_together(side, Role::Connects, talk);
         }
+        // Launchers watch over parents and children.
+        let linked = link::link(self, side, Role::Connects, &mut talk)?;
+        self.dynamic.parents = talk;
+        linked.join(self, side)
     }
 
     /// `MPI_Comm_spawn_multiple`: `programs` matters at the root. All members get the number of processes.
@@ -182,7 +192,7 @@ impl Entered {
         let linked = linked.map_err(|error| Error::new(Class::Spawn, error.text))?;
         if let Some(spawned) = spawned {
             let children = linked.remote().to_vec();
-            self.dynamic.connected.push((children, spawned.connected()));
+            self.dynamic.connected.push((children, spawned.connected(talk)));
         }
         let made = linked.join(self, side)?;
         Ok((made, count.first().map_or(0, |count| *count as usize)))
@@ -199,19 +209,38 @@ impl Entered {
         Ok((talk?, spawned))
     }
 
-    /// Before a communicator is disconnected: waits for all of its members. Those of other jobs that nothing else joins
-    /// with ours may end when this returns, so until then both sides' roots have said so.
+    /// Before a communicator is disconnected. When this returns no process of another job waits for ours any more, none of
+    /// ours waits for one of theirs, and either job may end without the other. Until then a failure of one ends both.
+    ///
+    /// First all processes of different jobs have words from each other; no third process passes them on. A job whose
+    /// processes all have them needs nobody else any more, so its root says that it is disconnected, and nobody leaves
+    /// before that. Who fails earlier ends the other job; who fails later has been heard by everybody.
     pub fn part(&mut self, handle: MPI_Comm) -> Result<()> {
         let comm = self.objects.comm(handle)?.comm.clone();
         let first = self.job.size;
         if !comm.has_member(|process| process >= first) {
             return Ok(());
         }
-        dynamic::meet(self, &comm)?;
         let used = self.linked_for(Some(handle));
-        self.disconnect(|rank| !used.contains(rank));
-        dynamic::meet(self, &comm)?;
+        let unused = |rank: &Rank| !used.contains(rank);
+        let parting = dynamic::Parting::new(self, &comm, |process| process < first)?;
+        let cut = self.dynamic.cut_by(unused);
+        let told = parting.swap(self, |peer| u64::from(cut.contains(&peer)))?;
+        self.wait_until(|w| !w.process.has_backlog())?;
+        parting.meet_ours(self)?;
+        self.disconnect(unused);
+        if told.iter().any(|(_, cuts)| *cuts != 0) {
+            self.await_parents()?;
+        }
+        parting.meet_ours(self)?;
         self.wait_until(|w| !w.process.has_backlog())
+    }
+
+    /// Waits until those who have spawned this job have told its launcher that it may go on without them, or have ended:
+    /// then it is the launcher who ends us, unless they had told it.
+    fn await_parents(&mut self) -> Result<()> {
+        let Some(mut parents) = self.dynamic.parents.take() else { return Ok(()) };
+        parents.await_end(self)
     }
 
     /// The processes of other jobs that a communicator needs, if it is not `except`.
@@ -249,6 +278,7 @@ impl Entered {
     pub fn leave_connected(&mut self) {
         let connected = std::mem::take(&mut self.dynamic.connected);
         connected.into_iter().for_each(|(_, connected)| connected.disconnect());
+        self.dynamic.parents = None;
         self.dynamic.ports.clear();
         self.dynamic.names = names::Names::default();
     }

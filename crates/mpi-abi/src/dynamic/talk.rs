@@ -1,9 +1,10 @@
 //! What the roots of two groups say to each other until their groups are connected: messages of words over a socket.
 
+use super::connected::send;
 use crate::runtime::Entered;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 
@@ -52,7 +53,7 @@ impl Talk {
         let mut failure = None;
         w.wait_until(|_| {
             while sent < bytes.len() {
-                match self.stream.write(&bytes[sent..]) {
+                match send(&self.stream, &bytes[sent..]) {
                     Ok(count) => sent += count,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
@@ -80,6 +81,21 @@ impl Talk {
         w.process.fm().transport().unwatch(fd);
         waited?;
         result?.ok_or_else(|| broken("it ended"))
+    }
+
+    /// Waits, with progress, until the other end says anything more, or has ended.
+    pub fn await_end(&mut self, w: &mut Entered) -> Result<()> {
+        let fd = self.fd();
+        // Failure to watch it costs time only.
+        let _ = w.process.fm().transport().watch(fd);
+        let waited = w.wait_until(|_| {
+            let blocks = |error: &io::Error| {
+                matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+            };
+            !self.stream.read(&mut [0; 16]).is_err_and(|error| blocks(&error))
+        });
+        w.process.fm().transport().unwatch(fd);
+        waited
     }
 
     /// The next message, if it has come.
@@ -130,6 +146,7 @@ impl Talk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     fn pair() -> (Talk, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
