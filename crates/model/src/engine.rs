@@ -38,6 +38,10 @@ pub fn fits() -> bool {
 /// Says what went wrong in the function that the program called, and ends the job.
 #[cold]
 #[inline(never)]
+#[expect(
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "names come from entry points, never from programs"
+)]
 pub fn fail(name: Name, why: &str) -> ! {
     // SAFETY: names are C strings.
     let function = unsafe { CStr::from_ptr(name) }.to_string_lossy();

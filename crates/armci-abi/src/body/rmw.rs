@@ -44,16 +44,14 @@ fn update(name: Name, remote: usize, long: bool, op: Op, operand: u64, process: 
     }
     let at = there.mapped;
     // AcqRel: what came before an update is seen by who finds it, as programs with counters expect.
+    let both = Ordering::AcqRel;
     // SAFETY: mapped, and aligned in its owner, whose memory begins at a page here and there.
     unsafe {
         match (op, long) {
-            (Op::Sum, true) => (*at.cast::<AtomicU64>()).fetch_add(operand, Ordering::AcqRel),
-            (Op::Sum, false) => {
-                (*at.cast::<AtomicU32>()).fetch_add(operand as u32, Ordering::AcqRel).into()
-            }
-            // AcqRel: as above.
-            (_, true) => (*at.cast::<AtomicU64>()).swap(operand, Ordering::AcqRel),
-            (_, false) => (*at.cast::<AtomicU32>()).swap(operand as u32, Ordering::AcqRel).into(),
+            (Op::Sum, true) => (*at.cast::<AtomicU64>()).fetch_add(operand, both),
+            (Op::Sum, false) => (*at.cast::<AtomicU32>()).fetch_add(operand as u32, both).into(),
+            (_, true) => (*at.cast::<AtomicU64>()).swap(operand, both),
+            (_, false) => (*at.cast::<AtomicU32>()).swap(operand as u32, both).into(),
         }
     }
 }
