@@ -107,7 +107,8 @@ fn hydro_agrees_with_exact_solutions() {
 #[test]
 fn qmc_gives_the_published_energies_and_the_same_on_any_ranks() {
     checks_itself_on("qmc", &[1, 2, 3, 5]);
-    let check = |ranks| app(ranks, "qmc", &["--check"]).map(|command| succeed_within(command, LONG));
+    let check =
+        |ranks| app(ranks, "qmc", &["--check"]).map(|command| succeed_within(command, LONG));
     assert_eq!(check(1), check(3));
 }
 
