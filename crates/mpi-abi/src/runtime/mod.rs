@@ -193,7 +193,7 @@ fn this_thread() -> usize {
 fn intrude() -> Entered {
     // SeqCst: comes before the barrier below, and before the look at `owner`.
     GLOBAL.threads.store(true, Ordering::SeqCst);
-    if !hpvm_shm::doorbell::barrier() {
+    if !hpvm_sync::barrier::everywhere() {
         // Where the system forbids it: a store is seen long before this is over.
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
