@@ -15,6 +15,7 @@ mod build_systems;
 mod check;
 mod common;
 mod dynamic;
+mod dynamic_hosts;
 mod ends;
 mod flap;
 mod fm;
