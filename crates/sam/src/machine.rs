@@ -64,6 +64,8 @@ pub struct Census {
     pub wanted: usize,
     /// Values that its program uses.
     pub in_use: usize,
+    /// Accumulators that it updates.
+    pub updating: usize,
     /// Bytes of copies and snapshots.
     pub bytes: usize,
 }
@@ -127,6 +129,7 @@ impl Machine {
             copies: count(|role| matches!(role, Role::Copy { .. })),
             wanted: self.wanted,
             in_use: self.values.values().filter(|value| value.pins > 0).count(),
+            updating: self.accumulators.values().filter(|entry| entry.updating).count(),
             bytes: self.cache.bytes(),
         }
     }

@@ -3,7 +3,7 @@
 //! A rank answers others while it is in one of these calls, and not while it computes. Pointers are valid as long as the
 //! use or the update that they came from.
 
-use crate::carrier::Carrier;
+use crate::carrier::{Carrier, Incoming};
 use crate::machine::{Counters, Machine};
 use crate::tasks::Next;
 use crate::{Fault, Name};
@@ -48,9 +48,21 @@ impl<C: Carrier> Node<C> {
     /// Handles one message, if there is one, or with `wait` when there is one.
     fn take(&mut self, wait: bool) -> Result<bool, Fault> {
         let Some(incoming) = self.carrier.receive(wait)? else { return Ok(false) };
-        self.machine.receive(incoming.from, &incoming.head, incoming.content)?;
-        self.flush()?;
+        self.handle(incoming)?;
         Ok(true)
+    }
+
+    /// Handles a message that the owner of the carrier has received.
+    ///
+    /// # Errors
+    /// Somebody's mistake, or a lost peer; here and below.
+    pub fn handle(&mut self, incoming: Incoming) -> Result<(), Fault> {
+        self.machine.receive(incoming.from, &incoming.head, incoming.content)?;
+        self.flush()
+    }
+
+    pub fn into_carrier(self) -> C {
+        self.carrier
     }
 
     /// Asks again and again until there is an answer, and handles messages meanwhile.
@@ -80,9 +92,6 @@ impl<C: Carrier> Node<C> {
     }
 
     /// Answers others. Does not block.
-    ///
-    /// # Errors
-    /// Somebody's mistake, or a lost peer; here and below.
     pub fn poll(&mut self) -> Result<(), Fault> {
         self.since_look = 0;
         // So many at a time, that the program gets on with its work.
