@@ -29,6 +29,7 @@ mod load;
 mod mistakes;
 mod network;
 mod random;
+mod report;
 mod shmem;
 mod silence;
 mod solo;
