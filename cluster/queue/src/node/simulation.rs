@@ -125,7 +125,9 @@ impl World {
             match self.forgotten.contains(id) {
                 // It was being removed.
                 true => {}
-                false if !self.mended && self.random.one_in(5) => self.host.unread(*id, "torn".into()),
+                false if !self.mended && self.random.one_in(5) => {
+                    self.host.unread(*id, "torn".into())
+                }
                 false => self.host.found(*id, false),
             }
         }
