@@ -9,7 +9,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
 .PHONY: all build mpi setup install uninstall demo test check unit seeds fuzz flap conformance foreign count instructions \
-        apps web web-test mpi4py-tests mpi4py-wheel lammps bench bench-peers loom sanitize miri wheel deb docs container clean distclean help
+        apps web web-test mpi4py-tests mpi4py-wheel lammps bench bench-peers report loom sanitize miri wheel deb docs container clean distclean help
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -24,12 +24,12 @@ build: setup
 	@[ -e $(RELEASE)/hpvm ] || echo "The first build compiles everything and links it as a whole: some minutes (on 2 processors" \
 	    "about 5, this machine has $$(nproc)). What follows is its progress; later builds take seconds."
 	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich -p hpvm-abi-ompi \
-		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-shmem-abi -p hpvm-armci-abi
+		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-sam-abi -p hpvm-shmem-abi -p hpvm-armci-abi
 	@scripts/stage $(RELEASE) $(STAGE)
 
 mpi: setup ## MPI alone: libraries, launcher, wrappers; no queue, no server
 	@$(CARGO) build --release -p hpvm --no-default-features -p hpvm-mpi-abi -p hpvm-abi-mpich \
-		-p hpvm-abi-ompi -p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-shmem-abi -p hpvm-armci-abi
+		-p hpvm-abi-ompi -p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-sam-abi -p hpvm-shmem-abi -p hpvm-armci-abi
 	@scripts/stage $(RELEASE) $(STAGE)
 
 install: build ## copy the installation to PREFIX (default /usr/local)
@@ -68,7 +68,7 @@ unit: build ## Rust tests, and multi-process tests of the launcher and the libra
 	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test --workspace --no-fail-fast
 
 seeds: setup ## the protocols on virtual networks with many more seeds than `make unit` (HPVM_SEEDS, 2000 each)
-	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-reliable -p hpvm-sim -p hpvm-onesided
+	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-reliable -p hpvm-sim -p hpvm-onesided -p hpvm-sam
 	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-mpi --test network
 
 fuzz: setup ## what peers, strangers and users write, changed at random, for HPVM_FUZZ_SECONDS (30) for each reader
@@ -86,6 +86,8 @@ conformance: build ## C programs of tests/conformance on the built library
 	    --mpicc $(STAGE)/bin/oshcc --mpirun $(STAGE)/bin/oshrun
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/armci --library armci \
 	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
+	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/sam \
+	    --mpicc $(STAGE)/bin/samcc --mpirun $(STAGE)/bin/mpirun
 	@for copies in yes no; do \
 	    HPVM_SINGLE_COPY=$$copies $(CARGO) run -q -p hpvm-tests --bin conformance -- --filter p2p_both_ends \
 	        --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun || exit 1; done
@@ -109,7 +111,10 @@ count: build ## the same, compared with that file (needs valgrind)
 mpi4py-tests: build ## the tests of mpi4py itself, on 1, 2, 3 and 5 ranks (6 minutes)
 	@scripts/mpi4py tests $(STAGE)
 
-mpi4py-wheel: build ## the same on 1 and 2 ranks with mpi4py's wheel, for MPICH's and Open MPI's ABI
+mpi4py-report: build ## everything that can be measured of this machine, into build/report.html; interruptible (docs/evaluation.md)
+	@$(STAGE)/bin/hpvm bench report -o $(STAGE)/report.html $(REPORT)
+
+wheel: build ## the same on 1 and 2 ranks with mpi4py's wheel, for MPICH's and Open MPI's ABI
 	@RANKS="$${RANKS-1 2}" scripts/mpi4py tests $(STAGE) mpich
 	@RANKS="$${RANKS-1 2}" scripts/mpi4py tests $(STAGE) openmpi
 

@@ -37,6 +37,11 @@ pub struct Exposed {
     pub parts: Box<[Part]>,
 }
 
+// SAFETY: pointers of the table may be used by any thread, by its interface.
+unsafe impl Send for Exposed {}
+// SAFETY: as above; it does not change.
+unsafe impl Sync for Exposed {}
+
 /// A place for an answer of `attach`.
 pub const NOWHERE: Attached = Attached { target: null_mut(), base: null_mut(), locked: 0 };
 

@@ -209,9 +209,15 @@ impl Machine {
         };
         match entry.object {
             None => entry.object = Some(Object::Accumulator { end: from }),
-            Some(Object::Value { owner: other } | Object::Accumulator { end: other }) => {
+            Some(Object::Value { owner }) => {
                 let text = format!(
-                    "accumulator {name} is made by rank {from}, and there is one of this name at rank {other}"
+                    "accumulator {name} is made by rank {from}, and there is a value of this name, written by rank {owner}"
+                );
+                return Err(Fault::new(text));
+            }
+            Some(Object::Accumulator { .. }) => {
+                let text = format!(
+                    "accumulator {name} is made by rank {from}, and was made before: it is made once"
                 );
                 return Err(Fault::new(text));
             }

@@ -64,6 +64,8 @@ pub struct Census {
     pub wanted: usize,
     /// Values that its program uses.
     pub in_use: usize,
+    /// Accumulators that it updates.
+    pub updating: usize,
     /// Bytes of copies and snapshots.
     pub bytes: usize,
 }
@@ -127,6 +129,7 @@ impl Machine {
             copies: count(|role| matches!(role, Role::Copy { .. })),
             wanted: self.wanted,
             in_use: self.values.values().filter(|value| value.pins > 0).count(),
+            updating: self.accumulators.values().filter(|entry| entry.updating).count(),
             bytes: self.cache.bytes(),
         }
     }
@@ -174,6 +177,11 @@ impl Machine {
                 ))),
             },
         }
+    }
+
+    #[inline(always)]
+    pub fn has_outgoing(&self) -> bool {
+        !self.out.is_empty()
     }
 
     /// The next message to send. Ask again until there is none after every call and every message received.

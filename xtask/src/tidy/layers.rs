@@ -36,6 +36,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-abi-ompi", &["abi", "foreign", "fortran"]),
     ("hpvm-abi-ompi-cxx", &[]),
     ("hpvm-fm-abi", &["fm"]),
+    ("hpvm-sam", &[]),
+    ("hpvm-sam-abi", &["abi", "sam"]),
     ("hpvm-shmem", &[]),
     ("hpvm-shmem-abi", &["abi", "copy", "model", "shmem"]),
     (

@@ -133,7 +133,7 @@ impl Spawned {
     /// The processes are connected: from now on their failure is ours. `root`: to their root.
     pub fn connected(self, root: Option<Talk>) -> Connected {
         let Spawned { lifeline, mut launcher, .. } = self;
-        let connected = Connected::watch(lifeline, move |said| {
+        let failure = move |said: &[u8]| {
             let _ = launcher.wait();
             match Report::parse(said).parts() {
                 (0, _) => None,
@@ -142,8 +142,8 @@ impl Spawned {
                     Some((code, format!("processes that it has spawned have failed: {why}")))
                 }
             }
-        });
-        connected.telling(root.map(Talk::into_stream))
+        };
+        Connected::with_children(lifeline, failure, root.map(Talk::into_stream))
     }
 }
 
