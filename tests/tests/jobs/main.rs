@@ -9,6 +9,7 @@
 
 mod abi;
 mod apps;
+mod armci;
 mod bound;
 mod bsp;
 mod build_systems;
