@@ -49,9 +49,9 @@ impl Exposed {
     /// Allocates `len` bytes here and what the others say there. `None`, for all: some process has no memory.
     pub fn new(name: Name, comm: MPI_Comm, size: usize, len: usize) -> Option<Exposed> {
         let mut key: Key = [0; size_of::<Key>()];
-        // SAFETY: a number; memory of our own, which nobody else knows yet.
         let memory = match len {
             0 => null_mut(),
+            // SAFETY: a number.
             len => unsafe { (onesided().allocate)(len) },
         };
         if !memory.is_null() {
