@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use crate::target::{Target, capture};
 use build::Built;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -93,10 +93,25 @@ pub fn measure(plan: &Plan) -> Result<Outcome, BenchError> {
     let candidates = candidates(plan, &mut outcome)?;
     let runs = runs(plan, build::available_memory(), &mut outcome);
     let mut progress = Progress::new((candidates.len() * runs.len()) as u64);
+    let mut unbuilt: Vec<String> = Vec::new();
     for (benchmark, class, ranks) in &runs {
+        let name = format!("{benchmark}.{class}");
+        if unbuilt.contains(&name) {
+            continue;
+        }
+        let program = match built.program(benchmark, class) {
+            Ok(program) => program,
+            Err(BenchError::Interrupted) => return Err(BenchError::Interrupted),
+            Err(error) => {
+                progress.say(&format!("{error}"));
+                outcome.failures.push(format!("{name}: {error}"));
+                unbuilt.push(name);
+                continue;
+            }
+        };
         for target in &candidates {
             progress.step(&format!("{benchmark}.{class} on {ranks}, {}", target.name));
-            match one(target, &built, benchmark, class, *ranks) {
+            match one(target, &program, (benchmark, class), *ranks) {
                 Ok(row) => outcome.rows.push(row),
                 Err(BenchError::Interrupted) => return Err(BenchError::Interrupted),
                 Err(error) => {
@@ -148,14 +163,12 @@ fn runs(plan: &Plan, memory: Option<u64>, outcome: &mut Outcome) -> Vec<(String,
 
 fn one(
     target: &Target,
-    built: &Built,
-    benchmark: &str,
-    class: &str,
+    program: &Path,
+    (benchmark, class): (&str, &str),
     ranks: u32,
 ) -> Result<Row, BenchError> {
-    let program = built.program(benchmark, class)?;
     let mut command = Command::new(&target.mpirun);
-    command.args(&target.launch_args).args(["-n", &ranks.to_string()]).arg(&program);
+    command.args(&target.launch_args).args(["-n", &ranks.to_string()]).arg(program);
     command.envs(target.env.iter().map(|(k, v)| (k, v)));
     let shown = format!("{} -n {ranks} {benchmark}.{class}", target.name);
     let captured = capture(command, &shown, LIMIT)?;
