@@ -9,12 +9,14 @@
 
 mod abi;
 mod apps;
+mod armci;
 mod bound;
 mod bsp;
 mod build_systems;
 mod check;
 mod common;
 mod dynamic;
+mod dynamic_hosts;
 mod ends;
 mod flap;
 mod fm;
