@@ -78,9 +78,9 @@ pub unsafe fn send(name: Name, tag: c_int, buffer: *mut c_void, len: c_int, to: 
         });
     }
     // Nobody receives while this process waits, so the message waits in a copy.
-    // SAFETY: the program's buffer.
     let copy: Box<[u8]> = match bytes {
         0 => Box::default(),
+        // SAFETY: the program's buffer.
         bytes => unsafe { core::slice::from_raw_parts(buffer.cast::<u8>(), bytes) }.into(),
     };
     let mut request = MPI_REQUEST_NULL;
