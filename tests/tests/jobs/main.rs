@@ -9,12 +9,14 @@
 
 mod abi;
 mod apps;
+mod armci;
 mod bound;
 mod bsp;
 mod build_systems;
 mod check;
 mod common;
 mod dynamic;
+mod dynamic_hosts;
 mod ends;
 mod flap;
 mod fm;
@@ -28,6 +30,7 @@ mod load;
 mod mistakes;
 mod network;
 mod random;
+mod report;
 mod shmem;
 mod silence;
 mod solo;
