@@ -182,6 +182,26 @@ impl Body {
         all
     }
 
+    /// The bytes in their order, where each part lies without holes: else the message has to be settled first.
+    ///
+    /// # Safety
+    /// As [`Body::settled`], for as long as the parts are used.
+    pub unsafe fn parts(&self) -> Option<Vec<&[u8]>> {
+        let mut parts = Vec::with_capacity(2 * self.places.len() + 1);
+        let mut done = 0;
+        for place in &self.places {
+            if place.step != place.size as isize {
+                return None;
+            }
+            parts.push(&self.packed[done..place.at]);
+            done = place.at;
+            // SAFETY: the elements lie side by side and can be read (caller).
+            parts.push(unsafe { core::slice::from_raw_parts(place.from, place.len()) });
+        }
+        parts.push(&self.packed[done..]);
+        Some(parts)
+    }
+
     /// Whether something lies in the program's memory.
     pub fn has_places(&self) -> bool {
         !self.places.is_empty()

@@ -1,6 +1,6 @@
 //! What tasks ask the virtual machine, what it answers, and what it tells them by itself.
 
-use crate::wire::{Bytes, Wire, wire};
+use crate::wire::{Bytes, wire};
 use crate::{Tid, buffers::Head};
 
 /// The version of what follows: a task and a virtual machine of different ones do not talk.
@@ -19,7 +19,8 @@ pub fn task_address(nonce: i64, tid: Tid, what: char) -> String {
     format!("hpvm-pvm-task-{nonce:016x}-{tid:x}-{what}")
 }
 
-/// The environment variable by which a started process knows which task it is: `TID:NONCE`, in hexadecimal numbers.
+/// The environment variable by which a started process knows which task it is: `TID:NONCE`, in hexadecimal numbers,
+/// and the descriptors of its two sockets.
 pub const CLAIM: &str = "HPVM_PVM_TASK";
 
 /// The context and the tags of the library's own messages.
