@@ -24,12 +24,12 @@ build: setup
 	@[ -e $(RELEASE)/hpvm ] || echo "The first build compiles everything and links it as a whole: some minutes (on 2 processors" \
 	    "about 5, this machine has $$(nproc)). What follows is its progress; later builds take seconds."
 	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich -p hpvm-abi-ompi \
-		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-shmem-abi
+		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-pvm-abi -p hpvm-shmem-abi
 	@scripts/stage $(RELEASE) $(STAGE)
 
 mpi: setup ## MPI alone: libraries, launcher, wrappers; no queue, no server
 	@$(CARGO) build --release -p hpvm --no-default-features -p hpvm-mpi-abi -p hpvm-abi-mpich \
-		-p hpvm-abi-ompi -p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-shmem-abi
+		-p hpvm-abi-ompi -p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-pvm-abi -p hpvm-shmem-abi
 	@scripts/stage $(RELEASE) $(STAGE)
 
 install: build ## copy the installation to PREFIX (default /usr/local)

@@ -58,10 +58,6 @@ impl Connection {
         Ok(connection)
     }
 
-    pub fn fd(&self) -> RawFd {
-        self.stream.as_raw_fd()
-    }
-
     /// # Errors
     /// The virtual machine has ended.
     pub fn ask(&mut self, request: &Request) -> io::Result<Answer> {

@@ -74,7 +74,8 @@ impl Buffers {
     }
 
     /// Takes memory back.
-    pub fn recycle(&mut self, memory: Vec<u8>) {
+    pub fn recycle(&mut self, mut memory: Vec<u8>) {
+        memory.clear();
         let bytes = memory.capacity();
         if bytes > 0 && self.spare.len() < SPARE_BUFFERS && self.spare_bytes + bytes <= SPARE_BYTES
         {
@@ -277,12 +278,14 @@ mod tests {
     #[test]
     fn memory_is_used_again() {
         let mut buffers = Buffers::default();
-        let memory = Vec::<u8>::with_capacity(1 << 20);
+        let mut memory = Vec::<u8>::with_capacity(1 << 20);
+        memory.push(1);
         let address = memory.as_ptr();
         buffers.recycle(memory);
         let small = buffers.memory(10);
         assert_ne!(small.as_ptr(), address, "a small message leaves it");
         let large = buffers.memory(1 << 20);
         assert_eq!(large.as_ptr(), address);
+        assert!(large.is_empty());
     }
 }

@@ -60,22 +60,19 @@ unsafe fn each<T: Copy>(x: *mut c_void, y: *mut c_void, count: usize, f: impl Fn
 /// Two arrays of any type: real ones by one function, complex ones by another.
 macro_rules! combine {
     ($kind:expr, $x:expr, $y:expr, $count:expr, $bytes:expr, |$a:ident, $b:ident| $int:expr, $real:expr, $complex:expr) => {{
-        // SAFETY: the caller's arrays.
-        unsafe {
-            match $kind {
-                Element::Byte if $bytes => each::<i8>($x, $y, $count, |$a, $b| $int),
-                Element::Short => each::<i16>($x, $y, $count, |$a, $b| $int),
-                Element::Int => each::<i32>($x, $y, $count, |$a, $b| $int),
-                Element::Long => each::<i64>($x, $y, $count, |$a, $b| $int),
-                Element::Ushort => each::<u16>($x, $y, $count, |$a, $b| $int),
-                Element::Uint => each::<u32>($x, $y, $count, |$a, $b| $int),
-                Element::Ulong => each::<u64>($x, $y, $count, |$a, $b| $int),
-                Element::Float => each::<f32>($x, $y, $count, |$a, $b| $real),
-                Element::Double => each::<f64>($x, $y, $count, |$a, $b| $real),
-                Element::Cplx => each::<[f32; 2]>($x, $y, $count, |$a, $b| $complex),
-                Element::Dcplx => each::<[f64; 2]>($x, $y, $count, |$a, $b| $complex),
-                _ => return Code::BadParam.number(),
-            }
+        match $kind {
+            Element::Byte if $bytes => each::<i8>($x, $y, $count, |$a, $b| $int),
+            Element::Short => each::<i16>($x, $y, $count, |$a, $b| $int),
+            Element::Int => each::<i32>($x, $y, $count, |$a, $b| $int),
+            Element::Long => each::<i64>($x, $y, $count, |$a, $b| $int),
+            Element::Ushort => each::<u16>($x, $y, $count, |$a, $b| $int),
+            Element::Uint => each::<u32>($x, $y, $count, |$a, $b| $int),
+            Element::Ulong => each::<u64>($x, $y, $count, |$a, $b| $int),
+            Element::Float => each::<f32>($x, $y, $count, |$a, $b| $real),
+            Element::Double => each::<f64>($x, $y, $count, |$a, $b| $real),
+            Element::Cplx => each::<[f32; 2]>($x, $y, $count, |$a, $b| $complex),
+            Element::Dcplx => each::<[f64; 2]>($x, $y, $count, |$a, $b| $complex),
+            _ => return Code::BadParam.number(),
         }
         0
     }};
