@@ -5,7 +5,7 @@ use hpvm_pvm::protocol::{self, Answer, Hello, Identity, Mail, Request, VERSION};
 use hpvm_pvm::wire::{frame, unframe};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::{Command, Stdio};

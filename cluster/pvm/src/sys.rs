@@ -148,6 +148,20 @@ pub fn inherit(fd: RawFd) {
     unsafe { libc::fcntl(fd, libc::F_SETFD, 0) };
 }
 
+/// To be called between fork and exec: the program gets all signals, also those that are read from a descriptor here.
+pub fn unblock_signals() {
+    // SAFETY: a set of our own; the calls may be made there.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
+        // These are ignored here, which programs would inherit.
+        for number in [libc::SIGHUP, libc::SIGINT, libc::SIGPIPE] {
+            libc::signal(number, libc::SIG_DFL);
+        }
+    }
+}
+
 /// To be called between fork and exec: the process dies with the one that started it.
 pub fn die_with_parent(parent: i32) -> io::Result<()> {
     // SAFETY: system calls with numbers, which may be called there.

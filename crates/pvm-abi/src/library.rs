@@ -91,6 +91,11 @@ static LIBRARY: Mutex<Library> = Mutex::new(Library {
 #[unsafe(no_mangle)]
 pub static pvm_errno: hpvm_sync::atomic::AtomicI32 = hpvm_sync::atomic::AtomicI32::new(0);
 
+pub fn last_error() -> c_int {
+    // Relaxed: a variable of C, which each thread that has failed reads by itself.
+    pvm_errno.load(hpvm_sync::atomic::Ordering::Relaxed)
+}
+
 pub fn lock() -> MutexGuard<'static, Library> {
     LIBRARY.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -298,6 +303,7 @@ pub fn finish(function: &str, result: Result<c_int, Code>) -> c_int {
 
 /// Sets `pvm_errno`, and tells the error as `PvmAutoErr` says.
 pub fn fail(function: &str, code: Code) -> c_int {
+    // Relaxed: as `last_error`.
     pvm_errno.store(code.number(), hpvm_sync::atomic::Ordering::Relaxed);
     let auto = {
         let library = lock();

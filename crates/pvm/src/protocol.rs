@@ -21,7 +21,7 @@ pub fn task_address(nonce: i64, tid: Tid, what: char) -> String {
 
 /// The environment variable by which a started process knows which task it is: `TID:NONCE`, in hexadecimal numbers,
 /// and the descriptors of its two sockets.
-pub const CLAIM: &str = "HPVM_PVM_TASK";
+pub const CLAIM: &str = "PVM_TASK_CLAIM";
 
 /// The context and the tags of the library's own messages.
 pub const SYSTEM_CONTEXT: i32 = 0x7ffff;

@@ -96,6 +96,7 @@ impl Processes {
         unsafe {
             command.pre_exec(move || {
                 sockets.iter().for_each(|fd| sys::inherit(*fd));
+                sys::unblock_signals();
                 sys::die_with_parent(parent)
             })
         };

@@ -167,8 +167,9 @@ pub unsafe extern "C" fn pvm_psend(
             return Err(Code::BadParam);
         }
         let len = match element {
-            // SAFETY: a string of the caller, whose length is not looked at.
+            Element::Str if data.is_null() => return Err(Code::BadParam),
             Element::Str => {
+                // SAFETY: a string of the caller, whose length is not looked at.
                 unsafe { CStr::from_ptr(data.cast()) }.to_bytes_with_nul().len() as c_int
             }
             _ => len,

@@ -363,9 +363,9 @@ pub unsafe extern "C" fn pvm_catchout(file: *mut libc::FILE) -> c_int {
 /// Prints the text of the last error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pvm_perror(text: *const c_char) -> c_int {
-    let last = library::pvm_errno.load(hpvm_sync::atomic::Ordering::Relaxed);
     // SAFETY: the caller's promise.
     let text = unsafe { string(text) };
+    let last = library::last_error();
     tell(&lock(), &format!("{}: {}", text.unwrap_or_default(), error::text(last)));
     0
 }
@@ -373,7 +373,7 @@ pub unsafe extern "C" fn pvm_perror(text: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_strerror() -> *const c_char {
     static TEXT: std::sync::Mutex<Option<CString>> = std::sync::Mutex::new(None);
-    let last = library::pvm_errno.load(hpvm_sync::atomic::Ordering::Relaxed);
+    let last = library::last_error();
     let text = CString::new(error::text(last)).unwrap_or_default();
     TEXT.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(text).as_ptr()
 }

@@ -50,6 +50,7 @@ impl Incoming {
 
     /// Whether the sender has gone on in a segment that has not come yet.
     pub fn awaits_segment(&self) -> bool {
+        // Relaxed: only a hint; `poll` reads it again.
         self.segment.moved().load(Ordering::Relaxed) != 0
             && !self.later.contains_key(&(self.generation + 1))
     }
