@@ -24,12 +24,12 @@ build: setup
 	@[ -e $(RELEASE)/hpvm ] || echo "The first build compiles everything and links it as a whole: some minutes (on 2 processors" \
 	    "about 5, this machine has $$(nproc)). What follows is its progress; later builds take seconds."
 	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich -p hpvm-abi-ompi \
-		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-pvm-abi -p hpvm-shmem-abi
+		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-pvm-abi -p hpvm-sam-abi -p hpvm-shmem-abi
 	@scripts/stage $(RELEASE) $(STAGE)
 
 mpi: setup ## MPI alone: libraries, launcher, wrappers; no queue, no server
 	@$(CARGO) build --release -p hpvm --no-default-features -p hpvm-mpi-abi -p hpvm-abi-mpich \
-		-p hpvm-abi-ompi -p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-pvm-abi -p hpvm-shmem-abi
+		-p hpvm-abi-ompi -p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-pvm-abi -p hpvm-sam-abi -p hpvm-shmem-abi
 	@scripts/stage $(RELEASE) $(STAGE)
 
 install: build ## copy the installation to PREFIX (default /usr/local)
@@ -51,9 +51,9 @@ web: ## build the page of hpvm serve into web/dist (needs node and npm)
 web-test: build ## test the page in a browser (chromium)
 	@scripts/web test
 
-TESTS := check loom unit conformance foreign count
+TESTS := check loom unit conformance foreign web-test count
 
-test: ## all tests but those of mpi4py and of the page (web-test); ends with the time of each part and what was skipped
+test: ## all tests but those of mpi4py; ends with the time of each part and what was skipped
 	@scripts/setup tests
 	@MAKE="$(MAKE)" scripts/stages $(TESTS)
 
@@ -68,7 +68,7 @@ unit: build ## Rust tests, and multi-process tests of the launcher and the libra
 	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test --workspace --no-fail-fast
 
 seeds: setup ## the protocols on virtual networks with many more seeds than `make unit` (HPVM_SEEDS, 2000 each)
-	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-reliable -p hpvm-sim -p hpvm-onesided
+	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-reliable -p hpvm-sim -p hpvm-onesided -p hpvm-sam
 	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-mpi --test network
 
 fuzz: setup ## what peers, strangers and users write, changed at random, for HPVM_FUZZ_SECONDS (30) for each reader
@@ -84,6 +84,8 @@ conformance: build ## C programs of tests/conformance on the built library
 	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/shmem \
 	    --mpicc $(STAGE)/bin/oshcc --mpirun $(STAGE)/bin/oshrun
+	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/sam \
+	    --mpicc $(STAGE)/bin/samcc --mpirun $(STAGE)/bin/mpirun
 	@for copies in yes no; do \
 	    HPVM_SINGLE_COPY=$$copies $(CARGO) run -q -p hpvm-tests --bin conformance -- --filter p2p_both_ends \
 	        --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun || exit 1; done

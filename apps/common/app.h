@@ -11,6 +11,13 @@ enum { APP_TEXT_SIZE = 1024 }; /* of a text argument: a path name, its end inclu
 /* Exit codes beside 0. */
 enum { APP_WRONG = 1, APP_USAGE = 2, APP_FILE = 3, APP_MEMORY = 4 };
 
+/* Before a loop: one text, compiled for several kinds of processor; the loader takes the best. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define FOR_EACH_PROCESSOR
+#endif
+
 enum app_kind { APP_SWITCH, APP_WHOLE, APP_REAL, APP_TEXT };
 
 /* A flag. `value` is an int (switch), a long (whole), a double (real) or a char[APP_TEXT_SIZE]
@@ -87,6 +94,9 @@ int app_png(const struct app *app, const char *path, int width, int height,
 
 /* The colour of a value from 0 (black) by red and yellow to 1 (white). */
 void app_colour(double value, unsigned char rgb[3]);
+
+/* The colour of a value from -1 (blue) by 0 (dark) to 1 (orange). */
+void app_colour_signed(double value, unsigned char rgb[3]);
 
 /* Runs `timed` on 1, 2, 4, ... and all ranks and prints a table of speeds. `timed` returns seconds,
  * the same on all ranks of `comm`. It is told how many times the problem is to be enlarged. */

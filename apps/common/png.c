@@ -94,3 +94,13 @@ void app_colour(double value, unsigned char rgb[3])
     for (int c = 0; c < 3; c++)
         rgb[c] = (unsigned char)(stops[low][c] + (at - low) * (stops[low + 1][c] - stops[low][c]));
 }
+
+void app_colour_signed(double value, unsigned char rgb[3])
+{
+    static const double stops[5][3] = {
+        {140, 215, 255}, {20, 95, 190}, {8, 8, 24}, {190, 60, 20}, {255, 215, 120}};
+    double at = value != value ? 2 : value < -1 ? 0 : value > 1 ? 4 : 2 + 2 * value;
+    int low = at >= 4 ? 3 : (int)at;
+    for (int c = 0; c < 3; c++)
+        rgb[c] = (unsigned char)(stops[low][c] + (at - low) * (stops[low + 1][c] - stops[low][c]));
+}

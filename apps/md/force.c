@@ -4,13 +4,6 @@
 
 #include <string.h>
 
-/* One text, compiled for several kinds of processor; the loader takes the best. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
-
 struct sums {
     double energy, virial, pairs;
 };

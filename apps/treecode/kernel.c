@@ -3,13 +3,6 @@
 
 #include <math.h>
 
-/* One text, compiled for several kinds of processor; the loader takes the best. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
-
 FOR_EACH_PROCESSOR static void add_points(const struct lists *l, struct body *body, double softening2)
 {
     const double *restrict px = l->points[0], *restrict py = l->points[1];

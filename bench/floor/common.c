@@ -20,6 +20,8 @@ double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+int raw;
+
 static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -46,10 +48,14 @@ void measure(const char *mode, long size, double (*run)(void *context, long iter
     qsort(seconds, (size_t)count, sizeof *seconds, compare_doubles);
     double median = seconds[count / 2], least = seconds[0], most = seconds[count - 1];
     printf("{\"mode\":\"%s\",\"size\":%ld,\"unit\":\"%s\",\"median\":%.6g,\"min\":%.6g,"
-           "\"max\":%.6g,\"iters\":%ld,\"batches\":%d}\n",
+           "\"max\":%.6g,\"iters\":%ld,\"batches\":%d",
            mode, size, bytes > 0 ? "MB/s" : "us", bytes > 0 ? 1e-6 * bytes / median : 1e6 * median,
            bytes > 0 ? 1e-6 * bytes / most : 1e6 * least,
            bytes > 0 ? 1e-6 * bytes / least : 1e6 * most, iters, count);
+    for (int i = 0; raw && i < count; i++)
+        printf("%s%.5g", i == 0 ? ",\"samples\":[" : ",",
+               bytes > 0 ? 1e-6 * bytes / seconds[i] : 1e6 * seconds[i]);
+    puts(raw ? "]}" : "}");
     fflush(stdout);
 }
 

@@ -19,6 +19,8 @@ double now(void);
 
 /* Seconds per repetition of `run(context, iters)`: repeated for about `budget` seconds in
  * batches of 1 ms; prints median, least and most, scaled as in hpvmbench. */
+extern int raw; /* every batch is printed */
+
 void measure(const char *mode, long size, double (*run)(void *context, long iters), void *context,
              double budget, double bytes);
 

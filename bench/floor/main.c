@@ -19,6 +19,7 @@ int main(int argc, char **argv)
 {
     int status = 0, found = 0;
     const char *wanted = argc > 1 ? argv[1] : "all";
+    raw = argc > 2 && strcmp(argv[2], "raw") == 0;
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         if (strcmp(wanted, "all") != 0 && strcmp(wanted, modes[i].name) != 0)
             continue;
@@ -33,7 +34,7 @@ int main(int argc, char **argv)
     fprintf(help ? stdout : stderr, "usage: floor [all");
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         fprintf(help ? stdout : stderr, "|%s", modes[i].name);
-    fprintf(help ? stdout : stderr, "]\n");
+    fprintf(help ? stdout : stderr, "] [raw]\n");
     for (size_t i = 0; help && i < sizeof modes / sizeof *modes; i++)
         printf("  %-8s %s\n", modes[i].name, modes[i].help);
     return help ? 0 : 2;

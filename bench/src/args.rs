@@ -1,5 +1,8 @@
 //! The arguments of `hpvm bench`, `hpvm bench peers` and `hpvm tune`.
 
+mod npb;
+mod report;
+
 use crate::bsp;
 use crate::error::BenchError;
 use crate::evaluate::{self, What};
@@ -13,6 +16,9 @@ use hpvm_job::machine::{Machine, TableSettings};
 use std::path::PathBuf;
 
 const ABOUT: &str = "Measure this machine's message passing, beside the figures of 1995 to 2000";
+const ABOUT_REPORT: &str =
+    "Measure everything and write one page, beside the papers' tables and figures";
+const ABOUT_NPB: &str = "Build and run your own copy of the NAS Parallel Benchmarks";
 const ABOUT_PEERS: &str = "Compare hpvm with MPICH, Open MPI and Intel MPI, alternating in one run";
 
 /// The `bench` subcommand.
@@ -22,6 +28,8 @@ pub fn command() -> Command {
         .args_conflicts_with_subcommands(true)
         .subcommand(peers_command())
         .subcommand(bsp_command())
+        .subcommand(report::command())
+        .subcommand(npb::command())
         .arg(
             Arg::new("what")
                 .value_parser(What::NAMES)
@@ -70,6 +78,9 @@ pub fn command() -> Command {
         )
         .args(common_args())
 }
+
+pub use npb::plan as npb;
+pub use report::plan as report;
 
 fn bsp_command() -> Command {
     let own = ["program"];
@@ -288,7 +299,9 @@ fn prefix() -> Result<PathBuf, BenchError> {
 fn own_target(matches: &ArgMatches) -> Result<Target, BenchError> {
     let prefix = prefix()?;
     let path = |name: &str, default: &str| {
-        matches.get_one::<PathBuf>(name).cloned().unwrap_or_else(|| prefix.join(default))
+        // Not every command has a benchmark program to name.
+        let named = matches.try_get_one::<PathBuf>(name).ok().flatten();
+        named.cloned().unwrap_or_else(|| prefix.join(default))
     };
     let mpirun = path("mpirun", "bin/mpirun");
     let program = path("program", "libexec/hpvm/hpvmbench");

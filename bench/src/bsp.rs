@@ -25,19 +25,19 @@ pub struct Plan {
 
 /// A straight line through the times of h-relations of one kind.
 #[derive(Debug, Serialize)]
-struct Fit {
-    ranks: u32,
+pub(crate) struct Fit {
+    pub ranks: u32,
     /// `put`, `get`, `send`, ...
-    operation: String,
+    pub operation: String,
     /// `words`: every word by a call of its own. `blocks`: one call for each other process.
-    kind: String,
+    pub kind: String,
     /// µs of a superstep without communication, as the line says.
-    l: f64,
+    pub l: f64,
     /// µs for each byte that a process sends or receives.
-    g: f64,
-    g_word: f64,
+    pub g: f64,
+    pub g_word: f64,
     /// The largest distance of a point from the line, as a part of the point.
-    residual: f64,
+    pub residual: f64,
 }
 
 /// Everything that was found; also the form of `--json`.
@@ -79,7 +79,7 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
 }
 
 /// A fit for each number of processes, operation and kind, in the order in which they were measured.
-fn fits(points: &[Record]) -> Vec<Fit> {
+pub(crate) fn fits(points: &[Record]) -> Vec<Fit> {
     let name = |r: &Record| {
         (r.ranks, r.op.clone().unwrap_or_default(), r.shape.clone().unwrap_or_default())
     };

@@ -133,7 +133,7 @@ struct Report {
     startup: Vec<(u32, Vec<f64>)>,
     /// Bandwidth by ranks in the job, all but two of them idle.
     idle: Vec<Record>,
-    papers: &'static [Figure],
+    papers: Vec<Figure>,
 }
 
 /// Measures and prints. Blocks for the length of the measurements, some minutes at most.
@@ -226,7 +226,7 @@ fn measure(plan: &Plan, steps: &[Step]) -> Result<Report, BenchError> {
         floor: Vec::new(),
         startup: Vec::new(),
         idle: Vec::new(),
-        papers: papers::FIGURES,
+        papers: papers::all().collect(),
     };
     let floor = plan.what.parts().contains(&What::Floor);
     let mut progress = Progress::new(steps.len() as u64 + u64::from(floor));
@@ -349,24 +349,26 @@ pub(crate) fn print_then(ours: &Record, quantity: Quantity, comparable: impl Fn(
     let mut t = Table::new(&["  system", "year", "then", "times", "paper"]).left_last();
     for f in papers::figures(quantity).filter(|f| comparable(f)) {
         let larger_is_better = quantity == Quantity::Bandwidth;
-        let times = if larger_is_better { ours.median / f.value } else { f.value / ours.median };
+        let times = if larger_is_better {
+            ours.median / f.entry.value
+        } else {
+            f.entry.value / ours.median
+        };
         t.row(vec![
-            format!("  {}", f.system),
-            f.year.to_string(),
-            table::number(f.value),
+            format!("  {}", f.entry.system),
+            f.entry.year.to_string(),
+            table::number(f.entry.value),
             table::number(times),
-            source(f),
+            source(&f),
         ]);
     }
     print!("{t}");
 }
 
 fn source(f: &Figure) -> String {
-    let note = if f.note.is_empty() { String::new() } else { format!("; {}", f.note) };
-    let section = f.section;
-    let place =
-        if section.starts_with("Table") { section.into() } else { format!("section {section}") };
-    format!("{}, {place}{note}", f.paper)
+    let note = &f.entry.note;
+    let note = if note.is_empty() { String::new() } else { format!("; {note}") };
+    format!("{}, {}{note}", f.paper, f.section)
 }
 
 fn print_half_size(report: &Report) {
@@ -384,10 +386,10 @@ pub(crate) fn print_half(half: &HalfSize) {
     let mut t = Table::new(&["  system", "year", "bytes", "paper"]).left_last();
     for f in papers::figures(Quantity::HalfSize) {
         t.row(vec![
-            format!("  {}", f.system),
-            f.year.to_string(),
-            table::number(f.value),
-            source(f),
+            format!("  {}", f.entry.system),
+            f.entry.year.to_string(),
+            table::number(f.entry.value),
+            source(&f),
         ]);
     }
     print!("{t}");
@@ -406,7 +408,13 @@ pub(crate) fn print_idle(idle: &[Record]) {
     }
     print!("{t}");
     for f in papers::figures(Quantity::IdleBandwidth) {
-        println!("  then: {} % was left ({}, {}; {})", f.value, f.system, f.year, source(f));
+        println!(
+            "  then: {} % was left ({}, {}; {})",
+            f.entry.value,
+            f.entry.system,
+            f.entry.year,
+            source(&f)
+        );
     }
 }
 

@@ -13,11 +13,13 @@ pub mod evaluate;
 pub mod interrupt;
 pub mod machine;
 pub mod network;
+pub mod npb;
 pub mod papers;
 pub mod peers;
 pub mod plot;
 pub mod progress;
 pub mod record;
+pub mod report;
 pub mod stats;
 pub mod table;
 pub mod target;
@@ -35,6 +37,8 @@ pub fn run(matches: &clap::ArgMatches) -> i32 {
     let outcome = match matches.subcommand() {
         Some(("peers", sub)) => args::peers(sub).and_then(|plan| peers::run(&plan)),
         Some(("bsp", sub)) => args::bsp(sub).and_then(|plan| bsp::run(&plan)),
+        Some(("report", sub)) => args::report(sub).and_then(|plan| report::run(&plan)),
+        Some(("npb", sub)) => args::npb(sub).and_then(|plan| npb::run(&plan)),
         _ if matches.contains_id("plot") => plot::run(&args::plot(matches)),
         _ => args::network(matches).and_then(|plan| match plan {
             Some(plan) => network::run(&plan),

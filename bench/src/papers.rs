@@ -1,13 +1,12 @@
-//! Figures of the papers that hpvm descends from: what such a machine did in 1995 to 2000.
+//! Figures of the papers that hpvm descends from: what such machines did in 1995 to 2000.
 //!
-//! Facts only, each with its place. One-way latencies: where a paper gives round trips, half of
-//! them. The text of the 1.9 paper gives no figure for its VIA (Giganet) transport of its own.
+//! They are data: `papers.toml`, by table and figure of the papers. What they are compared with today is named there.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
-/// What a figure measures, in our words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+/// What `hpvm bench` itself compares; a report compares more ([`crate::report::papers`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// One-way time of the shortest message, µs.
     Latency,
@@ -21,125 +20,121 @@ pub enum Quantity {
     IdleBandwidth,
 }
 
+impl Quantity {
+    /// As `papers.toml` calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Bandwidth => "bandwidth",
+            Self::HalfSize => "half_size",
+            Self::Barrier => "barrier",
+            Self::IdleBandwidth => "idle_bandwidth",
+        }
+    }
+}
+
+/// A table or figure of a paper, or a section with figures.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Exhibit {
+    pub paper: String,
+    pub place: String,
+    pub title: String,
+    /// A sentence on what the comparison means.
+    pub means: String,
+    pub figures: Vec<Entry>,
+}
+
+/// One figure of an exhibit.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Entry {
+    pub year: u16,
+    pub system: String,
+    pub quantity: String,
+    pub value: f64,
+    pub unit: String,
+    /// A condition under which it holds; may be empty.
+    #[serde(default)]
+    pub note: String,
+}
+
 /// One figure and where it stands.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Figure {
     pub paper: &'static str,
     pub section: &'static str,
-    pub year: u16,
-    pub system: &'static str,
-    pub quantity: Quantity,
-    pub value: f64,
-    /// A condition under which it holds; may be empty.
-    pub note: &'static str,
+    #[serde(flatten)]
+    pub entry: &'static Entry,
 }
 
 impl Figure {
     /// Whether it was measured inside one machine, not between several.
     pub fn is_within_a_host(&self) -> bool {
-        ["shared memory", "within a node"].iter().any(|words| self.system.contains(words))
+        ["shared memory", "within a node"].iter().any(|words| self.entry.system.contains(words))
     }
 }
 
-const NT: &str = "NT Supercluster";
-const V19: &str = "HPVM 1.9";
-const PVM: &str = "PVM on ATM";
-const LOKI: &str = "Loki and Hyglac";
-const CPLANT: &str = "Cplant";
-
-const fn figure(
-    (paper, section, year): (&'static str, &'static str, u16),
-    system: &'static str,
-    quantity: Quantity,
-    value: f64,
-    note: &'static str,
-) -> Figure {
-    Figure { paper, section, year, system, quantity, value, note }
+#[derive(Deserialize)]
+struct File {
+    exhibit: Vec<Exhibit>,
 }
 
-use Quantity::{Bandwidth, Barrier, HalfSize, IdleBandwidth, Latency};
+/// All exhibits, paper by paper.
+pub fn exhibits() -> &'static [Exhibit] {
+    static EXHIBITS: LazyLock<Vec<Exhibit>> = LazyLock::new(|| {
+        let file: Result<File, _> = toml::from_str(include_str!("papers.toml"));
+        file.expect("papers.toml is part of the program").exhibit
+    });
+    &EXHIBITS
+}
 
-const ROUND_TRIP_HALVED: &str = "half the round trip";
+/// All figures of all exhibits.
+pub fn all() -> impl Iterator<Item = Figure> {
+    exhibits().iter().flat_map(|exhibit| {
+        exhibit.figures.iter().map(|entry| Figure {
+            paper: &exhibit.paper,
+            section: &exhibit.place,
+            entry,
+        })
+    })
+}
 
-/// All figures, ordered by quantity and year.
-pub static FIGURES: &[Figure] = &[
-    figure((V19, "2", 1995), "FM 1.1, Myrinet, Sparcstation 20", Latency, 14.0, ""),
-    figure((PVM, "3.4", 1996), "PVM rebuilt, ATM, DEC 3000/700", Latency, 65.0, ""),
-    figure((PVM, "3.4", 1996), "PVM rebuilt, ATM, AlphaStation", Latency, 88.0, ""),
-    figure((PVM, "4", 1996), "MPL, IBM SP2", Latency, 45.0, ""),
-    figure((LOKI, "Table 3", 1997), "U-Net, Fast Ethernet", Latency, 27.5, ROUND_TRIP_HALVED),
-    figure((LOKI, "Table 3", 1997), "TCP, Fast Ethernet", Latency, 79.0, ROUND_TRIP_HALVED),
-    figure((LOKI, "Table 3", 1997), "SWAMPI, Fast Ethernet", Latency, 104.0, ROUND_TRIP_HALVED),
-    figure(
-        (LOKI, "Table 3", 1997),
-        "LAM 6.1 -c2c, Fast Ethernet",
-        Latency,
-        161.0,
-        "half the round trip, through a switch",
-    ),
-    figure(
-        (LOKI, "Table 3", 1997),
-        "MPICH 1.1.0, Fast Ethernet",
-        Latency,
-        195.0,
-        "half the round trip, through a switch",
-    ),
-    figure((NT, "3", 1998), "FM 2.1, Myrinet, Pentium II", Latency, 9.0, "upper bound"),
-    figure((NT, "3", 1998), "Shmem put on FM, Myrinet", Latency, 14.4, ""),
-    figure((NT, "Table 1", 1998), "MPI-FM, Myrinet", Latency, 13.3, ""),
-    figure((V19, "7", 2000), "FM 1.9, Myrinet", Latency, 8.8, ""),
-    figure((V19, "1", 2000), "FM 1.9, shared memory", Latency, 3.0, ""),
-    figure((CPLANT, "4.1", 2000), "MPI on Portals, Myrinet, Linux", Latency, 106.0, ""),
-    figure((CPLANT, "4.1", 2000), "MPI on Portals, ASCI Red (Puma)", Latency, 13.0, ""),
-    figure((V19, "2", 1995), "FM 1.1, Myrinet, Sparcstation 20", Bandwidth, 17.6, ""),
-    figure((PVM, "3.4", 1996), "PVM rebuilt, ATM, DEC 3000/700", Bandwidth, 15.8, ""),
-    figure((PVM, "3.4", 1996), "PVM 3 as it was, ATM", Bandwidth, 10.0, "about"),
-    figure((PVM, "4", 1996), "MPL, IBM SP2", Bandwidth, 30.0, "about"),
-    figure((LOKI, "Table 3", 1997), "SWAMPI, Fast Ethernet", Bandwidth, 11.7, ""),
-    figure((LOKI, "Table 3", 1997), "MPICH 1.1.0, Fast Ethernet", Bandwidth, 8.8, ""),
-    figure((LOKI, "Table 3", 1997), "LAM 6.1 -c2c, Fast Ethernet", Bandwidth, 11.6, ""),
-    figure((LOKI, "Table 3", 1997), "U-Net, Fast Ethernet", Bandwidth, 12.3, ""),
-    figure((NT, "3", 1998), "FM 2.1, Myrinet, Pentium II", Bandwidth, 92.0, ""),
-    figure((NT, "3", 1998), "Shmem put on FM, Myrinet", Bandwidth, 76.0, ""),
-    figure((NT, "Table 1", 1998), "MPI-FM, Myrinet", Bandwidth, 84.2, "at 128 KiB"),
-    figure((V19, "5", 1999), "HPVM 1.2 within a node, by Myrinet", Bandwidth, 40.0, "upper bound"),
-    figure((V19, "7", 2000), "FM 1.9, Myrinet", Bandwidth, 100.0, "lower bound"),
-    figure((V19, "1", 2000), "FM 1.9, shared memory", Bandwidth, 200.0, "lower bound"),
-    figure((CPLANT, "4.1", 2000), "MPI on Portals, Myrinet, Linux", Bandwidth, 54.0, ""),
-    figure((CPLANT, "4.1", 2000), "MPI on Portals, ASCI Red (Puma)", Bandwidth, 311.0, ""),
-    figure((V19, "2", 1995), "FM 1.1, Myrinet, Sparcstation 20", HalfSize, 54.0, ""),
-    figure((NT, "3", 1998), "FM 2.1, Myrinet, Pentium II", HalfSize, 250.0, ""),
-    figure((V19, "2", 1998), "FM 2.1, Myrinet, Pentium II", HalfSize, 256.0, "about"),
-    figure((NT, "4.1", 1998), "MPI-FM, Myrinet", HalfSize, 970.0, ""),
-    figure((NT, "Table 1", 1998), "MPI-FM, Myrinet", Barrier, 290.0, "192 processes"),
-    figure(
-        (NT, "4.1, Fig. 4b", 1998),
-        "MPI-FM, Myrinet, static credits",
-        IdleBandwidth,
-        50.0,
-        "at worst, as processes are added",
-    ),
-];
-
-/// The figures of one quantity.
-pub fn figures(quantity: Quantity) -> impl Iterator<Item = &'static Figure> {
-    FIGURES.iter().filter(move |f| f.quantity == quantity)
+/// The figures of one quantity, by year.
+pub fn figures(quantity: Quantity) -> impl Iterator<Item = Figure> {
+    let mut found: Vec<Figure> = all().filter(|f| f.entry.quantity == quantity.name()).collect();
+    found.sort_by_key(|f| f.entry.year);
+    found.into_iter()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Quantity::{Bandwidth, Barrier, HalfSize, IdleBandwidth, Latency};
 
     #[test]
     fn every_quantity_has_a_source_and_a_positive_figure() {
         for q in [Latency, Bandwidth, HalfSize, Barrier, IdleBandwidth] {
             assert!(figures(q).count() > 0, "{q:?}");
         }
-        for f in FIGURES {
-            assert!(
-                f.value > 0.0 && !f.section.is_empty() && (1995..=2000).contains(&f.year),
-                "{f:?}"
-            );
+        for f in all() {
+            let e = f.entry;
+            assert!(e.value > 0.0 && !e.unit.is_empty(), "{f:?}");
+            assert!(!f.section.is_empty() && (1995..=2000).contains(&e.year), "{f:?}");
+        }
+    }
+
+    #[test]
+    fn every_paper_has_exhibits_and_every_exhibit_a_sentence() {
+        for paper in ["NT Supercluster", "HPVM 1.9", "PVM on ATM", "Loki and Hyglac", "Cplant"] {
+            assert!(exhibits().iter().any(|e| e.paper == paper), "{paper}");
+        }
+        assert!(exhibits().iter().all(|e| e.means.ends_with('.')));
+    }
+
+    #[test]
+    fn figures_of_a_quantity_share_their_unit() {
+        for f in all() {
+            let others = all().filter(|g| g.entry.quantity == f.entry.quantity);
+            others.for_each(|g| assert_eq!(f.entry.unit, g.entry.unit, "{}", f.entry.quantity));
         }
     }
 }

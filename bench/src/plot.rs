@@ -183,7 +183,7 @@ fn legend(svg: &mut String, comparison: &Comparison) {
 }
 
 /// Names as people write them.
-fn known_as(name: &str) -> &str {
+pub(crate) fn known_as(name: &str) -> &str {
     match name {
         "mpich" => "MPICH",
         "openmpi" => "Open MPI",
@@ -313,7 +313,7 @@ impl Panel {
 }
 
 /// A power of ten in digits, thousands apart.
-fn plain(value: f64) -> String {
+pub(crate) fn plain(value: f64) -> String {
     if value < 1.0 {
         return format!("{value}");
     }
@@ -327,7 +327,7 @@ fn plain(value: f64) -> String {
     groups.join("\u{202f}")
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

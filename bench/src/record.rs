@@ -33,6 +33,9 @@ pub struct Record {
     /// `datatype`: throughput as a fraction of that of memcpy of as many bytes in the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memcpy_share: Option<f64>,
+    /// Every batch, where the program was asked for them (`--raw`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<f64>,
 }
 
 /// The first line of a run: which library answered.
@@ -69,7 +72,7 @@ pub fn parse(line: &str) -> Result<Line, String> {
     }
     let record: Record = serde_json::from_str(line).map_err(text)?;
     let values = [record.median, record.min, record.max];
-    if values.iter().any(|v| !v.is_finite()) || record.min > record.max {
+    if record.samples.iter().chain(&values).any(|v| !v.is_finite()) || record.min > record.max {
         return Err("median, min and max contradict each other".into());
     }
     Ok(Line::Point(record))

@@ -73,21 +73,22 @@ impl Target {
 
     /// An error that says what is missing, when something is.
     pub fn check(&self) -> Result<(), BenchError> {
-        let missing = |what, path: &Path, advice| {
-            Err(BenchError::Missing { what, path: path.to_owned(), advice })
-        };
-        if !self.mpirun.is_file() {
-            return missing(
-                "the launcher",
-                &self.mpirun,
-                "install hpvm, or name one with --mpirun",
-            );
+        self.check_launcher()?;
+        if self.program.is_file() {
+            return Ok(());
         }
-        if !self.program.is_file() {
-            let advice = "install hpvm, or name a compiled one with --program";
-            return missing("the benchmark program", &self.program, advice);
+        let advice = "install hpvm, or name a compiled one with --program";
+        let (what, path) = ("the benchmark program", self.program.clone());
+        Err(BenchError::Missing { what, path, advice })
+    }
+
+    /// The same of the launcher alone.
+    pub fn check_launcher(&self) -> Result<(), BenchError> {
+        if self.mpirun.is_file() {
+            return Ok(());
         }
-        Ok(())
+        let advice = "install hpvm, or name one with --mpirun";
+        Err(BenchError::Missing { what: "the launcher", path: self.mpirun.clone(), advice })
     }
 
     /// Runs the benchmark with `args` on `ranks` ranks and reads its results. Blocks until the
@@ -112,12 +113,42 @@ pub(crate) fn prepend(folder: &Path, variable: &str) -> OsString {
     value
 }
 
+/// What a program printed that prints no results.
+#[derive(Clone, Debug, Default)]
+pub struct Captured {
+    pub text: String,
+    pub seconds: f64,
+}
+
 /// Runs `command` to its end and reads the results it prints. `shown` names it in errors.
-pub fn run_command(
+pub fn run_command(command: Command, shown: &str, limit: Duration) -> Result<Output, BenchError> {
+    let mut output = Output::default();
+    output.seconds =
+        run_lines(command, shown, limit, &mut |line| take_line(&mut output, line, shown))?;
+    Ok(output)
+}
+
+/// Runs `command` to its end and keeps what it prints. `shown` names it in errors.
+pub fn capture(command: Command, shown: &str, limit: Duration) -> Result<Captured, BenchError> {
+    let mut text = String::new();
+    let seconds = run_lines(command, shown, limit, &mut |line| {
+        text.push_str(line);
+        text.push('\n');
+        Ok(())
+    })?;
+    Ok(Captured { text, seconds })
+}
+
+/// Is given every line that a program prints; an error ends the program.
+type Take<'a> = &'a mut dyn FnMut(&str) -> Result<(), BenchError>;
+
+/// Returns how long the program ran.
+fn run_lines(
     mut command: Command,
     shown: &str,
     limit: Duration,
-) -> Result<Output, BenchError> {
+    take: Take<'_>,
+) -> Result<f64, BenchError> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Its own process group: a Ctrl-C of the terminal reaches only us, and one call ends all.
     command.process_group(0);
@@ -127,9 +158,9 @@ pub fn run_command(
         command.spawn().map_err(|e| BenchError::io(format!("cannot start {program}"), e))?;
     let lines = read_lines(child.stdout.take());
     let said = Said::listen(child.stderr.take());
-    let (output, status) = collect(&mut child, &lines, shown, start, limit)?;
+    let (seconds, status) = collect(&mut child, &lines, shown, (start, limit), take)?;
     if status.success() {
-        return Ok(output);
+        return Ok(seconds);
     }
     Err(BenchError::Failed {
         command: shown.to_owned(),
@@ -143,15 +174,14 @@ fn collect(
     child: &mut Child,
     lines: &Receiver<String>,
     shown: &str,
-    start: Instant,
-    limit: Duration,
-) -> Result<(Output, std::process::ExitStatus), BenchError> {
-    let mut output = Output::default();
+    (start, limit): (Instant, Duration),
+    take: Take<'_>,
+) -> Result<(f64, std::process::ExitStatus), BenchError> {
     let mut ended: Option<(Instant, std::process::ExitStatus)> = None;
     loop {
         let silent = match lines.recv_timeout(TICK) {
             Ok(line) => {
-                take_line(&mut output, &line, shown).inspect_err(|_| end(child))?;
+                take(&line).inspect_err(|_| end(child))?;
                 false
             }
             Err(RecvTimeoutError::Timeout) => false,
@@ -167,8 +197,7 @@ fn collect(
         if let Some((when, status)) = ended
             && (silent || when.elapsed() > ORPHAN_WAIT)
         {
-            output.seconds = (when - start).as_secs_f64();
-            return Ok((output, status));
+            return Ok(((when - start).as_secs_f64(), status));
         }
         if interrupt::requested() {
             end(child);

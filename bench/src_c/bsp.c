@@ -4,7 +4,7 @@
  * them: as words of 8 bytes that go to the others in turn, or as one block for each. Beside them: an empty superstep,
  * MPI_Barrier, and memcpy of as many bytes by all processes at once. Data is checked once per point.
  *
- *     hpvmbsp [--budget SECONDS_PER_POINT] [--max BYTES]
+ *     hpvmbsp [--budget SECONDS_PER_POINT] [--max BYTES] [--raw yes]
  */
 #include <bsp.h>
 #include <mpi.h>
@@ -16,6 +16,7 @@
 enum { WORD = 8, BATCHES = 15, TAG = 4 };
 
 static double budget = 0.2;
+static int raw;
 static long most = 4 << 20;
 
 static int p, s;
@@ -148,8 +149,11 @@ static void measure(const char *mode, const char *op, const char *shape, void (*
     qsort(batch, BATCHES, sizeof batch[0], by_value);
     if (s == 0) {
         printf("{\"mode\":\"%s\",\"op\":\"%s\",\"type\":\"%s\",\"ranks\":%d,\"size\":%ld,\"unit\":\"us\",\"median\":%.6g,"
-               "\"min\":%.6g,\"max\":%.6g,\"iters\":%ld,\"batches\":%d}\n",
+               "\"min\":%.6g,\"max\":%.6g,\"iters\":%ld,\"batches\":%d",
                mode, op, shape, p, w->h, batch[BATCHES / 2], batch[0], batch[BATCHES - 1], iterations, BATCHES);
+        for (int i = 0; raw && i < BATCHES; i++)
+            printf("%s%.5g", i == 0 ? ",\"samples\":[" : ",", batch[i]);
+        puts(raw ? "]}" : "}");
         fflush(stdout);
     }
 }
@@ -182,8 +186,12 @@ static void options(int argc, char **argv)
             budget = strtod(argv[++i], &end);
         else if (i + 1 < argc && strcmp(argv[i], "--max") == 0)
             most = strtol(argv[++i], &end, 10);
+        else if (i + 1 < argc && strcmp(argv[i], "--raw") == 0) {
+            raw = strcmp(argv[++i], "yes") == 0;
+            end = argv[i] + strlen(argv[i]);
+        }
         if (end == NULL || *end != '\0' || budget <= 0 || most < 64 || most > 1 << 30)
-            bsp_abort("hpvmbsp: '%s'; expected [--budget SECONDS] [--max BYTES], 64 to 2^30 bytes\n", argv[i]);
+            bsp_abort("hpvmbsp: '%s'; expected [--budget SECONDS] [--max BYTES] [--raw yes], 64 to 2^30 bytes\n", argv[i]);
     }
 }
 

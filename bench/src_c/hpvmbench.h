@@ -28,6 +28,8 @@ struct options {
     int rewrite;    /* latency: the data are written anew before each send */
     int calls;      /* collectives: one of the CALLS_ */
     const char *op; /* rma: this operation alone; NULL: all */
+    int raw;        /* results carry every batch */
+    const char *file; /* files: in this folder */
     const char *granularity; /* rma: mpi_accumulate_granularity of the windows; NULL: none */
     int rank, ranks;
 };
@@ -57,6 +59,7 @@ struct summary {
     double median, min, max;
     long iters;
     int batches;
+    const double *seconds; /* of the batches, ascending; until the next measurement */
 };
 
 /* One mode of the executable: returns on all ranks, idle ones at once. */
@@ -75,6 +78,10 @@ int run_datatype(const struct options *opt);
 int run_wakeup(const struct options *opt);
 int run_memory(const struct options *opt);
 int run_rma(const struct options *opt);
+int run_overlap(const struct options *opt);
+int run_pairs(const struct options *opt);
+int run_probe(const struct options *opt);
+int run_files(const struct options *opt);
 int run_startup(const struct options *opt);
 
 /* Whether --op may name it. */
@@ -102,5 +109,9 @@ void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn)
 /* Prints one result line: value = numerator / seconds, or seconds * factor when numerator is 0. */
 void report(const struct options *opt, const char *unit, long size, const struct summary *s,
             double numerator, double factor);
+
+/* What report prints, of an operation `op` (NULL: none) on a type or kind of memory `type` (NULL: none). */
+void report_of(const struct options *opt, const char *op, const char *type, const char *unit, long size,
+               const struct summary *s, double numerator, double factor);
 
 #endif

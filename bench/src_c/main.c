@@ -23,6 +23,10 @@ static const struct mode modes[] = {
     {"alltoall", run_collective, 1, "time of MPI_Alltoall, size per pair"},
     {"datatype", run_datatype, 2, "data with gaps: packing beside memcpy, one-way time"},
     {"rma", run_rma, 2, "windows: put, get, atomics, locks, fence, PSCW; ranks 0 and 1"},
+    {"overlap", run_overlap, 2, "communication hidden behind computation, ranks 0 and 1"},
+    {"pairs", run_pairs, 2, "latency and bandwidth between every two ranks, one pair at a time"},
+    {"probe", run_probe, 1, "time of MPI_Iprobe that finds nothing"},
+    {"files", run_files, 1, "MPI's files: writing and reading in parallel, beside write(2)"},
     {"wakeup", run_wakeup, 2, "time to reach a receiver that has waited"},
     {"memory", run_memory, 1, "memory of a rank after MPI_Init and a barrier"},
     {"startup", run_startup, 1, "initialise and finalise only; to be timed from outside"},
@@ -57,6 +61,8 @@ static void usage(FILE *to)
           "  --op NAME                 rma: put, get, accumulate, fetch_and_op, compare_and_swap,\n"
           "                            lock, fence, pscw, or put_busy, fetch_and_op_busy, lock_busy,\n"
           "                            whose target computes and calls MPI every millisecond (all)\n"
+          "  --raw no|yes              print every batch (no)\n"
+          "  --file FOLDER             files: write there (.)\n"
           "  --granularity BYTES       rma: mpi_accumulate_granularity of the windows (none)\n",
           to);
 }
@@ -157,6 +163,10 @@ static void parse_option(struct options *opt, const char *name, const char *valu
         opt->one_buffer = choice(opt, value, "two", "one");
     else if (strcmp(name, "--rewrite") == 0)
         opt->rewrite = choice(opt, value, "no", "yes");
+    else if (strcmp(name, "--raw") == 0)
+        opt->raw = choice(opt, value, "no", "yes");
+    else if (strcmp(name, "--file") == 0)
+        opt->file = value;
     else if (strcmp(name, "--granularity") == 0)
         opt->granularity = whole(opt, value, 0, LONG_MAX) >= 0 ? value : NULL;
     else if (strcmp(name, "--op") == 0)

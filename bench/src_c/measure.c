@@ -24,6 +24,7 @@ static void summarise(double *seconds, int count, long iters, struct summary *ou
     out->max = seconds[count - 1];
     out->iters = iters;
     out->batches = count;
+    out->seconds = seconds;
 }
 
 /* Tells everybody how many repetitions come next; 0 ends the point. Both sides
@@ -181,8 +182,19 @@ void die(const char *format, ...)
     exit(3);
 }
 
-void report(const struct options *opt, const char *unit, long size, const struct summary *s,
-            double numerator, double factor)
+/* Every batch, for statistics that need more than three numbers. */
+static void print_samples(const struct summary *s, double numerator, double factor)
+{
+    printf(",\"samples\":[");
+    for (int i = 0; s->seconds && i < s->batches; i++) {
+        double value = numerator > 0 ? numerator / s->seconds[i] * factor : s->seconds[i] * factor;
+        printf("%s%.5g", i == 0 ? "" : ",", value);
+    }
+    printf("]");
+}
+
+void report_of(const struct options *opt, const char *op, const char *type, const char *unit, long size,
+               const struct summary *s, double numerator, double factor)
 {
     double median = s->median * factor, least = s->min * factor, most = s->max * factor;
     if (opt->rank != 0)
@@ -192,8 +204,22 @@ void report(const struct options *opt, const char *unit, long size, const struct
         least = numerator / s->max * factor;
         most = numerator / s->min * factor;
     }
-    printf("{\"mode\":\"%s\",\"ranks\":%d,\"size\":%ld,\"unit\":\"%s\",\"median\":%.6g,"
-           "\"min\":%.6g,\"max\":%.6g,\"iters\":%ld,\"batches\":%d}\n",
-           opt->mode, opt->ranks, size, unit, median, least, most, s->iters, s->batches);
+    printf("{\"mode\":\"%s\",", opt->mode);
+    if (op)
+        printf("\"op\":\"%s\",", op);
+    if (type)
+        printf("\"type\":\"%s\",", type);
+    printf("\"ranks\":%d,\"size\":%ld,\"unit\":\"%s\",\"median\":%.6g,"
+           "\"min\":%.6g,\"max\":%.6g,\"iters\":%ld,\"batches\":%d",
+           opt->ranks, size, unit, median, least, most, s->iters, s->batches);
+    if (opt->raw)
+        print_samples(s, numerator, factor);
+    puts("}");
     fflush(stdout);
+}
+
+void report(const struct options *opt, const char *unit, long size, const struct summary *s,
+            double numerator, double factor)
+{
+    report_of(opt, NULL, NULL, unit, size, s, numerator, factor);
 }

@@ -243,13 +243,7 @@ static double repeat(struct point *p, long iters)
 static void print(const struct point *p, const struct summary *s)
 {
     const struct work *w = p->extra;
-    if (p->opt->rank != ORIGIN)
-        return;
-    printf("{\"mode\":\"rma\",\"op\":\"%s\",\"type\":\"%s\",\"ranks\":%d,\"size\":%ld,\"unit\":\"us\","
-           "\"median\":%.6g,\"min\":%.6g,\"max\":%.6g,\"iters\":%ld,\"batches\":%d}\n",
-           w->op->name, kind_names[w->kind], p->opt->ranks, p->size, 1e6 * s->median, 1e6 * s->min,
-           1e6 * s->max, s->iters, s->batches);
-    fflush(stdout);
+    report_of(p->opt, w->op->name, kind_names[w->kind], "us", p->size, s, 0, 1e6);
 }
 
 static void measure_size(struct work *w, const struct options *opt, long size)

@@ -194,6 +194,69 @@ static void full(void)
 
 static int handled;
 
+/* A header and a subarray behind it, as PnetCDF writes: the subarray's bounds are those of the whole, so a
+ * second copy would overlap the first. Inside the first all is well. */
+static void marked_bounds(void)
+{
+    enum { HEADER = 512, ROW = 6, ROWS = 4 };
+    MPI_File file = io_open(MPI_MODE_RDWR);
+    MPI_Datatype sub, whole;
+    int sizes[2] = {ROWS, ROW * check_size}, counts[2] = {ROWS, ROW}, starts[2] = {0, ROW * check_rank}, lengths[2] = {HEADER, 1};
+    MPI_Aint at[2] = {0, HEADER}, lb, extent;
+    MPI_Offset position;
+    CHECK_MPI(MPI_File_set_size(file, 0));
+    MPI_Type_create_subarray(2, sizes, counts, starts, MPI_ORDER_C, MPI_INT, &sub);
+    MPI_Type_create_struct(2, lengths, at, (MPI_Datatype[]){MPI_BYTE, sub}, &whole);
+    MPI_Type_commit(&whole);
+    MPI_Type_get_extent(whole, &lb, &extent);
+    CHECK_EQ(lb, HEADER);
+    CHECK_EQ(extent, (long)sizeof(int) * ROWS * ROW * check_size);
+    CHECK_MPI(MPI_File_set_view(file, 0, MPI_BYTE, whole, "native", MPI_INFO_NULL));
+    fill((long)check_rank * 100);
+    CHECK_MPI(MPI_File_write_at_all(file, HEADER, data, ROWS * ROW, MPI_INT, MPI_STATUS_IGNORE));
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK_MPI(MPI_File_read_at_all(file, HEADER, back, ROWS * ROW, MPI_INT, MPI_STATUS_IGNORE));
+    same(ROWS * ROW);
+    CHECK_CLASS(MPI_File_read_at(file, HEADER, back, ROWS * ROW + 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
+    CHECK_MPI(MPI_File_seek(file, 0, MPI_SEEK_END));
+    CHECK_MPI(MPI_File_get_position(file, &position));
+    CHECK_EQ(position, HEADER + (long)sizeof(int) * ROWS * ROW);
+    CHECK_MPI(MPI_File_set_view(file, HEADER, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    for (int row = 0; row < ROWS; row++) {
+        CHECK_MPI(MPI_File_read_at(file, (row * check_size + check_rank) * ROW, back, ROW, MPI_INT, MPI_STATUS_IGNORE));
+        CHECK(memcmp(back, data + row * ROW, ROW * sizeof(int)) == 0);
+    }
+    MPI_Type_free(&whole);
+    MPI_Type_free(&sub);
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK_MPI(MPI_File_close(&file));
+}
+
+/* Ranks that have nothing to write set a view without data, and take part. */
+static void views_without_data(void)
+{
+    MPI_File file = io_open(MPI_MODE_RDWR);
+    MPI_Datatype mine;
+    MPI_Status status;
+    int length = check_rank == 0 ? 4 : 0, ints = check_rank == 0;
+    MPI_Aint at = 516;
+    CHECK_MPI(MPI_File_set_size(file, 0));
+    MPI_Type_create_hindexed(1, &length, &at, MPI_BYTE, &mine);
+    MPI_Type_commit(&mine);
+    CHECK_MPI(MPI_File_set_view(file, 0, MPI_BYTE, mine, "native", MPI_INFO_NULL));
+    fill(77);
+    CHECK_MPI(MPI_File_write_at_all(file, 0, data, ints, MPI_INT, &status));
+    count_is(&status, MPI_INT, ints);
+    if (check_rank > 0)
+        CHECK_CLASS(MPI_File_read_at(file, 0, back, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
+    CHECK_MPI(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK_MPI(MPI_File_read_at_all(file, 516, back, 1, MPI_INT, MPI_STATUS_IGNORE));
+    same(1);
+    MPI_Type_free(&mine);
+    CHECK_MPI(MPI_File_close(&file));
+}
+
 static void handler(MPI_File *file, int *code, ...)
 {
     (void)file;
@@ -250,6 +313,8 @@ int main(int argc, char **argv)
     sizes();
     offsets();
     views();
+    marked_bounds();
+    views_without_data();
     full();
     others();
     return check_finish();

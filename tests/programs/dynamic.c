@@ -9,8 +9,12 @@
  *   apart-fails   after disconnecting a child ends with code 3; the parents go on
  *   apart-ends    after disconnecting the parents end; the children go on
  *   storm         messages between all of them, for ever
+ *   ring          messages of all sizes between all of them; then they disconnect
+ *   wait          all wait; the children say so
+ * on the hosts of the info key DYNAMIC_KEY, whose value is DYNAMIC_HOSTS, if they are set.
  * meet NAME, join NAME: two jobs meet by a published name, and wait; part NAME, leave NAME: they
- * disconnect, and the second one fails. */
+ * disconnect, and the second one fails. A NAME with a slash is a file that holds the port.
+ * stranger NAME: connects with a wrong secret, which is an error, and says so. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -55,20 +59,53 @@ static void storm(MPI_Comm inter, int high)
     }
 }
 
+static void ring(MPI_Comm inter, int high)
+{
+    enum { LONG = 300000 };
+    static int out[LONG], in[LONG];
+    MPI_Comm all;
+    int me, size, sum;
+    MPI_Intercomm_merge(inter, high, &all);
+    MPI_Comm_rank(all, &me);
+    MPI_Comm_size(all, &size);
+    int before = (me + size - 1) % size;
+    for (int n = 1; n <= LONG; n *= 8) {
+        for (int i = 0; i < n; i++)
+            out[i] = me + i;
+        MPI_Sendrecv(out, n, MPI_INT, (me + 1) % size, 0, in, n, MPI_INT, before, 0, all, MPI_STATUS_IGNORE);
+        for (int i = 0; i < n; i++)
+            if (in[i] != before + i)
+                MPI_Abort(MPI_COMM_WORLD, 9);
+    }
+    MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, all);
+    if (sum != size * (size - 1) / 2)
+        MPI_Abort(MPI_COMM_WORLD, 8);
+    MPI_Comm_free(&all);
+    MPI_Comm_disconnect(&inter);
+    char host[100], line[150];
+    gethostname(host, sizeof host);
+    snprintf(line, sizeof line, "done, %d on %s", size, host);
+    say(line);
+}
+
 static void child(const char *mode, MPI_Comm parent)
 {
     if (strncmp(mode, "apart", 5) == 0)
         MPI_Comm_disconnect(&parent);
     if (is(mode, "storm"))
         storm(parent, 1);
+    if (is(mode, "ring")) {
+        ring(parent, 1);
+        return;
+    }
+    if (is(mode, "wait") && rank == 0)
+        say("children wait");
     if (is(mode, "abort") && rank == 1)
         MPI_Abort(MPI_COMM_WORLD, 7);
     if (is(mode, "busy") && rank == 1)
         raise(SIGKILL);
-    if (is(mode, "apart-fails")) {
-        sleep(1); /* until both have left MPI_Comm_disconnect: docs/dynamic.md */
-        exit(3);
-    }
+    if (is(mode, "apart-fails"))
+        exit(3); /* at once: others of the job may still be in MPI_Comm_disconnect */
     if (is(mode, "apart-ends")) {
         sleep(1); /* past the time that the launcher gives to what ranks leave behind */
         say("a child is still here");
@@ -81,7 +118,16 @@ static void parent(const char *program, char **arguments)
 {
     const char *mode = arguments[0];
     MPI_Comm children;
-    MPI_Comm_spawn(program, arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+    MPI_Info info;
+    MPI_Info_create(&info);
+    if (getenv("DYNAMIC_KEY"))
+        MPI_Info_set(info, getenv("DYNAMIC_KEY"), getenv("DYNAMIC_HOSTS"));
+    MPI_Comm_spawn(program, arguments, 2, info, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+    MPI_Info_free(&info);
+    if (is(mode, "ring")) {
+        ring(children, 0);
+        return;
+    }
     if (strncmp(mode, "apart", 5) == 0)
         MPI_Comm_disconnect(&children);
     if (is(mode, "storm"))
@@ -100,6 +146,43 @@ static void parent(const char *program, char **arguments)
     wait_for_nothing();
 }
 
+static void publish(const char *name, const char *port)
+{
+    if (!strchr(name, '/')) {
+        MPI_Publish_name(name, MPI_INFO_NULL, port);
+        return;
+    }
+    FILE *file = fopen(name, "w");
+    fputs(port, file);
+    fclose(file);
+}
+
+static void look_up(const char *name, char *port)
+{
+    if (!strchr(name, '/')) {
+        MPI_Lookup_name(name, MPI_INFO_NULL, port);
+        return;
+    }
+    FILE *file = fopen(name, "r");
+    if (!file || !fgets(port, MPI_MAX_PORT_NAME, file))
+        MPI_Abort(MPI_COMM_WORLD, 5);
+    fclose(file);
+}
+
+static void stranger(const char *name)
+{
+    char port[MPI_MAX_PORT_NAME];
+    MPI_Comm other;
+    int class;
+    look_up(name, port);
+    /* The secret follows the second number. */
+    char *secret = strchr(strchr(strchr(port, ':') + 1, ':') + 1, ':') + 1;
+    *secret = *secret == '0' ? '1' : '0';
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Error_class(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other), &class);
+    say(class == MPI_ERR_PORT ? "refused" : "not refused");
+}
+
 static void meet(const char *mode, const char *name)
 {
     char port[MPI_MAX_PORT_NAME];
@@ -107,13 +190,13 @@ static void meet(const char *mode, const char *name)
     if (is(mode, "meet") || is(mode, "part")) {
         if (rank == 0) {
             MPI_Open_port(MPI_INFO_NULL, port);
-            MPI_Publish_name(name, MPI_INFO_NULL, port);
+            publish(name, port);
             say("published");
         }
         MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other);
     } else {
         if (rank == 0)
-            MPI_Lookup_name(name, MPI_INFO_NULL, port);
+            look_up(name, port);
         MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other);
     }
     MPI_Barrier(other);
@@ -137,6 +220,8 @@ int main(int argc, char **argv)
     MPI_Comm_get_parent(&parents);
     if (parents != MPI_COMM_NULL)
         child(argv[1], parents);
+    else if (argc > 2 && is(argv[1], "stranger"))
+        stranger(argv[2]);
     else if (argc > 2)
         meet(argv[1], argv[2]);
     else

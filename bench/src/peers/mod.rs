@@ -98,6 +98,15 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
     }
 }
 
+/// Those of the peers that are installed in `dir`.
+pub(crate) fn installed(dir: &Path) -> Vec<String> {
+    let here = |name: &&&str| {
+        let launcher = install::launcher(name);
+        launcher.is_ok_and(|file| dir.join(name).join("bin").join(file).is_file())
+    };
+    PEER_NAMES.iter().filter(here).map(|name| (*name).to_owned()).collect()
+}
+
 /// What the machine does without message passing.
 fn floor(dir: &Path) -> Result<Vec<Record>, BenchError> {
     let floor = compile::floor(&dir.join("build")).and_then(|program| {
@@ -115,7 +124,7 @@ fn floor(dir: &Path) -> Result<Vec<Record>, BenchError> {
 }
 
 /// hpvm first, then the peers that were asked for, and between hosts bare TCP.
-fn candidates(plan: &Plan, dir: &Path) -> Result<Vec<Target>, BenchError> {
+pub(crate) fn candidates(plan: &Plan, dir: &Path) -> Result<Vec<Target>, BenchError> {
     let mut own = plan.own.clone();
     if !own.mpirun.is_file() {
         own.check()?;
@@ -139,7 +148,7 @@ fn candidates(plan: &Plan, dir: &Path) -> Result<Vec<Target>, BenchError> {
     Ok(all)
 }
 
-fn peer(name: &str, dir: &Path, abi_program: &Path) -> Result<Target, BenchError> {
+pub(crate) fn peer(name: &str, dir: &Path, abi_program: &Path) -> Result<Target, BenchError> {
     let home = dir.join(name);
     let lib = home.join("lib");
     let launcher = home.join("bin").join(install::launcher(name)?);

@@ -10,6 +10,7 @@ mod kills;
 mod life;
 mod nodes;
 mod remote;
+mod restore;
 mod scale;
 mod server;
 mod slurm;

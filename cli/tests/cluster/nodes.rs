@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::common;
 use crate::kills::{self, Random, variable};
+use crate::restore::change_store;
 use crate::server::Server;
 
 /// A server with hosts that report to it. The server's own machine is drained.
@@ -188,6 +189,47 @@ fn a_host_goes_on_alone_and_is_found_again() {
     cluster.server.begin_with(&["--listen", &port]);
     assert_eq!(cluster.server.show(id)["state"], "running", "nobody knows better yet");
     cluster.begin(0);
+    let ended = cluster.server.until(id, "ended");
+    assert_eq!((&ended["outcome"]["kind"], &ended["exit_code"]), (&"exit".into(), &5.into()));
+    assert_eq!(cluster.server.good(&["logs", &number]), "begin\nend\n");
+    cluster.nothing_left();
+}
+
+#[test]
+fn records_that_cannot_be_read_end_no_job() {
+    let mut cluster = Cluster::start(&["n1"]);
+    let gate = cluster.server.dir.path().join("gate").display().to_string();
+    let script = format!("echo begin; until [ -e {gate} ]; do sleep 0.01; done; echo end; exit 5");
+    let id = cluster.server.submit(&["bash", "-c", &script]);
+    let number = id.to_string();
+    assert!(common::until(|| cluster.server.good(&["logs", &number]) == "begin\n"));
+    // The host's: it asks the server for the job, and gets it again.
+    cluster.end(0, libc::SIGKILL);
+    let record = cluster.data(0).join("jobs").join(&number).join("work.json");
+    std::fs::write(&record, "{").unwrap();
+    cluster.begin(0);
+    let whole = || serde_json::from_slice::<Value>(&std::fs::read(&record).unwrap()).is_ok();
+    assert!(common::until(whole), "{}", cluster.server.show(id));
+    assert_eq!(cluster.server.until(id, "running")["hosts"][0], "n1");
+    // The server's: what it cannot read it neither wants nor gives up.
+    let url = cluster.server.link.split("/#").next().unwrap();
+    let port = url.rsplit_once(':').unwrap().1.to_string();
+    let again = |server: &mut Server, sql: &str| {
+        server.end(libc::SIGKILL);
+        change_store(server, sql);
+        server.begin_with(&["--listen", &port]);
+    };
+    let column = "(SELECT spec FROM jobs WHERE id = ";
+    let torn = format!("UPDATE specs SET spec = '#' || spec WHERE id = {column}{id})");
+    again(&mut cluster.server, &torn);
+    // Orders have gone to the host and been carried out.
+    let other = cluster.server.submit(&["true"]);
+    cluster.server.until(other, "ended");
+    let runs = |line: &str| line.contains(&gate);
+    assert!(cluster.job_processes().iter().any(|(_, line)| runs(line)), "it runs no more");
+    let mended = format!("UPDATE specs SET spec = substr(spec, 2) WHERE id = {column}{id})");
+    again(&mut cluster.server, &mended);
+    std::fs::write(&gate, "").unwrap();
     let ended = cluster.server.until(id, "ended");
     assert_eq!((&ended["outcome"]["kind"], &ended["exit_code"]), (&"exit".into(), &5.into()));
     assert_eq!(cluster.server.good(&["logs", &number]), "begin\nend\n");

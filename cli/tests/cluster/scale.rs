@@ -88,10 +88,74 @@ async fn host(client: Client, number: usize, sample: hpvm_monitor::HostSample) {
     }
 }
 
+/// A server of the program that `HPVM_TEST_PROGRAM` names, so that another build can be measured.
+fn server() -> Server {
+    let mut server = Server::new();
+    if let Some(program) = std::env::var_os("HPVM_TEST_PROGRAM") {
+        server.program = program.into();
+    }
+    server.begin();
+    server
+}
+
+/// Clients with a token for hosts and one for everything, and a sample of this machine.
+fn clients(server: &Server) -> (Client, Client, hpvm_monitor::HostSample) {
+    let sampled = || {
+        let names: serde_json::Value =
+            serde_json::from_str(&server.good(&["nodes", "--json"])).unwrap();
+        let sample = names["hosts"][0]["sample"].clone();
+        sample["cpu"]["cores"].is_array().then_some(sample)
+    };
+    let mut sample = None;
+    assert!(crate::common::until(|| {
+        sample = sampled();
+        sample.is_some()
+    }));
+    let sample = serde_json::from_value(sample.expect("one that was waited for")).unwrap();
+    let address = Address::parse(server.link.split("/#").next().unwrap()).unwrap();
+    let client = |scope: &str| {
+        let token = server.good(&["token", "create", scope, "--scope", scope]);
+        Client::remote(address.clone(), Trust::System, Some(token.trim().into()))
+    };
+    (client("node"), client("admin"), sample)
+}
+
+/// Measures the server with hosts that report, and with watchers of them.
+fn measure_hosts(server: &Server) {
+    let (hosts, watchers, sample) = clients(server);
+    let pid = server.pid();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        measured("nobody reports", pid).await;
+        for number in 0..HOSTS {
+            tokio::spawn(host(hosts.clone(), number, wide(&sample)));
+        }
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        measured("1,000 hosts reporting", pid).await;
+        for _ in 0..WATCHERS {
+            let watcher = watchers.clone();
+            tokio::spawn(async move {
+                let answer = watcher.send(Method::GET, "/api/v1/events", &[], None).await.unwrap();
+                let mut events = Events::new(answer);
+                while events.next().await.is_some() {}
+            });
+        }
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        measured("and 200 watchers", pid).await;
+    });
+}
+
+/// Hosts alone: what they cost in a queue that is not large.
+#[test]
+#[ignore = "a measurement"]
+fn scale_hosts() {
+    measure_hosts(&server());
+}
+
 #[test]
 #[ignore = "a measurement"]
 fn scale() {
-    let mut server = Server::start();
+    let mut server = server();
     for count in [10, FINISHED] {
         server.end(libc::SIGTERM);
         finish_jobs_once(&server, count);
@@ -107,33 +171,7 @@ fn scale() {
     let begin = Instant::now();
     server.good(&["submit", "-a", "0-9999", "-w", "nowhere", "true"]);
     println!("10,000 jobs submitted in {:.1} s", begin.elapsed().as_secs_f64());
-    let token = server.good(&["token", "create", "nodes", "--scope", "node"]);
-    let all = server.good(&["token", "create", "all", "--scope", "admin"]);
-    let address = Address::parse(server.link.split("/#").next().unwrap()).unwrap();
-    let client =
-        |token: &str| Client::remote(address.clone(), Trust::System, Some(token.trim().into()));
-    let sample = serde_json::from_value(names["hosts"][0]["sample"].clone()).unwrap();
-    let (hosts, watchers) = (client(&token), client(&all));
-    let pid = server.pid();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        measured("10,000 jobs queued", pid).await;
-        for number in 0..HOSTS {
-            tokio::spawn(host(hosts.clone(), number, wide(&sample)));
-        }
-        tokio::time::sleep(Duration::from_secs(5)).await;
-        measured("and 1,000 hosts reporting", pid).await;
-        for _ in 0..WATCHERS {
-            let watcher = watchers.clone();
-            tokio::spawn(async move {
-                let answer = watcher.send(Method::GET, "/api/v1/events", &[], None).await.unwrap();
-                let mut events = Events::new(answer);
-                while events.next().await.is_some() {}
-            });
-        }
-        tokio::time::sleep(Duration::from_secs(5)).await;
-        measured("and 200 watchers", pid).await;
-    });
+    measure_hosts(&server);
 }
 
 fn finish_jobs_once(server: &Server, count: usize) {

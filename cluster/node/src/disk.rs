@@ -120,9 +120,10 @@ impl Disk {
         std::fs::metadata(self.job(id).join("work.json")).map(|_| ())
     }
 
-    /// The jobs that were ordered, and a sentence for each that cannot be read.
-    pub fn works(&self) -> io::Result<(BTreeMap<JobId, Work>, Vec<String>)> {
-        let (mut works, mut damaged) = (BTreeMap::new(), Vec::new());
+    /// The jobs that were ordered, and why some cannot be read.
+    pub fn works(&self) -> io::Result<(BTreeMap<JobId, Work>, BTreeMap<JobId, String>)> {
+        let (mut works, mut damaged) = (BTreeMap::new(), BTreeMap::new());
+        let torn = |error: &dyn std::fmt::Display| format!("its record cannot be read: {error}");
         for entry in std::fs::read_dir(self.folder.join("jobs"))? {
             let entry = entry?;
             let name = entry.file_name();
@@ -132,13 +133,13 @@ impl Disk {
             match std::fs::read(entry.path().join("work.json")) {
                 Ok(bytes) => match serde_json::from_slice::<Work>(&bytes) {
                     Ok(work) => drop(works.insert(id, work)),
-                    Err(error) => damaged.push(format!("job {id} is set aside: {error}")),
+                    Err(error) => drop(damaged.insert(id, torn(&error))),
                 },
                 // Made, and never written to: the order comes again.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     std::fs::remove_dir_all(entry.path())?;
                 }
-                Err(error) => damaged.push(format!("job {id} is set aside: {error}")),
+                Err(error) => drop(damaged.insert(id, torn(&error))),
             }
         }
         Ok((works, damaged))
@@ -207,7 +208,7 @@ mod tests {
         std::fs::create_dir(disk.job(4)).unwrap();
         std::fs::write(disk.job(4).join("work.json"), "{").unwrap();
         let (works, damaged) = disk.works().unwrap();
-        assert!(works.is_empty() && damaged.len() == 1 && damaged[0].contains("job 4"));
+        assert!(works.is_empty() && damaged.keys().eq([&4]), "{damaged:?}");
         assert!(!disk.job(3).exists() && disk.job(4).exists());
     }
 }

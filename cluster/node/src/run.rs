@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use hpvm_monitor::Sampler;
 use hpvm_queue::driver::{Driver, Embedded, Settings};
 use hpvm_queue::job::JobId;
-use hpvm_queue::node::{Capacity, Daemon, Deed, Orders, Work};
+use hpvm_queue::node::{Capacity, Daemon, Deed, Newest, Orders, Report, Work};
 use hpvm_queue::stepd::family;
 use hpvm_queue::time::Stamp;
 use hpvm_serve::api::types::NodeReport;
@@ -122,14 +122,18 @@ impl Node {
         let forgotten = disk.forgotten()?;
         let mut daemon =
             Daemon::new(identity.identity.clone(), identity.session, forgotten.clone());
-        let (mut works, damaged) = disk.works().map_err(|e| format!("data folder: {e}"))?;
-        damaged.iter().for_each(|text| say(text));
+        let (mut works, mut damaged) = disk.works().map_err(|e| format!("data folder: {e}"))?;
         // What was being removed when the last life ended.
-        for id in works.keys().filter(|id| forgotten.contains(id)) {
+        for id in works.keys().chain(damaged.keys()).filter(|id| forgotten.contains(id)) {
             disk.remove_work(*id).map_err(|error| format!("job {id}: {error}"))?;
         }
         works.retain(|id, _| !forgotten.contains(id));
+        damaged.retain(|id, _| !forgotten.contains(id));
         works.iter().for_each(|(id, work)| daemon.found(*id, work.part));
+        for (id, why) in damaged {
+            say(&format!("job {id}: {why}; the server is asked for it"));
+            daemon.unread(id, format!("host {}: {why}", options.name));
+        }
         let (bell, rung) = channel();
         let outgoing = Outgoing::default();
         let (name, list) = (options.name.clone(), outgoing.clone());
@@ -285,7 +289,8 @@ impl Node {
 
     /// Ends what is left of a job, remembers that it was here, and removes what is kept of it.
     fn remove(&mut self, id: JobId) -> std::io::Result<()> {
-        let part = self.works.get(&id).is_some_and(|work| work.part);
+        // Of a job whose record could not be read nobody knows whether it runs here.
+        let part = self.works.get(&id).is_none_or(|work| work.part);
         if part && !self.swept.contains(&id) {
             if let (true, Some(jobs)) = (self.sweeping.insert(id), &self.jobs) {
                 let (mark, news) = (jobs.place.mark(id), self.news.clone());
@@ -339,7 +344,10 @@ impl Node {
 
     fn report(&mut self, with_sample: bool) {
         let sample = with_sample.then(|| self.sampler.sample(SystemTime::now()).ok()).flatten();
+        let newest = self.identity.queue.zip(self.daemon.newest());
+        let newest = newest.map(|(queue, job)| Newest { queue, job });
         let (report, capacity) = (self.daemon.report(), self.options.capacity);
+        let report = Report { newest, ..report };
         self.outgoing.put(NodeReport { report, capacity, sample });
         let _ = self.bell.send(());
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 
 pub fn user() -> u32 {
     // SAFETY: a system call without arguments.
@@ -24,6 +24,14 @@ pub fn peer(stream: &UnixStream) -> io::Result<(i32, u32)> {
         )
     };
     if done == 0 { Ok((cred.pid, cred.uid)) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Listens with room for all tasks of a host that come at once.
+pub fn listen(listener: &UnixListener) -> io::Result<()> {
+    const BACKLOG: i32 = 4096;
+    // SAFETY: a system call with numbers.
+    let done = unsafe { libc::listen(listener.as_raw_fd(), BACKLOG) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// A descriptor that becomes readable when the process ends.

@@ -19,7 +19,7 @@ use std::time::Duration;
 use crate::apply::Event;
 use crate::driver::{Cluster, Driver, Embedded, Settings, Standing};
 use crate::job::{Job, JobId, Share, State};
-use crate::node::{self, Capacity, Fleet, NodeView, Orders, Report, Version};
+use crate::node::{self, Capacity, Fleet, Newest, NodeView, Orders, Report, Version};
 use crate::policy::{self, Other, Resources};
 use crate::store::jobs::New;
 use crate::store::list::Keep;
@@ -61,8 +61,8 @@ pub struct Config {
 pub struct Publish {
     /// Events, in order.
     pub events: Box<dyn Fn(Vec<Happened>) + Send>,
-    /// The newest orders of each host, when there are new ones.
-    pub orders: Box<dyn Fn(BTreeMap<String, Version>) + Send>,
+    /// The newest orders of the hosts that have new ones; nothing for a host that is gone.
+    pub orders: Box<dyn Fn(Vec<(String, Option<Version>)>) + Send>,
 }
 
 /// The way to the manager. Clones speak with the same one.
@@ -86,16 +86,20 @@ impl Queue {
         };
         let driver = Embedded::new(config.place.clone(), gone)
             .map_err(|error| format!("cannot watch processes: {error}"))?;
-        let fleet = fleet(&mut store, &config).map_err(|error| error.to_string())?;
+        let (jobs, damaged) = take_up(&mut store, &config).map_err(|error| error.to_string())?;
+        let newest = store.newest().map_err(|error| error.to_string())?;
+        let set_aside = damaged.keys().copied().collect();
+        let fleet = fleet(&mut store, &config, set_aside).map_err(|error| error.to_string())?;
         let mut manager = Manager {
             cursor: store.cursor().map_err(|error| error.to_string())?,
             drained: store.drained().map_err(|error| error.to_string())?,
             store,
-            told_versions: BTreeMap::new(),
+            told_changes: None,
             driver: Cluster::new(driver, fleet),
             config,
             active: BTreeMap::new(),
-            damaged: Vec::new(),
+            damaged,
+            newest,
             elsewhere: None,
             unrecorded: BTreeMap::new(),
             troubles: BTreeMap::new(),
@@ -104,7 +108,7 @@ impl Queue {
             stop: false,
             publish,
         };
-        manager.recover().map_err(|error| error.to_string())?;
+        manager.recover(jobs);
         let body = move || {
             manager.run(&inbox);
             drop(lock);
@@ -121,12 +125,18 @@ impl Queue {
     ) -> Result<T, StoreError> {
         let gone = || StoreError::Failed("the queue has stopped".into());
         let (answer, answered) = channel();
-        let command = move |manager: &mut Manager| {
+        self.send(move |manager| {
             // Who asked may have gone away.
             let _ = answer.send(ask(manager));
-        };
-        self.commands.send(Box::new(command)).map_err(|_| gone())?;
+        })?;
         answered.recv().map_err(|_| gone())
+    }
+
+    /// The same without waiting: what is to become of the answer is the closure's matter. It is
+    /// dropped unasked when the queue stops before its turn.
+    pub fn send(&self, ask: impl FnOnce(&mut Manager) + Send + 'static) -> Result<(), StoreError> {
+        let gone = |_| StoreError::Failed("the queue has stopped".into());
+        self.commands.send(Box::new(ask)).map_err(gone)
     }
 }
 
@@ -135,14 +145,33 @@ pub fn store_path(data: &Path, mirror: bool) -> PathBuf {
     data.join(if mirror { "slurm.sqlite" } else { "store.sqlite" })
 }
 
+/// The jobs that have not ended, and why some cannot be read. New ones get numbers above all that
+/// have a folder: a store that was restored from a copy would give some of them again, and what the
+/// folder says is of another job then.
+fn take_up(
+    store: &mut Store,
+    config: &Config,
+) -> Result<(Vec<Job>, BTreeMap<JobId, String>), StoreError> {
+    if config.mirror {
+        return Ok(Default::default());
+    }
+    store.number_above(config.place.newest_folder())?;
+    store.active()
+}
+
 /// The hosts that the store knows.
-fn fleet(store: &mut Store, config: &Config) -> Result<Fleet, StoreError> {
+fn fleet(
+    store: &mut Store,
+    config: &Config,
+    set_aside: BTreeSet<JobId>,
+) -> Result<Fleet, StoreError> {
     let rows = if config.mirror { Vec::new() } else { store.nodes()? };
     let queue = node::Queue {
         number: store.queue_number()?,
         marks: config.place.marks.clone(),
         system: config.place.system,
         epoch: store.next_epoch(Stamp::now())?,
+        set_aside,
     };
     Ok(Fleet::new(queue, config.node_limit_seconds, rows))
 }
@@ -173,8 +202,10 @@ pub struct Manager {
     driver: Cluster,
     config: Config,
     active: BTreeMap<JobId, Job>,
-    /// Records that cannot be read.
-    damaged: Vec<String>,
+    /// Records that cannot be read, with why.
+    damaged: BTreeMap<JobId, String>,
+    /// The largest number of a job, by the store and by what hosts have told.
+    newest: JobId,
     /// Why the queue that is mirrored does not answer.
     elsewhere: Option<String>,
     /// Ends of jobs that the store has not taken yet.
@@ -191,8 +222,8 @@ pub struct Manager {
     /// The last event that was published.
     cursor: i64,
     publish: Publish,
-    /// The orders that hosts were told of.
-    told_versions: BTreeMap<String, Version>,
+    /// How often the store had been changed when its events were published last.
+    told_changes: Option<u64>,
 }
 
 impl Manager {
@@ -218,13 +249,11 @@ impl Manager {
 
     /// Takes up what the store says: the jobs that should run are looked for, or started if nobody
     /// has, and cancels that were asked for are asked for again.
-    fn recover(&mut self) -> Result<(), StoreError> {
+    fn recover(&mut self, jobs: Vec<Job>) {
         if self.config.mirror {
-            return Ok(());
+            return;
         }
-        let (jobs, damaged) = self.store.active()?;
         self.active = jobs.into_iter().map(|job| (job.id(), job)).collect();
-        self.damaged = damaged;
         let (host, capacity) = (self.config.place.host.clone(), self.config.capacity);
         for job in self.active.values_mut() {
             // Started by an hpvm that knew one host.
@@ -236,7 +265,6 @@ impl Manager {
             }
         }
         self.look_after_all();
-        Ok(())
     }
 
     /// Looks at every job that runs.
@@ -309,10 +337,9 @@ impl Manager {
         if let Err(error) = self.tell() {
             self.note(Err(error));
         }
-        let versions = self.driver.fleet.versions();
-        if versions != self.told_versions {
-            (self.publish.orders)(versions.clone());
-            self.told_versions = versions;
+        let news = self.driver.fleet.take_news();
+        if !news.is_empty() {
+            (self.publish.orders)(news);
         }
     }
 
@@ -356,7 +383,10 @@ impl Manager {
     fn keep(&mut self, jobs: Vec<Job>) {
         for job in jobs {
             match job.state() {
-                State::Ended => self.active.remove(&job.id()),
+                State::Ended => {
+                    self.troubles.remove(&job.id());
+                    self.active.remove(&job.id())
+                }
                 _ => self.active.insert(job.id(), job),
             };
         }
@@ -377,8 +407,15 @@ impl Manager {
             }
         });
         let mut events: Vec<(&Job, Event)> = Vec::new();
+        let refused = self.driver.make_folders(&plan.start);
         for (id, shares) in &plan.start {
-            let event = Event::Started { shares: shares.clone(), at: now };
+            let event = match refused.get(id) {
+                None => Event::Started { shares: shares.clone(), at: now },
+                Some(why) => {
+                    self.troubles.insert(*id, why.clone());
+                    Event::Considered { reason: Some(why.clone()), estimated_start: None }
+                }
+            };
             events.extend(self.active.get(id).map(|job| (job, event)));
         }
         for waiting in plan.wait {
@@ -421,9 +458,21 @@ impl Manager {
 
     /// Publishes events that are new.
     fn tell(&mut self) -> Result<(), StoreError> {
+        // Asked after every report of every host, most of which change nothing.
+        let changes = self.store.changes();
+        if self.told_changes == Some(changes) {
+            return Ok(());
+        }
+        let all = self.publish_events()?;
+        self.told_changes = all.then_some(changes);
+        Ok(())
+    }
+
+    /// Publishes some events that are new; `true` when there are no more.
+    fn publish_events(&mut self) -> Result<bool, StoreError> {
         let newest = self.store.cursor()?;
         if newest == self.cursor {
-            return Ok(());
+            return Ok(true);
         }
         let rows = self.store.happened(self.cursor, PUBLISH)?.unwrap_or_default();
         if let Some(last) = rows.last() {
@@ -434,7 +483,7 @@ impl Manager {
             self.cursor = last.id;
         }
         (self.publish.events)(rows);
-        Ok(())
+        Ok(self.cursor == newest)
     }
 }
 
@@ -459,6 +508,7 @@ impl Manager {
         let (jobs, fresh) = self.store.submit(new, Stamp::now())?;
         let first = jobs.first().cloned();
         if fresh {
+            self.newest = self.newest.max(jobs.last().map_or(0, Job::id));
             self.keep(jobs);
             self.dirty = true;
             // So the answer already says whether it runs.
@@ -548,7 +598,7 @@ impl Manager {
 
     /// What cannot be done now, as sentences.
     pub fn problems(&self) -> Vec<String> {
-        let mut problems = self.damaged.clone();
+        let mut problems: Vec<String> = self.damaged.values().cloned().collect();
         problems.extend(self.stuck.clone());
         problems.extend(self.elsewhere.clone());
         if !self.unrecorded.is_empty() {
@@ -598,6 +648,13 @@ impl Manager {
                      them another name (--name)"
                 );
                 return Err(StoreError::Refused(text));
+            }
+        }
+        let of_ours = |newest: &Newest| newest.queue == self.driver.fleet.queue().number;
+        if let Some(newest) = report.newest.filter(of_ours).filter(|n| n.job > self.newest) {
+            // A store that takes nothing now is asked with the next report.
+            if self.store.number_above(newest.job).is_ok() {
+                self.newest = newest.job;
             }
         }
         if let Some(row) = self.driver.fleet.unrecorded(name) {

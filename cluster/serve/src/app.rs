@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use axum::http::StatusCode;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{broadcast, oneshot, watch};
 
 use hpvm_monitor::{History, HostSample};
 use hpvm_queue::driver::Settings;
@@ -20,7 +20,8 @@ use hpvm_queue::store::{Store, StoreError};
 
 use crate::api::counters::Counting;
 use crate::api::types::Host;
-use crate::auth::Who;
+use crate::auth::{Remembered, Who};
+use crate::hosts::Shown;
 use crate::limit::{Limits, Rate};
 use crate::problem::Problem;
 
@@ -54,7 +55,7 @@ pub struct Inner {
     /// Changes when a session, a token or a user ends: streams look whether theirs has.
     pub access: watch::Sender<u64>,
     /// The hosts with their last samples.
-    pub hosts: watch::Sender<Vec<Host>>,
+    pub hosts: watch::Sender<Shown>,
     /// Of each host; a host takes 98 KB after a day.
     pub history: Mutex<BTreeMap<String, History>>,
     /// The last samples of hosts that report.
@@ -65,6 +66,8 @@ pub struct Inner {
     pub receiving: Mutex<()>,
     /// Jobs whose events are counted for pages.
     pub counting: Counting,
+    /// Tokens of hosts, which report every second.
+    pub remembered: Remembered,
     /// A hash that a password of an unknown user is compared with, so that it takes as long.
     pub decoy: String,
     readers: Mutex<Vec<Store>>,
@@ -109,12 +112,13 @@ impl App {
             slurm: parts.slurm,
             forgotten: Mutex::default(),
             access: watch::Sender::new(0),
-            hosts: watch::Sender::new(parts.hosts),
+            hosts: watch::Sender::new(parts.hosts.into()),
             history: Mutex::default(),
             samples: Mutex::default(),
             versions: parts.versions,
             receiving: Mutex::default(),
             counting: Counting::default(),
+            remembered: Remembered::default(),
             decoy: crate::secret::hash_password("a password that nobody has")?,
             readers: Mutex::default(),
             data,
@@ -186,8 +190,13 @@ impl App {
         &self,
         ask: impl FnOnce(&mut Manager) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Problem> {
-        let queue = self.queue.clone();
-        blocking(move || Ok(queue.call(ask)??)).await
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(move |manager| {
+            // Who asked may have gone away.
+            let _ = answer.send(ask(manager));
+        })?;
+        let stopped = |_| StoreError::Failed("the queue has stopped".into());
+        Ok(answered.await.map_err(stopped)??)
     }
 }
 

@@ -5,8 +5,10 @@
 //! known, [`Who`] besides that the right to change something when the request does, [`Admin`] an
 //! administrator. A token has no more rights than its scopes, nor than its user.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, FromRequestParts};
@@ -183,7 +185,7 @@ impl Who {
         }
         let tls = peer.is_some_and(|peer| peer.tls());
         let found = match claimed(&parts.headers, tls) {
-            Some(means) => app.read(move |store| known(store, means)).await?,
+            Some(means) => find(app, means).await?,
             None => None,
         };
         let Some((name, roles, means)) = found else {
@@ -239,6 +241,58 @@ fn claimed(headers: &HeaderMap, tls: bool) -> Option<Means> {
 }
 
 type Known = (String, Vec<String>, Means);
+
+/// Tokens of hosts that were found good lately: a thousand hosts ask a thousand times a second.
+#[derive(Debug, Default)]
+pub struct Remembered(Mutex<BTreeMap<Vec<u8>, Good>>);
+
+#[derive(Debug)]
+struct Good {
+    known: Known,
+    /// What [`crate::app::Inner::access`] was before the store was asked: whoever ends a token or a
+    /// user changes it.
+    access: u64,
+    at: Instant,
+}
+
+/// A token that runs out is taken for so much longer, at most.
+const REMEMBERED: Duration = Duration::from_secs(5);
+
+impl Remembered {
+    fn get(&self, hash: &[u8], access: u64, now: Instant) -> Option<Known> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(hash).filter(|good| good.holds(access, now)).map(|good| good.known.clone())
+    }
+
+    fn put(&self, hash: Vec<u8>, known: Known, access: u64, now: Instant) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, good| good.holds(access, now));
+        all.insert(hash, Good { known, access, at: now });
+    }
+}
+
+impl Good {
+    fn holds(&self, access: u64, now: Instant) -> bool {
+        self.access == access && now.duration_since(self.at) < REMEMBERED
+    }
+}
+
+/// Who that is, by memory or by the store.
+async fn find(app: &App, means: Means) -> Result<Option<Known>, Problem> {
+    let (access, now) = (*app.access.borrow(), Instant::now());
+    if let Means::Token { hash, .. } = &means
+        && let Some(known) = app.remembered.get(hash, access, now)
+    {
+        return Ok(Some(known));
+    }
+    let found = app.read(move |store| known(store, means)).await?;
+    if let Some(known @ (_, _, Means::Token { hash, scopes })) = &found
+        && scopes.iter().any(|scope| scope == NODE)
+    {
+        app.remembered.put(hash.clone(), known.clone(), access, now);
+    }
+    Ok(found)
+}
 
 /// Who that is, if it still holds.
 fn known(store: &Store, means: Means) -> Result<Option<Known>, hpvm_queue::store::StoreError> {
@@ -348,6 +402,18 @@ mod tests {
         assert_eq!(of(&format!("{COOKIE}={good}b")), None);
         assert_eq!(of(&format!("{COOKIE}=' OR 1=1 --")), None);
         assert_eq!(of(&format!("x{COOKIE}={good}")), None);
+    }
+
+    #[test]
+    fn a_token_is_remembered_until_anybodys_access_changes() {
+        let (remembered, now) = (Remembered::default(), Instant::now());
+        let means = Means::Token { hash: vec![1], scopes: vec![NODE.into()] };
+        let known: Known = ("ann".into(), Vec::new(), means);
+        remembered.put(vec![1], known.clone(), 7, now);
+        assert_eq!(remembered.get(&[1], 7, now), Some(known));
+        assert_eq!(remembered.get(&[2], 7, now), None);
+        assert_eq!(remembered.get(&[1], 8, now), None);
+        assert_eq!(remembered.get(&[1], 7, now + REMEMBERED), None);
     }
 
     #[test]

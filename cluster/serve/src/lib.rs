@@ -10,6 +10,7 @@ pub mod app;
 pub mod auth;
 pub mod client;
 pub mod document;
+mod hosts;
 mod limit;
 mod origin;
 mod page;
@@ -17,6 +18,7 @@ mod problem;
 pub mod run;
 pub mod secret;
 mod slurm;
+mod sse;
 pub mod tls;
 
 use axum::Router;

@@ -131,7 +131,16 @@ async fn serve(options: &Options) -> Result<(), String> {
                 let _ = sender.send(Arc::new(row));
             }
         }),
-        orders: Box::new(move |all| drop(newer.send_replace(all))),
+        orders: Box::new(move |news| {
+            newer.send_modify(|versions| {
+                for (name, version) in news {
+                    match version {
+                        Some(version) => versions.insert(name, version),
+                        None => versions.remove(&name),
+                    };
+                }
+            });
+        }),
     };
     let slurm = find_slurm(options.queue)?;
     if options.system && (uid != 0 || slurm.is_some()) {
@@ -392,7 +401,7 @@ fn show_hosts(app: &App, own: Option<HostSample>) {
         let held = reserved.get(&host.name).copied().unwrap_or(0);
         host.cpus_reserved = held.min(host.cpus);
     }
-    app.hosts.send_replace(all);
+    app.hosts.send_replace(all.into());
 }
 
 /// The name of a user, or the number when there is none.

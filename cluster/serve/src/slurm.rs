@@ -65,7 +65,8 @@ fn round(app: &App, slurm: &Slurm) {
     let _ = app.queue.call(move |manager| manager.mirror(seen));
     if let Ok(nodes) = slurm.nodes() {
         let local = app.hosts.borrow().iter().find(|h| h.name == app.place.host).cloned();
-        app.hosts.send_replace(nodes.into_iter().map(|node| host(node, local.as_ref())).collect());
+        let hosts: Vec<_> = nodes.into_iter().map(|node| host(node, local.as_ref())).collect();
+        app.hosts.send_replace(hosts.into());
     }
 }
 

@@ -48,6 +48,10 @@ enum Tile {
     Dense,
     /// Data where the filetype has them; one copy takes `extent` bytes of the file and holds `size`.
     Holes { size: u64, extent: u64 },
+    /// The same, where the next copy would begin before the end of the first: there is one. Programs make
+    /// such types of a header and a subarray, whose bounds become those of the whole. Also a filetype without
+    /// data, which ranks set that have nothing to access.
+    Single { size: u64 },
 }
 
 impl View {
@@ -80,15 +84,15 @@ impl View {
         if etype.size() <= 0 {
             return Err(Error::new(Class::Type, "the etype has no data; expected at least a byte"));
         }
-        if filetype.size() % etype.size() != 0 || filetype.size() == 0 {
+        if filetype.size() % etype.size() != 0 {
             let text = format!(
-                "the filetype has {} bytes of data; expected a multiple of the etype's {}, above 0",
+                "the filetype has {} bytes of data; expected a multiple of the etype's {}",
                 filetype.size(),
                 etype.size()
             );
             return Err(Error::new(Class::Type, text));
         }
-        check_order(filetype)?;
+        let end = check_order(filetype)?;
         let dense = filetype.is_dense() && filetype.true_lb() == 0;
         if !dense && etype_bytes != etype.size() as u64 {
             let text = format!(
@@ -99,9 +103,12 @@ impl View {
             );
             return Err(Error::new(Class::UnsupportedDatarep, text));
         }
+        let (size, extent) = (filetype.size() as u64, filetype.extent());
         let tile = match dense {
+            _ if size == 0 => Tile::Single { size },
             true => Tile::Dense,
-            false => Tile::Holes { size: filetype.size() as u64, extent: filetype.extent() as u64 },
+            false if extent < end - filetype.true_lb() => Tile::Single { size },
+            false => Tile::Holes { size, extent: extent as u64 },
         };
         let (etype, filetype) = (etype.clone(), filetype.clone());
         Ok(View { disp, etype, filetype, representation, etype_bytes, tile })
@@ -128,6 +135,27 @@ impl View {
         self.etype_bytes
     }
 
+    /// Whether an access may go up to stream byte `end`.
+    ///
+    /// # Errors
+    /// It would reach a second copy of a filetype whose copies overlap, or data where the filetype has none.
+    pub fn check_end(&self, end: u64) -> Result<()> {
+        let Tile::Single { size } = self.tile else { return Ok(()) };
+        if end <= size {
+            return Ok(());
+        }
+        let text = match size {
+            0 => "the view's filetype has no data; expected an access of 0 bytes".to_owned(),
+            _ => format!(
+                "the filetype's extent of {} bytes is less than its data take, so copies of it would overlap; \
+                 an access of bytes up to {end} of the view goes beyond the first, which has {size}. Expected \
+                 an access inside of it, or a filetype with a larger extent (MPI_Type_create_resized)",
+                self.filetype.extent()
+            ),
+        };
+        Err(Error::new(Class::Type, text))
+    }
+
     /// The data from stream byte `position` on, `len` of them: where they lie in the file, in order.
     pub fn extents(&self, position: u64, len: u64) -> Extents<'_> {
         Extents { view: self, position, left: len }
@@ -145,20 +173,26 @@ impl View {
         let stream = match self.tile {
             Tile::Dense => bytes,
             Tile::Holes { size, extent } => {
-                let (whole, rest) = (bytes / extent, bytes % extent);
-                let seen = self.filetype.segments(1).map(|(at, len)| {
-                    let at = u64::try_from(at).unwrap_or(0);
-                    rest.saturating_sub(at).min(len)
-                });
-                whole * size + seen.sum::<u64>()
+                bytes / extent * size + self.seen_in_copy(bytes % extent)
             }
+            Tile::Single { .. } => self.seen_in_copy(bytes),
         };
         stream.div_ceil(self.etype_bytes) * self.etype_bytes
     }
+
+    /// Bytes of data that a copy of the filetype has before its byte `end`.
+    fn seen_in_copy(&self, end: u64) -> u64 {
+        let seen = self.filetype.segments(1).map(|(at, len)| {
+            let at = u64::try_from(at).unwrap_or(0);
+            end.saturating_sub(at).min(len)
+        });
+        seen.sum()
+    }
 }
 
-/// Filetypes must have displacements that neither are negative nor decrease (section 14.1.1).
-fn check_order(filetype: &Datatype) -> Result<()> {
+/// Filetypes must have displacements that neither are negative nor decrease (section 14.1.1). Says where the
+/// data of one copy end.
+fn check_order(filetype: &Datatype) -> Result<i64> {
     let mut end = 0;
     for (at, len) in filetype.segments(1) {
         if at < end {
@@ -170,14 +204,7 @@ fn check_order(filetype: &Datatype) -> Result<()> {
         }
         end = at.saturating_add_unsigned(len);
     }
-    if filetype.extent() < end - filetype.true_lb() {
-        let text = format!(
-            "the filetype's extent of {} bytes is less than its data take; copies of it would overlap",
-            filetype.extent()
-        );
-        return Err(Error::new(Class::Type, text));
-    }
-    Ok(())
+    Ok(end)
 }
 
 /// Ranges of bytes of a file in the order of the stream; those that continue each other come as one.
@@ -202,6 +229,13 @@ impl Extents<'_> {
                 let (at, len) = self.view.filetype.segments_of(1, inside, self.left).next()?;
                 let base = copy.saturating_mul(extent).saturating_add(self.view.disp);
                 Extent { at: base.saturating_add_signed(at), len: len.min(self.left) }
+            }
+            // `check_end` keeps accesses inside; beyond, the view has nothing.
+            Tile::Single { size } if self.position >= size => return None,
+            Tile::Single { .. } => {
+                let (at, len) =
+                    self.view.filetype.segments_of(1, self.position, self.left).next()?;
+                Extent { at: self.view.disp.saturating_add_signed(at), len: len.min(self.left) }
             }
         };
         self.position += found.len;
@@ -280,12 +314,34 @@ mod tests {
         let backwards = Datatype::hindexed(&[1, 1], &[8, 0], &int()).unwrap();
         let negative = Datatype::hindexed(&[1], &[-4], &int()).unwrap();
         let odd = Datatype::contiguous(6, Datatype::byte()).unwrap();
-        let overlapping = Datatype::resized(0, 4, &odd).unwrap();
         let empty = Datatype::contiguous(0, Datatype::byte()).unwrap();
         assert_eq!(class(&int(), &backwards), Class::Type);
         assert_eq!(class(&int(), &negative), Class::Type);
         assert_eq!(class(&int(), &odd), Class::Type);
         assert_eq!(class(&empty, &int()), Class::Type);
-        assert_eq!(class(Datatype::byte(), &overlapping), Class::Type);
+    }
+
+    #[test]
+    fn copies_that_overlap() {
+        let two = Datatype::hindexed(&[1, 1], &[0, 8], &int()).unwrap();
+        let marked = Datatype::resized(8, 4, &two).unwrap();
+        let view = View::new(100, &int(), &marked, Representation::Native, 4).unwrap();
+        assert_eq!(list(&view, 0, 8), [(100, 4), (108, 4)]);
+        assert_eq!(list(&view, 4, 8), [(108, 4)]);
+        assert!(view.check_end(8).is_ok());
+        assert_eq!(view.check_end(9).unwrap_err().class, Class::Type);
+        assert_eq!(view.stream_end(1000), 8);
+        assert_eq!(view.stream_end(110), 8);
+        assert_eq!(view.stream_end(104), 4);
+    }
+
+    #[test]
+    fn a_filetype_without_data() {
+        let nothing = Datatype::hindexed(&[0], &[516], Datatype::byte()).unwrap();
+        let view = View::new(7, Datatype::byte(), &nothing, Representation::Native, 1).unwrap();
+        assert_eq!(list(&view, 0, 8), []);
+        assert!(view.check_end(0).is_ok());
+        assert_eq!(view.check_end(1).unwrap_err().class, Class::Type);
+        assert_eq!((view.stream_end(1000), view.byte_offset(0)), (0, 7));
     }
 }

@@ -117,6 +117,8 @@ unsafe extern "C" fn expose(memory: *mut c_void, len: usize, key: *mut Key) -> c
         let (fm, onesided) = w.process.onesided();
         // SAFETY: the caller names memory for this use, which stays until it withdraws the key.
         let made = unsafe { onesided.expose(fm, memory.cast(), len, 0) };
+        // Models get the address, and use the processor's atomics there.
+        let made = onesided.set_direct(&made);
         // SAFETY: a valid place, by the interface.
         unsafe { *key = made.to_bytes() };
         Ok(())

@@ -11,4 +11,5 @@ mod poll_interval;
 mod segment;
 mod streams;
 
+pub use links::LinkEnds;
 pub use mux::Mux;

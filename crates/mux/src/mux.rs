@@ -157,7 +157,8 @@ impl Mux {
 
     /// Every packet that was sent to other hosts has been acknowledged.
     pub fn is_quiet(&self) -> bool {
-        self.net().is_none_or(Net::is_quiet)
+        let links = self.hosts.as_ref().is_none_or(|hosts| hosts.links.is_quiet());
+        links && self.net().is_none_or(Net::is_quiet)
     }
 
     /// From now on `fd` wakes this rank as well, when it becomes readable.

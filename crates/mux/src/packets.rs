@@ -18,7 +18,10 @@ impl Mux {
         if let Some((shm, slot)) = hosts.links.reach_mut(dst) {
             return shm.send(slot, head, len, fill);
         }
-        let Some(net) = &mut hosts.net else { return Err(Refused::NoBuffer) };
+        let (net, dst) = match hosts.links.net_mut(dst) {
+            Some(linked) => linked,
+            None => (hosts.net.as_mut().ok_or(Refused::NoBuffer)?, dst),
+        };
         hosts.poll_interval.expect();
         net.send(dst, head, len, fill)
     }
@@ -27,8 +30,11 @@ impl Mux {
     #[inline(never)]
     fn grant_remote(&mut self, dst: Rank) -> u16 {
         let Some(hosts) = &mut self.hosts else { return 0 };
-        match hosts.links.reach_mut(dst) {
-            Some((shm, slot)) => shm.take_credits(slot),
+        if let Some((shm, slot)) = hosts.links.reach_mut(dst) {
+            return shm.take_credits(slot);
+        }
+        match hosts.links.net_mut(dst) {
+            Some((net, member)) => net.grant(member),
             None => hosts.net.as_mut().map_or(0, |net| net.grant(dst)),
         }
     }
@@ -41,10 +47,17 @@ impl Hosts {
         budget: usize,
         sink: &mut F,
     ) -> Result<usize, Broken> {
-        let Some(net) = &mut self.net else { return Ok(0) };
-        let packets = net.poll(budget, sink)?;
+        let mut packets = 0;
+        let mut busy = false;
+        if let Some(net) = &mut self.net {
+            packets += net.poll(budget, sink)?;
+            busy = net.streams_busy();
+        }
+        if self.links.has_sockets() {
+            packets += self.links.poll_sockets(budget, sink)?;
+        }
         self.poll_interval.polled(packets);
-        if net.streams_busy() {
+        if busy {
             self.poll_interval.expect();
         }
         Ok(packets)
@@ -104,7 +117,8 @@ impl Packets for Mux {
         if !hosts.links.is_empty() {
             packets += hosts.links.poll(budget, &mut sink)?;
         }
-        if hosts.net.is_none() || hosts.poll_interval.skips(packets) {
+        let no_sockets = hosts.net.is_none() && !hosts.links.has_sockets();
+        if no_sockets || hosts.poll_interval.skips(packets) {
             return Ok(packets);
         }
         Ok(packets + hosts.poll_net(budget, &mut sink)?)
@@ -120,15 +134,18 @@ impl Packets for Mux {
             self.disarm();
             return false;
         }
-        let Some(net) = &mut hosts.net else { return true };
-        if let Some(counters) = self.shm.counters() {
-            net.count(counters);
+        let mut deadline = hosts.links.deadline();
+        if let Some(net) = &mut hosts.net {
+            if let Some(counters) = self.shm.counters() {
+                net.count(counters);
+            }
+            if !net.arm() {
+                self.disarm();
+                return false;
+            }
+            deadline = deadline.min(net.deadline());
         }
-        if !net.arm() {
-            self.disarm();
-            return false;
-        }
-        hosts.bell.set_deadline(net.deadline());
+        hosts.bell.set_deadline(deadline);
         true
     }
 

@@ -2,6 +2,7 @@
 
 use crate::mux::Mux;
 use hpvm_transport::{Rank, Segment};
+use hpvm_wire::accumulate_lock::Updating;
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::split_copy::SplitCopy;
@@ -10,6 +11,10 @@ use hpvm_wire::traffic::Traffic;
 impl Segment for Mux {
     fn split_copy(&self, owner: Rank, index: usize) -> Option<&SplitCopy> {
         self.shm.split_copy(self.local(owner)?, index)
+    }
+
+    fn updating(&self, rank: Rank) -> Option<&Updating> {
+        self.shm.updating(self.local(rank)?)
     }
 
     #[inline(always)]

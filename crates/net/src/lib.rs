@@ -23,7 +23,7 @@ mod streams;
 mod watch;
 
 pub use auth::JobKey;
-pub use card::{AddressAndPrefix, Card};
+pub use card::{AddressAndPrefix, Card, LONGEST as LONGEST_CARD, is_link_local};
 pub use datagrams::Directory;
 pub use epoll::watch;
 pub use net::{Net, Opened, Settings, now};

@@ -3,6 +3,7 @@
 
 use crate::Rank;
 use crate::atomic;
+use crate::atomicity::Atomicity;
 use crate::control::Words;
 use crate::kind::{AtomicOp, Kind};
 use core::ops::Range;
@@ -32,7 +33,7 @@ pub trait Apply: Send + Sync {
 pub const MAX_ELEMENT: usize = 32;
 
 /// Bytes of elements for which the lock is held once: some microseconds, for which others may wait.
-const MAX_HELD: usize = 64 * 1024;
+pub(crate) const MAX_HELD: usize = 64 * 1024;
 
 /// What models have registered.
 #[derive(Default)]
@@ -43,8 +44,7 @@ pub(crate) struct Appliers(Vec<(Range<u16>, Box<dyn Apply>)>);
 pub(crate) struct Elements<'a> {
     pub at: *mut u8,
     pub count: usize,
-    /// Atomic operations on the region are done under the lock.
-    pub locked: bool,
+    pub atomicity: Atomicity<'a>,
     pub control: &'a Words,
     pub me: Rank,
 }
@@ -86,17 +86,21 @@ impl Appliers {
         operand: *const u8,
         fetch: *mut u8,
     ) {
-        if let Some(size) = kind.native_size()
-            && !elements.locked
-            && elements.at.addr().is_multiple_of(size)
-        {
-            // SAFETY: the caller's promise; aligned.
-            return unsafe {
-                atomic::update(elements.at, kind, op, operand, elements.count, fetch)
-            };
+        let aligned =
+            kind.native_size().is_some_and(|size| elements.at.addr().is_multiple_of(size));
+        let atomicity = if aligned { elements.atomicity } else { Atomicity::Locked };
+        // SAFETY: the caller's promise; aligned where that is asked for.
+        unsafe {
+            match atomicity {
+                Atomicity::Processor => {
+                    atomic::update(elements.at, kind, op, operand, elements.count, fetch)
+                }
+                Atomicity::Shared(updating) => {
+                    self.update_shared(elements, updating, (kind, op), operand, fetch)
+                }
+                Atomicity::Locked => self.update_held(elements, kind, op, operand, fetch),
+            }
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.update_held(elements, kind, op, operand, fetch) }
     }
 
     /// `update` under the lock, which is held for some elements at a time.
@@ -171,25 +175,51 @@ impl Appliers {
         result: *mut u8,
     ) {
         let size = self.size(kind, AtomicOp::Replace).unwrap_or(0);
-        if kind.native_size().is_some() && !element.locked && element.at.addr().is_multiple_of(size)
-        {
-            // SAFETY: the caller's promise; aligned.
-            unsafe {
-                let old = atomic::compare_and_swap(
-                    element.at,
-                    size,
-                    load(compare, size),
-                    load(swap, size),
-                );
-                let old = old.to_ne_bytes();
-                let low = if cfg!(target_endian = "little") { 0 } else { 8 - size };
-                core::ptr::copy_nonoverlapping(old.as_ptr().add(low), result, size);
+        let aligned = kind.native_size().is_some() && element.at.addr().is_multiple_of(size);
+        let atomicity = if aligned { element.atomicity } else { Atomicity::Locked };
+        let lock = element.control.lock();
+        loop {
+            let shared = match atomicity {
+                Atomicity::Processor => Some(None),
+                Atomicity::Shared(updating) => lock.share(updating).map(Some),
+                Atomicity::Locked => None,
+            };
+            if let Some(_sharing) = shared {
+                // SAFETY: the caller's promise; aligned.
+                return unsafe { swap_aligned(element.at, size, compare, swap, result) };
             }
-            return;
+            let held = lock.hold(element.me);
+            let exclusive = held.is_exclusive();
+            if exclusive || matches!(atomicity, Atomicity::Locked) {
+                // SAFETY: the caller's promise; the lock is held.
+                unsafe { swap_plain(element.at, size, compare, swap, result) }
+                if exclusive {
+                    held.count(1);
+                }
+                return;
+            }
         }
-        let _held = element.control.lock().hold(element.me);
-        // SAFETY: the caller's promise; the lock is held.
-        unsafe { swap_plain(element.at, size, compare, swap, result) }
+    }
+}
+
+/// Compares and swaps `size` bytes, at most 8, by the processor.
+///
+/// # Safety
+/// All four are valid for `size` bytes; `at` is aligned to them.
+#[inline(always)]
+unsafe fn swap_aligned(
+    at: *mut u8,
+    size: usize,
+    compare: *const u8,
+    swap: *const u8,
+    result: *mut u8,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let old = atomic::compare_and_swap(at, size, load(compare, size), load(swap, size));
+        let old = old.to_ne_bytes();
+        let low = if cfg!(target_endian = "little") { 0 } else { 8 - size };
+        core::ptr::copy_nonoverlapping(old.as_ptr().add(low), result, size);
     }
 }
 

@@ -11,7 +11,7 @@ pub struct RegionKey {
     pub id: u32,
     /// Which of the regions that had this index, one after the other.
     pub generation: u32,
-    /// [`RegionKey::LOCKED`], [`RegionKey::DYNAMIC`].
+    /// [`RegionKey::LOCKED`], [`RegionKey::DYNAMIC`], [`RegionKey::DIRECT`].
     pub flags: u32,
     /// Where the memory lies in its owner.
     pub address: u64,
@@ -30,6 +30,9 @@ impl RegionKey {
     /// The region is any memory of its owner: offsets are addresses. What has been attached may be accessed
     /// ([`crate::OneSided::add_part`]).
     pub const DYNAMIC: u32 = 2;
+    /// Models use the processor's atomics on mapped memory of the region by themselves, so that nobody may update it
+    /// otherwise ([`crate::OneSided::set_direct`]).
+    pub const DIRECT: u32 = 4;
     /// Bytes of a key on its way to others.
     pub const BYTES: usize = 48;
 
@@ -71,6 +74,10 @@ impl RegionKey {
 
     pub fn is_locked(&self) -> bool {
         self.flags & Self::LOCKED != 0
+    }
+
+    pub fn is_direct(&self) -> bool {
+        self.flags & Self::DIRECT != 0
     }
 }
 

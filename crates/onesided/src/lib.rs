@@ -12,6 +12,7 @@
 
 mod apply;
 mod atomic;
+mod atomicity;
 mod control;
 mod cross_memory;
 mod element;
@@ -39,6 +40,7 @@ pub use select::Allowed;
 pub use under_way::OpId;
 
 use apply::Appliers;
+use atomicity::OwnWord;
 use control::Blocks;
 use core::ops::Range;
 use hpvm_fm::{Fm, Transport};
@@ -56,6 +58,8 @@ pub struct OneSided {
     by_messages: bool,
     regions: Regions,
     blocks: Blocks,
+    /// Our word in the segment, since anything has been exposed or attached, if there is a segment.
+    own: Option<OwnWord>,
     appliers: Appliers,
     queues: Queues,
     under_way: UnderWay,
@@ -71,6 +75,7 @@ impl OneSided {
             by_messages: false,
             regions: Regions::default(),
             blocks: Blocks::default(),
+            own: None,
             appliers: Appliers::default(),
             queues: Queues::default(),
             under_way: UnderWay::default(),
@@ -134,6 +139,7 @@ impl OneSided {
         words: u32,
         lent: bool,
     ) -> RegionKey {
+        self.register(fm);
         let address = memory.expose_provenance() as u64;
         let (control, shared) = self.blocks.take(fm, words);
         let locked = shared && !lent && self.allowed.cross_memory;
@@ -176,11 +182,30 @@ impl OneSided {
         if key.control == 0 {
             return *key;
         }
+        self.add_flag(key, RegionKey::LOCKED)
+    }
+
+    /// From now on models use the processor's atomics on mapped memory of a region of ours by themselves. Returns the key
+    /// for the others, who must not have one yet.
+    pub fn set_direct(&mut self, key: &RegionKey) -> RegionKey {
+        self.add_flag(key, RegionKey::DIRECT)
+    }
+
+    fn add_flag(&mut self, key: &RegionKey, flag: u32) -> RegionKey {
         let region = self.regions.get_mut(key.id, key.generation);
         region.map_or(*key, |region| {
-            region.key.flags |= RegionKey::LOCKED;
+            region.key.flags |= flag;
             region.key
         })
+    }
+
+    /// Sees to it that our word in the segment says how we share locks, before our first update.
+    fn register<T: Transport>(&mut self, fm: &Fm<T>) {
+        if self.own.is_none()
+            && let Some(updating) = fm.transport().updating(self.me)
+        {
+            self.own = Some(OwnWord::new(updating));
+        }
     }
 
     /// Lets others access `len` bytes at `memory` by the dynamic region `key`. False: it is not one of ours, or the
@@ -235,6 +260,7 @@ impl OneSided {
     /// # Errors
     /// `NotExposed`: the key is of a region of ours that has been withdrawn. `Unreachable`.
     pub fn attach<T: Transport>(&mut self, fm: &mut Fm<T>, key: &RegionKey) -> Result<Target> {
+        self.register(fm);
         if key.rank == self.me {
             let region = self.regions.get(key.id, key.generation);
             let not_exposed = || Error::NotExposed { rank: key.rank, region: key.id };
@@ -283,6 +309,7 @@ impl OneSided {
         if key.rank == self.me {
             return self.attach(fm, key);
         }
+        self.register(fm);
         match self.map_block(fm, key) {
             Some(control) => {
                 Ok(Target { key: *key, path: Path::Mapped(base), control: Some(control) })

@@ -210,6 +210,7 @@ impl OneSided {
             let what = request::Elements { kind, op, size, fetches };
             return self.update_far(fm, target, what, part);
         };
+        self.exclude_if_long(fm, target, elements.control, count);
         // SAFETY: inside the region; the caller's promise.
         unsafe { self.appliers.update(&elements, kind, op, operand, fetch) };
         Ok(None)
@@ -344,7 +345,7 @@ impl OneSided {
         Some(Elements {
             at: base.wrapping_add(offset as usize),
             count,
-            locked: target.key.is_locked(),
+            atomicity: target.atomicity(self.own),
             control,
             me: self.me,
         })

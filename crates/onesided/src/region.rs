@@ -1,6 +1,7 @@
 //! What this rank exposes, and what it can reach of others.
 
 use crate::Rank;
+use crate::atomicity::{self, Atomicity, OwnWord};
 use crate::control::Words;
 use crate::key::RegionKey;
 use crate::messages::packets::{Fault, RegionName};
@@ -136,6 +137,12 @@ impl Target {
 
     pub fn path(&self) -> Path {
         self.path
+    }
+
+    /// How elements of the region are updated where it is mapped; `own` is the word of this rank.
+    #[inline(always)]
+    pub(crate) fn atomicity<'a>(&self, own: Option<OwnWord>) -> Atomicity<'a> {
+        atomicity::select(self.key.is_locked(), self.key.is_direct(), own)
     }
 
     /// Where the memory lies in our address space, if it does.

@@ -1,6 +1,6 @@
-//! `libpvm3.so.3`: PVM 3.4's functions, its groups and its Fortran entry points.
+//! `libpvm3.so.3`: PVM 3.4's functions and its groups.
 //!
-//! What is packed and matched is in hpvm-pvm. Here are the entry points ([`entry`], [`fortran`]), this process as a task
+//! What is packed and matched is in hpvm-pvm. Here are the entry points ([`entry`]), this process as a task
 //! ([`task`]), the links between tasks ([`link`]) and the connection to the virtual machine's process ([`control`]).
 //!
 //! The safety of every entry point is C's: pointers point to as much as the call says, for as long as PVM says.

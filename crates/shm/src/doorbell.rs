@@ -19,21 +19,6 @@ use std::sync::Arc;
 
 use crate::segment::Mapping;
 
-const REGISTER: libc::c_long = 1 << 2; // MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED
-const BARRIER: libc::c_long = 1 << 1; // MEMBARRIER_CMD_GLOBAL_EXPEDITED
-
-/// Makes this process a target of the job's barriers; false where the system forbids it.
-pub fn register() -> bool {
-    // SAFETY: membarrier takes integers and touches no memory of ours.
-    unsafe { libc::syscall(libc::SYS_membarrier, REGISTER, 0, 0) == 0 && barrier() }
-}
-
-/// A full memory barrier on every processor that now runs a registered process.
-pub fn barrier() -> bool {
-    // SAFETY: as above.
-    unsafe { libc::syscall(libc::SYS_membarrier, BARRIER, 0, 0) == 0 }
-}
-
 /// The futex word of one rank in the segment.
 pub struct Bell {
     mapping: Arc<Mapping>,

@@ -15,10 +15,12 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
 use hpvm_copy::attach;
 use hpvm_copy::slow_stores::{self, MIN_TIMED, SlowStores};
+use hpvm_sync::barrier;
 use hpvm_transport::{
     Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank, Refused,
     Segment, Streams,
 };
+use hpvm_wire::accumulate_lock::Updating;
 use hpvm_wire::cell::{BARE_FRAGMENTS, FRAME, INLINE, LINE_PAYLOAD, RawHead};
 use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SETS, LargeSlot};
 use hpvm_wire::counters::{Counters, add};
@@ -79,15 +81,15 @@ impl Shm {
         if declares_ptracer {
             ptracer::allow_any();
         }
-        if !doorbell::register() {
+        if !barrier::register() {
             // Relaxed: read after the job's bootstrap barrier, which orders it.
             mapping.header().fences.store(1, Ordering::Relaxed);
         }
         let control = mapping.control(rank);
         // Release pairs with the acquire of whoever looks for our pid.
-        control.pid.store(std::process::id(), Ordering::Release);
+        control.identity.pid.store(std::process::id(), Ordering::Release);
         // Relaxed: for tools. A job that spans hosts changes it later.
-        control.rank.store(rank, Ordering::Relaxed);
+        control.identity.rank.store(rank, Ordering::Relaxed);
         // Relaxed: a statistic for tests and tools.
         mapping.attached().fetch_add(1, Ordering::Relaxed);
         processors::show(mapping.header(), control);
@@ -131,7 +133,7 @@ impl Shm {
         self.min_mapped = own;
         if self.declares_ptracer {
             // Acquire pairs with the release in `attach`.
-            let pid = |rank| self.mapping.control(rank).pid.load(Ordering::Acquire);
+            let pid = |rank| self.mapping.control(rank).identity.pid.load(Ordering::Acquire);
             ptracer::allow_ranks((0..ranks).map(pid));
         }
     }
@@ -157,7 +159,7 @@ impl Shm {
             return Err(PeerMemoryError::NotPermitted);
         }
         // Acquire pairs with the release in `attach`.
-        Ok(self.mapping.control(peer).pid.load(Ordering::Acquire))
+        Ok(self.mapping.control(peer).identity.pid.load(Ordering::Acquire))
     }
 
     /// What the host's first rank that wanted to know has measured.
@@ -218,7 +220,7 @@ impl Shm {
         if opened.get().is_none() {
             let control = self.mapping.control(dst);
             // Acquire pairs with the releases in `attach` and `sleep_on`.
-            let pid = control.pid.load(Ordering::Acquire);
+            let pid = control.identity.pid.load(Ordering::Acquire);
             let fd = control.pipe.load(Ordering::Acquire).wrapping_sub(1); // as above
             let _ = opened.set(doorbell::open(pid, fd).ok()?);
         }
@@ -236,7 +238,7 @@ impl Shm {
     /// Shows the number that this rank has in the job, for tools.
     pub fn show_rank(&self, rank: Rank) {
         // Relaxed: orders nothing.
-        self.mapping.control(self.rank).rank.store(rank, Ordering::Relaxed);
+        self.mapping.control(self.rank).identity.rank.store(rank, Ordering::Relaxed);
     }
 }
 
@@ -469,7 +471,7 @@ impl Packets for Shm {
 
     fn arm(&mut self) -> bool {
         let control = self.mapping.control(self.rank);
-        asleep::announce(&control.doorbell, self.asleep, || !self.fences && doorbell::barrier());
+        asleep::announce(&control.doorbell, self.asleep, || !self.fences && barrier::everywhere());
         let mut pipelines = self.pipelines.iter();
         if self.receiver.pending(&control.tail)
             || pipelines.any(|pipeline| pipeline.waits(&self.mapping, self.rank))
@@ -595,6 +597,10 @@ impl Segment for Shm {
 
     fn counters(&self) -> Option<&Counters> {
         Some(self.counters_ref())
+    }
+
+    fn updating(&self, rank: Rank) -> Option<&Updating> {
+        (rank < self.mapping.ranks()).then(|| &self.mapping.control(rank).updating.0)
     }
 
     #[inline(always)]

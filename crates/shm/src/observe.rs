@@ -5,7 +5,9 @@
 
 use hpvm_wire::counters::Counters;
 use hpvm_wire::pending::{PENDING, Snapshot, Stage};
-use hpvm_wire::segment::{CONTROL, Control, Geometry, HEADER, Header, MAGIC, MAX_RANKS, VERSION};
+use hpvm_wire::segment::{
+    CONTROL, Control, Geometry, HEADER, Header, Identity, MAGIC, MAX_RANKS, VERSION,
+};
 use hpvm_wire::traffic::{PEERS, Peer, Traffic};
 use std::fs::File;
 use std::mem::{offset_of, size_of};
@@ -118,8 +120,8 @@ impl View {
         let first = offset_of!(Control, counters);
         let names = Counters::TABLE.iter().enumerate();
         Ok(Seen {
-            pid: half(&control, offset_of!(Control, pid)),
-            rank: half(&control, offset_of!(Control, rank)),
+            pid: half(&control, offset_of!(Control, identity) + offset_of!(Identity, pid)),
+            rank: half(&control, offset_of!(Control, identity) + offset_of!(Identity, rank)),
             doorbell: half(&control, offset_of!(Control, doorbell)) != 0,
             counters: names.map(|(i, (name, _))| (*name, word(&control, first + i * 8))).collect(),
             pending,

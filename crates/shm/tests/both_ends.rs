@@ -16,7 +16,6 @@ const SENDER: Rank = 0;
 const RECEIVER: Rank = 1;
 const ROLE: &str = "HPVM_SHM_BOTH_ENDS_ROLE";
 const LIMIT: Duration = Duration::from_secs(60);
-const MESSAGES: usize = 300;
 const LONGEST: usize = 3 << 20;
 
 /// The sender's message, at this address; the receiver's room for it, and its split copy's name. Then parts that
@@ -25,6 +24,12 @@ const OFFER: u8 = 1;
 const OPEN: u8 = 2;
 const YOURS: u8 = 3;
 const DONE: u8 = 4;
+
+/// Messages of a run, fewer where sanitizers make each some dozen times as long (`make sanitize`).
+fn messages() -> usize {
+    let share = std::env::var("HPVM_TEST_SHARE");
+    300 / share.map_or(1, |share| share.parse::<usize>().expect("a number"))
+}
 
 fn len(n: usize) -> usize {
     1 + n * 7919 * 4099 % LONGEST
@@ -135,7 +140,7 @@ impl Player {
 
     fn send_all(&mut self) {
         let mut sent = vec![0; LONGEST];
-        for n in 0..MESSAGES {
+        for n in 0..messages() {
             sent[..len(n)].iter_mut().enumerate().for_each(|(at, b)| *b = byte(n, at));
             let ours = sent.as_mut_ptr();
             self.say(OFFER, ours.expose_provenance() as u64);
@@ -146,7 +151,7 @@ impl Player {
     }
 
     fn receive_all(&mut self) {
-        for n in 0..MESSAGES {
+        for n in 0..messages() {
             let theirs = self.hear(OFFER);
             let index = n % SPLIT_COPIES;
             let mut room = vec![0; len(n)];

@@ -27,6 +27,7 @@ pub mod atomic {
 #[cfg(hpvm_loom)]
 pub use loom;
 
+pub mod barrier;
 pub mod cell;
 #[cfg(hpvm_loom)]
 pub mod weaken;

@@ -1,6 +1,7 @@
 //! Memory that the ranks of a host share, beyond packets.
 
 use crate::Rank;
+use hpvm_wire::accumulate_lock::Updating;
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::split_copy::SplitCopy;
@@ -26,6 +27,12 @@ pub trait Segment {
     /// [`crate::Packets::arm`] does not look at slots; whoever waits for a slot looks after arming.
     fn wake(&self, dst: Rank) {
         let _ = dst;
+    }
+
+    /// Where `rank`, if it shares memory with this process, shows that it is inside an atomic update.
+    fn updating(&self, rank: Rank) -> Option<&Updating> {
+        let _ = rank;
+        None
     }
 
     /// Control block `index` of `owner`, by which a receiver and its sender copy a message at the same time

@@ -2,19 +2,23 @@
 //! section 12.5.3) among the ranks of the target's host.
 //!
 //! Who wants the lock takes a ticket. Tickets are served in order; readers that follow each other hold it together.
-//! `READ` is the first ticket that may not read yet, `WRITE` the number of those that are done: a reader is served
-//! when all before it have been let in, a writer when all before it are done.
+//! One word holds the number of the next ticket and that of the first one that may not read yet, another one the number
+//! of tickets that are done: a reader is served when all before it have been let in, a writer when all before it are
+//! done. Where both numbers of the first word are the same nobody waits, so that a reader who finds them so is let in by
+//! the operation that takes its ticket.
 //!
 //! Nobody polls for long: who waits writes its process into the ticket's slot, and whoever lets the ticket pass tells
 //! that process. For ranks of other hosts the owner itself waits (`PROXIES`), and is told after every change.
 
 use hpvm_sync::atomic::{AtomicU64, Ordering};
+use hpvm_sync::order;
 
-const NEXT: usize = 0;
-const READ: usize = 1;
-const WRITE: usize = 2;
-const PROXIES: usize = 3;
-const SLOTS: usize = 4;
+/// The word of [`Queue`].
+const QUEUE: usize = 0;
+/// Tickets that are done; its lower half counts.
+const DONE: usize = 1;
+const PROXIES: usize = 2;
+const SLOTS: usize = 3;
 /// Waiting tickets that can name their process. Those beyond poll: that many ranks wait for one lock only on hosts
 /// where each waits for long anyhow.
 const WAITERS: usize = 24;
@@ -27,11 +31,40 @@ pub const WORDS: usize = SLOTS + WAITERS;
 #[derive(Clone, Copy, Debug)]
 pub struct LockWords<'a>(&'a [AtomicU64]);
 
-/// A turn in the queue.
+/// A turn in the queue. Numbers begin again at 0 after the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
-    pub number: u64,
+    pub number: u32,
     pub exclusive: bool,
+}
+
+/// What the first word holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Queue {
+    /// The next ticket.
+    next: u32,
+    /// The first ticket that may not read yet.
+    read: u32,
+}
+
+impl Queue {
+    fn of(word: u64) -> Queue {
+        Queue { next: (word >> 32) as u32, read: word as u32 }
+    }
+
+    fn word(self) -> u64 {
+        u64::from(self.next) << 32 | u64::from(self.read)
+    }
+
+    /// One ticket more.
+    fn taken(self) -> Queue {
+        Queue { next: self.next.wrapping_add(1), ..self }
+    }
+
+    /// One ticket more may read.
+    fn read_on(self) -> Queue {
+        Queue { read: self.read.wrapping_add(1), ..self }
+    }
 }
 
 /// Who must be told that something changed.
@@ -43,35 +76,78 @@ pub struct Wake {
     pub owner: bool,
 }
 
+impl Wake {
+    /// Nobody has to be told.
+    #[inline(always)]
+    pub fn is_none(&self) -> bool {
+        *self == Wake::default()
+    }
+}
+
 impl<'a> LockWords<'a> {
     /// `None`: there are too few words.
+    #[inline]
     pub fn new(words: &'a [AtomicU64]) -> Option<LockWords<'a>> {
         words.get(..WORDS).map(LockWords)
     }
 
     /// Queues.
     pub fn take(&self, exclusive: bool) -> Ticket {
-        // Relaxed: the order of tickets is that of the word itself.
-        let number = self.0[NEXT].fetch_add(1, Ordering::Relaxed);
-        Ticket { number, exclusive }
+        let before = self.change(Queue::taken);
+        Ticket { number: before.next, exclusive }
     }
 
-    /// Takes the lock if nobody has it or waits for it, and queues in no other case.
-    pub fn try_lock(&self, exclusive: bool) -> Option<Ticket> {
-        let word = if exclusive { WRITE } else { READ };
-        // Acquire pairs with the release in `release` and `enter`.
-        let number = self.0[word].load(Ordering::Acquire);
-        // Acquire, Relaxed: as above; a failure takes nothing.
-        let taken =
-            self.0[NEXT].compare_exchange(number, number + 1, Ordering::Acquire, Ordering::Relaxed);
-        let ticket = Ticket { number, exclusive };
-        taken.ok().map(|_| ticket)
+    /// Changes the first word; what it was.
+    fn change(&self, change: impl Fn(Queue) -> Queue) -> Queue {
+        let word = &self.0[QUEUE];
+        let mut old = word.load(Ordering::Relaxed);
+        loop {
+            let new = change(Queue::of(old)).word();
+            // SeqCst: a ticket is taken before its holder looks whether it is served, and after it was let in others
+            // look at the slots. Relaxed on failure: it is tried again.
+            let order = Ordering::SeqCst;
+            match word.compare_exchange(old, new, order, Ordering::Relaxed) {
+                Ok(_) => return Queue::of(old),
+                Err(now) => old = now,
+            }
+        }
     }
 
+    /// Takes the lock if nobody has it in a way that this excludes, and nobody waits for it; queues in no other
+    /// case. It has been entered.
+    #[inline]
+    pub fn try_lock(&self, exclusive: bool) -> bool {
+        // Relaxed: the exchange below looks again.
+        let old = self.0[QUEUE].load(Ordering::Relaxed);
+        let Queue { next, read } = Queue::of(old);
+        // Acquire pairs with the release in `release`: what was done under the lock comes first.
+        let done = || self.0[DONE].load(order!(Acquire, "rw_lock.done")) as u32;
+        if next != read || (exclusive && next != done()) {
+            return false;
+        }
+        let queue = Queue::of(old).taken();
+        let queue = if exclusive { queue } else { queue.read_on() };
+        // SeqCst: as in `change`. Relaxed on failure: nothing has been taken.
+        let order = Ordering::SeqCst;
+        self.0[QUEUE].compare_exchange(old, queue.word(), order, Ordering::Relaxed).is_ok()
+    }
+
+    /// The first word, after what this process has done to the others.
+    fn queue(&self) -> Queue {
+        // SeqCst: comes after the change that the caller made; pairs as an acquire with `release`.
+        Queue::of(self.0[QUEUE].load(Ordering::SeqCst))
+    }
+
+    /// The number of tickets that are done, in order as `queue`.
+    fn done(&self) -> u32 {
+        // SeqCst: as in `queue`.
+        self.0[DONE].load(Ordering::SeqCst) as u32
+    }
+
+    /// Whether it is this ticket's turn. After `wait_as` of this process.
     pub fn is_served(&self, ticket: Ticket) -> bool {
-        let word = if ticket.exclusive { WRITE } else { READ };
-        // SeqCst: comes after `wait_as` of this process; pairs as an acquire with `release` and `enter`.
-        self.0[word].load(Ordering::SeqCst) == ticket.number
+        let turn = if ticket.exclusive { self.done() } else { self.queue().read };
+        turn == ticket.number
     }
 
     /// A ticket that is served has the lock from now on. A reader lets the next one in.
@@ -80,29 +156,30 @@ impl<'a> LockWords<'a> {
         if ticket.exclusive {
             return Wake::default();
         }
-        // SeqCst: comes before the look at the slots.
-        self.0[READ].fetch_add(1, Ordering::SeqCst);
+        self.change(Queue::read_on);
         self.waiting()
     }
 
     /// Gives the lock back.
+    #[inline]
     pub fn release(&self, exclusive: bool) -> Wake {
-        // SeqCst, both: release what was done under the lock, and come before the look at the slots.
         if exclusive {
-            self.0[READ].fetch_add(1, Ordering::SeqCst);
+            self.change(Queue::read_on);
         }
-        self.0[WRITE].fetch_add(1, Ordering::SeqCst); // SeqCst: as above
-        self.waiting()
+        // SeqCst: releases what was done under the lock, and comes before the look at the queue and the slots.
+        self.0[DONE].fetch_add(1, Ordering::SeqCst);
+        let queue = self.queue();
+        if queue.next == queue.read { Wake::default() } else { self.waiting() }
     }
 
-    fn slot(&self, number: u64) -> &AtomicU64 {
-        &self.0[SLOTS + (number % WAITERS as u64) as usize]
+    fn slot(&self, number: u32) -> &AtomicU64 {
+        &self.0[SLOTS + number as usize % WAITERS]
     }
 
     /// What stands in a slot for a ticket of a process; never 0.
     fn mark(ticket: Ticket, process: u32) -> u64 {
         let kind = if ticket.exclusive { EXCLUSIVE } else { 0 };
-        ticket.number << 32 | kind | (u64::from(process) + 1)
+        u64::from(ticket.number) << 32 | kind | (u64::from(process) + 1)
     }
 
     /// Names the process that waits with a ticket. False: the slot is taken, so that it must poll.
@@ -118,7 +195,7 @@ impl<'a> LockWords<'a> {
     fn clear(&self, ticket: Ticket) {
         let slot = self.slot(ticket.number);
         let mark = slot.load(Ordering::Relaxed); // relaxed: only this ticket's process put the mark there
-        if mark != 0 && mark >> 32 == ticket.number & 0xffff_ffff {
+        if mark != 0 && mark >> 32 == u64::from(ticket.number) {
             slot.store(0, Ordering::Relaxed); // relaxed: as above
         }
     }
@@ -133,11 +210,9 @@ impl<'a> LockWords<'a> {
 
     /// Who waits with the tickets that are served now.
     fn waiting(&self) -> Wake {
-        // SeqCst: as in `waiter`.
-        let (read, write) =
-            (self.0[READ].load(Ordering::SeqCst), self.0[WRITE].load(Ordering::SeqCst));
+        let (read, done) = (self.queue().read, self.done());
         let reader = self.waiter(Ticket { number: read, exclusive: false });
-        let writer = self.waiter(Ticket { number: write, exclusive: true });
+        let writer = self.waiter(Ticket { number: done, exclusive: true });
         Wake {
             processes: [reader, writer],
             owner: self.0[PROXIES].load(Ordering::SeqCst) != 0, // SeqCst: as in `waiter`
@@ -184,16 +259,18 @@ mod tests {
         assert!(lock.is_served(r3));
         lock.enter(r3);
         lock.release(false);
-        assert!(lock.try_lock(true).is_some());
-        assert_eq!(lock.try_lock(false), None);
+        assert!(lock.try_lock(true) && !lock.try_lock(false) && !lock.try_lock(true));
+        assert!(lock.release(true).is_none());
+        assert!(lock.try_lock(false) && lock.try_lock(false) && !lock.try_lock(true));
+        assert!(lock.release(false).is_none() && lock.release(false).is_none());
+        assert!(lock.try_lock(true));
     }
 
     #[test]
     fn readers_are_let_in_one_after_the_other() {
         let words = words();
         let lock = LockWords::new(&words).unwrap();
-        let w = lock.try_lock(true).unwrap();
-        lock.enter(w);
+        assert!(lock.try_lock(true));
         let (a, b) = (lock.take(false), lock.take(false));
         assert!(lock.wait_as(a, 1) && lock.wait_as(b, 2));
         assert_eq!(lock.release(true).processes, [Some(1), None]);
@@ -202,15 +279,33 @@ mod tests {
     }
 
     #[test]
+    fn numbers_begin_again() {
+        let words = words();
+        words[QUEUE].store(Queue { next: u32::MAX, read: u32::MAX }.word(), Ordering::Relaxed);
+        words[DONE].store(u64::from(u32::MAX), Ordering::Relaxed);
+        let lock = LockWords::new(&words).unwrap();
+        for exclusive in [true, false, true, false] {
+            assert!(lock.try_lock(exclusive), "{exclusive}");
+            let next = lock.take(true);
+            assert!(lock.wait_as(next, 3) && !lock.is_served(next));
+            assert_eq!(lock.release(exclusive).processes[1], Some(3));
+            assert!(lock.is_served(next));
+            lock.enter(next);
+            assert!(lock.release(true).is_none());
+        }
+    }
+
+    #[test]
     fn the_owner_is_told_while_it_waits_for_others() {
         let words = words();
         let lock = LockWords::new(&words).unwrap();
-        lock.enter(lock.try_lock(true).unwrap());
+        assert!(lock.try_lock(true));
+        let theirs = lock.take(false);
         lock.add_proxy();
         assert!(lock.release(true).owner);
         lock.remove_proxy();
-        lock.enter(lock.try_lock(true).unwrap());
-        assert!(!lock.release(true).owner);
+        lock.enter(theirs);
+        assert!(!lock.release(false).owner);
     }
 
     #[test]
@@ -225,11 +320,13 @@ mod tests {
                     let lock = LockWords::new(words).unwrap();
                     for turn in 0..500u32 {
                         let exclusive = (turn + thread) % 3 == 0;
-                        let ticket = lock.take(exclusive);
-                        while !lock.is_served(ticket) {
-                            std::thread::yield_now();
+                        if turn % 2 == 0 || !lock.try_lock(exclusive) {
+                            let ticket = lock.take(exclusive);
+                            while !lock.is_served(ticket) {
+                                std::thread::yield_now();
+                            }
+                            lock.enter(ticket);
                         }
-                        lock.enter(ticket);
                         let add = if exclusive { 1000 } else { 1 };
                         let before = inside.fetch_add(add, Ordering::SeqCst);
                         assert!(before < if exclusive { 1 } else { 1000 });
@@ -252,6 +349,7 @@ mod loom_tests {
     use super::*;
     use hpvm_sync::loom;
     use hpvm_sync::loom::cell::UnsafeCell;
+    use hpvm_sync::weaken::is_noticed;
     use std::sync::Arc;
 
     struct Shared {
@@ -266,19 +364,20 @@ mod loom_tests {
 
         /// Queues, and uses the lock if it is this ticket's turn. Returns the ticket if it is not: loom can't wait.
         fn visit(&self, exclusive: bool) -> Option<Ticket> {
-            let ticket =
-                self.lock().try_lock(exclusive).unwrap_or_else(|| self.lock().take(exclusive));
-            if !self.lock().is_served(ticket) {
-                return Some(ticket);
+            if !self.lock().try_lock(exclusive) {
+                let ticket = self.lock().take(exclusive);
+                if !self.lock().is_served(ticket) {
+                    return Some(ticket);
+                }
+                self.lock().enter(ticket);
             }
-            self.hold(ticket);
+            self.hold(exclusive);
             None
         }
 
-        /// Looks at the value or adds 1 to it, under the lock, and gives the lock back.
-        fn hold(&self, ticket: Ticket) -> u32 {
-            self.lock().enter(ticket);
-            let seen = match ticket.exclusive {
+        /// Looks at the value or adds 1 to it, with the lock, and gives the lock back.
+        fn hold(&self, exclusive: bool) -> u32 {
+            let seen = match exclusive {
                 // SAFETY: nobody else has the lock; loom looks whether that is so.
                 true => self.value.with_mut(|value| unsafe {
                     *value += 1;
@@ -287,7 +386,7 @@ mod loom_tests {
                 // SAFETY: nobody has it for itself alone; loom looks.
                 false => self.value.with(|value| unsafe { *value }),
             };
-            self.lock().release(ticket.exclusive);
+            self.lock().release(exclusive);
             seen
         }
     }
@@ -310,12 +409,21 @@ mod loom_tests {
             left.sort_by_key(|ticket| ticket.number);
             for ticket in left {
                 assert!(shared.lock().is_served(ticket));
-                shared.hold(ticket);
+                shared.lock().enter(ticket);
+                shared.hold(ticket.exclusive);
             }
             let writers = visits.iter().filter(|exclusive| **exclusive).count() as u32;
-            let last = shared.lock().try_lock(false).expect("nobody has it");
-            assert_eq!(shared.hold(last), writers);
+            assert!(shared.lock().try_lock(false), "nobody has it");
+            assert_eq!(shared.hold(false), writers);
         });
+    }
+
+    /// Loom knows no stronger order than that of pairs, so that the orderings for the sake of those who wait can't be
+    /// weakened here.
+    #[test]
+    fn the_pair_of_a_writer_and_the_one_before_is_needed() {
+        let both = || among([true, true, false]);
+        assert!(is_noticed("rw_lock.done", both), "it may be weakened and nobody notices");
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! `CONTROL + PENDING + slots * 128 + COLL_SLOTS * collective slots + LARGE_SETS * LARGE_SLOTS * large slot + FRAMES * FRAME_STRIDE + TRAFFIC`, and `slots` does not
 //! depend on the number of ranks: see `Geometry`.
 
+use crate::accumulate_lock::Updating;
 use crate::cell::Cell;
 use crate::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SETS, LARGE_SLOT_BYTES, LARGE_SLOTS};
 use crate::counters::Counters;
@@ -73,7 +74,7 @@ pub const READS_DO_NOT: u32 = 2;
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 /// State of a doorbell: its owner sleeps on the word itself (a futex).
 pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.
@@ -95,14 +96,13 @@ pub struct Control {
     pub doorbell: Padded<AtomicU32>,
     /// 0: free. 1: its bytes are on their way, or its reader keeps it.
     pub frames: Padded<[AtomicU8; FRAMES]>,
-    /// Process id; 0 until the rank has attached.
-    pub pid: Padded<AtomicU32>,
+    pub identity: Padded<Identity>,
     /// One more than the descriptor of the pipe that wakes the rank when it sleeps on one; 0: none.
     pub pipe: Padded<AtomicU32>,
-    /// The rank's number in the job, which may span hosts.
-    pub rank: Padded<AtomicU32>,
     /// One more than the processor on which the rank last waited for long; 0 before that.
     pub processor: Padded<AtomicU32>,
+    /// Whether the rank is inside an atomic update that shares an accumulate lock.
+    pub updating: Padded<Updating>,
     /// The processors that the rank may use: bit `n % 64` of word `n / 64`. Written before the job's bootstrap
     /// barrier.
     pub processors: [AtomicU64; PROCESSOR_WORDS],
@@ -113,6 +113,16 @@ pub struct Control {
     pub split_copies: [SplitCopy; SPLIT_COPIES],
 }
 
+/// Which process a rank is: written when it attaches, then only read.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Identity {
+    /// Process id; 0 until the rank has attached.
+    pub pid: AtomicU32,
+    /// The rank's number in the job, which may span hosts.
+    pub rank: AtomicU32,
+}
+
 impl Control {
     /// A control block as a fresh segment has it, for models and tests.
     pub fn new() -> Self {
@@ -121,10 +131,10 @@ impl Control {
             credits: Padded(AtomicU32::new(0)),
             doorbell: Padded(AtomicU32::new(0)),
             frames: Padded(core::array::from_fn(|_| AtomicU8::new(0))),
-            pid: Padded(AtomicU32::new(0)),
+            identity: Padded(Identity::default()),
             pipe: Padded(AtomicU32::new(0)),
-            rank: Padded(AtomicU32::new(0)),
             processor: Padded(AtomicU32::new(0)),
+            updating: Padded(Updating::default()),
             processors: core::array::from_fn(|_| AtomicU64::new(0)),
             counters: Counters::default(),
             regions: Regions::default(),

@@ -16,9 +16,14 @@ use hpvm_tests::process;
 /// Some seconds of work for one processor; a loaded machine has less than one.
 const LONG: Duration = Duration::from_secs(240);
 
-/// Both write checkpoints and take the same flags for them. The arguments make a problem of milliseconds per step.
+/// All write checkpoints and take the same flags for them. The arguments make a problem of milliseconds per step.
 const MD: (&str, &[&str]) = ("md", &["--cells", "8"]);
 const TREECODE: (&str, &[&str]) = ("treecode", &["--bodies", "1500", "--sample", "0"]);
+const FDTD: (&str, &[&str]) = ("fdtd", &["--cells", "24", "--layers", "5", "--sphere", "4"]);
+const PLASMA: (&str, &[&str]) =
+    ("fdtd", &["--case", "plasma", "--cells", "12", "--thermal", "0.2"]);
+
+const QMC: (&str, &[&str]) = ("qmc", &["--walkers", "50", "--block", "10"]);
 
 /// Whether the C compiler finds a header.
 fn has_header(name: &str) -> bool {
@@ -60,7 +65,11 @@ fn app(ranks: u32, name: &str, arguments: &[&str]) -> Option<Command> {
 }
 
 fn checks_itself(name: &str) {
-    for ranks in 1..=3 {
+    checks_itself_on(name, &[1, 2, 3]);
+}
+
+fn checks_itself_on(name: &str, ranks: &[u32]) {
+    for &ranks in ranks {
         let Some(command) = app(ranks, name, &["--check"]) else { return };
         let output = succeed_within(command, LONG);
         assert_eq!(output.lines().last(), Some("PASSED"), "{ranks} ranks:\n{output}");
@@ -82,6 +91,19 @@ fn bsp_programs_check_their_answers() {
 #[test]
 fn treecode_agrees_with_direct_sums() {
     checks_itself("treecode");
+}
+
+#[test]
+fn fdtd_agrees_with_analytic_fields() {
+    checks_itself_on("fdtd", &[1, 2, 3, 5]);
+}
+
+#[test]
+fn qmc_gives_the_published_energies_and_the_same_on_any_ranks() {
+    checks_itself_on("qmc", &[1, 2, 3, 5]);
+    let check =
+        |ranks| app(ranks, "qmc", &["--check"]).map(|command| succeed_within(command, LONG));
+    assert_eq!(check(1), check(3));
 }
 
 /// Runs an application on its small problem; its output.
@@ -135,6 +157,17 @@ fn a_restarted_treecode_ends_with_the_same_bits() {
     restarts_with_the_same_bits(TREECODE);
 }
 
+#[test]
+fn a_restarted_fdtd_ends_with_the_same_bits() {
+    restarts_with_the_same_bits(FDTD);
+    restarts_with_the_same_bits(PLASMA);
+}
+
+#[test]
+fn a_restarted_qmc_ends_with_the_same_bits() {
+    restarts_with_the_same_bits(QMC);
+}
+
 /// Every number of the last line of output differs by no more than `allowed`, relative to `scale`.
 fn restarts_on_other_ranks(what: (&str, &[&str]), columns: usize, allowed: f64) {
     let home = folder("other-ranks");
@@ -165,6 +198,17 @@ fn an_md_of_three_ranks_goes_on_with_others() {
 #[test]
 fn a_treecode_of_three_ranks_goes_on_with_others() {
     restarts_on_other_ranks(TREECODE, 4, 2e-4);
+}
+
+#[test]
+fn an_fdtd_of_three_ranks_goes_on_with_others() {
+    restarts_on_other_ranks(FDTD, 4, 1e-12);
+    restarts_on_other_ranks(PLASMA, 5, 1e-9);
+}
+
+#[test]
+fn a_qmc_of_three_ranks_goes_on_with_others() {
+    restarts_on_other_ranks(QMC, 6, 0.0);
 }
 
 /// Waits until the file has been replaced `times` times, as its number in the file system tells.
@@ -291,6 +335,12 @@ fn wrong_input_is_refused_in_a_sentence() {
         ("treecode", &["--start", "cube"], "plummer or sphere is needed"),
         ("treecode", &["--scaling", "up"], "strong or weak is needed"),
         ("treecode", &["--accuracy", "nan"], "'nan' is no good as --accuracy"),
+        ("qmc", &["--system", "li"], "he or h2 is needed"),
+        ("qmc", &["--steps", "501"], "is no multiple of --block 500"),
+        ("qmc", &["--block", "501"], "is no multiple of --branch 5"),
+        ("fdtd", &["--case", "cube"], "dipole, cavity or plasma is needed"),
+        ("fdtd", &["--cells", "8"], "leave nothing of 8"),
+        ("fdtd", &["--case", "cavity", "--mode-x", "0"], "has no field"),
     ];
     for (name, arguments, sentence) in cases {
         if !refused(name, arguments, 2, sentence) {
@@ -302,7 +352,7 @@ fn wrong_input_is_refused_in_a_sentence() {
 #[test]
 fn pictures_and_scaling_tables_are_made() {
     let home = folder("picture");
-    for what in [MD, TREECODE] {
+    for what in [MD, TREECODE, FDTD] {
         let image = home.join("image.png");
         if run(2, what, &["--steps", "2", "--image", text(&image)]).is_none() {
             return;

@@ -27,6 +27,7 @@ mod kill;
 mod load;
 mod mistakes;
 mod network;
+mod pvm;
 mod random;
 mod shmem;
 mod silence;

@@ -27,12 +27,16 @@ fn ports(hosts: &Hosts, host: u32) -> Vec<String> {
 /// Waits until this many ports are open.
 fn until_ports(hosts: &Hosts, host: u32, count: usize) -> Vec<String> {
     let end = Instant::now() + PATIENCE;
+    let mut seen = vec![Vec::new()];
     loop {
         let ports = ports(hosts, host);
         if ports.len() == count {
             return ports;
         }
-        assert!(Instant::now() < end, "ports of host {host}: {ports:?}");
+        if seen.last() != Some(&ports) {
+            seen.push(ports);
+        }
+        assert!(Instant::now() < end, "ports of host {host}, one list after the other: {seen:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -8,8 +8,13 @@ import { Mock } from "../mock/server";
 /// Debian's; another may be named.
 const PROGRAM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 
-/// A browser's first start on a slow machine takes long; a test that hangs ends all the same.
-const LIMIT_MS = 60_000;
+/// A test that hangs ends all the same; one on a machine that compiles beside it does not end too soon.
+const LIMIT_MS = 240_000;
+/// One step of a test, for the same reasons.
+const STEP_MS = 90_000;
+
+/// As root chromium has no sandbox, and a container's /dev/shm is too small for it.
+const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
 
 let browser: Browser | undefined;
 after(() => browser?.close());
@@ -42,7 +47,7 @@ export function browserTest(name: string, options: Options, run: (world: World) 
 }
 
 async function inWorld(test: TestContext, options: Options, run: (world: World) => Promise<void>): Promise<void> {
-  browser ??= await chromium.launch({ executablePath: PROGRAM, args: ["--no-sandbox", "--disable-gpu"] });
+  browser ??= await chromium.launch({ executablePath: PROGRAM, args: FLAGS, timeout: STEP_MS });
   const mock = await Mock.start();
   options.prepare?.(mock);
   const context = await browser.newContext({
@@ -52,6 +57,7 @@ async function inWorld(test: TestContext, options: Options, run: (world: World) 
     locale: "en-GB",
     timezoneId: "UTC",
   });
+  context.setDefaultTimeout(STEP_MS);
   const errors: string[] = [];
   let known = (origin: string) => origin === mock.origin;
   let expected: RegExp | undefined;
@@ -85,6 +91,23 @@ async function inWorld(test: TestContext, options: Options, run: (world: World) 
 /// Until the page says that it has nothing to do.
 export async function idle(page: Page): Promise<void> {
   await page.locator("html[data-idle=true]").waitFor({ state: "attached" });
+}
+
+/// Presses keys that belong together: the page takes them for a sequence only when the second follows within a
+/// second, so none waits for the page to answer the one before.
+export async function sequence(page: Page, ...keys: string[]): Promise<void> {
+  await Promise.all(keys.map((key) => page.keyboard.press(key)));
+}
+
+/// Until what is read is as wanted, looked at after each frame that the page draws.
+export async function becomes<T>(page: Page, read: () => T | Promise<T>, wanted: (value: T) => boolean): Promise<void> {
+  const end = performance.now() + STEP_MS;
+  for (;;) {
+    const value = await read();
+    if (wanted(value)) return;
+    if (performance.now() > end) throw new Error(`it stays ${JSON.stringify(value)}`);
+    await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(drawn)));
+  }
 }
 
 /// The cells of the row that a text names, by their headers.

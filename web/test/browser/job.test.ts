@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import type { Counters, Rank } from "../../src/api/types";
-import { browserTest, idle } from "./harness";
+import { browserTest, idle, sequence } from "./harness";
 import { ended, host, job, pending, sample } from "../mock/data";
 import { Numbered } from "../mock/output";
 
@@ -99,8 +99,7 @@ browserTest(
     assert.ok((await box.locator(".line").count()) <= 100);
     const heap = await page.evaluate(() => (performance as unknown as { memory: { usedJSHeapSize: number } }).memory.usedJSHeapSize);
     assert.ok(heap < 100e6, `the tab takes ${heap} bytes`);
-    await page.keyboard.press("g");
-    await page.keyboard.press("g");
+    await sequence(page, "g", "g");
     await page.getByText("line 0 ").waitFor();
     await page.getByLabel("Search in the output").fill("line 100000 ");
     await page.keyboard.press("Enter");
@@ -125,8 +124,7 @@ browserTest(
     await page.getByRole("region", { name: /Output/ }).evaluate((element) => element.scrollTo(0, 0));
     await earlier;
     const first = asked();
-    await page.keyboard.press("g");
-    await page.keyboard.press("g");
+    await sequence(page, "g", "g");
     await first;
     openGate();
     await page.getByText("line 0 ").waitFor();

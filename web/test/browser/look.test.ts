@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { findings } from "./axe";
-import { browserTest, idle, type World } from "./harness";
+import { browserTest, idle, sequence, type World } from "./harness";
 import { ended, host, job, pending } from "../mock/data";
 import type { Mock } from "../mock/server";
 
@@ -64,14 +64,12 @@ browserTest("the keys are listed, move between pages, and can be switched off", 
   await panel.getByText("go to Jobs").waitFor();
   await page.keyboard.press("Escape");
   await panel.waitFor({ state: "detached" });
-  await page.keyboard.press("g");
-  await page.keyboard.press("h");
+  await sequence(page, "g", "h");
   await page.getByRole("region", { name: "Hosts" }).waitFor();
   await page.keyboard.press("?");
   await panel.getByLabel("Keys of one letter").uncheck();
   await page.keyboard.press("Escape");
-  await page.keyboard.press("g");
-  await page.keyboard.press("j");
+  await sequence(page, "g", "j");
   assert.equal(new URL(page.url()).pathname, "/hosts");
 });
 

@@ -12,7 +12,9 @@ realTest("real: a minute from the link to a job that was watched and cancelled",
   assert.equal(new URL(page.url()).hash, "", "the link has left the address");
   await page.getByRole("img", { name: /processors of/ }).waitFor();
   await page.getByRole("link", { name: "Submit" }).click();
-  await page.getByLabel("Program and arguments").fill("sh -c 'echo begun; exec sleep 1001'");
+  // A time that no other job of this machine sleeps.
+  const sleep = `sleep 1001.${process.pid}`;
+  await page.getByLabel("Program and arguments").fill(`sh -c 'echo begun; exec ${sleep}'`);
   await page.getByText("More: name").click();
   await page.getByLabel("Name").fill("watched");
   const same = page.getByRole("region", { name: "The same on the command line" });
@@ -24,7 +26,7 @@ realTest("real: a minute from the link to a job that was watched and cancelled",
   await page.getByRole("button", { name: "Cancel the job" }).click();
   await page.locator("header").getByText("cancelled", { exact: true }).waitFor();
   await page.getByText("begun").waitFor();
-  const left = execFileSync("ps", ["-eo", "args"], { encoding: "utf8" }).split("\n").filter((line) => line.includes("sleep 1001"));
+  const left = execFileSync("ps", ["-eo", "args"], { encoding: "utf8" }).split("\n").filter((line) => line.includes(sleep));
   assert.deepEqual(left, [], "no process is left");
 });
 

@@ -35,6 +35,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-fm-abi", &["fm"]),
     ("hpvm-pvm", &[]),
     ("hpvm-pvm-abi", &["pvm", "sync"]),
+    ("hpvm-sam", &[]),
+    ("hpvm-sam-abi", &["abi", "sam"]),
     ("hpvm-shmem", &[]),
     ("hpvm-shmem-abi", &["abi", "copy", "shmem"]),
     (

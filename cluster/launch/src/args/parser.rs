@@ -9,7 +9,7 @@ use super::values::{
     attached_count, export, parse_count, parse_input, parse_launcher, parse_net_timeout,
     parse_seconds, split_list, split_words, variable,
 };
-use super::{Draft, NET_TIMEOUT, Options, Parsed, Pass, files, mca};
+use super::{Draft, LAUNCH_AGENT, NET_TIMEOUT, Options, Parsed, Pass, files, mca};
 use crate::environment::MONITOR;
 use crate::error::LaunchError;
 use crate::flags::{self, Effect, Flag, Id};
@@ -183,7 +183,11 @@ impl Parser {
         let options = &mut self.options;
         match id {
             Id::File => self.later = files::words(shown, Path::new(&first))?.into(),
-            Id::LaunchAgent => options.launch_agent = Some(split_words(shown, &first)?),
+            Id::LaunchAgent => {
+                options.launch_agent = Some(split_words(shown, &first)?);
+                // What ranks start on other hosts is started in the same way.
+                options.genv.push((LAUNCH_AGENT.into(), first));
+            }
             Id::Launcher => options.launcher = Some(parse_launcher(shown, &first)?),
             Id::SshArgs => options.ssh_args = split_words(shown, &first)?,
             Id::LaunchWidth => options.launch_width = parse_count(shown, &first)?,

@@ -71,6 +71,8 @@ enum Source {
 
 fn serve(listener: UnixListener) -> io::Result<()> {
     listener.set_nonblocking(true)?;
+    // Also so that tasks learn which process this is: the one that listened before has ended.
+    sys::listen(&listener)?;
     let signals = sys::signals(&[libc::SIGCHLD, libc::SIGTERM])?;
     let random = sys::random();
     let (nonce, secret) = random.split_at(8);

@@ -1,8 +1,10 @@
 //! Jobs on this machine and on the hosts that report to it. The supervisor of a job runs on the
 //! first of its hosts; the launcher under it reaches the others.
 
+use std::collections::BTreeMap;
+
 use super::{Driver, Embedded, Standing};
-use crate::job::{Job, JobId};
+use crate::job::{Job, JobId, Share};
 use crate::node::Fleet;
 use crate::stepd::family;
 
@@ -16,6 +18,15 @@ pub struct Cluster {
 impl Cluster {
     pub fn new(local: Embedded, fleet: Fleet) -> Cluster {
         Cluster { local, fleet }
+    }
+
+    /// Makes the folders of jobs that are about to start here, before they are recorded as running:
+    /// a job that runs by its record and has none is not started ([`Embedded`]). Gives those for
+    /// which that is impossible, with why.
+    pub fn make_folders(&self, starting: &[(JobId, Vec<Share>)]) -> BTreeMap<JobId, String> {
+        let here = |shares: &[Share]| shares.first().is_none_or(|s| s.host == self.local.host());
+        let ids = starting.iter().filter(|(_, shares)| here(shares)).map(|(id, _)| *id);
+        self.local.make_folders(&ids.collect::<Vec<_>>())
     }
 
     fn is_local(&self, job: &Job) -> bool {

@@ -70,6 +70,13 @@ impl Settings {
         Folder(self.data.join("jobs").join(id.to_string()))
     }
 
+    /// The largest number of a job that has a folder here; 0 when none has.
+    pub fn newest_folder(&self) -> JobId {
+        let entries = std::fs::read_dir(self.data.join("jobs")).into_iter().flatten().flatten();
+        let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+        entries.filter_map(number).max().unwrap_or(0)
+    }
+
     /// By what the processes of a job are known, on every host.
     pub fn mark(&self, id: JobId) -> String {
         format!("{}-{id}", self.marks)
@@ -192,11 +199,15 @@ impl Settings {
         Ok(())
     }
 
+    fn make_folder(&self, id: JobId) -> io::Result<()> {
+        let mode = if self.system { 0o711 } else { 0o700 };
+        std::fs::DirBuilder::new().recursive(true).mode(mode).create(self.folder(id).0)
+    }
+
     /// Writes what a supervisor needs.
     fn prepare(&self, job: &Job) -> io::Result<()> {
         let folder = self.folder(job.id());
-        let mode = if self.system { 0o711 } else { 0o700 };
-        std::fs::DirBuilder::new().recursive(true).mode(mode).create(&folder.0)?;
+        self.make_folder(job.id())?;
         let order = self.order(job);
         if let Some(script) = &job.spec.script {
             replace(&folder.script(), script.as_bytes(), 0o700)?;
@@ -234,6 +245,27 @@ impl Embedded {
         self.place.mark(id)
     }
 
+    /// Makes the folders of these jobs, so that they are there after a power cut, too. Gives those
+    /// that could not be made, with why.
+    pub fn make_folders(&self, ids: &[JobId]) -> BTreeMap<JobId, String> {
+        let told = |error: io::Error| format!("its folder cannot be made: {error}");
+        let mut refused = BTreeMap::new();
+        for id in ids {
+            if let Err(error) = self.place.make_folder(*id) {
+                refused.insert(*id, told(error));
+            }
+        }
+        if refused.len() == ids.len() {
+            return refused;
+        }
+        let synced = std::fs::File::open(self.place.data.join("jobs")).and_then(|f| f.sync_all());
+        if let Err(error) = synced {
+            let why = told(error);
+            refused.extend(ids.iter().map(|id| (*id, why.clone())));
+        }
+        refused
+    }
+
     fn stand(&mut self, job: &Job) -> io::Result<Standing> {
         let id = job.id();
         let folder = self.place.folder(id);
@@ -246,6 +278,9 @@ impl Embedded {
                 continue;
             }
             let Some(seen) = record::read(&folder)? else {
+                if !folder.0.try_exists()? {
+                    return Ok(self.unknown(job));
+                }
                 if let Some(standing) = self.start(job, &folder)? {
                     return Ok(standing);
                 }
@@ -299,6 +334,18 @@ impl Embedded {
             // It has ended already.
             Err(_) => Ok(None),
         }
+    }
+
+    /// It runs by its record and has no folder, which is made before that is recorded: the store was
+    /// restored without the folders, or somebody has removed this one. It may have run.
+    fn unknown(&self, job: &Job) -> Standing {
+        let folder = self.place.folder(job.id()).0;
+        let text = format!(
+            "its folder {} is gone: whether it ran cannot be known, and it is not started again",
+            folder.display()
+        );
+        family::kill_marked(&self.place.mark(job.id()));
+        Standing::Ended(Outcome::of(OutcomeKind::NodeLost).with(text), Stamp::now())
     }
 
     /// Its supervisor was killed: its launcher died with it, and whatever else is left dies now.

@@ -26,6 +26,14 @@ struct Wish {
     lost: Option<String>,
 }
 
+impl Wish {
+    /// Whether the host has told that it has all that it needs for the job. One that cannot start
+    /// the job may have lost its record of it.
+    fn is_there(&self) -> bool {
+        matches!(self.said, Some(Said::Runs | Said::Ended(..)))
+    }
+}
+
 /// Which queue it is, for hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
@@ -35,6 +43,8 @@ pub struct Queue {
     pub system: bool,
     /// Above those of all servers before.
     pub epoch: u64,
+    /// Jobs whose records cannot be read.
+    pub set_aside: BTreeSet<JobId>,
 }
 
 /// See the module.
@@ -109,7 +119,7 @@ impl Controller {
         let ordered = |(job, wish): (&JobId, &Wish)| Ordered {
             job: *job,
             cancel: wish.cancel.clone(),
-            work: wish.said.is_none().then(|| wish.work.clone()),
+            work: (!wish.is_there()).then(|| wish.work.clone()),
         };
         let jobs = self.wishes.iter().map(ordered).collect();
         Orders {
@@ -118,6 +128,7 @@ impl Controller {
             system: self.queue.system,
             version: self.version,
             jobs,
+            set_aside: self.queue.set_aside.clone(),
         }
     }
 
@@ -149,7 +160,12 @@ impl Controller {
         for (id, wish) in &mut self.wishes {
             match told.remove(id) {
                 Some(said) if wish.said.as_ref() != Some(said) => {
+                    let was_there = wish.is_there();
                     wish.said = Some(said.clone());
+                    if was_there && !wish.is_there() {
+                        // The orders have the job in full again.
+                        self.version.number += 1;
+                    }
                     news.insert(*id);
                 }
                 // It had the job, and has it no more.
@@ -193,7 +209,7 @@ mod tests {
 
     fn report(number: u64, jobs: &[(JobId, Said)]) -> Report {
         let jobs = jobs.iter().map(|(job, said)| Told { job: *job, said: said.clone() }).collect();
-        Report { identity: "a".into(), session: 1, number, seen: Version::default(), jobs }
+        Report { identity: "a".into(), session: 1, number, jobs, ..Report::default() }
     }
 
     fn controller() -> Controller {
@@ -228,6 +244,19 @@ mod tests {
         let before = controller.version();
         controller.forget(1);
         assert!(controller.version() > before && controller.orders().jobs.is_empty());
+    }
+
+    #[test]
+    fn a_host_that_has_lost_its_record_gets_the_job_again() {
+        let mut controller = controller();
+        controller.report(&report(1, &[(1, Said::Runs)]), NOW, 10).unwrap();
+        let before = controller.orders();
+        assert!(before.jobs[0].work.is_none());
+        let later = Said::Later("its record cannot be read".into());
+        assert_eq!(controller.report(&report(2, &[(1, later)]), NOW, 10), Ok(vec![1]));
+        assert!(matches!(controller.standing(1, NOW, 300), Standing::Later(_)));
+        let again = controller.orders();
+        assert!(again.jobs[0].work.is_some() && again.version > before.version);
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub enum Deed {
 
 #[derive(Clone, Debug)]
 enum Phase {
+    /// Its record here cannot be read, for this reason: whether it runs is not known.
+    Unread(String),
     Runs,
     Later(String),
     /// It is over, and its output is on its way.
@@ -66,6 +68,11 @@ impl Daemon {
         self.jobs.insert(job, held(part, Phase::Runs));
     }
 
+    /// The same of a job whose record cannot be read. The server is asked for it by saying so.
+    pub fn unread(&mut self, job: JobId, why: String) {
+        self.jobs.insert(job, held(false, Phase::Unread(why)));
+    }
+
     /// Takes orders; those that are not newer than the last are nothing.
     pub fn orders(&mut self, orders: &Orders) -> Vec<Deed> {
         if orders.version <= self.seen {
@@ -88,6 +95,10 @@ impl Daemon {
             }
             let Some(job) = self.jobs.get_mut(&id) else { continue };
             job.unwanted = false;
+            if let (Phase::Unread(_), Some(work)) = (&job.phase, &ordered.work) {
+                (job.part, job.phase) = (work.part, Phase::Runs);
+                deeds.push(Deed::Start(work.clone()));
+            }
             if let Some(by) =
                 ordered.cancel.as_ref().filter(|_| job.cancelled.is_none() && !job.part)
             {
@@ -95,8 +106,14 @@ impl Daemon {
                 deeds.push(Deed::Cancel { job: id, by: by.clone() });
             }
         }
-        let wanted: BTreeSet<JobId> = orders.jobs.iter().map(|ordered| ordered.job).collect();
-        for (id, job) in self.jobs.iter_mut().filter(|(id, _)| !wanted.contains(id)) {
+        let mut stays = orders.set_aside.clone();
+        stays.extend(orders.jobs.iter().map(|ordered| ordered.job));
+        for (id, job) in self.jobs.iter_mut() {
+            if stays.contains(id) {
+                // One that was given up and is set aside now may be wanted again.
+                job.unwanted &= !orders.set_aside.contains(id);
+                continue;
+            }
             job.unwanted = true;
             deeds.push(unwanted(*id, job));
         }
@@ -106,7 +123,8 @@ impl Daemon {
     /// How a job stands, by the word of who looks after it.
     pub fn stands(&mut self, id: JobId, standing: Standing) -> Vec<Deed> {
         let Some(job) = self.jobs.get_mut(&id) else { return Vec::new() };
-        if matches!(job.phase, Phase::Sending(..) | Phase::Ended(..)) || job.part {
+        if matches!(job.phase, Phase::Unread(_) | Phase::Sending(..) | Phase::Ended(..)) || job.part
+        {
             return Vec::new();
         }
         job.phase = match standing {
@@ -146,6 +164,11 @@ impl Daemon {
         all
     }
 
+    /// The largest number of a job that was ever here, as far as that is remembered.
+    pub fn newest(&self) -> Option<JobId> {
+        self.jobs.keys().chain(&self.forgotten).max().copied()
+    }
+
     /// What was begun and is not done yet, to be tried again from time to time.
     pub fn overdue(&self) -> Vec<Deed> {
         let of = |(id, job): (&JobId, &Held)| match (&job.phase, &job.cancelled) {
@@ -180,7 +203,7 @@ impl Daemon {
         self.number += 1;
         let said = |job: &Held| match &job.phase {
             Phase::Runs | Phase::Sending(..) => Said::Runs,
-            Phase::Later(text) => Said::Later(text.clone()),
+            Phase::Later(text) | Phase::Unread(text) => Said::Later(text.clone()),
             Phase::Ended(outcome, at) => Said::Ended(outcome.clone(), *at),
         };
         Report {
@@ -189,6 +212,7 @@ impl Daemon {
             number: self.number,
             seen: self.seen,
             jobs: self.jobs.iter().map(|(id, job)| Told { job: *id, said: said(job) }).collect(),
+            newest: None,
         }
     }
 }
@@ -267,6 +291,42 @@ mod tests {
         assert!(matches!(&deeds[..], [Deed::Cancel { job: 3, .. }, Deed::Remove { job: 4 }]));
         let ended = Standing::Ended(Outcome::of(OutcomeKind::Cancelled), Stamp(1));
         assert_eq!(daemon.stands(3, ended), [Deed::Remove { job: 3 }]);
+    }
+
+    #[test]
+    fn what_the_server_cannot_read_stays_as_it_is() {
+        let mut daemon = Daemon::new("a".into(), 1, BTreeSet::new());
+        daemon.found(3, false);
+        let aside = |number| Orders { set_aside: BTreeSet::from([3]), ..orders(number, &[]) };
+        assert_eq!(daemon.orders(&aside(1)), []);
+        assert_eq!((daemon.overdue(), said(&mut daemon)), (Vec::new(), vec![Said::Runs]));
+        // Its record was mended, and it is wanted; or it is gone, and the job is not.
+        assert_eq!(daemon.orders(&orders(2, &[(3, None)])), []);
+        assert_eq!(daemon.orders(&aside(3)), []);
+        assert!(matches!(&daemon.orders(&orders(4, &[]))[..], [Deed::Cancel { job: 3, .. }]));
+    }
+
+    #[test]
+    fn what_the_host_cannot_read_is_asked_for_and_never_given_up() {
+        let mut daemon = Daemon::new("a".into(), 1, BTreeSet::new());
+        daemon.unread(3, "job 3: torn".into());
+        assert_eq!(said(&mut daemon), [Said::Later("job 3: torn".into())]);
+        assert_eq!((daemon.running(), daemon.sending()), (Vec::new(), Vec::new()));
+        // The driver knows nothing of a job that was not read.
+        assert_eq!(daemon.stands(3, Standing::Ended(Outcome::exit(0), Stamp(5))), []);
+        let known = Ordered { job: 3, cancel: None, work: None };
+        let mut first = orders(1, &[]);
+        first.jobs.push(known);
+        assert_eq!(daemon.orders(&first), [], "the server takes it for one that runs");
+        let deeds = daemon.orders(&orders(2, &[(3, None)]));
+        assert!(matches!(&deeds[..], [Deed::Start(work)] if work.job.id() == 3), "{deeds:?}");
+        assert_eq!((daemon.running(), said(&mut daemon)), (vec![3], vec![Said::Runs]));
+        // Nobody wants it: what there is of it goes.
+        daemon.unread(4, "job 4: torn".into());
+        let deeds = daemon.orders(&orders(3, &[(3, None)]));
+        assert_eq!(deeds, [Deed::Remove { job: 4 }]);
+        daemon.removed(4);
+        assert_eq!(daemon.newest(), Some(4));
     }
 
     #[test]

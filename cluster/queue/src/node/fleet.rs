@@ -1,6 +1,6 @@
 //! The hosts that report to a server, and the jobs on them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
@@ -88,6 +88,8 @@ pub struct Fleet {
     /// Silence after which a host's jobs are given up.
     limit: u64,
     nodes: BTreeMap<String, Node>,
+    /// Hosts of whose orders nobody was told yet.
+    news: BTreeSet<String>,
     began: Instant,
     looked: Stamp,
 }
@@ -102,7 +104,8 @@ impl Fleet {
             let node = Node { controller, capacity, last_seen, recorded: Some(row.clone()) };
             nodes.insert(row.name, node);
         }
-        Fleet { queue, limit, nodes, began: Instant::now(), looked: Stamp(0) }
+        let news = nodes.keys().cloned().collect();
+        Fleet { queue, limit, nodes, news, began: Instant::now(), looked: Stamp(0) }
     }
 
     fn now(&self) -> Stamp {
@@ -119,8 +122,8 @@ impl Fleet {
         self.looked = now;
     }
 
-    pub fn has(&self, name: &str) -> bool {
-        self.nodes.contains_key(name)
+    pub fn queue(&self) -> &Queue {
+        &self.queue
     }
 
     pub fn views(&self) -> Vec<NodeView> {
@@ -134,10 +137,22 @@ impl Fleet {
         self.nodes.iter().map(of).collect()
     }
 
-    /// The newest orders of each host.
-    pub fn versions(&self) -> BTreeMap<String, Version> {
-        let of = |(name, node): (&String, &Node)| (name.clone(), node.controller.version());
-        self.nodes.iter().map(of).collect()
+    /// The newest orders of the hosts that have new ones since this was asked last; nothing for a
+    /// host that is gone.
+    pub fn take_news(&mut self) -> Vec<(String, Option<Version>)> {
+        let news = std::mem::take(&mut self.news);
+        let version = |name: &String| Some(self.nodes.get(name)?.controller.version());
+        news.into_iter().map(|name| (version(&name), name)).map(|(v, name)| (name, v)).collect()
+    }
+
+    /// Changes what is wanted of a host.
+    fn order(&mut self, name: &str, change: impl FnOnce(&mut Controller)) {
+        let Some(node) = self.nodes.get_mut(name) else { return };
+        let before = node.controller.version();
+        change(&mut node.controller);
+        if node.controller.version() != before {
+            self.news.insert(name.to_string());
+        }
     }
 
     pub fn orders(&self, name: &str) -> Option<Orders> {
@@ -153,13 +168,14 @@ impl Fleet {
         capacity: Resources,
     ) -> Result<(Vec<JobId>, bool), Refused> {
         let now = self.now();
-        let queue = self.queue.clone();
-        let mut fresh = false;
-        let node = self.nodes.entry(name.to_string()).or_insert_with(|| {
-            fresh = true;
-            let controller = Controller::new(queue, report.identity.clone(), now);
-            Node { controller, capacity, last_seen: Stamp::now(), recorded: None }
-        });
+        let fresh = !self.nodes.contains_key(name);
+        if fresh {
+            let controller = Controller::new(self.queue.clone(), report.identity.clone(), now);
+            let node = Node { controller, capacity, last_seen: Stamp::now(), recorded: None };
+            self.nodes.insert(name.to_string(), node);
+            self.news.insert(name.to_string());
+        }
+        let Some(node) = self.nodes.get_mut(name) else { return Ok((Vec::new(), false)) };
         let was_silent = node.controller.is_silent(now, SILENT_SECONDS);
         let jobs = node.controller.report(report, now, SILENT_SECONDS)?;
         node.last_seen = Stamp::now();
@@ -171,18 +187,14 @@ impl Fleet {
     /// What is to be written down of a host now, if anything is.
     pub fn unrecorded(&self, name: &str) -> Option<NodeRow> {
         let node = self.nodes.get(name)?;
-        let row = NodeRow {
-            name: name.to_string(),
-            identity: node.controller.identity().to_string(),
-            capacity: node.capacity,
-            last_seen: node.last_seen,
-        };
+        let (identity, capacity, last_seen) =
+            (node.controller.identity(), node.capacity, node.last_seen);
         let same = node.recorded.as_ref().is_some_and(|old| {
-            let age = row.last_seen.0 - old.last_seen.0;
-            NodeRow { last_seen: row.last_seen, ..old.clone() } == row
-                && (0..SEEN_EVERY_MS).contains(&age)
+            (old.identity.as_str(), old.capacity) == (identity, capacity)
+                && (0..SEEN_EVERY_MS).contains(&(last_seen.0 - old.last_seen.0))
         });
-        (!same).then_some(row)
+        let (name, identity) = (name.to_string(), identity.to_string());
+        (!same).then_some(NodeRow { name, identity, capacity, last_seen })
     }
 
     pub fn recorded(&mut self, row: NodeRow) {
@@ -194,15 +206,16 @@ impl Fleet {
     /// Forgets a host that is silent.
     pub fn remove(&mut self, name: &str) {
         self.nodes.remove(name);
+        self.news.insert(name.to_string());
     }
 
     /// Wants the job on the hosts of its allocation. Those behind the first know its processes by
     /// their mark and end what is left of them.
     pub fn want(&mut self, job: &Job) {
         for (number, share) in job.allocation.iter().enumerate() {
-            if let Some(node) = self.nodes.get_mut(&share.host) {
+            if self.nodes.get(&share.host).is_some_and(|node| !node.controller.wants(job.id())) {
                 let work = Work { job: Box::new(job.clone()), part: number > 0 };
-                node.controller.want(work);
+                self.order(&share.host, |controller| controller.want(work));
             }
         }
     }
@@ -221,17 +234,14 @@ impl Fleet {
     }
 
     pub fn cancel(&mut self, job: &Job, by: &str) {
-        if let Some(node) = job.first_host().and_then(|host| self.nodes.get_mut(host)) {
-            node.controller.cancel(job.id(), by);
-        }
+        let host = job.first_host().unwrap_or_default();
+        self.order(host, |controller| controller.cancel(job.id(), by));
     }
 
     /// The job's end is recorded: nothing of it is wanted anywhere.
     pub fn forget(&mut self, job: &Job) {
         for share in &job.allocation {
-            if let Some(node) = self.nodes.get_mut(&share.host) {
-                node.controller.forget(job.id());
-            }
+            self.order(&share.host, |controller| controller.forget(job.id()));
         }
     }
 }
@@ -251,6 +261,38 @@ mod tests {
         }
         std::fs::create_dir_all(dir.path().join("proc/driver/nvidia/gpus/0000:01:00.0")).unwrap();
         assert_eq!(gpus(dir.path()), 3);
+    }
+
+    #[test]
+    fn only_hosts_with_new_orders_are_told_of() {
+        let mut fleet = Fleet::new(Queue::default(), 300, Vec::new());
+        let capacity = Resources { cpus: 2, memory: 3, gpus: 0 };
+        let report =
+            |number| Report { identity: "a".into(), session: 1, number, ..Report::default() };
+        let names = |fleet: &mut Fleet| {
+            let news = fleet.take_news().into_iter();
+            news.map(|(name, version)| (name, version.map(|v| v.number))).collect::<Vec<_>>()
+        };
+        for host in ["n1", "n2"] {
+            fleet.report(host, &report(1), capacity).unwrap();
+        }
+        assert_eq!(names(&mut fleet), [("n1".into(), Some(0)), ("n2".into(), Some(0))]);
+        fleet.report("n1", &report(2), capacity).unwrap();
+        assert_eq!(names(&mut fleet), []);
+        let mut job = crate::apply::tests::job(7);
+        job.summary.hosts = vec!["n2".into()];
+        let (ranks, cpus, memory, gpus) = (1, 1, 0, Vec::new());
+        job.allocation = vec![crate::job::Share { host: "n2".into(), ranks, cpus, memory, gpus }];
+        // Wanted again, and cancelled again: that is no news.
+        let steps: [fn(&mut Fleet, &Job); 3] =
+            [Fleet::want, |fleet, job| fleet.cancel(job, "ann"), Fleet::forget];
+        for (step, number) in steps.into_iter().zip(1..) {
+            step(&mut fleet, &job);
+            step(&mut fleet, &job);
+            assert_eq!(names(&mut fleet), [("n2".into(), Some(number))]);
+        }
+        fleet.remove("n1");
+        assert_eq!(names(&mut fleet), [("n1".into(), None)]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What goes over the link.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Job, JobId, Outcome};
@@ -24,16 +26,21 @@ pub struct Orders {
     pub system: bool,
     pub version: Version,
     pub jobs: Vec<Ordered>,
+    /// Jobs whose records the server cannot read. It can neither want them nor not: whatever the
+    /// host has of them stays as it is.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub set_aside: BTreeSet<JobId>,
 }
 
-/// A job that the server wants on the host. Whatever is not named shall not be there.
+/// A job that the server wants on the host. Whatever is not named shall not be there, unless it is
+/// set aside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ordered {
     pub job: JobId,
     /// Who wants it to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<String>,
-    /// Everything about it, until the host has told that it has it.
+    /// Everything about it, unless the host has told that it has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Work>,
 }
@@ -57,6 +64,17 @@ pub struct Report {
     /// The orders that it has carried out.
     pub seen: Version,
     pub jobs: Vec<Told>,
+    /// The largest number of a job of the queue that the host has ever had: a server whose store was
+    /// restored from a copy gives numbers above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest: Option<Newest>,
+}
+
+/// See [`Report`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Newest {
+    pub queue: u64,
+    pub job: JobId,
 }
 
 /// How a job stands on the host.

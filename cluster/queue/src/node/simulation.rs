@@ -1,5 +1,6 @@
 //! A server and a host on a link that loses, repeats and reorders messages, each killed at random in
-//! the middle of what it does: no job is lost, none runs twice, and nothing is left on the host.
+//! the middle of what it does, and records on both sides that cannot be read for a while: no job is
+//! lost, none runs twice, and nothing is left on the host.
 //! `HPVM_TEST_SEED=n` repeats a run.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,8 +47,8 @@ struct Folder {
     end: Option<Outcome>,
 }
 
-fn controller(epoch: u64) -> Controller {
-    let queue = Queue { epoch, ..Queue::default() };
+fn controller(epoch: u64, set_aside: BTreeSet<JobId>) -> Controller {
+    let queue = Queue { epoch, set_aside, ..Queue::default() };
     Controller::new(queue, "a".into(), NOW)
 }
 
@@ -65,6 +66,8 @@ struct World {
     truth: BTreeMap<JobId, Outcome>,
     up: Vec<Report>,
     down: Vec<Orders>,
+    /// All records can be read from here on.
+    mended: bool,
 }
 
 impl World {
@@ -73,7 +76,7 @@ impl World {
             random: Random(seed),
             rows: BTreeMap::new(),
             epoch: 1,
-            server: controller(1),
+            server: controller(1, BTreeSet::new()),
             folders: BTreeMap::new(),
             forgotten: BTreeSet::new(),
             session: 1,
@@ -82,6 +85,7 @@ impl World {
             truth: BTreeMap::new(),
             up: Vec::new(),
             down: Vec::new(),
+            mended: false,
         }
     }
 
@@ -89,12 +93,20 @@ impl World {
         self.server.want(Work { job: Box::new(job(id)), part: false });
     }
 
-    /// The server is killed, and another one takes up what is recorded. Messages stay on the way.
+    /// The server is killed, and another one takes up what is recorded, but for some records that it
+    /// cannot read. Messages stay on the way.
     fn server_dies(&mut self) {
+        let unread = |_: &JobId| !self.mended && self.random.one_in(5);
+        let running = self.rows.iter().filter(|(_, row)| row.running).map(|(id, _)| *id);
+        let set_aside = running.filter(unread).collect();
+        self.server_begins(set_aside);
+    }
+
+    fn server_begins(&mut self, set_aside: BTreeSet<JobId>) {
         self.epoch += 1;
-        self.server = controller(self.epoch);
-        let running: Vec<_> = self.rows.iter().filter(|(_, row)| row.running).collect();
-        let running: Vec<_> = running.iter().map(|(id, row)| (**id, row.cancelling)).collect();
+        self.server = controller(self.epoch, set_aside.clone());
+        let read = self.rows.iter().filter(|(id, row)| row.running && !set_aside.contains(id));
+        let running: Vec<_> = read.map(|(id, row)| (*id, row.cancelling)).collect();
         for (id, cancelling) in running {
             self.want(id);
             if cancelling {
@@ -113,6 +125,9 @@ impl World {
             match self.forgotten.contains(id) {
                 // It was being removed.
                 true => {}
+                false if !self.mended && self.random.one_in(5) => {
+                    self.host.unread(*id, "torn".into())
+                }
                 false => self.host.found(*id, false),
             }
         }
@@ -263,8 +278,10 @@ impl World {
         }
     }
 
-    /// The link is good, nobody dies, and all jobs end by themselves.
+    /// The link is good, nobody dies, all records can be read, and all jobs end by themselves.
     fn settle(&mut self) {
+        self.mended = true;
+        self.server_begins(BTreeSet::new());
         for _ in 0..200 {
             for (id, folder) in &mut self.folders {
                 if folder.claimed && folder.end.is_none() {

@@ -1,5 +1,7 @@
 //! Jobs in the store: new ones, their transitions, their removal.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 use super::{Store, StoreError, outbox};
@@ -7,6 +9,8 @@ use crate::apply::{self, Action, Event};
 use crate::job::{ArrayTask, Job, JobId, JobSpec, JobSummary, Outcome, State};
 use crate::time::Stamp;
 
+/// The largest number that is believed to be one of a job: the page's numbers are exact up to 2^53.
+const NUMBER_MAX: JobId = 1 << 52;
 /// How long the answer to a request with a key can be asked for again: a day.
 const KEY_SECONDS: u64 = 86_400;
 
@@ -114,20 +118,40 @@ impl Store {
 
     /// All jobs that have not ended, and a sentence for each that cannot be read: it is set aside
     /// and keeps nobody else from starting.
-    pub fn active(&self) -> Result<(Vec<Job>, Vec<String>), StoreError> {
+    pub fn active(&self) -> Result<(Vec<Job>, BTreeMap<JobId, String>), StoreError> {
         let sql = "SELECT id FROM jobs WHERE state IN ('submitted', 'held', 'pending', 'running') \
                    ORDER BY id";
         let mut statement = self.db.prepare(sql)?;
         let ids = statement.query_map([], |row| row.get::<_, JobId>(0))?;
-        let (mut jobs, mut damaged) = (Vec::new(), Vec::new());
+        let (mut jobs, mut damaged) = (Vec::new(), BTreeMap::new());
         for id in ids {
             let id = id?;
             match one(&self.db, id) {
                 Ok(job) => jobs.push(job),
-                Err(error) => damaged.push(format!("job {id} is set aside: {error}")),
+                Err(error) => drop(damaged.insert(id, format!("job {id} is set aside: {error}"))),
             }
         }
         Ok((jobs, damaged))
+    }
+
+    /// The largest number that a job was given; 0 when none was.
+    pub fn newest(&self) -> Result<JobId, StoreError> {
+        let sql = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0)";
+        Ok(self.db.query_row(sql, [], |row| row.get(0))?)
+    }
+
+    /// Gives new jobs numbers above this one, which was given before: this store is a copy that was
+    /// taken earlier.
+    pub fn number_above(&mut self, newest: JobId) -> Result<(), StoreError> {
+        let newest = newest.min(NUMBER_MAX);
+        let transaction = self.begin()?;
+        let put = "INSERT INTO sqlite_sequence (name, seq) SELECT 'jobs', 0 \
+                   WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'jobs')";
+        transaction.execute(put, [])?;
+        let raise = "UPDATE sqlite_sequence SET seq = ?1 WHERE name = 'jobs' AND seq < ?1";
+        transaction.execute(raise, [newest])?;
+        transaction.commit()?;
+        Ok(())
     }
 
     /// How many jobs are in which state.

@@ -111,6 +111,11 @@ impl Store {
         &self.path
     }
 
+    /// How many rows this connection has changed since it was opened.
+    pub fn changes(&self) -> u64 {
+        self.db.total_changes()
+    }
+
     /// A transaction that will write.
     pub(crate) fn begin(&mut self) -> Result<Transaction<'_>, StoreError> {
         Ok(self.db.transaction_with_behavior(TransactionBehavior::Immediate)?)

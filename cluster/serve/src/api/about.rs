@@ -21,7 +21,7 @@ use hpvm_queue::store::list::PAGE_MAX;
 use hpvm_queue::time::Stamp;
 
 pub async fn hosts(State(app): State<App>, _: Who) -> Json<Hosts> {
-    let hosts = app.hosts.borrow().clone();
+    let hosts = app.hosts.borrow().to_vec();
     Json(Hosts { hosts })
 }
 

@@ -2,25 +2,27 @@
 //! event it has seen goes on behind it without a snapshot.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use axum::response::sse::{Event, Sse};
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
+use tokio::time::Instant;
 
 use super::extract::Params;
-use super::output::{heartbeat, no_buffering};
-use super::types::{CaughtUp, Host, Snapshot};
+use super::output::HEARTBEAT;
+use super::types::{CaughtUp, Snapshot};
 use crate::app::App;
 use crate::auth::Who;
+use crate::hosts::Shown;
 use crate::problem::Problem;
+use crate::sse;
 use hpvm_queue::job::State as JobState;
 use hpvm_queue::store::list::Filter;
 use hpvm_queue::store::outbox::{Happened, KEPT};
@@ -44,12 +46,14 @@ struct Listener {
     app: App,
     who: Who,
     live: broadcast::Receiver<Arc<Happened>>,
-    hosts: watch::Receiver<Vec<Host>>,
+    hosts: watch::Receiver<Shown>,
     access: watch::Receiver<u64>,
     /// What is to be sent before anything live.
-    waiting: VecDeque<Event>,
+    waiting: VecDeque<Bytes>,
     /// The last event that was sent, or is in the snapshot.
     cursor: i64,
+    /// When something was sent last.
+    spoke: Instant,
 }
 
 pub async fn events(
@@ -63,7 +67,8 @@ pub async fn events(
     let (live, hosts) = (app.events.subscribe(), app.hosts.subscribe());
     let access = app.access.subscribe();
     let waiting = VecDeque::new();
-    let mut listener = Listener { app, who, live, hosts, access, waiting, cursor: 0 };
+    let spoke = Instant::now();
+    let mut listener = Listener { app, who, live, hosts, access, waiting, cursor: 0, spoke };
     match last.or(params.after) {
         Some(cursor) => {
             listener.cursor = cursor;
@@ -77,9 +82,10 @@ pub async fn events(
     listener.waiting.push_back(control("caught-up", &caught_up));
     let stream = stream::unfold(listener, |mut listener| async move {
         let event = listener.next().await?;
-        Some((Ok::<_, Infallible>(event), listener))
+        listener.spoke = Instant::now();
+        Some((event, listener))
     });
-    Ok(no_buffering(Sse::new(stream).keep_alive(heartbeat())))
+    Ok(sse::response(stream))
 }
 
 /// Until somebody's access has changed, or it is time to look whether one has run out.
@@ -89,9 +95,8 @@ pub async fn access_news(access: &mut watch::Receiver<u64>) {
 }
 
 /// An event without an id: it must not move the cursor of who resumes.
-fn control(name: &str, data: &impl Serialize) -> Event {
-    let text = serde_json::to_string(data).unwrap_or_default();
-    Event::default().event(name).data(text)
+fn control(name: &str, data: &impl Serialize) -> Bytes {
+    sse::event(name, None, &sse::json(data))
 }
 
 impl Listener {
@@ -115,7 +120,7 @@ impl Listener {
             .await?;
         jobs.sort_by_key(|job| -job.id);
         self.cursor = cursor;
-        let hosts = self.hosts.borrow_and_update().clone();
+        let hosts = self.hosts.borrow_and_update().to_vec();
         let snapshot = Snapshot { jobs, truncated, hosts, cursor };
         self.waiting.push_back(control("snapshot", &snapshot));
         Ok(())
@@ -137,13 +142,12 @@ impl Listener {
 
     fn queue(&mut self, row: &Happened) {
         if self.who.may_see(&row.user) {
-            let event = Event::default().event(&row.kind).id(row.id.to_string()).data(&row.data);
-            self.waiting.push_back(event);
+            self.waiting.push_back(sse::event(&row.kind, Some(row.id), &row.data));
         }
     }
 
     /// The next event; nothing when the stream ends.
-    async fn next(&mut self) -> Option<Event> {
+    async fn next(&mut self) -> Option<Bytes> {
         let mut ending = self.app.ending.clone();
         loop {
             if *ending.borrow() {
@@ -170,14 +174,16 @@ impl Listener {
                 },
                 changed = self.hosts.changed() => {
                     changed.ok()?;
-                    let hosts = self.hosts.borrow_and_update().clone();
-                    self.waiting.extend(hosts.iter().map(|host| control("host", host)));
+                    self.waiting.push_back(self.hosts.borrow_and_update().events());
                 },
                 // Whose session, token or rights are gone hears nothing more.
                 () = access_news(&mut self.access) => {
                     if !self.who.is_still(&self.app).await {
                         return None;
                     }
+                }
+                () = tokio::time::sleep_until(self.spoke + HEARTBEAT) => {
+                    return Some(sse::HEARTBEAT);
                 }
                 _ = ending.changed() => {}
             }

@@ -1,6 +1,8 @@
-//! How two groups of processes become connected: their roots speak over a socket, every process learns of all others,
-//! and all attach to a segment made for the purpose.
+//! How two groups of processes become connected: their roots speak over a socket, every process learns of all others
+//! and offers its ends of the link, and all attach to those of the others.
 
+use super::link_ends::{Ends, Members, OFFER};
+use super::port::host_number;
 use super::talk::Talk;
 use crate::runtime::Entered;
 use hpvm_fm::Rank;
@@ -8,11 +10,12 @@ use hpvm_mpi::comm::dynamic::{self, text_of, words_of};
 use hpvm_mpi::engine::peers::Identity;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm, Error};
-use hpvm_shm::{Mapping, Shm};
+use hpvm_mux::LinkEnds;
+use hpvm_net::JobKey;
 use std::sync::Arc;
 
 /// Version of what roots say.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// Words that a root tells its group at a time, at most.
 const MOST: usize = 1 << 24;
 
@@ -22,7 +25,7 @@ pub struct Side {
     pub root: u32,
 }
 
-/// Which of the two sides makes the segment.
+/// Which of the two sides has the lower member numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Accepts,
@@ -67,15 +70,6 @@ impl Side {
     }
 }
 
-/// What both roots have agreed on.
-struct Agreed {
-    tag: i32,
-    key: [u64; 2],
-    path: String,
-    /// For each member of our side a bit for each process of the other side that both know already.
-    known: Vec<u64>,
-}
-
 /// Words of a bit for each of `count` processes.
 fn row_of(count: usize) -> usize {
     count.div_ceil(64)
@@ -98,20 +92,49 @@ fn known_by_both(mine: &[u64], theirs: &[u64], ours: usize, others: usize) -> Ve
     both
 }
 
+/// What every member tells: the processes of the other side that it knows, and its [offer](Ends::offer).
+struct Rows {
+    known: Vec<u64>,
+    offers: Vec<u64>,
+}
+
+impl Rows {
+    /// Rows of members each of whom tells of `others` processes.
+    fn of(words: &[u64], others: usize) -> Rows {
+        let row = row_of(others);
+        let (mut known, mut offers) = (Vec::new(), Vec::new());
+        for words in words.chunks_exact(row + OFFER) {
+            known.extend_from_slice(&words[..row]);
+            offers.extend_from_slice(&words[row..]);
+        }
+        Rows { known, offers }
+    }
+}
+
+/// What both roots have agreed on.
+struct Agreed {
+    tag: i32,
+    key: JobKey,
+    /// What the members of the other side tell.
+    theirs: Vec<u64>,
+}
+
 impl Agreed {
     fn words(&self) -> Vec<u64> {
-        let head = vec![self.tag as u64, self.key[0], self.key[1], self.known.len() as u64];
-        [head, self.known.clone(), words_of(self.path.as_bytes())].concat()
+        let text = words_of(self.key.hex().as_bytes());
+        [vec![self.tag as u64], text, self.theirs.clone()].concat()
     }
 
     fn parse(words: &[u64]) -> Option<Agreed> {
-        let [tag, high, low, known, rest @ ..] = words else { return None };
-        let (known, path) = rest.split_at_checked(usize::try_from(*known).ok()?)?;
+        /// The key's digits, and their number.
+        const KEY: usize = 1 + 32 / 8;
+        let (tag, rest) = words.split_first()?;
+        let (key, theirs) = rest.split_at_checked(KEY)?;
+        let key = String::from_utf8(text_of(key)).ok()?;
         Some(Agreed {
             tag: i32::try_from(*tag).ok()?,
-            key: [*high, *low],
-            path: String::from_utf8(text_of(path)).ok()?,
-            known: known.to_vec(),
+            key: JobKey::parse(&key)?,
+            theirs: theirs.to_vec(),
         })
     }
 }
@@ -141,8 +164,17 @@ impl Linked {
 /// Links the group of `side`, all of whose members call it, with another. `talk` is the root's: when the root of the other
 /// side ends before that is done, it is an error on all members.
 pub fn link(w: &mut Entered, side: &Side, role: Role, talk: &mut Option<Talk>) -> Result<Linked> {
-    let theirs = side.tell(w, |w| greet(w, side, talk.as_mut()))?;
-    let ours = side.comm.size() as usize;
+    let our_hosts = dynamic::collect(w, &side.comm, &[host_number()])?;
+    let told = side.tell(w, |w| greet(w, side, &our_hosts, talk.as_mut()))?;
+    let (theirs, their_hosts) = told.split_at(told.len() / 2);
+    let (ours, others) = (our_hosts.len(), theirs.len());
+    let first_of_ours = if role == Role::Accepts { 0 } else { others };
+    let hosts = match role {
+        Role::Accepts => [&our_hosts, their_hosts].concat(),
+        Role::Connects => [their_hosts, &our_hosts].concat(),
+    };
+    let me = side.comm.rank() as usize;
+    let members = Members { hosts, me: first_of_ours + me };
     let known: Vec<u64> = theirs
         .chunks(64)
         .map(|ids| {
@@ -150,27 +182,40 @@ pub fn link(w: &mut Entered, side: &Side, role: Role, talk: &mut Option<Talk>) -
             bits.fold(0, |word, (bit, _)| word | 1 << bit)
         })
         .collect();
-    let all_known = dynamic::collect(w, &side.comm, &known)?;
-    let mut made = None;
-    let agreed = side.tell(w, |w| {
-        let talk = talk.as_mut().ok_or(Class::Intern)?;
-        let agreed = agree(w, role, talk, (ours, theirs.len()), &all_known, &mut made)?;
-        Ok(agreed.words())
-    })?;
+    // Who has none offers nothing, and says so when all are asked.
+    let ends = Ends::open(&members);
+    let offer = ends.as_ref().map_or_else(|_| vec![0; OFFER], Ends::offer);
+    let rows = dynamic::collect(w, &side.comm, &[known, offer].concat())?;
+    let agreed = side.tell(w, |w| agree(w, talk.as_mut(), &rows, (ours, others)))?;
     let agreed = Agreed::parse(&agreed).ok_or_else(|| strange("nothing that can be read"))?;
-    let shm = attach(side, role, made, &agreed, (ours, theirs.len()));
-    all_well(w, side, talk.as_mut(), shm.as_ref().err())?;
-    let mut shm = shm?;
-    shm.settle();
-    let row = row_of(theirs.len());
-    let known = agreed.known.get(side.comm.rank() as usize * row..).unwrap_or_default();
-    add(w, role, shm, ours, &theirs, known)?;
+    let (mine, theirs_rows) = (Rows::of(&rows, others), Rows::of(&agreed.theirs, ours));
+    let offers = match role {
+        Role::Accepts => [&*mine.offers, &theirs_rows.offers].concat(),
+        Role::Connects => [&*theirs_rows.offers, &mine.offers].concat(),
+    };
+    let attached = ends.and_then(|ends| ends.attach(&members, &offers, agreed.key));
+    all_well(w, side, talk.as_mut(), attached.as_ref().err())?;
+    let mut ends = attached?;
+    ends.shm.iter_mut().for_each(|(shm, _)| shm.settle());
+    let both = known_by_both(&mine.known, &theirs_rows.known, ours, others);
+    let known = both.get(me * row_of(others)..).unwrap_or_default();
+    add(w, ends, others_first(role, ours), theirs, known)?;
     let remote = theirs.iter().map(|id| w.process.find(*id)).collect::<Option<Vec<_>>>();
     Ok(Linked { remote: remote.ok_or(Class::Intern)?, tag: agreed.tag })
 }
 
-/// The root tells who its group is, and learns who the other one is.
-fn greet(w: &mut Entered, side: &Side, talk: Option<&mut Talk>) -> Result<Vec<u64>> {
+/// The number of the other side's first member.
+fn others_first(role: Role, ours: usize) -> usize {
+    if role == Role::Accepts { ours } else { 0 }
+}
+
+/// The root tells who its group is, and learns who the other one is: identities, and as many numbers of hosts.
+fn greet(
+    w: &mut Entered,
+    side: &Side,
+    our_hosts: &[u64],
+    talk: Option<&mut Talk>,
+) -> Result<Vec<u64>> {
     let talk = talk.ok_or(Class::Intern)?;
     let members = side.comm.group().processes().map(|process| w.process.identity(process));
     let ours: Vec<Identity> = members.collect::<Option<_>>().ok_or_else(|| {
@@ -178,10 +223,12 @@ fn greet(w: &mut Entered, side: &Side, talk: Option<&mut Talk>) -> Result<Vec<u6
         Error::new(Class::Comm, text)
     })?;
     let head = [VERSION, w.dynamic.tables];
-    talk.send(w, &[&head[..], &ours].concat())?;
+    talk.send(w, &[&head[..], &ours, our_hosts].concat())?;
     let said = talk.receive(w)?;
     let (head, theirs) = match &*said {
-        [version, tables, theirs @ ..] if !theirs.is_empty() => ([*version, *tables], theirs),
+        [version, tables, theirs @ ..] if !theirs.is_empty() && theirs.len().is_multiple_of(2) => {
+            ([*version, *tables], theirs)
+        }
         _ => return Err(strange("nothing that can be read")),
     };
     if head[0] != VERSION {
@@ -192,61 +239,29 @@ fn greet(w: &mut Entered, side: &Side, talk: Option<&mut Talk>) -> Result<Vec<u6
         let text = "that it has other tables of collectives; give both groups the same HPVM_TABLES";
         return Err(strange(text));
     }
-    if theirs.iter().any(|id| ours.contains(id)) {
+    if theirs[..theirs.len() / 2].iter().any(|id| ours.contains(id)) {
         return Err(Error::new(Class::Comm, "the two groups have a process in common"));
     }
     Ok(theirs.to_vec())
 }
 
-/// The roots agree on the segment, which that of the side that accepts makes.
+/// The roots tell each other what their members tell. What follows from their key nobody else knows.
 fn agree(
     w: &mut Entered,
-    role: Role,
-    talk: &mut Talk,
+    talk: Option<&mut Talk>,
+    rows: &[u64],
     (ours, others): (usize, usize),
-    known: &[u64],
-    made: &mut Option<Mapping>,
-) -> Result<Agreed> {
-    let expected = others * row_of(ours);
-    let both = |theirs: &[u64]| match theirs.len() == expected {
-        true => Ok(known_by_both(known, theirs, ours, others)),
-        false => Err(strange("nothing that can be read")),
-    };
-    if role == Role::Connects {
-        let said = talk.receive(w)?;
-        let agreed = Agreed::parse(&said).ok_or_else(|| strange("nothing that can be read"))?;
-        talk.send(w, known)?;
-        return Ok(Agreed { known: both(&agreed.known)?, ..agreed });
+) -> Result<Vec<u64>> {
+    let talk = talk.ok_or(Class::Intern)?;
+    talk.send(w, rows)?;
+    let theirs = talk.receive(w)?;
+    if theirs.len() != others * (row_of(ours) + OFFER) {
+        return Err(strange("nothing that can be read"));
     }
-    let [high, low] = crate::runtime::random_key()?;
-    let mapping = Mapping::create((ours + others) as u32, [high, low]).map_err(memory)?;
-    let path = mapping.path();
-    *made = Some(mapping);
-    let tag = (high ^ low) as i32 & i32::MAX;
-    let mut agreed = Agreed { tag, key: [high, low], path, known: known.to_vec() };
-    talk.send(w, &agreed.words())?;
-    agreed.known = both(&talk.receive(w)?)?;
-    Ok(agreed)
-}
-
-fn memory(cause: hpvm_shm::SegmentError) -> Error {
-    Error::new(Class::Other, format!("connecting two groups: {cause}"))
-}
-
-/// Maps the segment and takes this process's slot of it.
-fn attach(
-    side: &Side,
-    role: Role,
-    made: Option<Mapping>,
-    agreed: &Agreed,
-    (ours, others): (usize, usize),
-) -> Result<Shm> {
-    let mapping = match made {
-        Some(mapping) => mapping,
-        None => Mapping::join(&agreed.path, (ours + others) as u32, agreed.key).map_err(memory)?,
-    };
-    let first = if role == Role::Accepts { 0 } else { others as u32 };
-    Shm::attach(Arc::new(mapping), first + side.comm.rank()).map_err(memory)
+    let tag = talk.derive(b"hpvm link tag");
+    let tag = i32::from_le_bytes([tag[0], tag[1], tag[2], tag[3]]) & i32::MAX;
+    let key = JobKey::new(talk.derive(b"hpvm link key"));
+    Ok(Agreed { tag, key, theirs }.words())
 }
 
 /// Waits until all processes of both sides have attached; an error when one of them could not.
@@ -265,10 +280,10 @@ fn all_well(
         match (ours, &*theirs) {
             (None, [1]) => Ok(Vec::new()),
             (Some(rank), _) => {
-                let text = format!("rank {rank} of the group could not attach to the segment");
+                let text = format!("rank {rank} of the group could not attach to the link");
                 Err(Error::new(Class::Other, text))
             }
-            (None, _) => Err(strange("that a process there could not attach to the segment")),
+            (None, _) => Err(strange("that a process there could not attach to the link")),
         }
     });
     match error {
@@ -277,23 +292,21 @@ fn all_well(
     }
 }
 
-/// The processes of the other side get numbers here, but for those that have one.
+/// The processes of the other side, whose member numbers begin with `first`, get numbers here, but for those that have one.
 fn add(
     w: &mut Entered,
-    role: Role,
-    shm: Shm,
-    ours: usize,
+    ends: LinkEnds,
+    first: usize,
     theirs: &[Identity],
     known: &[u64],
 ) -> Result<()> {
-    let first = if role == Role::Accepts { ours } else { 0 };
     let is_new = |place: usize| known.get(place / 64).is_none_or(|k| k >> (place % 64) & 1 == 0);
     let fresh: Vec<usize> = (0..theirs.len()).filter(|place| is_new(*place)).collect();
     if fresh.is_empty() {
         return Ok(());
     }
-    let slots: Vec<u32> = fresh.iter().map(|place| (first + place) as u32).collect();
-    let linked = w.process.fm_mut().transport_mut().link(shm, &slots);
+    let members: Vec<u32> = fresh.iter().map(|place| (first + place) as u32).collect();
+    let linked = w.process.fm_mut().transport_mut().link(ends, &members);
     linked.map_err(|e| Error::new(Class::Other, format!("connecting two groups: {e}")))?;
     w.objects.forget_bell();
     let identities: Vec<Identity> = fresh.iter().map(|place| theirs[*place]).collect();
@@ -318,14 +331,13 @@ mod tests {
 
     #[test]
     fn agreements_are_read_as_they_were_written() {
-        let agreed = Agreed { tag: 5, key: [1, 2], path: "/proc/1/fd/3".into(), known: vec![7, 8] };
+        let agreed = Agreed { tag: 5, key: JobKey::new([9; 16]), theirs: vec![7, 8] };
         let words = agreed.words();
         let read = Agreed::parse(&words).unwrap();
-        assert_eq!((read.tag, read.key, &*read.path), (5, [1, 2], "/proc/1/fd/3"));
-        assert_eq!(read.known, [7, 8]);
-        for cut in 0..5 {
+        assert_eq!((read.tag, read.key.hex(), &*read.theirs), (5, agreed.key.hex(), &[7, 8][..]));
+        for cut in 0..6 {
             assert!(Agreed::parse(&words[..cut]).is_none(), "{cut}");
         }
-        assert!(Agreed::parse(&[0, 0, 0, u64::MAX, 0]).is_none());
+        assert!(Agreed::parse(&[0; 10]).is_none());
     }
 }

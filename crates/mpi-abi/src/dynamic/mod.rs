@@ -1,11 +1,13 @@
 //! Dynamic processes (MPI 5.0, chapter 11): groups of processes of different jobs that become connected and part.
 //!
 //! Every job has its own `MPI_COMM_WORLD`, launcher and segment. Connecting two groups, by a port or by spawning,
-//! makes a segment with a slot for each process of both ([`link`]); in the engine of each process the others get
-//! numbers above those of its own job.
+//! makes a link ([`link`]): for the processes of both on each host a segment, and between hosts sockets with a key of the
+//! link's ([`link_ends`]); in the engine of each process the others get numbers above those of its own job.
 
 pub mod connected;
+pub mod handshake;
 pub mod link;
+pub mod link_ends;
 pub mod names;
 pub mod port;
 pub mod start;
@@ -22,6 +24,7 @@ use link::{Role, Side};
 use port::{Port, PortName};
 use start::{Program, Spawned};
 use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use talk::Talk;
 
@@ -36,7 +39,7 @@ pub struct Dynamic {
     pub names: names::Names,
     /// The communicator to those who have spawned this process.
     pub parent: Option<MPI_Comm>,
-    /// Jobs that this process has spawned or met as a root, and the numbers of their processes here.
+    /// Jobs that this process has spawned or met as a root, or that have spawned its job, and the numbers of their processes here.
     connected: Vec<(Vec<Rank>, Connected)>,
 }
 
@@ -44,6 +47,12 @@ impl Dynamic {
     /// `tables`: equal in processes whose tables of collectives are.
     pub fn new(tables: u64) -> Dynamic {
         Dynamic { tables, ..Dynamic::default() }
+    }
+
+    /// The processes of the jobs all of whose processes are `unused` and that this process is connected with as a root.
+    fn cut_by(&self, unused: impl Fn(&Rank) -> bool) -> Vec<Rank> {
+        let cut = self.connected.iter().filter(|(ranks, _)| ranks.iter().all(&unused));
+        cut.flat_map(|(ranks, _)| ranks.iter().copied()).collect()
     }
 }
 
@@ -72,9 +81,8 @@ impl Entered {
         mut failed: impl FnMut() -> Option<Error>,
     ) -> Result<Talk> {
         self.prepare()?;
-        let fd = port.fd();
         // Failure to watch costs time only.
-        let _ = self.process.fm().transport().watch(fd);
+        port.fds().for_each(|fd| drop(self.process.fm().transport().watch(fd)));
         let mut result = Ok(None);
         let waited = self.wait_until(|w| {
             let transport = w.process.fm().transport();
@@ -84,7 +92,7 @@ impl Entered {
             }
             !matches!(result, Ok(None))
         });
-        self.process.fm().transport().unwatch(fd);
+        port.fds().for_each(|fd| self.process.fm().transport().unwatch(fd));
         waited?;
         result?.ok_or_else(|| Class::Intern.into())
     }
@@ -118,7 +126,7 @@ impl Entered {
         let strangers: Vec<Rank> = others.filter(|process| *process >= self.job.size).collect();
         // From now on nothing else tells that the other side has failed.
         if let Some(talk) = talk.filter(|_| !strangers.is_empty()) {
-            let connected = Connected::watch_job(talk.into_stream());
+            let connected = Connected::with_job(talk.into_stream());
             self.dynamic.connected.push((strangers, connected));
         }
         linked.join(self, side)
@@ -157,11 +165,16 @@ impl Entered {
             talk = Some(port::connect(&name)?);
             Ok(Vec::new())
         })?;
-        // Launchers watch over parents and children.
-        match parents {
-            true => link::link(self, side, Role::Connects, &mut talk)?.join(self, side),
-            false => self.bring_together(side, Role::Connects, talk),
+        if !parents {
+            return self.bring_together(side, Role::Connects, talk);
         }
+        // Launchers watch over parents and children.
+        let linked = link::link(self, side, Role::Connects, &mut talk)?;
+        if let Some(talk) = talk {
+            let connected = Connected::with_parents(talk.into_stream());
+            self.dynamic.connected.push((linked.remote().to_vec(), connected));
+        }
+        linked.join(self, side)
     }
 
     /// `MPI_Comm_spawn_multiple`: `programs` matters at the root. All members get the number of processes.
@@ -182,7 +195,7 @@ impl Entered {
         let linked = linked.map_err(|error| Error::new(Class::Spawn, error.text))?;
         if let Some(spawned) = spawned {
             let children = linked.remote().to_vec();
-            self.dynamic.connected.push((children, spawned.connected()));
+            self.dynamic.connected.push((children, spawned.connected(talk)));
         }
         let made = linked.join(self, side)?;
         Ok((made, count.first().map_or(0, |count| *count as usize)))
@@ -199,18 +212,37 @@ impl Entered {
         Ok((talk?, spawned))
     }
 
-    /// Before a communicator is disconnected: waits for all of its members. Those of other jobs that nothing else joins
-    /// with ours may end when this returns, so until then both sides' roots have said so.
+    /// Before a communicator is disconnected. When this returns no process of another job waits for ours any more, none of
+    /// ours waits for one of theirs, and either job may end without the other. Until then a failure of one ends both.
+    ///
+    /// First all processes of different jobs have words from each other; no third process passes them on. A job whose
+    /// processes all have them, and whose own words have been acknowledged, needs nobody else any more, so its root says
+    /// that it is disconnected. Nobody leaves before both roots have said so, and goes on acknowledging until then. Who fails
+    /// earlier ends the other job; who fails later has been heard by everybody.
     pub fn part(&mut self, handle: MPI_Comm) -> Result<()> {
         let comm = self.objects.comm(handle)?.comm.clone();
         let first = self.job.size;
         if !comm.has_member(|process| process >= first) {
             return Ok(());
         }
-        dynamic::meet(self, &comm)?;
         let used = self.linked_for(Some(handle));
-        self.disconnect(|rank| !used.contains(rank));
-        dynamic::meet(self, &comm)?;
+        let unused = |rank: &Rank| !used.contains(rank);
+        let parting = dynamic::Parting::new(self, &comm, |process| process < first)?;
+        // Which of the connections that a root holds end with this communicator is known to that root alone.
+        let cut = self.dynamic.cut_by(unused);
+        let told = parting.swap(self, |peer| u64::from(cut.contains(&peer)))?;
+        self.wait_until(|w| !w.process.has_backlog() && w.process.fm().transport().is_quiet())?;
+        parting.meet_ours(self)?;
+        for (ranks, other) in self.disconnect(unused) {
+            let both = told.iter().any(|(peer, cuts)| *cuts != 0 && ranks.contains(peer));
+            if let Some(other) = other.filter(|_| both) {
+                // A socket whose end cannot be waited for is not worth an error: it ends.
+                if other.set_nonblocking(true).is_ok() {
+                    talk::await_word(self, &other)?;
+                }
+            }
+        }
+        parting.meet_ours(self)?;
         self.wait_until(|w| !w.process.has_backlog())
     }
 
@@ -226,12 +258,16 @@ impl Entered {
         linked
     }
 
-    /// Tells the jobs all of whose processes are `unused` that they may end without ours.
-    fn disconnect(&mut self, unused: impl Fn(&Rank) -> bool) {
+    /// Tells the jobs all of whose processes are `unused` that they may end without ours. Gives what can be read when they
+    /// have said the same, or have ended.
+    fn disconnect(
+        &mut self,
+        unused: impl Fn(&Rank) -> bool,
+    ) -> Vec<(Vec<Rank>, Option<UnixStream>)> {
         let connected = &mut self.dynamic.connected;
         let parted: Vec<_> =
             connected.extract_if(.., |(ranks, _)| ranks.iter().all(&unused)).collect();
-        parted.into_iter().for_each(|(_, connected)| connected.disconnect());
+        parted.into_iter().map(|(ranks, connected)| (ranks, connected.disconnect())).collect()
     }
 
     /// Closes what no communicator needs any more.
@@ -248,7 +284,7 @@ impl Entered {
     /// The world model ends: other jobs go on without us.
     pub fn leave_connected(&mut self) {
         let connected = std::mem::take(&mut self.dynamic.connected);
-        connected.into_iter().for_each(|(_, connected)| connected.disconnect());
+        connected.into_iter().for_each(|(_, connected)| drop(connected.disconnect()));
         self.dynamic.ports.clear();
         self.dynamic.names = names::Names::default();
     }

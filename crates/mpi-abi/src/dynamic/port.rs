@@ -1,60 +1,62 @@
-//! Ports (MPI 5.0, section 11.9.1): where a group of processes can be reached by others of the same user on this host.
+//! Ports (MPI 5.0, section 11.9.1): where a group of processes can be reached by others of the same user.
 //!
-//! A port is a socket in the kernel's abstract name space, which leaves nothing behind however its process ends. Its
-//! name holds a secret: whoever connects proves the knowledge of one half of it, and is answered with the other half.
-//! So a stranger gets in nowhere, and one who takes over the socket's name is not taken for the port.
+//! A port is a socket in the kernel's abstract name space, for processes of this host, and one of TCP for those of
+//! others; neither leaves anything behind however its process ends. Its name holds a secret, which nobody says on either: client
+//! and port prove to each other that they know it ([`super::handshake`]). So a stranger gets in nowhere, and one who takes
+//! over a socket's name or address is not taken for the port.
 
+use super::handshake::{Found, Server, session_of};
 use super::talk::Talk;
+use crate::runtime::{host_name, interfaces, net_timeout, tables::fnv};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
-use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use hpvm_net::{AddressAndPrefix, Card, JobKey};
+use std::io;
+use std::net::{IpAddr, SocketAddr as InetAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::time::Duration;
 
 /// What every name of a port begins with, with the version of what is said on it.
-const PREFIX: &str = "hpvm-port:1:";
+const PREFIX: &str = "hpvm-port:2:";
 /// Bytes of the socket's name that nobody can guess.
 const ID: usize = 8;
-/// Bytes of one half of the secret.
-const HALF: usize = 16;
+/// Longest name, bytes: programs built for MPICH have room for 255.
+pub const LONGEST: usize = 240;
 /// Connections that may wait for their proof at a time; of more the oldest is dropped.
 const CANDIDATES: usize = 64;
+/// How long one address of a port on another host is tried. Hosts that are there answer within milliseconds.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// What a port's name says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortName {
-    id: [u8; ID],
-    /// What a client proves with, and what it is answered.
-    halves: [[u8; HALF]; 2],
+    id: u64,
+    secret: JobKey,
+    /// The host, as [`host_number`] has it.
+    host: u64,
+    /// Where other hosts reach it, if they do.
+    card: Option<Card>,
 }
 
 impl PortName {
-    fn random() -> Result<PortName> {
-        let mut bytes = [0; ID + 2 * HALF];
-        // SAFETY: the buffer is as long as we say.
-        let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-        if got != bytes.len() as isize {
-            let text = format!("getrandom: {}", io::Error::last_os_error());
-            return Err(Error::new(Class::Other, text));
-        }
-        Ok(PortName::of_bytes(&bytes))
-    }
-
-    fn of_bytes(bytes: &[u8; ID + 2 * HALF]) -> PortName {
-        let mut name = PortName { id: [0; ID], halves: [[0; HALF]; 2] };
-        let (id, secret) = bytes.split_at(ID);
-        name.id.copy_from_slice(id);
-        let (first, second) = secret.split_at(HALF);
-        name.halves[0].copy_from_slice(first);
-        name.halves[1].copy_from_slice(second);
-        name
-    }
-
     /// The name as programs hand it on.
     pub fn text(&self) -> String {
-        let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-        format!("{PREFIX}{}:{}{}", hex(&self.id), hex(&self.halves[0]), hex(&self.halves[1]))
+        let PortName { id, secret, host, card } = self;
+        let head = format!("{PREFIX}{id:016x}:{}:{host:016x}:", secret.hex());
+        let mut card = card.clone();
+        // As many addresses as there is room for.
+        while let Some(card) = &mut card {
+            let text = card.text();
+            if head.len() + text.len() <= LONGEST {
+                return head + &text;
+            }
+            if card.addresses.pop().is_none() {
+                break;
+            }
+        }
+        head
     }
 
     /// The port that a program names.
@@ -62,37 +64,42 @@ impl PortName {
     /// # Errors
     /// `MPI_ERR_PORT`: it is no name of a port.
     pub fn parse(text: &str) -> Result<PortName> {
-        let bytes = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once(':'));
-        let bytes = bytes.filter(|(id, secret)| id.len() == 2 * ID && secret.len() == 4 * HALF);
-        let digits = bytes.map(|(id, secret)| [id, secret].concat());
-        let parsed = digits.as_deref().and_then(parse_hex::<{ ID + 2 * HALF }>);
-        parsed.as_ref().map(PortName::of_bytes).ok_or_else(|| {
+        PortName::read(text).ok_or_else(|| {
             let shown: String = text.chars().take(60).collect();
             let text = format!("{shown:?} is no port; expected what MPI_Open_port has given");
             Error::new(Class::Port, text)
         })
     }
 
+    fn read(text: &str) -> Option<PortName> {
+        let mut parts = text.strip_prefix(PREFIX)?.splitn(4, ':');
+        let mut number = |digits: usize| {
+            let part = parts.next().filter(|part| part.len() == digits)?;
+            part.bytes().all(|b| b.is_ascii_hexdigit()).then_some(part)
+        };
+        let id = u64::from_str_radix(number(2 * ID)?, 16).ok()?;
+        let secret = JobKey::parse(number(32)?)?;
+        let host = u64::from_str_radix(number(16)?, 16).ok()?;
+        let card = match parts.next()? {
+            "" => None,
+            card => Some(Card::parse(card).ok()?),
+        };
+        Some(PortName { id, secret, host, card })
+    }
+
     fn address(&self) -> io::Result<SocketAddr> {
-        let id: String = self.id.iter().map(|b| format!("{b:02x}")).collect();
-        SocketAddr::from_abstract_name(format!("hpvm-port-{id}"))
+        SocketAddr::from_abstract_name(format!("hpvm-port-{:016x}", self.id))
     }
 }
 
-fn parse_hex<const N: usize>(digits: &str) -> Option<[u8; N]> {
-    if digits.len() != 2 * N || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
-        *byte = u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()?;
-    }
-    Some(bytes)
-}
-
-/// Whether two secrets are equal, in a time that does not tell where they differ.
-fn same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+/// A number that processes have in common which see each other's sockets, processes and memory: those of one host,
+/// outside of containers, or of one container.
+pub fn host_number() -> u64 {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let space =
+        |name: &str| std::fs::read_link(format!("/proc/self/ns/{name}")).unwrap_or_default();
+    let (net, pid) = (space("net"), space("pid"));
+    fnv(format!("{boot} {} {}", net.display(), pid.display()).as_bytes())
 }
 
 /// The process at the other end is the same user's.
@@ -113,100 +120,104 @@ fn of_our_user(stream: &UnixStream) -> bool {
     !failed && found.uid == unsafe { libc::geteuid() }
 }
 
-/// A connection whose other end has not proved anything yet.
-#[derive(Debug)]
-struct Candidate {
-    stream: UnixStream,
-    said: Vec<u8>,
-}
-
-/// What a look at a candidate has found.
-enum Found {
-    Nothing,
-    Proof,
-    Stranger,
-}
-
-impl Candidate {
-    fn look(&mut self, expected: &[u8; HALF]) -> Found {
-        let mut bytes = [0; HALF];
-        let room = HALF - self.said.len();
-        match self.stream.read(&mut bytes[..room]) {
-            Ok(0) => return Found::Stranger,
-            Ok(count) => self.said.extend_from_slice(&bytes[..count]),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Found::Nothing,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Found::Nothing,
-            Err(_) => return Found::Stranger,
-        }
-        match (self.said.len() == HALF, same(&self.said, expected)) {
-            (false, _) => Found::Nothing,
-            (true, true) => Found::Proof,
-            (true, false) => Found::Stranger,
-        }
-    }
-}
-
 /// An open port.
 #[derive(Debug)]
 pub struct Port {
     pub name: PortName,
     listener: UnixListener,
-    candidates: Vec<Candidate>,
+    /// For other hosts, if this one has a network.
+    network: Option<TcpListener>,
+    /// Connections whose other ends have not proved anything yet.
+    candidates: Vec<(UnixStream, Server)>,
 }
 
 fn failed(what: &str, cause: io::Error) -> Error {
     Error::new(Class::Port, format!("{what}: {cause}"))
 }
 
+/// A socket that other hosts reach, and where. None where there is no network to other hosts, or only one whose addresses hold
+/// for a single cable.
+fn listen() -> Option<(TcpListener, Card)> {
+    let mut addresses: Vec<AddressAndPrefix> =
+        interfaces().ok()?.into_iter().map(|interface| interface.subnet).collect();
+    addresses.retain(|address| !hpvm_net::is_link_local(address.ip) && !address.ip.is_loopback());
+    let any: IpAddr = match addresses[..] {
+        [] => return None,
+        [one] => one.ip,
+        _ if addresses.iter().any(|address| address.ip.is_ipv6()) => [0; 16].into(),
+        _ => [0; 4].into(),
+    };
+    let listener = TcpListener::bind((any, 0)).ok()?;
+    listener.set_nonblocking(true).ok()?;
+    let port = listener.local_addr().ok()?.port();
+    Some((listener, Card { port, liveness_port: port, host: String::new(), addresses }))
+}
+
 impl Port {
     /// Opens a port with a name of its own.
     pub fn open() -> Result<Port> {
-        let name = PortName::random()?;
+        let ([id, _], [high, low]) = (crate::runtime::random_key()?, crate::runtime::random_key()?);
+        let secret = JobKey::new((u128::from(high) << 64 | u128::from(low)).to_be_bytes());
+        let mut name = PortName { id, secret, host: host_number(), card: None };
         let listener = name.address().and_then(|address| UnixListener::bind_addr(&address));
         let listener = listener.map_err(|cause| failed("opening a port", cause))?;
         listener.set_nonblocking(true).map_err(|cause| failed("opening a port", cause))?;
-        Ok(Port { name, listener, candidates: Vec::new() })
+        let (network, card) = listen().unzip();
+        name.card = card;
+        Ok(Port { name, listener, network, candidates: Vec::new() })
     }
 
     /// Readable when somebody connects.
-    pub fn fd(&self) -> RawFd {
-        self.listener.as_raw_fd()
+    pub fn fds(&self) -> impl Iterator<Item = RawFd> + use<> {
+        let network = self.network.as_ref().map(AsRawFd::as_raw_fd);
+        [self.listener.as_raw_fd()].into_iter().chain(network)
+    }
+
+    /// The next connection, if there is one.
+    fn next(&self) -> Result<Option<UnixStream>> {
+        let waits = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+        loop {
+            let (error, more) = match self.listener.accept() {
+                Ok((stream, _)) if of_our_user(&stream) => return Ok(Some(stream)),
+                Ok(_) => continue,
+                Err(error) if waits(&error) => match self.network.as_ref().map(TcpListener::accept)
+                {
+                    None => return Ok(None),
+                    Some(Ok((stream, _))) => return Ok(Some(of_network(stream))),
+                    Some(Err(error)) => (error, false),
+                },
+                Err(error) => (error, true),
+            };
+            match error.kind() {
+                io::ErrorKind::WouldBlock if !more => return Ok(None),
+                // The client has gone already, or a signal has come.
+                io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted => {}
+                _ => return Err(failed("accepting a connection", error)),
+            }
+        }
     }
 
     /// The next client that has proved itself, if one has. Does not block; `watch` is told of descriptors that
     /// become readable when there is more to see.
     pub fn accept(&mut self, mut watch: impl FnMut(RawFd)) -> Result<Option<Talk>> {
-        loop {
-            match self.listener.accept() {
-                Ok((stream, _)) => {
-                    if !of_our_user(&stream) || stream.set_nonblocking(true).is_err() {
-                        continue;
-                    }
-                    if self.candidates.len() == CANDIDATES {
-                        self.candidates.remove(0);
-                    }
-                    watch(stream.as_raw_fd());
-                    self.candidates.push(Candidate { stream, said: Vec::new() });
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The client has gone already.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(error) => return Err(failed("accepting a connection", error)),
+        while let Some(stream) = self.next()? {
+            if stream.set_nonblocking(true).is_err() {
+                continue;
             }
+            if self.candidates.len() == CANDIDATES {
+                self.candidates.remove(0);
+            }
+            watch(stream.as_raw_fd());
+            self.candidates.push((stream, Server::new(&self.name.secret)?));
         }
-        let [proof, answer] = self.name.halves;
         let mut place = 0;
-        while let Some(candidate) = self.candidates.get_mut(place) {
-            match candidate.look(&proof) {
+        while let Some((stream, server)) = self.candidates.get_mut(place) {
+            match server.look(stream) {
                 Found::Nothing => place += 1,
                 Found::Stranger => drop(self.candidates.remove(place)),
-                Found::Proof => {
-                    let mut stream = self.candidates.remove(place).stream;
-                    // A fresh socket has room for so few bytes.
-                    if stream.write_all(&answer).is_ok() {
-                        return Ok(Some(Talk::new(stream)));
-                    }
+                Found::Proof(session) => {
+                    let (stream, _) = self.candidates.remove(place);
+                    return Ok(Some(Talk::new(stream, session)));
                 }
             }
         }
@@ -214,38 +225,102 @@ impl Port {
     }
 }
 
-/// Connects to a port and proves itself there. What follows waits until the other side accepts.
-pub fn connect(name: &PortName) -> Result<Talk> {
+/// A connection to another host as the other kind has it: both are read and written alike.
+fn of_network(stream: TcpStream) -> UnixStream {
+    // What is said is short, and answered at once. Without it everything is slower, no more.
+    let _ = stream.set_nodelay(true);
+    let limit = (net_timeout().unwrap_or(u64::MAX) / 1_000_000_000).clamp(1, 30_000) as libc::c_int;
+    let step = (limit / 4).max(1);
+    // A host that vanishes says no more than one that is silent: its kernel is asked.
+    for (level, option, value) in [
+        (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, step),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, step),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 4),
+        (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, limit.saturating_mul(1000)),
+    ] {
+        // SAFETY: an integer and its size. Where it fails the system's own limits hold.
+        unsafe {
+            let size = size_of_val(&value) as libc::socklen_t;
+            libc::setsockopt(stream.as_raw_fd(), level, option, (&raw const value).cast(), size);
+        }
+    }
+    UnixStream::from(OwnedFd::from(stream))
+}
+
+/// Connects to the port of another host.
+fn connect_far(name: &PortName) -> Result<UnixStream> {
+    let here = host_name();
+    let Some(card) = &name.card else {
+        let text = format!("the port is one of another host than {here}, without a network");
+        return Err(Error::new(Class::Port, text));
+    };
+    let own: Vec<AddressAndPrefix> =
+        interfaces().unwrap_or_default().into_iter().map(|interface| interface.subnet).collect();
+    let mut causes = Vec::new();
+    for ip in card.ordered(&own) {
+        let address = InetAddr::new(ip, card.port);
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => return Ok(of_network(stream)),
+            Err(cause) => causes.push(format!("{address}: {cause}")),
+        }
+    }
+    let text =
+        format!("from {here} the port can't be reached, or is open no more: {}", causes.join("; "));
+    Err(Error::new(Class::Port, text))
+}
+
+/// Connects to a port of this host.
+fn connect_near(name: &PortName) -> Result<UnixStream> {
     let gone = |cause: io::Error| {
         let why = match cause.kind() {
-            io::ErrorKind::ConnectionRefused => "nobody has it open on this host".to_owned(),
+            io::ErrorKind::ConnectionRefused => "it is open no more".to_owned(),
             _ => cause.to_string(),
         };
-        Error::new(Class::Port, format!("the port can't be reached: {why}"))
+        Error::new(Class::Port, format!("connecting to a port: {why}"))
     };
-    let mut stream =
+    let stream =
         name.address().and_then(|address| UnixStream::connect_addr(&address)).map_err(gone)?;
-    if !of_our_user(&stream) {
-        return Err(Error::new(Class::Port, "the port belongs to another user"));
+    match of_our_user(&stream) {
+        true => Ok(stream),
+        false => Err(Error::new(Class::Port, "the port belongs to another user")),
     }
-    let [proof, answer] = &name.halves;
-    stream.write_all(proof).map_err(gone)?;
-    stream.set_nonblocking(true).map_err(gone)?;
-    Ok(Talk::expecting(stream, answer))
+}
+
+/// Connects to a port. What follows waits until the other side accepts.
+pub fn connect(name: &PortName) -> Result<Talk> {
+    let stream = match name.host == host_number() {
+        true => connect_near(name)?,
+        false => connect_far(name)?,
+    };
+    stream.set_nonblocking(true).map_err(|cause| failed("connecting to a port", cause))?;
+    Ok(Talk::greeting(stream, session_of(&name.secret)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn random() -> PortName {
+        Port::open().unwrap().name
+    }
+
     #[test]
     fn names_are_read_as_they_were_written_and_nothing_else_is() {
-        let name = PortName::random().unwrap();
+        let mut name = random();
+        let subnet =
+            AddressAndPrefix { ip: "2001:db8:1234::5678:9abc".parse().unwrap(), prefix: 64 };
+        let card = Card { port: 7, liveness_port: 7, host: String::new(), addresses: vec![subnet] };
+        for card in [None, Some(card.clone())] {
+            name.card = card;
+            assert_eq!(PortName::parse(&name.text()).unwrap(), name);
+        }
         let text = name.text();
-        assert_eq!(PortName::parse(&text).unwrap(), name);
-        let cut = &text[..text.len() - 1];
+        name.card = Some(Card { addresses: vec![subnet; 12], ..card });
+        assert!(name.text().len() <= LONGEST && PortName::parse(&name.text()).is_ok());
         let signs = text.replace(|c: char| c.is_ascii_digit(), "+");
-        for wrong in ["", "x", "hpvm-port:1:", cut, &format!("{text}0"), &signs, "\u{20ac}"] {
+        let long = format!("{text},0");
+        for wrong in ["", "x", "hpvm-port:2:", &text[..60], &long, &signs, "\u{20ac}"] {
             let error = PortName::parse(wrong).unwrap_err();
             assert_eq!(error.class, Class::Port, "{wrong}");
         }
@@ -254,13 +329,26 @@ mod tests {
     #[test]
     fn strangers_are_passed_over() {
         let mut port = Port::open().unwrap();
-        let other = PortName { halves: PortName::random().unwrap().halves, ..port.name.clone() };
-        let wrong = connect(&other).unwrap();
-        let silent = UnixStream::connect_addr(&port.name.address().unwrap()).unwrap();
-        assert!(port.accept(|_| {}).unwrap().is_none());
-        let right = connect(&port.name).unwrap();
-        assert!(port.accept(|_| {}).unwrap().is_some());
-        drop((wrong, silent, right));
+        let other = PortName { secret: random().secret, ..port.name.clone() };
+        // Over the network, too, where there is one.
+        let away = PortName { host: port.name.host ^ 1, ..port.name.clone() };
+        for (wrong, right) in [(&other, &port.name.clone()), (&other, &away)] {
+            if right.host != port.name.host && right.card.is_none() {
+                continue;
+            }
+            let mut wrong = connect(wrong).unwrap();
+            let silent = UnixStream::connect_addr(&port.name.address().unwrap()).unwrap();
+            assert!(port.accept(|_| {}).unwrap().is_none());
+            assert!(wrong.established().unwrap_err().to_string().contains("secret"));
+            let mut right = connect(right).unwrap();
+            let accepted = loop {
+                let _ = right.established().unwrap();
+                if let Some(talk) = port.accept(|_| {}).unwrap() {
+                    break talk;
+                }
+            };
+            drop((wrong, silent, right, accepted));
+        }
         let name = port.name.clone();
         drop(port);
         assert_eq!(connect(&name).unwrap_err().class, Class::Port);

@@ -6,6 +6,7 @@
 //! when on each may end without the other. The launcher says why its job failed, and how it ended.
 
 use super::connected::Connected;
+use super::talk::Talk;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use std::ffi::{CStr, OsString};
@@ -129,10 +130,10 @@ impl Spawned {
         Some(Error::new(Class::Spawn, why.unwrap_or_else(|| NEVER_JOINED.to_owned())))
     }
 
-    /// The processes are connected: from now on their failure is ours.
-    pub fn connected(self) -> Connected {
+    /// The processes are connected: from now on their failure is ours. `root`: to their root.
+    pub fn connected(self, root: Option<Talk>) -> Connected {
         let Spawned { lifeline, mut launcher, .. } = self;
-        Connected::watch(lifeline, move |said| {
+        let failure = move |said: &[u8]| {
             let _ = launcher.wait();
             match Report::parse(said).parts() {
                 (0, _) => None,
@@ -141,7 +142,8 @@ impl Spawned {
                     Some((code, format!("processes that it has spawned have failed: {why}")))
                 }
             }
-        })
+        };
+        Connected::with_children(lifeline, failure, root.map(Talk::into_stream))
     }
 }
 

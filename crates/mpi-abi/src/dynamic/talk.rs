@@ -1,13 +1,17 @@
-//! What the roots of two groups say to each other until their groups are connected: messages of words over a socket.
+//! What the roots of two groups say to each other until their groups are connected: messages of words over a socket, each with
+//! a code over it and its number.
 
+use super::connected::send;
+use super::handshake::{Client, WORD, same};
 use crate::runtime::Entered;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
-use std::io::{self, Read, Write};
+use hpvm_net::JobKey;
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 
-/// Words of one message, at most: enough for the identities of the largest jobs.
+/// Words of one message, at most: enough for what is told of the largest jobs.
 const MAX_WORDS: usize = 1 << 24;
 
 /// A connection to another root.
@@ -15,8 +19,14 @@ const MAX_WORDS: usize = 1 << 24;
 pub struct Talk {
     stream: UnixStream,
     inbox: Vec<u8>,
-    /// What the other end has to say before anything else.
-    expected: Vec<u8>,
+    /// Before the other end has proved itself: what we prove with.
+    client: Option<Client>,
+    key: JobKey,
+    /// Messages that went out and came in.
+    sent: u64,
+    received: u64,
+    /// The first to speak was the other end.
+    accepted: bool,
     ended: bool,
 }
 
@@ -24,15 +34,46 @@ fn broken(cause: &str) -> Error {
     Error::new(Class::Port, format!("the connection to the other group broke: {cause}"))
 }
 
+fn waits(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Waits, with progress, until `stream`, which does not block, says anything or has ended.
+pub fn await_word(w: &mut Entered, mut stream: &UnixStream) -> Result<()> {
+    let fd = stream.as_raw_fd();
+    // Failure to watch it costs time only.
+    let _ = w.process.fm().transport().watch(fd);
+    let waited = w.wait_until(|_| !stream.read(&mut [0; 16]).is_err_and(|error| waits(&error)));
+    w.process.fm().transport().unwatch(fd);
+    waited
+}
+
 impl Talk {
-    /// Over a socket that does not block.
-    pub fn new(stream: UnixStream) -> Talk {
-        Talk { stream, inbox: Vec::new(), expected: Vec::new(), ended: false }
+    /// With a client that has proved itself, over a socket that does not block.
+    pub fn new(stream: UnixStream, key: JobKey) -> Talk {
+        Talk {
+            stream,
+            inbox: Vec::new(),
+            client: None,
+            key,
+            sent: 0,
+            received: 0,
+            accepted: true,
+            ended: false,
+        }
     }
 
-    /// The same, with somebody who has to say `first` to be believed.
-    pub fn expecting(stream: UnixStream, first: &[u8]) -> Talk {
-        Talk { expected: first.to_vec(), ..Talk::new(stream) }
+    /// With a port that has to prove itself, over a socket that does not block.
+    pub fn greeting(stream: UnixStream, client: Client) -> Talk {
+        // A fresh socket has room for so few bytes; when it is broken, reading says so.
+        let _ = send(&stream, &client.greeting());
+        let key = JobKey::new([0; WORD]);
+        Talk { client: Some(client), accepted: false, ..Talk::new(stream, key) }
+    }
+
+    /// A key that both ends have and nobody else, for `purpose`.
+    pub fn derive(&self, purpose: &[u8]) -> [u8; WORD] {
+        self.key.derive(purpose)
     }
 
     /// The socket, when everything has been said.
@@ -44,15 +85,72 @@ impl Talk {
         self.stream.as_raw_fd()
     }
 
+    /// Waits, with progress, until `done` says so of what has come.
+    fn wait(&mut self, w: &mut Entered, mut done: impl FnMut(&mut Talk) -> bool) -> Result<()> {
+        let fd = self.fd();
+        // Failure to watch it costs time only.
+        let _ = w.process.fm().transport().watch(fd);
+        let waited = w.wait_until(|_| done(self));
+        w.process.fm().transport().unwatch(fd);
+        waited
+    }
+
+    /// Waits, with progress, until the other end has proved itself.
+    fn establish(&mut self, w: &mut Entered) -> Result<()> {
+        let mut result = Ok(true);
+        self.wait(w, |talk| {
+            result = talk.established();
+            !matches!(result, Ok(false))
+        })?;
+        result.map(drop)
+    }
+
+    /// Whether the other end has proved itself. Does not block.
+    pub fn established(&mut self) -> Result<bool> {
+        let Some(client) = &self.client else { return Ok(true) };
+        let mut bytes = [0; 2 * WORD];
+        while self.inbox.len() < bytes.len() {
+            let room = bytes.len() - self.inbox.len();
+            match self.stream.read(&mut bytes[..room]) {
+                Ok(0) => return Err(broken("it was closed by the other side")),
+                Ok(count) => self.inbox.extend_from_slice(&bytes[..count]),
+                Err(error) if waits(&error) => return Ok(false),
+                Err(error) => return Err(broken(&error.to_string())),
+            }
+        }
+        let Some((answer, _)) = self.inbox.split_first_chunk() else { return Ok(false) };
+        let Some((proof, key)) = client.prove(answer) else {
+            let text = "who answers at the port does not know its secret";
+            return Err(Error::new(Class::Port, text));
+        };
+        self.inbox.clear();
+        self.client = None;
+        self.key = key;
+        match send(&self.stream, &proof) {
+            Ok(WORD) => Ok(true),
+            Ok(_) => Err(broken("it takes nothing")),
+            Err(error) => Err(broken(&error.to_string())),
+        }
+    }
+
+    /// The code of message `number` that the accepting side says, or the other.
+    fn code(&self, of_port: bool, number: u64, message: &[u8]) -> [u8; WORD] {
+        let head = [&[u8::from(of_port)][..], &number.to_le_bytes()].concat();
+        self.key.derive(&[&b"hpvm port message"[..], &head, message].concat())
+    }
+
     /// Sends one message. Waits, with progress.
     pub fn send(&mut self, w: &mut Entered, words: &[u64]) -> Result<()> {
+        self.establish(w)?;
         let mut bytes: Vec<u8> = (words.len() as u64).to_le_bytes().to_vec();
         bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        bytes.extend(self.code(self.accepted, self.sent, &bytes));
+        self.sent += 1;
         let mut sent = 0;
         let mut failure = None;
         w.wait_until(|_| {
             while sent < bytes.len() {
-                match self.stream.write(&bytes[sent..]) {
+                match send(&self.stream, &bytes[sent..]) {
                     Ok(count) => sent += count,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
@@ -69,16 +167,12 @@ impl Talk {
 
     /// The next message. Waits, with progress.
     pub fn receive(&mut self, w: &mut Entered) -> Result<Vec<u64>> {
-        let fd = self.fd();
-        // Failure to watch it costs time only.
-        let _ = w.process.fm().transport().watch(fd);
+        self.establish(w)?;
         let mut result = Ok(None);
-        let waited = w.wait_until(|_| {
-            result = self.poll();
+        self.wait(w, |talk| {
+            result = talk.poll();
             !matches!(result, Ok(None))
-        });
-        w.process.fm().transport().unwatch(fd);
-        waited?;
+        })?;
         result?.ok_or_else(|| broken("it ended"))
     }
 
@@ -102,17 +196,6 @@ impl Talk {
 
     /// The first message of the inbox, if it is there as a whole.
     fn message(&mut self) -> Result<Option<Vec<u64>>> {
-        if !self.expected.is_empty() {
-            let Some(said) = self.inbox.get(..self.expected.len()) else { return Ok(None) };
-            if said != self.expected {
-                return Err(Error::new(
-                    Class::Port,
-                    "who answers at the port does not know its secret",
-                ));
-            }
-            self.inbox.drain(..self.expected.len());
-            self.expected.clear();
-        }
         let Some((head, rest)) = self.inbox.split_first_chunk::<8>() else { return Ok(None) };
         let count = u64::from_le_bytes(*head);
         if count > MAX_WORDS as u64 {
@@ -120,9 +203,15 @@ impl Talk {
                 "a message of {count} words; expected at most {MAX_WORDS}"
             )));
         }
-        let Some(body) = rest.get(..8 * count as usize) else { return Ok(None) };
+        let len = 8 * count as usize;
+        let Some(body) = rest.get(..len) else { return Ok(None) };
+        let Some(code) = rest.get(len..len + WORD) else { return Ok(None) };
+        if !same(code, &self.code(!self.accepted, self.received, &self.inbox[..8 + len])) {
+            return Err(broken("a message that the other side has not written"));
+        }
         let words = body.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        self.inbox.drain(..8 + 8 * count as usize);
+        self.received += 1;
+        self.inbox.drain(..8 + len + WORD);
         Ok(Some(words))
     }
 }
@@ -130,23 +219,30 @@ impl Talk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
-    fn pair() -> (Talk, UnixStream) {
+    fn pair() -> (Talk, Talk) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
-        (Talk::expecting(ours, b"yes"), theirs)
+        let key = JobKey::new([7; WORD]);
+        (Talk::new(ours, key), Talk { accepted: false, ..Talk::new(theirs, key) })
+    }
+
+    fn message(from: &Talk, number: u64, words: &[u64]) -> Vec<u8> {
+        let mut bytes: Vec<u8> = (words.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        bytes.extend(from.code(from.accepted, number, &bytes));
+        bytes
     }
 
     #[test]
     fn messages_come_in_any_pieces() {
         let (mut talk, mut theirs) = pair();
-        let mut bytes = b"yes".to_vec();
-        for word in [2_u64, 5, 6, 0, 1, 7] {
-            bytes.extend(word.to_le_bytes());
-        }
+        let messages: [&[u64]; 3] = [&[5, 6], &[], &[7]];
+        let bytes = (0..).zip(messages).flat_map(|(number, m)| message(&theirs, number, m));
         let mut got = Vec::new();
-        for byte in bytes {
-            theirs.write_all(&[byte]).unwrap();
+        for byte in bytes.collect::<Vec<_>>() {
+            theirs.stream.write_all(&[byte]).unwrap();
             got.extend(talk.poll().unwrap());
         }
         assert_eq!(got, [vec![5, 6], vec![], vec![7]]);
@@ -155,12 +251,28 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_know_the_secret_or_says_too_much_is_refused() {
-        let (mut talk, mut theirs) = pair();
-        theirs.write_all(b"no!").unwrap();
-        assert!(talk.poll().unwrap_err().to_string().contains("secret"));
-        let (mut talk, mut theirs) = pair();
-        theirs.write_all(b"yes\xff\xff\xff\xff\xff\xff\xff\xff").unwrap();
-        assert!(talk.poll().unwrap_err().to_string().contains("words"));
+    fn what_was_changed_or_said_before_and_what_is_too_long_is_refused() {
+        let bad = |bytes: &dyn Fn(&Talk) -> Vec<u8>| {
+            let (mut talk, mut theirs) = pair();
+            let bytes = bytes(&theirs);
+            theirs.stream.write_all(&bytes).unwrap();
+            let first = talk.poll();
+            first.and_then(|_| talk.poll()).unwrap_err().to_string()
+        };
+        let changed = |talk: &Talk| {
+            let mut bytes = message(talk, 0, &[5]);
+            bytes[8] ^= 1;
+            bytes
+        };
+        let twice = |talk: &Talk| [message(talk, 0, &[5]), message(talk, 0, &[5])].concat();
+        let mirrored = |talk: &Talk| {
+            let other =
+                Talk { accepted: true, ..Talk::new(talk.stream.try_clone().unwrap(), talk.key) };
+            message(&other, 0, &[5])
+        };
+        assert!(bad(&changed).contains("not written"));
+        assert!(bad(&twice).contains("not written"));
+        assert!(bad(&mirrored).contains("not written"));
+        assert!(bad(&|_| vec![0xff; 8]).contains("words"));
     }
 }

@@ -6,7 +6,7 @@ use crate::runtime::host_name;
 use hpvm_job::{Client, Job, PmiError};
 use hpvm_mpi::{Class, Error, Result};
 use hpvm_mux::Mux;
-use hpvm_net::interfaces::{self, Choice};
+use hpvm_net::interfaces::{self, Choice, Interface};
 use hpvm_net::{Card, JobKey, Opened};
 use hpvm_shm::{Mapping, SegmentError, Shm};
 use std::collections::BTreeSet;
@@ -141,13 +141,7 @@ fn attach(mapping: Mapping, place: u32, m: Option<&mut Client>) -> Result<Shm> {
 /// Opens the sockets for other hosts and publishes where they are. Returns the job's secret where
 /// it is known before the others have come.
 fn announce(job: &Job, m: &mut Client) -> Result<(Opened, Option<JobKey>)> {
-    let choice = match std::env::var("HPVM_NET") {
-        Ok(text) => Choice::parse(&text).map_err(|e| network(format!("HPVM_NET: {e}")))?,
-        Err(_) => Choice::All,
-    };
-    let all = interfaces::all().map_err(|e| network(format!("listing the interfaces: {e}")))?;
-    let chosen = interfaces::choose(&all, &choice)
-        .map_err(|e| network(format!("on host {}: {e}", host_name())))?;
+    let chosen = interfaces().map_err(network)?;
     let mut secret = secret_of(m)?;
     if secret.is_none() && job.rank == 0 {
         let [high, low] = random_key()?;
@@ -168,6 +162,16 @@ fn announce(job: &Job, m: &mut Client) -> Result<(Opened, Option<JobKey>)> {
     let name = format!("{CARD_KEY}{}", job.rank);
     m.put(&name, &opened.card().text()).map_err(manager)?;
     Ok((opened, secret))
+}
+
+/// The interfaces that are used to reach other hosts: obeys `HPVM_NET`.
+pub fn interfaces() -> std::result::Result<Vec<Interface>, String> {
+    let choice = match std::env::var("HPVM_NET") {
+        Ok(text) => Choice::parse(&text).map_err(|e| format!("HPVM_NET: {e}"))?,
+        Err(_) => Choice::All,
+    };
+    let all = interfaces::all().map_err(|e| format!("listing the interfaces: {e}"))?;
+    interfaces::choose(&all, &choice).map_err(|e| format!("on host {}: {e}", host_name()))
 }
 
 /// A number of the job that no other job has, for the identities of its processes.
@@ -212,7 +216,7 @@ fn card_of(
 }
 
 /// Obeys `HPVM_NET_TIMEOUT`, in seconds; the result is in nanoseconds.
-fn net_timeout() -> Result<u64> {
+pub fn net_timeout() -> Result<u64> {
     let seconds = match std::env::var("HPVM_NET_TIMEOUT") {
         Err(_) => NET_TIMEOUT,
         Ok(text) if text.is_empty() => NET_TIMEOUT,

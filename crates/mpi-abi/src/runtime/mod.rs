@@ -9,12 +9,12 @@ mod identity;
 mod meet;
 mod progress_thread;
 mod start;
-mod tables;
+pub mod tables;
 
 pub use identity::{
     abort, abort_by_program, end_job, end_process, host_name, launcher_ends, whoami,
 };
-pub use meet::random_key;
+pub use meet::{interfaces, net_timeout, random_key};
 pub(crate) use progress_thread::with_signals_blocked;
 pub use start::{Use, finish, start};
 
@@ -193,7 +193,7 @@ fn this_thread() -> usize {
 fn intrude() -> Entered {
     // SeqCst: comes before the barrier below, and before the look at `owner`.
     GLOBAL.threads.store(true, Ordering::SeqCst);
-    if !hpvm_shm::doorbell::barrier() {
+    if !hpvm_sync::barrier::everywhere() {
         // Where the system forbids it: a store is seen long before this is over.
         std::thread::sleep(std::time::Duration::from_millis(2));
     }

@@ -106,6 +106,10 @@ pub fn finish(used: Use) -> Result<()> {
         if w.process.fm().transport().spans_hosts() {
             w.leave(used, *uses == 1)?;
         }
+        if *uses == 1 && w.process.fm().transport().links_hosts() {
+            w.wait_until(|w| w.process.fm().transport().is_quiet())?;
+            w.linger()?;
+        }
         if *uses == 1
             && let Some(mut m) = w.job.manager.take()
         {
@@ -152,15 +156,18 @@ impl Entered {
                 }
                 m.end_barrier().map_err(manager)
             }
-            (Use::Other, _) if last => {
-                let end = Instant::now() + LINGER;
-                while Instant::now() < end {
-                    self.turn()?;
-                    self.nap(LINGER / 10);
-                }
-                Ok(())
-            }
+            (Use::Other, _) if last => self.linger(),
             _ => Ok(()),
         }
+    }
+
+    /// Answers hosts whose acknowledgement may be lost.
+    fn linger(&mut self) -> Result<()> {
+        let end = Instant::now() + LINGER;
+        while Instant::now() < end {
+            self.turn()?;
+            self.nap(LINGER / 10);
+        }
+        Ok(())
     }
 }

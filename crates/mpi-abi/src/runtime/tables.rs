@@ -77,7 +77,7 @@ fn chosen(tables: Tables, name: String) -> Chosen {
 }
 
 /// FNV-1a: it must be the same in all builds, which the standard library's does not promise.
-pub(super) fn fnv(bytes: &[u8]) -> u64 {
+pub fn fnv(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }

@@ -67,8 +67,13 @@ impl TaggedComm {
         TaggedComm { comm: comm.clone(), channel, tag: comm.collective_tag(form) }
     }
 
+    /// Its members, as this process numbers them.
+    pub(super) fn processes(&self) -> impl Iterator<Item = Rank> + '_ {
+        self.comm.group().processes()
+    }
+
     /// The same channel and tag for the members of `group` only, or for more than the group.
-    fn among(&self, group: Arc<Group>, me: Rank) -> Result<TaggedComm> {
+    pub(super) fn among(&self, group: Arc<Group>, me: Rank) -> Result<TaggedComm> {
         let comm = Comm::intra(self.comm.base_context(), group, me).ok_or_else(not_a_member)?;
         Ok(TaggedComm { comm, channel: self.channel, tag: self.tag })
     }
@@ -129,35 +134,75 @@ fn swap_words(
     out: &[u64],
     most: usize,
 ) -> Result<Vec<u64>> {
-    let TaggedComm { comm, channel, tag } = via;
-    let (channel, tag) = (*channel, *tag);
-    let byte = Datatype::byte();
-    let out: Box<[u64]> = out.into();
-    let mut back = vec![0u64; most];
-    let (recv, sent) = host.with(|p| {
-        let m = Incoming { buf: back.as_mut_ptr().cast(), count: most as i64 * 8, ty: byte };
-        let pattern = Pattern { src: peer, tag };
-        // SAFETY: `back` and `out` live until the operations have ended (`settle`, `take_back`).
-        let recv = unsafe { p.recv(m, comm, channel, pattern, None) };
-        let m = Outgoing { buf: out.as_ptr().cast(), count: size_of_val(&*out) as i64, ty: byte };
-        // SAFETY: as above.
-        let sent = unsafe { p.send(m, peer, comm.context(channel), tag, Mode::Standard, None) };
-        (recv, sent)
-    });
-    if let Started::Pending(id) = sent
-        && let Err(error) = settle(host, id, out)
-    {
-        take_back(host, recv, back);
-        return Err(error);
+    Swap::start(host, via, peer, out, most).end(host)
+}
+
+/// Sends each of `peers` the word that `word` has for it, and returns the words that come from them.
+pub(super) fn swap_with_all(
+    host: &mut impl Host,
+    via: &TaggedComm,
+    peers: &[Rank],
+    word: impl Fn(Rank) -> u64,
+) -> Result<Vec<(Rank, u64)>> {
+    let swaps: Vec<Swap> =
+        peers.iter().map(|peer| Swap::start(host, via, *peer, &[word(*peer)], 1)).collect();
+    let ends: Vec<_> = swaps.into_iter().map(|swap| (swap.peer, swap.end(host))).collect();
+    let word = |(peer, end): (Rank, Result<Vec<u64>>)| match end?[..] {
+        [word] => Ok((peer, word)),
+        _ => Err(Error::new(Class::Other, format!("process {peer} sent nothing; expected a word"))),
+    };
+    ends.into_iter().map(word).collect()
+}
+
+/// Words on their way to a process, and those that are expected from it. It has to be [ended](Swap::end).
+struct Swap {
+    peer: Rank,
+    out: Box<[u64]>,
+    sent: Started,
+    back: Vec<u64>,
+    recv: ReqId,
+}
+
+impl Swap {
+    fn start(host: &mut impl Host, via: &TaggedComm, peer: Rank, out: &[u64], most: usize) -> Swap {
+        let TaggedComm { comm, channel, tag } = via;
+        let (channel, tag) = (*channel, *tag);
+        let byte = Datatype::byte();
+        let out: Box<[u64]> = out.into();
+        let mut back = vec![0u64; most];
+        let (recv, sent) = host.with(|p| {
+            let m = Incoming { buf: back.as_mut_ptr().cast(), count: most as i64 * 8, ty: byte };
+            let pattern = Pattern { src: peer, tag };
+            // SAFETY: `back` and `out` live until the operations have ended (`settle`, `take_back`).
+            let recv = unsafe { p.recv(m, comm, channel, pattern, None) };
+            let bytes = size_of_val(&*out) as i64;
+            let m = Outgoing { buf: out.as_ptr().cast(), count: bytes, ty: byte };
+            let context = comm.context(channel);
+            // SAFETY: as above.
+            let sent = unsafe { p.send(m, peer, context, tag, Mode::Standard, None) };
+            (recv, sent)
+        });
+        Swap { peer, out, sent, back, recv }
     }
-    let (mut back, outcome) = settle(host, recv, back)?;
-    let bytes = outcome.status.bytes as usize;
-    if !bytes.is_multiple_of(8) {
-        let text = format!("process {peer} sent {bytes} bytes; expected words of 8 bytes");
-        return Err(Error::new(Class::Other, text));
+
+    /// Waits for both.
+    fn end(self, host: &mut impl Host) -> Result<Vec<u64>> {
+        let Swap { peer, out, sent, back, recv } = self;
+        if let Started::Pending(id) = sent
+            && let Err(error) = settle(host, id, out)
+        {
+            take_back(host, recv, back);
+            return Err(error);
+        }
+        let (mut back, outcome) = settle(host, recv, back)?;
+        let bytes = outcome.status.bytes as usize;
+        if !bytes.is_multiple_of(8) {
+            let text = format!("process {peer} sent {bytes} bytes; expected words of 8 bytes");
+            return Err(Error::new(Class::Other, text));
+        }
+        back.truncate(bytes / 8);
+        Ok(back)
     }
-    back.truncate(bytes / 8);
-    Ok(back)
 }
 
 /// Nobody will wait for receive `id` into `memory` any more. If its message is on its way already the memory

@@ -25,10 +25,43 @@ pub fn collect(host: &mut impl Host, comm: &Arc<Comm>, words: &[u64]) -> Result<
     build::gather_words(host, &TaggedComm::collective(comm), words)
 }
 
-/// Waits for all members of `comm`, those of both sides of an intercommunicator. Collective.
-pub fn meet(host: &mut impl Host, comm: &Arc<Comm>) -> Result<()> {
-    let via = host.with(|p| build::everybody(p, comm, Form::Blocking))?;
-    build::gather_words(host, &via, &[0]).map(drop)
+/// The members of a communicator that is about to be disconnected: those of our job, and those of others.
+pub struct Parting {
+    via: TaggedComm,
+    ours: TaggedComm,
+    others: Vec<Rank>,
+}
+
+impl Parting {
+    /// All members of `comm` call it, those of both sides of an intercommunicator. `is_ours`: of our job.
+    pub fn new(
+        host: &mut impl Host,
+        comm: &Arc<Comm>,
+        is_ours: impl Fn(Rank) -> bool,
+    ) -> Result<Parting> {
+        let (via, me) = host.with(|p| (build::everybody(p, comm, Form::Blocking), p.fm().rank()));
+        let via = via?;
+        let (mut ours, others): (Vec<_>, Vec<_>) = via.processes().partition(|p| is_ours(*p));
+        // The order on which all of our job agree.
+        ours.sort_unstable();
+        let ours = via.among(Group::list(ours), me)?;
+        Ok(Parting { via, ours, others })
+    }
+
+    /// Tells each member of another job the word that `word` has for it, and returns what they tell, in no order. Nobody
+    /// passes on anything for others: a word has arrived whatever becomes of third processes.
+    pub fn swap(
+        &self,
+        host: &mut impl Host,
+        word: impl Fn(Rank) -> u64,
+    ) -> Result<Vec<(Rank, u64)>> {
+        build::swap_with_all(host, &self.via, &self.others, word)
+    }
+
+    /// Waits for all members that are of our job.
+    pub fn meet_ours(&self, host: &mut impl Host) -> Result<()> {
+        build::gather_words(host, &self.ours, &[0]).map(drop)
+    }
 }
 
 /// The intercommunicator of `local`, which this process is in, and the processes `remote`. All of both sides call

@@ -4,6 +4,7 @@
 //! up, and offsets and lengths are compared with the region's size, before memory is touched.
 
 use crate::apply::Elements;
+use crate::atomicity::{self, OwnWord};
 use crate::kind::{AtomicOp, Kind};
 use crate::messages::answer::Answer;
 use crate::messages::packets::*;
@@ -154,7 +155,7 @@ impl OneSided {
                     fetched[before..].as_mut_ptr()
                 }
             };
-            let elements = region.elements(at, len as usize / size, self.me);
+            let elements = region.elements(at, len as usize / size, self.me, self.own);
             // SAFETY: inside the region; operands and room for results are as long.
             unsafe { self.appliers.update(&elements, kind, op, operand.as_ptr(), fetch) };
         }
@@ -174,7 +175,7 @@ impl OneSided {
         let operands = reader.take(size as u64).zip(reader.take(size as u64));
         let (compare, swap) = operands.ok_or_else(|| short(data))?;
         let mut bytes = vec![0; size];
-        let element = region.elements(at, 1, self.me);
+        let element = region.elements(at, 1, self.me, self.own);
         let (compare, swap, result) = (compare.as_ptr(), swap.as_ptr(), bytes.as_mut_ptr());
         // SAFETY: inside the region; the three others have `size` bytes.
         unsafe { self.appliers.compare_and_swap(&element, kind, compare, swap, result) };
@@ -232,7 +233,8 @@ impl OneSided {
 }
 
 impl Region {
-    fn elements(&self, at: *mut u8, count: usize, me: Rank) -> Elements<'_> {
-        Elements { at, count, locked: self.key.is_locked(), control: &self.control, me }
+    fn elements(&self, at: *mut u8, count: usize, me: Rank, own: Option<OwnWord>) -> Elements<'_> {
+        let atomicity = atomicity::select(self.key.is_locked(), self.key.is_direct(), own);
+        Elements { at, count, atomicity, control: &self.control, me }
     }
 }

@@ -54,7 +54,7 @@ impl Shm {
         let control = self.mapping.control(src);
         let (index, region, offset) = control.regions.find(remote, len)?;
         // Acquire pairs with the release in `attach`.
-        let pid = control.pid.load(Ordering::Acquire);
+        let pid = control.identity.pid.load(Ordering::Acquire);
         let base = self.peer_regions.map((src, index, Access::Read), pid, region)?;
         Some(base.wrapping_add(offset as usize))
     }
@@ -70,7 +70,7 @@ impl Shm {
             return self.own_regions.at(index, offset);
         }
         // Acquire pairs with the release in `attach`.
-        let pid = control.pid.load(Ordering::Acquire);
+        let pid = control.identity.pid.load(Ordering::Acquire);
         let base = self.peer_regions.map((owner, index, Access::ReadWrite), pid, place)?;
         NonNull::new(base.wrapping_add(offset as usize))
     }

@@ -131,13 +131,15 @@ impl<'a> Access<'a> {
     /// Moves the access to `offset`, in etypes.
     pub fn seek(&mut self, offset: u64) -> Result<()> {
         let position = offset.checked_mul(self.view.etype_bytes());
-        match position.filter(|p| p.checked_add(self.bytes).is_some()) {
-            Some(position) => self.position = position,
-            None => {
-                let text = format!("offset {offset} lies beyond what 64 bits address");
-                return Err(wrong(Class::Arg, text));
-            }
+        let end = position.and_then(|position| position.checked_add(self.bytes));
+        let (Some(position), Some(end)) = (position, end) else {
+            let text = format!("offset {offset} lies beyond what 64 bits address");
+            return Err(wrong(Class::Arg, text));
+        };
+        if self.bytes > 0 {
+            self.view.check_end(end)?;
         }
+        self.position = position;
         Ok(())
     }
 

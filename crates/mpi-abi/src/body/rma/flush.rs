@@ -6,7 +6,7 @@ use crate::object::win::WinObject;
 use crate::runtime::Entered;
 use core::ffi::c_int;
 use hpvm_mpi::error::Result;
-use hpvm_onesided::{OpId, Path};
+use hpvm_onesided::OpId;
 use std::rc::Rc;
 
 /// Starts the completion of what this rank has started at `rank`.
@@ -57,8 +57,7 @@ pub(super) fn these(
 pub(super) fn everywhere(w: &mut Entered, window: &WinObject) -> Result<()> {
     let (_, onesided) = w.process.onesided();
     onesided.fence();
-    let mapped = |rank: &usize| matches!(window.peers[*rank].target.path(), Path::Mapped(_));
-    these(w, window, (0..window.peers.len()).filter(|rank| !mapped(rank)))
+    these(w, window, (0..window.peers.len()).filter(|rank| !window.is_mapped(*rank)))
 }
 
 /// Where operations are complete for the program: remote completion costs nothing where memory is mapped, so that

@@ -24,6 +24,7 @@ fn words(window: &WinObject, rank: usize) -> Option<LockWords<'_>> {
 }
 
 /// Tells those who wait for a lock that changed. `rank`: whose lock.
+#[cold]
 fn wake(w: &mut World, window: &WinObject, rank: usize, wake: Wake) {
     let me = window.peers[window.rank()].process;
     for process in wake.processes.into_iter().flatten().filter(|process| *process != me) {
@@ -55,18 +56,27 @@ fn acquire(
         super::notices::send(w, window, rank, Notice::lock(exclusive));
         return wait_for_ranks(w, call, window, holders, || window.sync.borrow().granted[rank]);
     };
-    let ticket = match lock.try_lock(exclusive) {
-        Some(ticket) => ticket,
-        None => {
-            let ticket = lock.take(exclusive);
-            let named = lock.wait_as(ticket, window.peers[window.rank()].process);
-            w.polls_memory += u32::from(!named);
-            let waited = wait_for_ranks(w, call, window, holders, || lock.is_served(ticket));
-            w.polls_memory -= u32::from(!named);
-            waited?;
-            ticket
-        }
-    };
+    match lock.try_lock(exclusive) {
+        true => Ok(()),
+        false => queue(w, call, window, (rank, lock), exclusive),
+    }
+}
+
+/// `acquire`, where somebody has the lock at `rank` or waits for it.
+#[cold]
+fn queue(
+    w: &mut Entered,
+    call: &'static str,
+    window: &Rc<WinObject>,
+    (rank, lock): (usize, LockWords<'_>),
+    exclusive: bool,
+) -> Result<()> {
+    let ticket = lock.take(exclusive);
+    let named = lock.wait_as(ticket, window.peers[window.rank()].process);
+    w.polls_memory += u32::from(!named);
+    let waited = wait_for_ranks(w, call, window, holders, || lock.is_served(ticket));
+    w.polls_memory -= u32::from(!named);
+    waited?;
     let change = lock.enter(ticket);
     wake(w, window, rank, change);
     Ok(())
@@ -77,7 +87,9 @@ fn release(w: &mut World, window: &WinObject, rank: usize, exclusive: bool) {
     match words(window, rank) {
         Some(lock) => {
             let change = lock.release(exclusive);
-            wake(w, window, rank, change);
+            if !change.is_none() {
+                wake(w, window, rank, change);
+            }
         }
         None => super::notices::send(w, window, rank, Notice::unlock(exclusive)),
     }
@@ -187,7 +199,11 @@ pub unsafe fn win_unlock(rank: c_int, win: MPI_Win) -> c_int {
         let window = window(w, win)?;
         let Some(rank) = window.rank_of(rank)? else { return Ok(()) };
         let held = window.epochs.borrow().held_by_lock(rank)?;
-        let flushed = flush::one(w, &window, rank);
+        let flushed = match held {
+            // Loads and stores come before the release of the lock.
+            Held::Shared | Held::Exclusive if window.is_mapped(rank) => Ok(()),
+            _ => flush::one(w, &window, rank),
+        };
         window.epochs.borrow_mut().unlocked(rank);
         give_back(w, &window, rank, held);
         flushed.and(window.check_uses(rank..rank + 1, Extent::Remote))

@@ -40,7 +40,7 @@ use crate::runtime::{Entered, World};
 use core::ffi::c_int;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
-use hpvm_onesided::{Error as Failure, OpId};
+use hpvm_onesided::{Error as Failure, OpId, Path};
 use std::rc::Rc;
 
 /// Runs the body of a call on a window, and hands errors to the window's handler.
@@ -67,6 +67,11 @@ impl WinObject {
             _ if rank == MPI_PROC_NULL => Ok(None),
             _ => Err(self.bad_rank(rank)),
         }
+    }
+
+    /// Operations at `rank` are this process's own loads and stores.
+    fn is_mapped(&self, rank: usize) -> bool {
+        matches!(self.peers[rank].target.path(), Path::Mapped(_))
     }
 
     #[cold]

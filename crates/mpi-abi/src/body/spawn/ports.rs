@@ -5,7 +5,7 @@ use crate::body::check::{out, text, wrong};
 use crate::body::comm::adopt;
 use crate::body::env::put_string;
 use crate::dynamic::link::Side;
-use crate::dynamic::port::PortName;
+use crate::dynamic::port::{LONGEST as LONGEST_NAME, PortName};
 use crate::generated::constants::*;
 use crate::object::info;
 use crate::raise::{on_comm, on_world};
@@ -121,20 +121,22 @@ fn exchange(
 
 /// Tells the other end of `fd` a port's name, and learns that of its port.
 fn swap_names(fd: c_int, ours: &str) -> Result<String> {
-    let out = ours.as_bytes();
+    // Names of ports are not equally long.
+    let mut out = ours.as_bytes().to_vec();
+    out.resize(LONGEST_NAME, 0);
     exchange(fd, libc::POLLOUT, out.len(), |done| {
         let rest = &out[done..];
         // SAFETY: the bytes are valid; a wrong descriptor is an error.
         unsafe { libc::send(fd, rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL) }
     })?;
-    // All names of ports have one length.
     let mut theirs = vec![0; out.len()];
     exchange(fd, libc::POLLIN, out.len(), |done| {
         let rest = &mut theirs[done..];
         // SAFETY: as above, and writable.
         unsafe { libc::recv(fd, rest.as_mut_ptr().cast(), rest.len(), 0) }
     })?;
-    Ok(String::from_utf8_lossy(&theirs).into_owned())
+    let end = theirs.iter().position(|byte| *byte == 0).unwrap_or(theirs.len());
+    Ok(String::from_utf8_lossy(&theirs[..end]).into_owned())
 }
 
 pub unsafe fn comm_join(fd: c_int, intercomm: *mut MPI_Comm) -> c_int {

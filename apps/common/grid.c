@@ -1,0 +1,298 @@
+/* A box of cells on many ranks. */
+#include "grid.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a face costs to send: faces across rows are single numbers far apart. */
+static const double COST[3] = {1, 1.05, 2};
+
+struct region {
+    int low[3], high[3];
+};
+
+/* The split with the least surface between ranks. */
+static int choose_dims(struct grid *g, int least)
+{
+    double best = INFINITY, n[3] = {g->n[0], g->n[1], g->n[2]};
+    for (int a = 1; a <= g->ranks; a++) {
+        for (int b = 1; g->ranks % a == 0 && b <= g->ranks / a; b++) {
+            int dims[3] = {a, b, g->ranks / a / b}, fits = g->ranks / a % b == 0;
+            double cost = 0;
+            for (int d = 0; d < 3; d++) {
+                fits = fits && g->n[d] / dims[d] >= (dims[d] > 1 ? least : 1);
+                cost += COST[d] * (dims[d] - 1) * n[(d + 1) % 3] * n[(d + 2) % 3];
+            }
+            if (fits && cost < best) {
+                best = cost;
+                memcpy(g->dims, dims, sizeof dims);
+            }
+        }
+    }
+    return isfinite(best);
+}
+
+static int rank_at(const struct grid *g, const int at[3])
+{
+    return (at[0] * g->dims[1] + at[1]) * g->dims[2] + at[2];
+}
+
+static int neighbour(const struct grid *g, int d, int step)
+{
+    int at[3] = {g->at[0], g->at[1], g->at[2]};
+    at[d] += step;
+    if (at[d] < 0 || at[d] >= g->dims[d]) {
+        if (!g->periodic[d])
+            return MPI_PROC_NULL;
+        at[d] = (at[d] + g->dims[d]) % g->dims[d];
+    }
+    return rank_at(g, at);
+}
+
+int grid_split(struct grid *g, MPI_Comm comm, const int n[3], const int periodic[3], int ghost, int least)
+{
+    memset(g, 0, sizeof *g);
+    g->comm = comm;
+    g->ghost = ghost;
+    MPI_Comm_rank(comm, &g->rank);
+    MPI_Comm_size(comm, &g->ranks);
+    memcpy(g->n, n, sizeof g->n);
+    memcpy(g->periodic, periodic, sizeof g->periodic);
+    if (!choose_dims(g, least))
+        return 0;
+    g->at[0] = g->rank / (g->dims[1] * g->dims[2]);
+    g->at[1] = g->rank / g->dims[2] % g->dims[1];
+    g->at[2] = g->rank % g->dims[2];
+    for (int d = 0; d < 3; d++) {
+        int share = n[d] / g->dims[d], rest = n[d] % g->dims[d];
+        g->size[d] = share + (g->at[d] < rest);
+        g->first[d] = g->at[d] * share + (g->at[d] < rest ? g->at[d] : rest);
+        g->neighbour[d][0] = neighbour(g, d, -1);
+        g->neighbour[d][1] = neighbour(g, d, 1);
+    }
+    int lines = (GRID_LINE + g->size[2] + ghost + GRID_LINE - 1) / GRID_LINE;
+    g->row = (ptrdiff_t)lines * GRID_LINE;
+    g->plane = (g->size[1] + 2 * ghost) * g->row;
+    g->points = (size_t)(g->size[0] + 2 * ghost) * (size_t)g->plane;
+    g->origin = (size_t)(ghost * g->plane + ghost * g->row + GRID_LINE);
+    return 1;
+}
+
+void grid_free(struct grid *g)
+{
+    free(g->buffer);
+    g->buffer = NULL;
+}
+
+int grid_refuse(const struct app *app, const int n[3], int ranks, int least)
+{
+    return app_refuse(app, APP_USAGE,
+                      "%d x %d x %d cells cannot be split over %d ranks: each needs a part of %d cells or more in every direction "
+                      "that is split; take more cells or fewer ranks",
+                      n[0], n[1], n[2], ranks, least);
+}
+
+double *grid_field(const struct grid *g)
+{
+    double *memory = aligned_alloc(GRID_LINE * sizeof *memory, g->points * sizeof *memory);
+    if (!memory)
+        return app_memory(SIZE_MAX, sizeof *memory); /* which says that there is no memory */
+    memset(memory, 0, g->points * sizeof *memory);
+    return memory + g->origin;
+}
+
+void grid_field_free(const struct grid *g, double *field)
+{
+    if (field)
+        free(field - g->origin);
+}
+
+static size_t cells_of(const struct region *r)
+{
+    size_t cells = 1;
+    for (int d = 0; d < 3; d++)
+        cells *= (size_t)(r->high[d] - r->low[d]);
+    return cells;
+}
+
+enum transfer { PACK, UNPACK, ADD };
+
+/* Moves cells of a region between a field and a buffer; returns the end of the buffer's part. */
+static double *move(const struct grid *g, double *field, const struct region *r, double *buffer, enum transfer how)
+{
+    int length = r->high[2] - r->low[2];
+    for (int i = r->low[0]; i < r->high[0]; i++)
+        for (int j = r->low[1]; j < r->high[1]; j++, buffer += length) {
+            double *cell = field + grid_at(g, i, j, r->low[2]);
+            for (int k = 0; k < length; k++) {
+                if (how == PACK)
+                    buffer[k] = cell[k];
+                else
+                    cell[k] = how == ADD ? cell[k] + buffer[k] : buffer[k];
+            }
+        }
+    return buffer;
+}
+
+/* A slab of `width` layers at one side, inside the part or outside of it. Ghosts of earlier directions belong to it: so
+ * corners travel without messages of their own. */
+static struct region slab(const struct grid *g, int d, int above, int outside, int width)
+{
+    struct region r;
+    for (int e = 0; e < 3; e++) {
+        r.low[e] = e < d ? -width : 0;
+        r.high[e] = g->size[e] + (e < d ? width : 0);
+    }
+    if (above)
+        r.low[d] = g->size[d] - (outside ? 0 : width);
+    else
+        r.low[d] = outside ? -width : 0;
+    r.high[d] = r.low[d] + width;
+    return r;
+}
+
+static double *buffer(struct grid *g, size_t numbers)
+{
+    if (numbers > g->buffer_size) {
+        g->buffer = app_more_memory(g->buffer, numbers, sizeof *g->buffer);
+        g->buffer_size = numbers;
+    }
+    return g->buffer;
+}
+
+/* Slabs of one direction to both neighbours, and theirs: into ghosts, or from ghosts into cells. The tag is the side of
+ * the receiver, so that two messages between the same ranks differ. */
+static void swap_slabs(struct grid *g, double *const *fields, int count, int width, int d, int from_ghosts)
+{
+    struct region out[2], in[2];
+    MPI_Request requests[4];
+    for (int side = 0; side < 2; side++) {
+        out[side] = slab(g, d, side, from_ghosts, width);
+        in[side] = slab(g, d, side, !from_ghosts, width);
+    }
+    size_t each = cells_of(&out[0]) * (size_t)count;
+    double *memory = buffer(g, 4 * each);
+    for (int side = 0; side < 2; side++) {
+        double *send = memory + each * (size_t)side, *receive = send + 2 * each;
+        MPI_Irecv(receive, (int)each, MPI_DOUBLE, g->neighbour[d][side], side, g->comm, &requests[side]);
+        for (int f = 0; f < count && g->neighbour[d][side] != MPI_PROC_NULL; f++)
+            send = move(g, fields[f], &out[side], send, PACK);
+        MPI_Isend(memory + each * (size_t)side, (int)each, MPI_DOUBLE, g->neighbour[d][side], 1 - side, g->comm,
+                  &requests[2 + side]);
+    }
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    for (int side = 0; side < 2; side++) {
+        double *came = memory + each * (size_t)(2 + side);
+        for (int f = 0; f < count && g->neighbour[d][side] != MPI_PROC_NULL; f++)
+            came = move(g, fields[f], &in[side], came, from_ghosts ? ADD : UNPACK);
+    }
+}
+
+void grid_exchange(struct grid *g, double *const *fields, int count, int width)
+{
+    for (int d = 0; d < 3; d++)
+        swap_slabs(g, fields, count, width, d, 0);
+}
+
+void grid_add(struct grid *g, double *const *fields, int count, int width)
+{
+    for (int d = 2; d >= 0; d--)
+        swap_slabs(g, fields, count, width, d, 1);
+}
+
+double *grid_plane(const struct grid *g, const double *field, int d, int at)
+{
+    int u = (d + 1) % 3, v = (d + 2) % 3, cell[3];
+    size_t points = (size_t)g->n[u] * (size_t)g->n[v];
+    double *mine = app_memory(points, sizeof *mine), *all = g->rank == 0 ? app_memory(points, sizeof *all) : NULL;
+    memset(mine, 0, points * sizeof *mine);
+    cell[d] = at - g->first[d];
+    if (cell[d] >= 0 && cell[d] < g->size[d])
+        for (cell[v] = 0; cell[v] < g->size[v]; cell[v]++)
+            for (cell[u] = 0; cell[u] < g->size[u]; cell[u]++)
+                mine[(size_t)(g->first[v] + cell[v]) * (size_t)g->n[u] + (size_t)(g->first[u] + cell[u])] =
+                    field[grid_at(g, cell[0], cell[1], cell[2])];
+    MPI_Reduce(mine, all, (int)points, MPI_DOUBLE, MPI_SUM, 0, g->comm);
+    free(mine);
+    return all;
+}
+
+/* Which of the parts of a direction has a cell. */
+static int part_of(const struct grid *g, int d, int cell)
+{
+    int share = g->n[d] / g->dims[d], rest = g->n[d] % g->dims[d], larger = rest * (share + 1);
+    return cell < larger ? cell / (share + 1) : rest + (cell - larger) / share;
+}
+
+void grid_cell(const struct grid *g, int64_t number, int cell[3])
+{
+    for (int d = 2; d >= 0; d--) {
+        cell[d] = (int)(number % g->n[d]) - g->first[d];
+        number /= g->n[d];
+    }
+}
+
+static int owner(const struct grid *g, int64_t number)
+{
+    int cell[3], at[3];
+    grid_cell(g, number, cell);
+    for (int d = 0; d < 3; d++)
+        at[d] = part_of(g, d, cell[d] + g->first[d]);
+    return rank_at(g, at);
+}
+
+static int64_t key_of(const void *records, int64_t r, size_t size)
+{
+    int64_t key;
+    memcpy(&key, (const char *)records + (size_t)r * size, sizeof key);
+    return key;
+}
+
+/* Whether all records of all ranks have cells of this box. */
+static int all_inside(const struct grid *g, const void *records, int64_t count, size_t size, int64_t kinds)
+{
+    int64_t cells = (int64_t)g->n[0] * g->n[1] * g->n[2];
+    int good = 1, all;
+    for (int64_t r = 0; r < count; r++) {
+        int64_t key = key_of(records, r, size);
+        good = good && key >= 0 && key / kinds < cells;
+    }
+    MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_LAND, g->comm);
+    return all;
+}
+
+void *grid_deal(const struct grid *g, const void *records, int64_t count, size_t size, int64_t kinds, int64_t *came)
+{
+    if (!all_inside(g, records, count, size, kinds))
+        return NULL;
+    size_t ranks = (size_t)g->ranks;
+    int *numbers = app_memory(5 * ranks, sizeof *numbers), *to = app_memory((size_t)count, sizeof *to);
+    int *counts = numbers, *from = counts + ranks, *begins = from + ranks, *places = begins + ranks, *heads = places + ranks;
+    char *out = app_memory((size_t)count, size);
+    memset(counts, 0, ranks * sizeof *counts);
+    for (int64_t r = 0; r < count; r++) {
+        to[r] = owner(g, key_of(records, r, size) / kinds);
+        counts[to[r]]++;
+    }
+    MPI_Alltoall(counts, 1, MPI_INT, from, 1, MPI_INT, g->comm);
+    begins[0] = places[0] = 0;
+    for (size_t r = 1; r < ranks; r++) {
+        begins[r] = begins[r - 1] + counts[r - 1];
+        places[r] = places[r - 1] + from[r - 1];
+    }
+    memcpy(heads, begins, ranks * sizeof *heads);
+    for (int64_t r = 0; r < count; r++)
+        memcpy(out + (size_t)heads[to[r]]++ * size, (const char *)records + (size_t)r * size, size);
+    *came = (int64_t)places[ranks - 1] + from[ranks - 1];
+    char *in = app_memory((size_t)*came, size);
+    MPI_Datatype record;
+    MPI_Type_contiguous((int)size, MPI_BYTE, &record);
+    MPI_Type_commit(&record);
+    MPI_Alltoallv(out, counts, begins, record, in, from, places, record, g->comm);
+    MPI_Type_free(&record);
+    free(out);
+    free(to);
+    free(numbers);
+    return in;
+}

@@ -1,0 +1,66 @@
+/* A box of cells on many ranks: who has which part, ghost layers around it, cells in checkpoints. */
+#ifndef GRID_H
+#define GRID_H
+
+#include "app.h"
+
+enum { GRID_LINE = 8 }; /* numbers of a cache line: where own rows begin */
+
+/* Cell (i, j, k) of this rank counts from its own first cell; ghosts have indices below 0 and from size on.
+ * Cells of a row (k) are neighbours in memory. */
+struct grid {
+    MPI_Comm comm;
+    int rank, ranks;
+    int n[3], periodic[3];
+    int dims[3], at[3];      /* ranks per direction; this rank's position */
+    int first[3], size[3];   /* own cells in the whole box */
+    int ghost;               /* layers that there is room for */
+    ptrdiff_t row, plane;    /* distance in memory of neighbours in j and in i */
+    size_t points, origin;   /* numbers of a field; where cell (0, 0, 0) lies in its memory */
+    int neighbour[3][2];     /* below and above; MPI_PROC_NULL behind a border */
+    double *buffer;
+    size_t buffer_size;
+};
+
+/* Splits a box of n cells with the least surface between ranks, each part at least `least` cells thick.
+ * Returns 0 when there is no such split. */
+int grid_split(struct grid *g, MPI_Comm comm, const int n[3], const int periodic[3], int ghost, int least);
+void grid_free(struct grid *g);
+
+/* Says that there is none, for all ranks; returns the exit code. */
+int grid_refuse(const struct app *app, const int n[3], int ranks, int least);
+
+/* A field of zeros with ghosts, as a pointer to cell (0, 0, 0); NULL is free to free. */
+double *grid_field(const struct grid *g);
+void grid_field_free(const struct grid *g, double *field);
+
+static inline ptrdiff_t grid_at(const struct grid *g, int i, int j, int k)
+{
+    return i * g->plane + j * g->row + k;
+}
+
+/* Copies the neighbours' cells into `width` layers of ghosts, corners included. */
+void grid_exchange(struct grid *g, double *const *fields, int count, int width);
+
+/* Adds what stands in ghosts to the cells that they are ghosts of. */
+void grid_add(struct grid *g, double *const *fields, int count, int width);
+
+/* The plane of cells whose index in direction d is `at`, all of it on rank 0 (elsewhere NULL), row by row of
+ * the direction after next; the caller frees it. */
+double *grid_plane(const struct grid *g, const double *field, int d, int at);
+
+/* Number of an own cell in the whole box. */
+static inline int64_t grid_number(const struct grid *g, int i, int j, int k)
+{
+    return ((int64_t)(g->first[0] + i) * g->n[1] + g->first[1] + j) * g->n[2] + g->first[2] + k;
+}
+
+/* The cell with a number, as own cell of this rank. */
+void grid_cell(const struct grid *g, int64_t number, int cell[3]);
+
+/* Sends records, wherever they are, to the ranks of their cells. A record begins with an int64_t: the number of its cell,
+ * times `kinds`, plus a kind. The order of records that stay is left alone. The caller frees the result, which has room
+ * for one record at least. NULL on all ranks when a record has a cell that is not in the box. */
+void *grid_deal(const struct grid *g, const void *records, int64_t count, size_t size, int64_t kinds, int64_t *came);
+
+#endif

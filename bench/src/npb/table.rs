@@ -1,0 +1,65 @@
+//! The table of runs, beside those of 1997.
+
+use super::{Outcome, Row};
+use crate::papers;
+use crate::table::{Table, number};
+
+pub fn print(outcome: &Outcome) {
+    let mut names: Vec<&str> = Vec::new();
+    for row in &outcome.rows {
+        if !names.contains(&&*row.by) {
+            names.push(&row.by);
+        }
+    }
+    println!("NAS Parallel Benchmarks, million operations a second of all ranks");
+    let headings = ["benchmark", "ranks"].into_iter().chain(names.iter().copied());
+    let mut t = Table::new(&headings.collect::<Vec<_>>());
+    let key = |row: &Row| (row.benchmark.clone(), row.class.clone(), row.ranks);
+    let mut shown = Vec::new();
+    for row in &outcome.rows {
+        if shown.contains(&key(row)) {
+            continue;
+        }
+        shown.push(key(row));
+        let cell = |name: &&str| {
+            let found = outcome.rows.iter().find(|r| r.by == *name && key(r) == key(row));
+            found.map_or_else(|| "-".to_owned(), figure)
+        };
+        let mut cells = vec![format!("{}.{}", row.benchmark, row.class), row.ranks.to_string()];
+        cells.extend(names.iter().map(cell));
+        t.row(cells);
+    }
+    print!("{t}");
+    print_then(&outcome.rows);
+    outcome.left_out.iter().for_each(|line| println!("left out: {line}"));
+    outcome.failures.iter().for_each(|line| println!("failed: {line}"));
+}
+
+fn figure(row: &Row) -> String {
+    if row.verified { number(row.mops) } else { format!("{} WRONG", number(row.mops)) }
+}
+
+/// The papers' figures of the benchmarks that were run, and how many times better the best run of hpvm is.
+fn print_then(rows: &[Row]) {
+    let mut t = Table::new(&["then", "year", "Mop/s", "today", "times", "paper"]).left_last();
+    let mut any = false;
+    for f in papers::all() {
+        let Some(name) = f.entry.quantity.strip_prefix("npb.") else { continue };
+        let own = rows.iter().filter(|r| r.by == "hpvm" && r.verified);
+        let own = own.filter(|r| name == format!("{}.{}", r.benchmark, r.class));
+        let Some(best) = own.max_by(|a, b| a.mops.total_cmp(&b.mops)) else { continue };
+        any = true;
+        t.row(vec![
+            f.entry.system.clone(),
+            f.entry.year.to_string(),
+            number(f.entry.value),
+            number(best.mops),
+            number(best.mops / f.entry.value),
+            format!("{}, {}", f.paper, f.section),
+        ]);
+    }
+    if any {
+        println!("\nThen, and the best of hpvm's runs above:");
+        print!("{t}");
+    }
+}

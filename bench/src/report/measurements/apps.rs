@@ -1,0 +1,187 @@
+//! The applications' scaling, as they print it themselves.
+
+use super::Measurement;
+use crate::error::BenchError;
+use crate::report::chart::{Axis, Plot};
+use crate::report::context::Context;
+use crate::report::data::{self, Data, OWN, Point};
+use crate::table;
+use crate::target::{Captured, capture};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// A scaling run of minutes is left to the applications' own pages.
+const LIMIT: Duration = Duration::from_secs(300);
+
+pub struct Apps;
+
+/// How an application is run; others with `--scaling` take their defaults.
+struct Case {
+    name: &'static str,
+    quick: &'static str,
+    whole: &'static str,
+    /// Steps of the quick and of the whole case, of which papers give the time of one.
+    steps: (f64, f64),
+}
+
+const CASES: [Case; 3] = [
+    Case { name: "md", quick: "--steps 40", whole: "--steps 200", steps: (40.0, 200.0) },
+    Case { name: "treecode", quick: "--steps 2", whole: "--steps 10", steps: (2.0, 10.0) },
+    Case { name: "fdtd", quick: "", whole: "", steps: (0.0, 0.0) },
+];
+
+fn case(name: &str) -> Option<&'static Case> {
+    CASES.iter().find(|case| case.name == name)
+}
+
+/// Steps that a run of an application made, where it is known.
+pub fn steps(name: &str, quick: bool) -> Option<f64> {
+    let case = case(name)?;
+    Some(if quick { case.steps.0 } else { case.steps.1 }).filter(|steps| *steps > 0.0)
+}
+
+/// Lines of "ranks seconds speed-up efficiency%".
+fn scaling(text: &str) -> Vec<(u32, f64)> {
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [ranks, seconds, _, efficiency] = words[..] else { return None };
+        efficiency.strip_suffix('%')?.parse::<f64>().ok()?;
+        Some((ranks.parse().ok()?, seconds.parse::<f64>().ok().filter(|s| *s > 0.0)?))
+    };
+    text.lines().filter_map(row).collect()
+}
+
+/// The number before "million interactions/s".
+fn interactions(text: &str) -> Option<f64> {
+    let before = text.split("million interactions/s").next().filter(|b| b.len() < text.len())?;
+    before.split_whitespace().last()?.parse().ok()
+}
+
+impl Apps {
+    fn programs(context: &Context) -> Vec<PathBuf> {
+        let folder = std::fs::read_dir(context.programs.join("apps"));
+        let mut found: Vec<PathBuf> =
+            folder.into_iter().flatten().filter_map(|e| Some(e.ok()?.path())).collect();
+        found.sort();
+        found
+    }
+
+    fn captured(
+        context: &Context,
+        program: &PathBuf,
+        ranks: u32,
+        args: &str,
+    ) -> Result<Captured, BenchError> {
+        let target = context.placed(ranks, false);
+        let mut command = Command::new(&target.mpirun);
+        command.args(&target.launch_args).args(["-n", &ranks.to_string()]).arg(program);
+        command.args(args.split_whitespace()).envs(target.env.iter().map(|(k, v)| (k, v)));
+        capture(command, &format!("{} {args}", program.display()), LIMIT)
+    }
+
+    fn one(
+        context: &Context,
+        program: &PathBuf,
+        name: &str,
+        points: &mut Vec<Point>,
+    ) -> Result<(), BenchError> {
+        let cores =
+            u32::try_from(std::thread::available_parallelism().map_or(1, usize::from)).unwrap_or(1);
+        let ranks =
+            if context.settings.hosts.is_empty() { cores.max(2) } else { context.settings.ranks };
+        let args =
+            case(name).map_or("", |c| if context.settings.quick { c.quick } else { c.whole });
+        for kind in ["strong", "weak"] {
+            for _ in 0..context.launches() {
+                let output =
+                    Self::captured(context, program, ranks, &format!("--scaling {kind} {args}"))?;
+                for (n, seconds) in scaling(&output.text) {
+                    let point = Point::new("app", OWN, n, 0, "s", vec![seconds]).of(name, kind);
+                    data::join(points, point);
+                }
+            }
+        }
+        if name == "treecode" {
+            let output =
+                Self::captured(context, program, ranks, "--bodies 100000 --steps 2 --quiet")?;
+            if let Some(rate) = interactions(&output.text) {
+                points.push(
+                    Point::new("app", OWN, ranks, 0, "M/s", vec![rate]).of(name, "interactions"),
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Measurement for Apps {
+    fn name(&self) -> &'static str {
+        "apps"
+    }
+    fn title(&self) -> &'static str {
+        "Applications"
+    }
+    fn about(&self) -> &'static str {
+        "The applications that were built by `make apps`, on 1, 2, 4, ... ranks up to the number of processors: a problem of fixed \
+         size (strong), and one that grows with the ranks (weak). Efficiency is the speed-up by the number of ranks."
+    }
+    fn needs(&self, context: &Context) -> Result<(), String> {
+        let missing = || Err("no application is built (make apps)".to_owned());
+        if Self::programs(context).is_empty() { missing() } else { Ok(()) }
+    }
+    fn estimate(&self, context: &Context) -> f64 {
+        let each = if context.settings.quick { 4.0 } else { 15.0 };
+        Self::programs(context).len() as f64 * each * f64::from(context.launches())
+    }
+    fn run(&self, context: &Context) -> Result<Vec<Point>, BenchError> {
+        let mut points = Vec::new();
+        for program in Self::programs(context) {
+            let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let help = Self::captured(context, &program, 1, "--help");
+            if matches!(help, Err(BenchError::Interrupted)) {
+                return Err(BenchError::Interrupted);
+            }
+            // Programs without the common flags have no scaling runs.
+            if help.is_ok_and(|output| output.text.contains("--scaling")) {
+                Self::one(context, &program, &name, &mut points)?;
+            }
+        }
+        Ok(points)
+    }
+    fn plots(&self, data: &Data) -> Vec<Plot> {
+        let of = |p: &Point| {
+            let shape = p.shape.as_deref().filter(|_| p.unit == "s")?;
+            Some(format!("{}, {shape}", p.op.as_deref()?))
+        };
+        vec![Plot::new("Seconds of a run", Axis::Ranks, "s").by(data.points("apps"), of)]
+    }
+    fn headlines(&self, data: &Data) -> Vec<String> {
+        let points = data.points("apps");
+        let efficiency = |p: &Point| {
+            let alone = points.iter().find(|a| {
+                a.ranks == 1 && (&a.op, &a.shape, &a.unit) == (&p.op, &p.shape, &p.unit)
+            })?;
+            let ideal = if p.shape.as_deref() == Some("weak") { 1.0 } else { f64::from(p.ranks) };
+            let percent = table::number(100.0 * alone.median() / p.median() / ideal);
+            let (op, shape) = (p.op.as_deref()?, p.shape.as_deref()?);
+            Some(format!("{op}, {shape}: {percent} % efficient on {} ranks.", p.ranks))
+        };
+        points.iter().filter(|p| p.ranks > 1 && p.unit == "s").filter_map(efficiency).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scaling_tables_are_read() {
+        let text = "strong scaling\n ranks      seconds   speed-up efficiency\n     1       0.4661       1.00       100%\n     2       0.5078       0.92        46%\n";
+        assert_eq!(scaling(text), [(1, 0.4661), (2, 0.5078)]);
+        assert_eq!(scaling("1 2 3 4\n1 0 1.0 5%\n"), []);
+        let text = "1 forces in 0.2 s: 121323 bodies/s; about 185 million interactions/s\n";
+        assert_eq!(interactions(text), Some(185.0));
+        assert_eq!(interactions("185 interactions"), None);
+    }
+}

@@ -1,0 +1,145 @@
+/* MPI's files. Every rank writes `size` bytes: independently, together as one block each, together with blocks of 4 KiB
+ * of all ranks by turns, and together with MPI_File_sync; then reads its block. Beside them write(2) and fsync of as
+ * many bytes of all ranks by rank 0 alone. MB/s of all ranks together. */
+#include "hpvmbench.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STRIPE = 4096 };
+
+struct work {
+    const char *op, *path;
+    MPI_File file;
+    int plain; /* rank 0's descriptor */
+};
+
+static void done(int code, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    if (code == MPI_SUCCESS)
+        return;
+    MPI_Error_string(code, text, &length);
+    die("%s: %s", what, text);
+}
+
+static void write_plain(const struct point *p, const struct work *w, int sync)
+{
+    if (p->opt->rank != 0)
+        return;
+    for (int part = 0; part < p->opt->ranks; part++)
+        for (long at = 0; at < p->size;) {
+            ssize_t wrote = pwrite(w->plain, p->send + at, (size_t)(p->size - at), (off_t)part * p->size + at);
+            if (wrote <= 0)
+                die("cannot write %s", w->path);
+            at += wrote;
+        }
+    if (sync && fsync(w->plain) != 0)
+        die("cannot bring %s to the disk", w->path);
+}
+
+static void act(const struct point *p, const struct work *w)
+{
+    MPI_Offset own = (MPI_Offset)p->opt->rank * p->size;
+    int count = (int)p->size;
+    if (strcmp(w->op, "write_at") == 0)
+        done(MPI_File_write_at(w->file, own, p->send, count, MPI_BYTE, MPI_STATUS_IGNORE), w->op);
+    else if (strcmp(w->op, "read_at_all") == 0)
+        done(MPI_File_read_at_all(w->file, own, p->recv, count, MPI_BYTE, MPI_STATUS_IGNORE), w->op);
+    else if (strcmp(w->op, "write_strided") == 0)
+        done(MPI_File_write_at_all(w->file, 0, p->send, count, MPI_BYTE, MPI_STATUS_IGNORE), w->op);
+    else if (strcmp(w->op, "write(2)") == 0 || strcmp(w->op, "write(2)+fsync") == 0)
+        write_plain(p, w, strcmp(w->op, "write(2)") != 0);
+    else
+        done(MPI_File_write_at_all(w->file, own, p->send, count, MPI_BYTE, MPI_STATUS_IGNORE), w->op);
+    if (strcmp(w->op, "write+sync") == 0)
+        done(MPI_File_sync(w->file), w->op);
+}
+
+static double repeat(struct point *p, long iters)
+{
+    const struct work *w = p->extra;
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = MPI_Wtime();
+    for (long i = 0; i < iters; i++)
+        act(p, w);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return MPI_Wtime() - start;
+}
+
+/* Blocks of all ranks by turns. */
+static void set_view(const struct point *p, struct work *w)
+{
+    MPI_Datatype stripes, type;
+    int strided = strcmp(w->op, "write_strided") == 0;
+    if (!strided) {
+        done(MPI_File_set_view(w->file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), "MPI_File_set_view");
+        return;
+    }
+    MPI_Type_contiguous(STRIPE, MPI_BYTE, &stripes);
+    MPI_Type_create_resized(stripes, 0, (MPI_Aint)STRIPE * p->opt->ranks, &type);
+    MPI_Type_commit(&type);
+    done(MPI_File_set_view(w->file, (MPI_Offset)STRIPE * p->opt->rank, MPI_BYTE, type, "native", MPI_INFO_NULL),
+         "MPI_File_set_view");
+    MPI_Type_free(&stripes);
+    MPI_Type_free(&type);
+}
+
+static void measure_size(const struct options *opt, struct work *w, long size)
+{
+    static const char *const ops[] = {"write_at",    "write_at_all", "write_strided", "read_at_all",
+                                      "write+sync", "write(2)",     "write(2)+fsync"};
+    struct point p = {.opt = opt, .scope = SCOPE_ALL, .size = size, .run = repeat, .extra = w};
+    p.send = bench_alloc(opt, (size_t)size);
+    p.recv = bench_alloc(opt, (size_t)size);
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        struct summary s = {0};
+        w->op = ops[i];
+        set_view(&p, w);
+        stamp(p.send, size, opt->rank);
+        p.batch_no = opt->rank;
+        if (strcmp(w->op, "read_at_all") == 0) {
+            /* What is read was written by the line before in stripes; a block that is known comes first. */
+            done(MPI_File_write_at_all(w->file, (MPI_Offset)opt->rank * size, p.send, (int)size, MPI_BYTE,
+                                       MPI_STATUS_IGNORE), w->op);
+            measure(&p, &s);
+            check_stamp(&p, p.recv, opt->rank, "block of a file");
+        } else {
+            measure(&p, &s);
+        }
+        report_of(opt, w->op, NULL, "MB/s", size, &s, (double)size * opt->ranks, 1e-6);
+    }
+    bench_free(opt, p.send);
+    bench_free(opt, p.recv);
+}
+
+int run_files(const struct options *opt)
+{
+    long sizes[MAX_SIZES];
+    int count = list_sizes(opt, STRIPE, sizes);
+    char path[PATH_MAX], plain[PATH_MAX + 8];
+    long job = (long)getpid();
+    MPI_Bcast(&job, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    snprintf(path, sizeof path, "%s/hpvmbench.%ld", opt->file ? opt->file : ".", job);
+    snprintf(plain, sizeof plain, "%s.plain", path);
+    struct work w = {.path = plain, .plain = -1};
+    done(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                       MPI_INFO_NULL, &w.file), path);
+    if (opt->rank == 0) {
+        w.plain = open(plain, O_CREAT | O_RDWR | O_TRUNC, 0600);
+        if (w.plain < 0)
+            die("cannot create %s", plain);
+        unlink(plain);
+    }
+    for (int i = 0; i < count; i++)
+        measure_size(opt, &w, sizes[i]);
+    if (opt->rank == 0)
+        close(w.plain);
+    done(MPI_File_close(&w.file), "MPI_File_close");
+    return 0;
+}

@@ -1,0 +1,188 @@
+//! One process's ends of a link: a segment for the members on its host, sockets for those on others.
+
+use crate::runtime::{host_name, interfaces, net_timeout, random_key};
+use hpvm_mpi::comm::dynamic::{text_of, words_of};
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Error};
+use hpvm_mux::LinkEnds;
+use hpvm_net::{Card, JobKey, LONGEST_CARD, Opened, Settings};
+use hpvm_shm::{Mapping, SegmentError, Shm};
+use std::sync::Arc;
+
+/// Longest path of a segment, bytes: `/proc/PID/fd/N` with the largest numbers has some 40.
+const LONGEST_PATH: usize = 64;
+/// Words of a text of so many bytes, and of its length.
+const PATH: usize = 1 + LONGEST_PATH / 8;
+const CARD: usize = 1 + LONGEST_CARD.div_ceil(8);
+/// Words of an offer: the key and path of a segment, and a card.
+pub const OFFER: usize = 2 + PATH + CARD;
+
+/// Who belongs to a link.
+pub struct Members {
+    /// The number of the host of each.
+    pub hosts: Vec<u64>,
+    /// This process's number among them.
+    pub me: usize,
+}
+
+impl Members {
+    /// The members on our host.
+    fn local(&self) -> Box<[u32]> {
+        let here = self.hosts[self.me];
+        (0..).zip(&self.hosts).filter(|(_, host)| **host == here).map(|(at, _)| at).collect()
+    }
+
+    fn spans_hosts(&self) -> bool {
+        self.hosts.iter().any(|host| *host != self.hosts[self.me])
+    }
+
+    /// The hosts of all members, counted from 0 in the order in which they come.
+    fn nodes(&self) -> Vec<u32> {
+        let first = |host: &u64| self.hosts.iter().position(|other| other == host).unwrap_or(0);
+        self.hosts.iter().map(|host| first(host) as u32).collect()
+    }
+}
+
+/// What this process has made and others have not attached to yet.
+pub struct Ends {
+    /// The segment of our host, at its first member.
+    made: Option<(Mapping, [u64; 2])>,
+    opened: Option<Opened>,
+}
+
+fn memory(cause: SegmentError) -> Error {
+    Error::new(Class::Other, format!("connecting two groups: {cause}"))
+}
+
+fn network(cause: String) -> Error {
+    Error::new(Class::Other, format!("connecting two groups on several hosts: {cause}"))
+}
+
+impl Ends {
+    /// Makes what this member has to make.
+    pub fn open(members: &Members) -> Result<Ends> {
+        let local = members.local();
+        let mut ends = Ends { made: None, opened: None };
+        if local.len() > 1 && local[0] as usize == members.me {
+            let key = random_key()?;
+            let mapping = Mapping::create(local.len() as u32, key).map_err(memory)?;
+            ends.made = Some((mapping, key));
+        }
+        if members.spans_hosts() {
+            let opened = Opened::new(Settings {
+                rank: members.me as u32,
+                size: members.hosts.len() as u32,
+                nodes: members.nodes(),
+                interfaces: interfaces().map_err(network)?,
+                host: host_name(),
+                timeout: net_timeout()?,
+            });
+            ends.opened = Some(opened.map_err(network)?);
+        }
+        Ok(ends)
+    }
+
+    /// What the others need to know.
+    pub fn offer(&self) -> Vec<u64> {
+        let (path, key) = match &self.made {
+            Some((mapping, key)) => (mapping.path(), *key),
+            None => (String::new(), [0; 2]),
+        };
+        let card = self.opened.as_ref().map_or(String::new(), |opened| opened.card().text());
+        let padded = |text: &str, len: usize| {
+            let mut words = words_of(text.as_bytes());
+            words.resize(len, 0);
+            words
+        };
+        [key.to_vec(), padded(&path, PATH), padded(&card, CARD)].concat()
+    }
+
+    /// Attaches to what all members have offered. `key`: of the link.
+    pub fn attach(self, members: &Members, offers: &[u64], key: JobKey) -> Result<LinkEnds> {
+        let local = members.local();
+        let mut shm = None;
+        if local.len() > 1 {
+            let mapping = match self.made {
+                Some((mapping, _)) => mapping,
+                None => {
+                    let (path, key) = segment(offers, local[0] as usize)?;
+                    Mapping::join(&path, local.len() as u32, key).map_err(memory)?
+                }
+            };
+            let place = local.iter().position(|member| *member as usize == members.me).unwrap_or(0);
+            let attached = Shm::attach(Arc::new(mapping), place as u32).map_err(memory)?;
+            shm = Some((attached, local));
+        }
+        let net = match self.opened {
+            None => None,
+            Some(opened) => {
+                let cards = cards(members, offers)?;
+                let directory =
+                    move |member: u32, _| Ok(cards.get(member as usize).cloned().flatten());
+                Some(opened.join(key, Box::new(directory)).map_err(network)?)
+            }
+        };
+        Ok(LinkEnds { size: members.hosts.len() as u32, shm, net })
+    }
+}
+
+/// The offer of one member.
+fn offer_of(offers: &[u64], member: usize) -> &[u64] {
+    offers.get(member * OFFER..(member + 1) * OFFER).unwrap_or(&[0; OFFER])
+}
+
+/// The path and key of the segment that `member` has made.
+fn segment(offers: &[u64], member: usize) -> Result<(String, [u64; 2])> {
+    let offer = offer_of(offers, member);
+    let path = String::from_utf8(text_of(&offer[2..2 + PATH])).unwrap_or_default();
+    if path.is_empty() {
+        let text = format!("connecting two groups: member {member} has made no segment");
+        return Err(Error::new(Class::Other, text));
+    }
+    Ok((path, [offer[0], offer[1]]))
+}
+
+/// Where the members on other hosts are.
+fn cards(members: &Members, offers: &[u64]) -> Result<Vec<Option<Card>>> {
+    let here = members.hosts[members.me];
+    let card = |member: usize| {
+        if members.hosts[member] == here {
+            return Ok(None);
+        }
+        let text = text_of(&offer_of(offers, member)[2 + PATH..]);
+        Card::parse(&String::from_utf8_lossy(&text)).map(Some).map_err(network)
+    };
+    (0..members.hosts.len()).map(card).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_of_one_host_share_memory_and_others_have_sockets() {
+        let members = Members { hosts: vec![7, 9, 7, 9, 8], me: 3 };
+        assert_eq!((&*members.local(), members.nodes()), (&[1, 3][..], vec![0, 1, 0, 1, 4]));
+        assert!(members.spans_hosts());
+        let alone = Members { hosts: vec![5, 5], me: 1 };
+        let ends = Ends::open(&alone).unwrap();
+        assert!(ends.opened.is_none() && ends.made.is_none());
+        let first = Ends::open(&Members { me: 0, ..Members { hosts: vec![5, 5], me: 0 } }).unwrap();
+        let offers = [first.offer(), ends.offer()].concat();
+        assert_eq!(offers.len(), 2 * OFFER);
+        let attached = ends.attach(&alone, &offers, JobKey::new([1; 16])).unwrap();
+        assert!(
+            attached.net.is_none()
+                && attached.shm.is_some_and(|(shm, m)| shm.rank() == 1 && *m == [0, 1])
+        );
+    }
+
+    #[test]
+    fn what_was_not_offered_is_an_error() {
+        let members = Members { hosts: vec![5, 5, 6], me: 1 };
+        let ends = Ends { made: None, opened: None };
+        let error = ends.attach(&members, &[0; 3 * OFFER], JobKey::new([1; 16])).err().unwrap();
+        assert!(error.text.contains("no segment"), "{}", error.text);
+        assert!(cards(&members, &[0; 3 * OFFER]).unwrap_err().text.contains("card"));
+    }
+}
