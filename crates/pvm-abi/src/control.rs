@@ -143,7 +143,11 @@ impl Control {
         self.stream.write_all(&frame(request))?;
         loop {
             match self.parse()? {
-                Some(answer) => return Ok(answer),
+                Some(answer) => {
+                    // Messages behind it are put aside, too: nothing more may come that would wake us.
+                    self.parse()?;
+                    return Ok(answer);
+                }
                 None => self.read(true)?,
             };
         }

@@ -270,9 +270,11 @@ pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
             continue;
         }
         if !thoroughly {
+            // Nobody sleeps before a thorough look: messages that came beside an answer make no descriptor ready.
             library.spin = (library.spin / 2).max(SHORTEST_SPIN);
+            thoroughly = true;
+            continue;
         }
-        thoroughly = true;
         let Some(task) = &library.task else { return Err(Code::SysErr) };
         if !task.arm() {
             task.disarm();

@@ -84,13 +84,15 @@ impl Jobs {
 
     /// Waits for the output of all jobs.
     pub fn finish(&mut self, connection: &mut Connection) -> io::Result<()> {
-        self.print(connection)?;
-        while !self.jobs.is_empty() {
-            connection.read()?;
+        loop {
+            // What came behind an answer is there already.
             connection.next()?;
             self.print(connection)?;
+            if self.jobs.is_empty() {
+                return Ok(());
+            }
+            connection.read()?;
         }
-        Ok(())
     }
 }
 

@@ -50,7 +50,7 @@ impl Incoming {
 
     /// Whether the sender has gone on in a segment that has not come yet.
     pub fn awaits_segment(&self) -> bool {
-        // Relaxed: only a hint; `poll` reads it again.
+        // Relaxed: a hint; `poll` reads it again.
         self.segment.moved().load(Ordering::Relaxed) != 0
             && !self.later.contains_key(&(self.generation + 1))
     }
@@ -64,6 +64,7 @@ impl Incoming {
     }
 
     pub fn disarm(&self) {
+        // Relaxed: who still reads 1 rings in vain.
         self.segment.asleep().store(0, Ordering::Relaxed);
     }
 
