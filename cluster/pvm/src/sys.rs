@@ -114,19 +114,17 @@ pub fn host_name() -> String {
 }
 
 /// Goes on in a process of its own that has no terminal, no parent and only the descriptor `keep`. The process that called
-/// says `ready` and ends.
+/// ends; the one that goes on says `ready` before it lets go of standard output.
 pub fn detach(keep: RawFd, ready: impl FnOnce()) -> io::Result<()> {
     // SAFETY: this process has one thread. The descriptors that are closed are not ours: nothing here has opened one.
     unsafe {
         match libc::fork() {
             -1 => return Err(io::Error::last_os_error()),
             0 => {}
-            _ => {
-                ready();
-                libc::_exit(0);
-            }
+            _ => libc::_exit(0),
         }
         libc::setsid();
+        ready();
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
         for fd in 0..3 {
             libc::dup2(null, fd);

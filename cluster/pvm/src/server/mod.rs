@@ -39,7 +39,13 @@ pub fn main() -> i32 {
             return 1;
         }
     };
-    let served = sys::detach(listener.as_raw_fd(), say_ready).and_then(|()| serve(listener));
+    // Listens again, so that tasks learn which process this is: the one that has listened before ends.
+    let ready = || {
+        if sys::listen(&listener).is_ok() {
+            say_ready();
+        }
+    };
+    let served = sys::detach(listener.as_raw_fd(), ready).and_then(|()| serve(listener));
     i32::from(served.is_err())
 }
 
@@ -71,8 +77,6 @@ enum Source {
 
 fn serve(listener: UnixListener) -> io::Result<()> {
     listener.set_nonblocking(true)?;
-    // Also so that tasks learn which process this is: the one that listened before has ended.
-    sys::listen(&listener)?;
     let signals = sys::signals(&[libc::SIGCHLD, libc::SIGTERM])?;
     let random = sys::random();
     let (nonce, secret) = random.split_at(8);
