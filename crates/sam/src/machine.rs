@@ -179,6 +179,11 @@ impl Machine {
         }
     }
 
+    #[inline(always)]
+    pub fn has_outgoing(&self) -> bool {
+        !self.out.is_empty()
+    }
+
     /// The next message to send. Ask again until there is none after every call and every message received.
     pub fn next_outgoing(&mut self) -> Option<Outgoing> {
         self.out.pop_front()

@@ -7,23 +7,28 @@ use crate::carrier::{Carrier, Incoming};
 use crate::machine::{Counters, Machine};
 use crate::tasks::Next;
 use crate::{Fault, Name};
+use std::time::{Duration, Instant};
 
 /// Messages that wait for their receivers, above which a call waits, too: what a rank sends of its own accord is
 /// bounded.
 const BACKLOG: usize = 1024;
 
-/// Uses of values that are here between two looks for messages: a look costs more than such a use.
-const LOOK: u32 = 256;
+/// Calls that need nobody else between two looks at the clock, which costs more than such a call.
+const CALLS: u32 = 64;
+
+/// Between two looks for messages in such calls. A look may give way to other processes.
+const PAUSE: Duration = Duration::from_micros(20);
 
 pub struct Node<C> {
     machine: Machine,
     carrier: C,
-    since_look: u32,
+    calls: u32,
+    looked: Instant,
 }
 
 impl<C: Carrier> Node<C> {
     pub fn new(machine: Machine, carrier: C) -> Node<C> {
-        Node { machine, carrier, since_look: 0 }
+        Node { machine, carrier, calls: 0, looked: Instant::now() }
     }
 
     pub fn machine(&mut self) -> &mut Machine {
@@ -84,16 +89,37 @@ impl<C: Carrier> Node<C> {
     fn now<T>(&mut self, call: impl FnOnce(&mut Machine) -> Result<T, Fault>) -> Result<T, Fault> {
         let answer = call(&mut self.machine)?;
         self.flush()?;
-        self.poll()?;
+        self.look()?;
         while self.carrier.backlog() > BACKLOG {
             self.take(false)?;
         }
         Ok(answer)
     }
 
+    #[inline(always)]
+    fn count_call(&mut self) -> Result<(), Fault> {
+        self.calls += 1;
+        if self.calls < CALLS {
+            return Ok(());
+        }
+        self.look()
+    }
+
+    /// Answers others, if it is time.
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self) -> Result<(), Fault> {
+        self.calls = 0;
+        if self.looked.elapsed() < PAUSE {
+            return Ok(());
+        }
+        self.poll()?;
+        self.looked = Instant::now();
+        Ok(())
+    }
+
     /// Answers others. Does not block.
     pub fn poll(&mut self) -> Result<(), Fault> {
-        self.since_look = 0;
         // So many at a time, that the program gets on with its work.
         for _ in 0..64 {
             if !self.take(false)? {
@@ -132,10 +158,7 @@ impl<C: Carrier> Node<C> {
     #[inline]
     pub fn use_begin(&mut self, name: Name) -> Result<(*mut u8, usize), Fault> {
         if let Some(place) = self.machine.use_begin(name)? {
-            self.since_look += 1;
-            if self.since_look >= LOOK {
-                self.poll()?;
-            }
+            self.count_call()?;
             return Ok(place);
         }
         self.until(|machine| machine.use_begin(name))
@@ -156,7 +179,7 @@ impl<C: Carrier> Node<C> {
     #[inline]
     pub fn use_end(&mut self, name: Name) -> Result<(), Fault> {
         self.machine.use_end(name)?;
-        self.flush()
+        if self.machine.has_outgoing() { self.flush() } else { Ok(()) }
     }
 
     /// Asks for a value. Does not block, unless thousands are asked for already.

@@ -9,12 +9,14 @@
 
 mod abi;
 mod apps;
+mod armci;
 mod bound;
 mod bsp;
 mod build_systems;
 mod check;
 mod common;
 mod dynamic;
+mod dynamic_hosts;
 mod ends;
 mod flap;
 mod fm;
@@ -29,6 +31,7 @@ mod mistakes;
 mod network;
 mod pvm;
 mod random;
+mod report;
 mod shmem;
 mod silence;
 mod solo;

@@ -24,6 +24,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-mpi", &["coll", "copy", "fm", "onesided", "sync", "wire"]),
     ("hpvm-io", &["mpi"]),
     ("hpvm-abi", &[]),
+    ("hpvm-model", &["abi", "copy"]),
+    ("hpvm-armci", &[]),
+    ("hpvm-armci-abi", &["abi", "armci", "model"]),
     ("hpvm-bsp", &[]),
     ("hpvm-bsp-abi", &["abi", "bsp"]),
     ("hpvm-foreign", &["abi"]),
@@ -38,7 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-sam", &[]),
     ("hpvm-sam-abi", &["abi", "sam"]),
     ("hpvm-shmem", &[]),
-    ("hpvm-shmem-abi", &["abi", "copy", "shmem"]),
+    ("hpvm-shmem-abi", &["abi", "copy", "model", "shmem"]),
     (
         "hpvm-mpi-abi",
         &[
