@@ -29,6 +29,7 @@ mod kill;
 mod load;
 mod mistakes;
 mod network;
+mod pvm;
 mod random;
 mod report;
 mod shmem;
