@@ -9,7 +9,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
 .PHONY: all build mpi setup install uninstall demo test check unit seeds fuzz flap conformance foreign count instructions \
-        apps web web-test mpi4py-tests mpi4py-wheel lammps bench bench-peers loom sanitize miri wheel deb docs container clean distclean help
+        apps web web-test mpi4py-tests mpi4py-wheel lammps bench bench-peers report loom sanitize miri wheel deb docs container clean distclean help
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -19,17 +19,18 @@ all: build ## build into build/
 setup:
 	@scripts/setup build
 
+# What programs are linked with.
+LIBRARIES := $(addprefix -p hpvm-,mpi-abi abi-mpich abi-ompi abi-ompi-cxx abi-fortran armci-abi bsp-abi pvm-abi sam-abi shmem-abi)
+
 build: setup
 	@scripts/web maybe
 	@[ -e $(RELEASE)/hpvm ] || echo "The first build compiles everything and links it as a whole: some minutes (on 2 processors" \
 	    "about 5, this machine has $$(nproc)). What follows is its progress; later builds take seconds."
-	@$(CARGO) build --release -p hpvm -p hpvm-mpi-abi -p hpvm-abi-mpich -p hpvm-abi-ompi \
-		-p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-sam-abi -p hpvm-shmem-abi
+	@$(CARGO) build --release -p hpvm $(LIBRARIES)
 	@scripts/stage $(RELEASE) $(STAGE)
 
 mpi: setup ## MPI alone: libraries, launcher, wrappers; no queue, no server
-	@$(CARGO) build --release -p hpvm --no-default-features -p hpvm-mpi-abi -p hpvm-abi-mpich \
-		-p hpvm-abi-ompi -p hpvm-abi-ompi-cxx -p hpvm-abi-fortran -p hpvm-bsp-abi -p hpvm-sam-abi -p hpvm-shmem-abi
+	@$(CARGO) build --release -p hpvm --no-default-features $(LIBRARIES)
 	@scripts/stage $(RELEASE) $(STAGE)
 
 install: build ## copy the installation to PREFIX (default /usr/local)
@@ -86,6 +87,8 @@ conformance: build ## C programs of tests/conformance on the built library
 	    --mpicc $(STAGE)/bin/oshcc --mpirun $(STAGE)/bin/oshrun
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/sam \
 	    --mpicc $(STAGE)/bin/samcc --mpirun $(STAGE)/bin/mpirun
+	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/armci --library armci \
+	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
 	@for copies in yes no; do \
 	    HPVM_SINGLE_COPY=$$copies $(CARGO) run -q -p hpvm-tests --bin conformance -- --filter p2p_both_ends \
 	        --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun || exit 1; done
@@ -109,7 +112,10 @@ count: build ## the same, compared with that file (needs valgrind)
 mpi4py-tests: build ## the tests of mpi4py itself, on 1, 2, 3 and 5 ranks (6 minutes)
 	@scripts/mpi4py tests $(STAGE)
 
-mpi4py-wheel: build ## the same on 1 and 2 ranks with mpi4py's wheel, for MPICH's and Open MPI's ABI
+mpi4py-report: build ## everything that can be measured of this machine, into build/report.html; interruptible (docs/evaluation.md)
+	@$(STAGE)/bin/hpvm bench report -o $(STAGE)/report.html $(REPORT)
+
+wheel: build ## the same on 1 and 2 ranks with mpi4py's wheel, for MPICH's and Open MPI's ABI
 	@RANKS="$${RANKS-1 2}" scripts/mpi4py tests $(STAGE) mpich
 	@RANKS="$${RANKS-1 2}" scripts/mpi4py tests $(STAGE) openmpi
 

@@ -14,6 +14,8 @@ pub struct Compiler {
     pub sources: PathBuf,
     /// Folder for the programs; it must exist.
     pub output: PathBuf,
+    /// Libraries of the programs besides that of MPI, as `-l` wants them.
+    pub libraries: Vec<String>,
 }
 
 impl Compiler {
@@ -75,6 +77,7 @@ impl Compiler {
             ])
             .arg(&program)
             .arg(&source)
+            .args(self.libraries.iter().map(|library| format!("-l{library}")))
             .arg("-lm")
             .output()
             .map_err(|e| format!("cannot start {}: {e}", self.mpicc.display()))?;

@@ -83,7 +83,12 @@ impl Built {
         let program = self.work.path().join(format!("bin/{lower}.{class}.x"));
         if !program.is_file() {
             let mut command = Command::new("make");
-            command.arg(&lower).arg(format!("CLASS={class}")).current_dir(self.work.path());
+            // Makefiles that ask for PWD get the shell's otherwise.
+            command
+                .env("PWD", self.work.path())
+                .arg(&lower)
+                .arg(format!("CLASS={class}"))
+                .current_dir(self.work.path());
             capture(command, &format!("make {lower} CLASS={class}"), LIMIT)?;
         }
         if program.is_file() {

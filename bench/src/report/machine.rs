@@ -183,7 +183,7 @@ fn shared_memory() -> Option<String> {
         let mut about: libc::statvfs = std::mem::zeroed();
         (libc::statvfs(c"/dev/shm".as_ptr(), &mut about), about)
     };
-    (code == 0).then(|| format!("{} MiB", (about.f_blocks as u64 * about.f_frsize as u64) >> 20))
+    (code == 0).then(|| format!("{} MiB", (about.f_blocks * about.f_frsize) >> 20))
 }
 
 /// Ticks that all processors were busy for, and that others took from this virtual machine.

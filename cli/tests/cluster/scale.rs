@@ -106,12 +106,8 @@ fn clients(server: &Server) -> (Client, Client, hpvm_monitor::HostSample) {
         let sample = names["hosts"][0]["sample"].clone();
         sample["cpu"]["cores"].is_array().then_some(sample)
     };
-    let mut sample = None;
-    assert!(crate::common::until(|| {
-        sample = sampled();
-        sample.is_some()
-    }));
-    let sample = serde_json::from_value(sample.expect("one that was waited for")).unwrap();
+    assert!(crate::common::until(|| sampled().is_some()), "no sample of the processors");
+    let sample = serde_json::from_value(sampled().expect("there was one")).unwrap();
     let address = Address::parse(server.link.split("/#").next().unwrap()).unwrap();
     let client = |scope: &str| {
         let token = server.good(&["token", "create", scope, "--scope", scope]);

@@ -1,7 +1,7 @@
 //! What was sampled in the last hour and the last day, in bounded memory, gaps as gaps.
 //!
-//! Memory: a slot takes 8 bytes, so a host with a day behind it takes 98 KB ([`HOUR`] and [`DAY`]),
-//! and 1,000 hosts take 98 MB. That is why a point is packed: fractions to 0.4 %, rates to 0.8 %.
+//! Memory: a slot takes 8 bytes, so a host with a day behind it takes 52 KB ([`HOUR`] and [`DAY`]),
+//! and 1,000 hosts take 52 MB. That is why a point is packed: fractions to 0.4 %, rates to 0.8 %.
 
 mod packed;
 mod ring;
@@ -14,8 +14,9 @@ use ring::Ring;
 /// The last hour: a slot per second.
 pub const HOUR: Resolution = Resolution { step_ms: 1000, slots: 3600 };
 
-/// The last day: a slot for 10 seconds, the mean of what was sampled in them.
-pub const DAY: Resolution = Resolution { step_ms: 10_000, slots: 8640 };
+/// The last day: a slot for 30 seconds, the mean of what was sampled in them. A chart as wide as a
+/// screen has no room for more points.
+pub const DAY: Resolution = Resolution { step_ms: 30_000, slots: 2880 };
 
 /// How finely and how far back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +85,7 @@ impl History {
         self.hour.series()
     }
 
-    /// A slot per 10 seconds, up to a day back from the last sample.
+    /// A slot per 30 seconds, up to a day back from the last sample.
     pub fn day(&self) -> Series {
         self.day.series()
     }

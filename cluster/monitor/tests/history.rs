@@ -37,8 +37,8 @@ fn seconds_without_a_sample_are_gaps() {
 
 #[test]
 fn a_slot_is_the_mean_of_its_samples() {
-    let series = history(&[(20_000, 0.0), (21_000, 1.0), (29_000, 0.2), (30_000, 1.0)]).day();
-    assert_eq!(series.start_ms, 20_000);
+    let series = history(&[(30_000, 0.0), (31_000, 1.0), (59_000, 0.2), (60_000, 1.0)]).day();
+    assert_eq!(series.start_ms, 30_000);
     assert_eq!(series.cpu, [Some(0.4), Some(1.0)]);
 }
 

@@ -56,7 +56,7 @@ pub struct Inner {
     pub access: watch::Sender<u64>,
     /// The hosts with their last samples.
     pub hosts: watch::Sender<Shown>,
-    /// Of each host; a host takes 98 KB after a day.
+    /// Of each host; a host takes 52 KB after a day.
     pub history: Mutex<BTreeMap<String, History>>,
     /// The last samples of hosts that report.
     pub samples: Mutex<BTreeMap<String, HostSample>>,

@@ -1,5 +1,5 @@
-//! One-sided operations for the libraries of other programming models, which hold no protocol: `liboshmem.so`, and
-//! later ARMCI, BSP and Portals.
+//! One-sided operations for the libraries of other programming models, which hold no protocol: `liboshmem.so` and
+//! `libarmci.so`.
 //!
 //! `libmpi_abi.so.1` exports the data symbol `hpvm_onesided_1`, a table of functions; the number is the version
 //! of the layout. The engine must run (`MPI_Init`, or a session). Ranks are those of `mpi://WORLD`.
@@ -44,6 +44,16 @@ pub struct Run {
     pub len: usize,
 }
 
+/// Elements at `operand` and, as many, at `offset` of the target.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Update {
+    pub operand: *const c_void,
+    pub offset: u64,
+    /// Elements.
+    pub count: usize,
+}
+
 /// What elements of atomic operations are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
@@ -58,6 +68,11 @@ pub enum Kind {
     U64,
     F32,
     F64,
+    /// As `F32` of any alignment: updated under the accumulate lock of the memory and never by the processor, so many of
+    /// them at a time are fast. Atomic among themselves, and not with `F32`.
+    LockedF32,
+    /// The same of `F64`.
+    LockedF64,
 }
 
 /// Atomic operations.
@@ -150,4 +165,20 @@ pub struct OneSided {
     ) -> c_int,
     /// Ends the job with exit code `code`, which may be 0, without a word.
     pub end_job: unsafe extern "C" fn(code: c_int) -> !,
+    /// `put_runs` that is not waited for: the local memory is needed until a later `flush` is done, `runs` is not.
+    pub start_put_runs:
+        unsafe extern "C" fn(target: Target, runs: *const Run, count: usize) -> c_int,
+    /// `get_runs` that is not waited for: the bytes are there once a later `flush` is done.
+    pub start_get_runs:
+        unsafe extern "C" fn(target: Target, runs: *const Run, count: usize) -> c_int,
+    /// `accumulate` of `count` runs of elements as one operation, without values before. With `wait` other than 0 the
+    /// operands are no longer needed when it returns, else when a later `flush` is done.
+    pub accumulate_runs: unsafe extern "C" fn(
+        target: Target,
+        kind: Kind,
+        op: Op,
+        updates: *const Update,
+        count: usize,
+        wait: c_int,
+    ) -> c_int,
 }

@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_void};
 use hpvm_abi::onesided::{self as abi, Attached, DONE, Key, OneSided, STARTED};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
-use hpvm_onesided::{AtomicOp, Kind, OpId, Path, RegionKey, Run, Target};
+use hpvm_onesided::{AtomicOp, Kind, OpId, Path, RegionKey, Run, Target, Update};
 use hpvm_transport::PeerMemory;
 
 /// See `hpvm_abi::onesided`.
@@ -32,6 +32,9 @@ pub static hpvm_onesided_1: OneSided = OneSided {
     progress,
     wait,
     end_job,
+    start_put_runs,
+    start_get_runs,
+    accumulate_runs,
 };
 
 /// Pages are what the system maps.
@@ -194,7 +197,7 @@ unsafe extern "C" fn get(
     }
 }
 
-/// The runs of a call, which outlive the operation because it is waited for.
+/// A copy of the runs of a call, from which an operation draws also after the call.
 ///
 /// # Safety
 /// `runs` points to `count` of them.
@@ -205,25 +208,45 @@ unsafe fn boxed(runs: *const abi::Run, count: usize) -> Box<dyn Iterator<Item = 
     Box::new(runs.iter().map(own).collect::<Vec<_>>().into_iter())
 }
 
-unsafe extern "C" fn put_runs(target: abi::Target, runs: *const abi::Run, count: usize) -> c_int {
+/// # Safety
+/// As for `put_runs` and `start_put_runs`.
+unsafe fn putting(target: abi::Target, runs: *const abi::Run, count: usize, wait: c_int) -> c_int {
     // SAFETY: the caller's promises, by the interface.
     unsafe {
-        operate(target, 1, |w, target| {
+        operate(target, wait, |w, target| {
             let (fm, onesided) = w.process.onesided();
             onesided.put_runs(fm, target, boxed(runs, count))
         })
     }
 }
 
-unsafe extern "C" fn get_runs(target: abi::Target, runs: *const abi::Run, count: usize) -> c_int {
+/// # Safety
+/// As for `get_runs` and `start_get_runs`.
+unsafe fn getting(target: abi::Target, runs: *const abi::Run, count: usize, wait: c_int) -> c_int {
     // SAFETY: the caller's promises, by the interface.
     unsafe {
-        operate(target, 1, |w, target| {
+        operate(target, wait, |w, target| {
             let (fm, onesided) = w.process.onesided();
             onesided.get_runs(fm, target, boxed(runs, count))
         })
     }
 }
+
+/// The forms that are waited for, and those that are not.
+macro_rules! runs_calls {
+    ($($name:ident $call:ident $wait:literal),*) => {$(
+        unsafe extern "C" fn $name(
+            target: abi::Target,
+            runs: *const abi::Run,
+            count: usize,
+        ) -> c_int {
+            // SAFETY: the caller's promises, by the interface.
+            unsafe { $call(target, runs, count, $wait) }
+        }
+    )*};
+}
+
+runs_calls!(put_runs putting 1, start_put_runs putting 0, get_runs getting 1, start_get_runs getting 0);
 
 fn kind_of(kind: abi::Kind) -> Kind {
     match kind {
@@ -237,6 +260,8 @@ fn kind_of(kind: abi::Kind) -> Kind {
         abi::Kind::U64 => Kind::U64,
         abi::Kind::F32 => Kind::F32,
         abi::Kind::F64 => Kind::F64,
+        abi::Kind::LockedF32 => hpvm_onesided::LOCKED_F32,
+        abi::Kind::LockedF64 => hpvm_onesided::LOCKED_F64,
     }
 }
 
@@ -271,6 +296,32 @@ unsafe extern "C" fn accumulate(
         operate(target, wait, |w, target| {
             let (fm, onesided) = w.process.onesided();
             onesided.accumulate(fm, target, offset, kind, op, operand.cast(), count, fetch)
+        })
+    }
+}
+
+unsafe extern "C" fn accumulate_runs(
+    target: abi::Target,
+    kind: abi::Kind,
+    op: abi::Op,
+    updates: *const abi::Update,
+    count: usize,
+    wait: c_int,
+) -> c_int {
+    let what = (kind_of(kind), op_of(op), false);
+    // SAFETY: the caller's promises, by the interface.
+    unsafe {
+        let updates = core::slice::from_raw_parts(updates, count);
+        operate(target, wait, |w, target| {
+            let (fm, onesided) = w.process.onesided();
+            let own = |u: &abi::Update| Update {
+                operand: u.operand.cast(),
+                fetch: core::ptr::null_mut(),
+                offset: u.offset,
+                count: u.count,
+            };
+            let updates: Vec<Update> = updates.iter().map(own).collect();
+            onesided.accumulate_runs(fm, target, what, Box::new(updates.into_iter()))
         })
     }
 }

@@ -5,7 +5,7 @@ use crate::Rank;
 use crate::atomic;
 use crate::atomicity::Atomicity;
 use crate::control::Words;
-use crate::kind::{AtomicOp, Kind};
+use crate::kind::{AtomicOp, Kind, LOCKED_F32, LOCKED_F64};
 use core::ops::Range;
 
 /// Operations on elements of kinds that no processor updates atomically. A model registers one for its codes
@@ -34,6 +34,43 @@ pub const MAX_ELEMENT: usize = 32;
 
 /// Bytes of elements for which the lock is held once: some microseconds, for which others may wait.
 pub(crate) const MAX_HELD: usize = 64 * 1024;
+
+/// [`crate::LOCKED_F32`] and [`crate::LOCKED_F64`].
+pub(crate) struct Locked;
+
+impl Locked {
+    fn native(code: u16) -> Option<Kind> {
+        match Kind::Other(code) {
+            LOCKED_F32 => Some(Kind::F32),
+            LOCKED_F64 => Some(Kind::F64),
+            _ => None,
+        }
+    }
+}
+
+impl Apply for Locked {
+    fn size(&self, code: u16) -> Option<usize> {
+        Locked::native(code)?.native_size()
+    }
+
+    fn supports(&self, code: u16, op: AtomicOp) -> bool {
+        Locked::native(code).is_some_and(|native| op.is_native(native))
+    }
+
+    unsafe fn apply(
+        &self,
+        code: u16,
+        op: AtomicOp,
+        operand: *const u8,
+        element: *mut u8,
+        count: usize,
+    ) {
+        let Some(native) = Locked::native(code) else { return };
+        let none = core::ptr::null_mut();
+        // SAFETY: the caller's promise; who calls holds the lock.
+        unsafe { atomic::update_locked(element, native, op, operand, count, none) }
+    }
+}
 
 /// What models have registered.
 #[derive(Default)]

@@ -3,6 +3,13 @@
 /// Codes of [`Kind::Other`] that belong to MPI. One static table, as for handlers: models share the engine.
 pub const MPI_CODES: core::ops::Range<u16> = 0..1024;
 
+/// `f32` and `f64` that are updated under the accumulate lock, for models that update many at a time.
+pub const LOCKED_F32: Kind = Kind::Other(1024);
+/// See [`LOCKED_F32`].
+pub const LOCKED_F64: Kind = Kind::Other(1025);
+/// Their codes.
+pub(crate) const LOCKED_CODES: core::ops::Range<u16> = 1024..1026;
+
 /// What an element is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {

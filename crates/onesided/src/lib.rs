@@ -32,7 +32,7 @@ pub use control::{MAX_WORDS, Words};
 pub use error::{Error, Result};
 pub use hpvm_fm::Rank;
 pub use key::RegionKey;
-pub use kind::{AtomicOp, Kind, MPI_CODES};
+pub use kind::{AtomicOp, Kind, LOCKED_F32, LOCKED_F64, MPI_CODES};
 pub use messages::Message;
 pub use region::{Path, Target};
 pub use runs::{Run, Update};
@@ -69,6 +69,8 @@ pub struct OneSided {
 
 impl OneSided {
     pub fn new(me: Rank) -> OneSided {
+        let mut appliers = Appliers::default();
+        appliers.register(kind::LOCKED_CODES, Box::new(apply::Locked));
         OneSided {
             me,
             allowed: Allowed::default(),
@@ -76,7 +78,7 @@ impl OneSided {
             regions: Regions::default(),
             blocks: Blocks::default(),
             own: None,
-            appliers: Appliers::default(),
+            appliers,
             queues: Queues::default(),
             under_way: UnderWay::default(),
             messages: VecDeque::new(),

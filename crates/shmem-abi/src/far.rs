@@ -1,10 +1,10 @@
 //! Transfers that are no loads and stores: through the table of `libmpi_abi.so.1`. What is wrong with an address is said
 //! here, too.
 
-use crate::engine::{fail, onesided};
 use crate::state::State;
 use crate::types::Name;
 use hpvm_abi::onesided::{Kind, Op, Run};
+use hpvm_model::{fail, onesided};
 
 /// Puts. With `wait` the bytes at `source` are no longer needed when it returns.
 ///

@@ -30,7 +30,6 @@ macro_rules! entry {
 }
 
 mod body;
-mod engine;
 mod far;
 mod generated;
 mod long_double;
@@ -38,5 +37,4 @@ mod mpi;
 mod settings;
 mod state;
 mod static_data;
-mod table;
 mod types;

@@ -2,13 +2,13 @@
 
 use crate::body::context::Context;
 use crate::body::team::TeamObject;
-use crate::engine::{fail, onesided, started};
-use crate::table::Table;
 use crate::types::{Ctx, DEFAULT, Name};
 use core::ffi::{c_int, c_long};
 use core::ptr::null_mut;
 use hpvm_abi::constants::MPI_Session;
 use hpvm_abi::onesided::{Attached, Key};
+use hpvm_model::Table;
+use hpvm_model::{fail, onesided, started};
 use hpvm_shmem::{Heap, Strided};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
@@ -201,7 +201,7 @@ impl State {
         }
         // SAFETY: attached, and as many as we say.
         let code = unsafe { (onesided().flush)(targets.as_ptr(), targets.len()) };
-        crate::engine::done(name, code);
+        hpvm_model::done(name, code);
         // Release pairs with the acquire in `quiet`: who finds its operations complete sees what they brought.
         self.completed.fetch_max(issued, Ordering::Release);
     }
@@ -211,7 +211,7 @@ impl State {
         let targets: Vec<_> = self.regions.iter().map(|region| region.there[pe].target).collect();
         // SAFETY: as in `flush`.
         let code = unsafe { (onesided().flush)(targets.as_ptr(), targets.len()) };
-        crate::engine::done(name, code);
+        hpvm_model::done(name, code);
     }
 }
 

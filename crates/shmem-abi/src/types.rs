@@ -1,9 +1,8 @@
 //! Types of `shmem.h`.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::c_int;
 
-/// The name of the function that the program called, for errors.
-pub type Name = *const c_char;
+pub use hpvm_model::Name;
 
 /// `shmem_ctx_t`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -43,6 +43,9 @@ struct Options {
     /// Folder of the C files and of testlist
     #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/conformance"))]
     dir: PathBuf,
+    /// Library of the programs besides that of MPI, as -l wants it (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    library: Vec<String>,
     /// Name the passed tests and their times too
     #[arg(long, short)]
     verbose: bool,
@@ -75,7 +78,12 @@ fn real_main(options: Options) -> Result<ExitCode, String> {
     std::fs::create_dir_all(&output)
         .map_err(|e| format!("cannot make {}: {e}", output.display()))?;
     let settings = Settings {
-        compiler: Compiler { mpicc: options.mpicc, sources: options.dir, output },
+        compiler: Compiler {
+            mpicc: options.mpicc,
+            sources: options.dir,
+            output,
+            libraries: options.library,
+        },
         mpirun: options.mpirun,
         extra: options.extra_mpirun_args,
         implementation: options.implementation,

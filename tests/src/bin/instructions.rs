@@ -56,6 +56,7 @@ fn real_main(options: &Options) -> Result<ExitCode, String> {
         mpicc: options.mpicc.clone(),
         sources: Path::new(env!("CARGO_MANIFEST_DIR")).join("programs"),
         output: scratch.path().to_path_buf(),
+        libraries: Vec::new(),
     };
     if let Some((_, message)) = compiler.build_all(&["paths".to_string()], 1).pop_first() {
         return Err(format!("paths.c {message}"));

@@ -23,7 +23,9 @@ const FDTD: (&str, &[&str]) = ("fdtd", &["--cells", "24", "--layers", "5", "--sp
 const PLASMA: (&str, &[&str]) =
     ("fdtd", &["--case", "plasma", "--cells", "12", "--thermal", "0.2"]);
 
+const HYDRO: (&str, &[&str]) = ("hydro", &["--cells", "16"]);
 const QMC: (&str, &[&str]) = ("qmc", &["--walkers", "50", "--block", "10"]);
+const VORTEX: (&str, &[&str]) = ("vortex", &["--around", "20", "--layers", "1"]);
 
 /// Whether the C compiler finds a header.
 fn has_header(name: &str) -> bool {
@@ -99,11 +101,21 @@ fn fdtd_agrees_with_analytic_fields() {
 }
 
 #[test]
+fn hydro_agrees_with_exact_solutions() {
+    checks_itself_on("hydro", &[1, 2, 3, 5]);
+}
+
+#[test]
 fn qmc_gives_the_published_energies_and_the_same_on_any_ranks() {
     checks_itself_on("qmc", &[1, 2, 3, 5]);
     let check =
         |ranks| app(ranks, "qmc", &["--check"]).map(|command| succeed_within(command, LONG));
     assert_eq!(check(1), check(3));
+}
+
+#[test]
+fn vortex_rings_go_as_fast_as_theory_says() {
+    checks_itself_on("vortex", &[1, 2, 3, 5]);
 }
 
 /// Runs an application on its small problem; its output.
@@ -164,8 +176,18 @@ fn a_restarted_fdtd_ends_with_the_same_bits() {
 }
 
 #[test]
+fn a_restarted_hydro_ends_with_the_same_bits() {
+    restarts_with_the_same_bits(HYDRO);
+}
+
+#[test]
 fn a_restarted_qmc_ends_with_the_same_bits() {
     restarts_with_the_same_bits(QMC);
+}
+
+#[test]
+fn a_restarted_vortex_ends_with_the_same_bits() {
+    restarts_with_the_same_bits(VORTEX);
 }
 
 /// Every number of the last line of output differs by no more than `allowed`, relative to `scale`.
@@ -202,13 +224,23 @@ fn a_treecode_of_three_ranks_goes_on_with_others() {
 
 #[test]
 fn an_fdtd_of_three_ranks_goes_on_with_others() {
-    restarts_on_other_ranks(FDTD, 4, 1e-12);
-    restarts_on_other_ranks(PLASMA, 5, 1e-9);
+    restarts_on_other_ranks(FDTD, 4, 1e-9);
+    restarts_on_other_ranks(PLASMA, 5, 1e-8);
+}
+
+#[test]
+fn a_hydro_of_three_ranks_goes_on_with_others() {
+    restarts_on_other_ranks(HYDRO, 5, 1e-8);
 }
 
 #[test]
 fn a_qmc_of_three_ranks_goes_on_with_others() {
     restarts_on_other_ranks(QMC, 6, 0.0);
+}
+
+#[test]
+fn a_vortex_of_three_ranks_goes_on_with_others() {
+    restarts_on_other_ranks(VORTEX, 7, 1e-7);
 }
 
 /// Waits until the file has been replaced `times` times, as its number in the file system tells.
@@ -335,9 +367,13 @@ fn wrong_input_is_refused_in_a_sentence() {
         ("treecode", &["--start", "cube"], "plummer or sphere is needed"),
         ("treecode", &["--scaling", "up"], "strong or weak is needed"),
         ("treecode", &["--accuracy", "nan"], "'nan' is no good as --accuracy"),
+        ("hydro", &["--start", "cube"], "sod, sedov, wave or shear is needed"),
+        ("hydro", &["--border-y", "open"], "periodic, outflow or reflecting is needed"),
+        ("hydro", &["--nx", "3"], "1 cell, or 4 or more"),
         ("qmc", &["--system", "li"], "he or h2 is needed"),
         ("qmc", &["--steps", "501"], "is no multiple of --block 500"),
         ("qmc", &["--block", "501"], "is no multiple of --branch 5"),
+        ("vortex", &["--around", "1000", "--layers", "50"], "there can be 1000000"),
         ("fdtd", &["--case", "cube"], "dipole, cavity or plasma is needed"),
         ("fdtd", &["--cells", "8"], "leave nothing of 8"),
         ("fdtd", &["--case", "cavity", "--mode-x", "0"], "has no field"),
@@ -352,7 +388,7 @@ fn wrong_input_is_refused_in_a_sentence() {
 #[test]
 fn pictures_and_scaling_tables_are_made() {
     let home = folder("picture");
-    for what in [MD, TREECODE, FDTD] {
+    for what in [MD, TREECODE, FDTD, HYDRO, VORTEX] {
         let image = home.join("image.png");
         if run(2, what, &["--steps", "2", "--image", text(&image)]).is_none() {
             return;

@@ -50,7 +50,8 @@ pub fn conformance(name: &str) -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance");
     let output = scratch().join("conformance");
     std::fs::create_dir_all(&output).expect("a folder for programs");
-    let compiler = Compiler { mpicc: prefix().join("bin/mpicc"), sources, output };
+    let compiler =
+        Compiler { mpicc: prefix().join("bin/mpicc"), sources, output, libraries: Vec::new() };
     if let Some(message) = compiler.build_all(&[name.to_string()], 1).remove(name) {
         panic!("{name}.c: {message}");
     }
@@ -103,7 +104,12 @@ pub fn program_by(mpicc: &Path, label: &str, name: &str) -> PathBuf {
     let result = built.entry((label.to_string(), name.to_string())).or_insert_with(|| {
         let output = scratch().join(label);
         std::fs::create_dir_all(&output).map_err(|e| format!("{}: {e}", output.display()))?;
-        let compiler = Compiler { mpicc: mpicc.to_path_buf(), sources: sources(), output };
+        let compiler = Compiler {
+            mpicc: mpicc.to_path_buf(),
+            sources: sources(),
+            output,
+            libraries: Vec::new(),
+        };
         match compiler.build_all(&[name.to_string()], 1).remove(name) {
             None => Ok(compiler.program(name)),
             Some(message) => Err(message),

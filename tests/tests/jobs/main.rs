@@ -9,12 +9,14 @@
 
 mod abi;
 mod apps;
+mod armci;
 mod bound;
 mod bsp;
 mod build_systems;
 mod check;
 mod common;
 mod dynamic;
+mod dynamic_hosts;
 mod ends;
 mod flap;
 mod fm;
@@ -27,7 +29,9 @@ mod kill;
 mod load;
 mod mistakes;
 mod network;
+mod pvm;
 mod random;
+mod report;
 mod sam;
 mod shmem;
 mod silence;

@@ -123,7 +123,7 @@ export class Mock {
 
   private hostRoom(response: ServerResponse, name: string | undefined, url: URL): void {
     if (name === undefined) return sendJson(response, 200, { hosts: this.hosts });
-    const step_ms = url.searchParams.get("range") === "day" ? 10_000 : 1000;
+    const step_ms = url.searchParams.get("range") === "day" ? 30_000 : 1000;
     const wave = (scale: number) => Array.from({ length: 600 }, (_, i) => (i > 200 && i < 240 ? null : scale * (0.5 + 0.4 * Math.sin(i / 40))));
     const series: Series = {
       start_ms: Date.now() - 600 * step_ms,

@@ -17,7 +17,9 @@ pub struct Ring {
 
 impl Ring {
     pub fn new(resolution: Resolution) -> Ring {
-        Ring { resolution, slots: VecDeque::new(), current: None, sum: Mean::default() }
+        // Exactly: one that grows by doubling takes up to twice its slots.
+        let slots = VecDeque::with_capacity(resolution.slots);
+        Ring { resolution, slots, current: None, sum: Mean::default() }
     }
 
     pub fn push(&mut self, at_ms: u64, point: &Point) {

@@ -1,13 +1,13 @@
 //! Collectives (section 9.9), which are MPI's on the team's communicator.
 
 use super::team::{self, TeamObject};
-use crate::engine::{done, fail, mpi};
 use crate::state::{bytes, state};
 use crate::types::{Name, Team};
 use core::ffi::{c_int, c_void};
 use hpvm_abi::constants::{
     MPI_BYTE, MPI_COUNT, MPI_Count, MPI_Datatype, MPI_IN_PLACE, MPI_Op, MPI_SUM,
 };
+use hpvm_model::{done, fail, mpi};
 
 /// The team of a collective. `None`: `SHMEM_TEAM_INVALID`, for which such functions return -1.
 fn team_of(name: Name, team: Team) -> Option<&'static TeamObject> {

@@ -2,10 +2,10 @@
 //! is more than is asked.
 
 use super::team::{self, TeamObject};
-use crate::engine::fail;
 use crate::state::{State, state};
 use crate::types::{Ctx, DEFAULT, NO_CTX, NO_TEAM, Name, SessionConfig, Team, WORLD};
 use core::ffi::{c_int, c_long};
+use hpvm_model::fail;
 use std::sync::Arc;
 
 /// A context that the program has made.

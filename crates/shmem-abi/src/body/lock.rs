@@ -2,12 +2,12 @@
 //! four count tickets taken, the others tickets that are done.
 
 use super::amo::update;
-use super::wait::block;
-use crate::engine::{done, onesided};
 use crate::state::{State, state};
 use crate::types::{DEFAULT, Name};
 use core::ffi::{c_int, c_long};
 use hpvm_abi::onesided::Op;
+use hpvm_model::block;
+use hpvm_model::{done, onesided};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The PE whose copy of the lock counts: locks that are neighbours are not all of one PE.

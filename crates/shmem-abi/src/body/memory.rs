@@ -3,12 +3,12 @@
 
 use super::coll;
 use super::start::HEAP_ALIGNMENT;
-use crate::engine::{done, fail, mpi};
 use crate::state::{State, state};
 use crate::types::Name;
 use core::ffi::{c_long, c_void};
 use core::ptr::null_mut;
 use hpvm_abi::constants::{MPI_INT64_T, MPI_MAX};
+use hpvm_model::{done, fail, mpi};
 
 /// Under `HPVM_CHECK`: all PEs call the same function with the same numbers.
 fn compare(s: &State, name: Name, numbers: [usize; 2]) {

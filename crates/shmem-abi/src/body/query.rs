@@ -1,10 +1,10 @@
 //! Questions (sections 9.1 and 9.2).
 
-use crate::engine::fail;
 use crate::state::{State, current, state};
 use crate::types::{DEFAULT, Name, Team};
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::null_mut;
+use hpvm_model::fail;
 
 /// `SHMEM_VENDOR_STRING`, and the version that it says.
 const VENDOR: &[u8] = b"hpvm\0";

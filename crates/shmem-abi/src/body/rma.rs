@@ -5,22 +5,7 @@ use crate::state::{bytes, state};
 use crate::types::{Ctx, Name};
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
-
-/// Copies where both sides are mapped. They may be the same memory.
-///
-/// # Safety
-/// `from` is readable and `to` writable for `len` bytes.
-#[inline(always)]
-pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match len {
-            ..=64 => hpvm_copy::short(from, to, len),
-            _ if from.addr().abs_diff(to.addr()) < len => core::ptr::copy(from, to, len),
-            _ => hpvm_copy::wide(from, to, len),
-        }
-    }
-}
+use hpvm_model::copy;
 
 /// # Safety
 /// `source` is readable for `len` bytes; without `wait` until they are complete.

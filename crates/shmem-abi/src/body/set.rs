@@ -3,11 +3,11 @@
 
 use super::coll;
 use super::team::{TeamObject, free, quieten};
-use crate::engine::{done, fail, mpi};
 use crate::state::{State, state};
 use crate::types::Name;
 use core::ffi::{c_int, c_long, c_void};
 use hpvm_abi::constants::{MPI_COMM_NULL, MPI_Comm, MPI_Datatype, MPI_GROUP_NULL, MPI_Op};
+use hpvm_model::{done, fail, mpi};
 use hpvm_shmem::Strided;
 use std::sync::{Arc, PoisonError};
 

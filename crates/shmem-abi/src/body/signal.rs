@@ -1,11 +1,11 @@
 //! Signals (section 9.8, and 9.10 for the wait).
 
 use super::{amo, rma, wait};
-use crate::engine::fail;
 use crate::state::{bytes, state};
 use crate::types::{Ctx, DEFAULT, Name};
 use core::ffi::c_int;
 use hpvm_abi::onesided::Op;
+use hpvm_model::fail;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// `SHMEM_SIGNAL_SET`, `SHMEM_SIGNAL_ADD`

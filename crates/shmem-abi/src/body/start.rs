@@ -3,7 +3,6 @@
 
 use super::team::{TeamObject, free, quieten};
 use super::{coll, set};
-use crate::engine::{done, fail, fits, mpi, onesided};
 use crate::settings::Settings;
 use crate::state::{Parts, Region, State, current, install, remove, state};
 use crate::static_data;
@@ -11,20 +10,12 @@ use crate::types::Name;
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use hpvm_abi::constants::{
-    MPI_BYTE, MPI_COMM_NULL, MPI_COMM_TYPE_SHARED, MPI_Comm, MPI_ERRORS_RETURN, MPI_GROUP_NULL,
-    MPI_INFO_NULL, MPI_INT, MPI_MIN, MPI_SESSION_NULL, MPI_Session,
+    MPI_BYTE, MPI_COMM_NULL, MPI_COMM_TYPE_SHARED, MPI_Comm, MPI_INFO_NULL, MPI_INT, MPI_MIN,
 };
 use hpvm_abi::onesided::{Attached, Key};
+use hpvm_model::{done, fail, fits, mpi, onesided, session};
 use std::io::Write;
 use std::sync::{Arc, Mutex, Once, PoisonError};
-
-/// Names of `SHMEM_THREAD_SINGLE` ... as the session wants them.
-const LEVELS: [&core::ffi::CStr; 4] = [
-    c"MPI_THREAD_SINGLE",
-    c"MPI_THREAD_FUNNELED",
-    c"MPI_THREAD_SERIALIZED",
-    c"MPI_THREAD_MULTIPLE",
-];
 
 /// The heap begins at a multiple of this on every PE: what `shmem_align` can give, and what large pages want.
 pub const HEAP_ALIGNMENT: usize = 16 << 20;
@@ -88,26 +79,6 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
         *USES.lock().unwrap_or_else(PoisonError::into_inner) = 0;
         end(c"exit".as_ptr());
     }
-}
-
-fn session(name: Name, level: c_int) -> (MPI_Session, MPI_Comm) {
-    let mpi = mpi();
-    let (mut info, mut session) = (MPI_INFO_NULL, MPI_SESSION_NULL);
-    let (mut group, mut comm) = (MPI_GROUP_NULL, MPI_COMM_NULL);
-    let level = LEVELS[level as usize & 3].as_ptr();
-    let (set, tag) = (c"mpi://WORLD".as_ptr(), c"hpvm-shmem".as_ptr());
-    // SAFETY: C strings, objects of our own and places for others.
-    unsafe {
-        done(name, (mpi.MPI_Info_create)(&mut info));
-        done(name, (mpi.MPI_Info_set)(info, c"thread_level".as_ptr(), level));
-        done(name, (mpi.MPI_Session_init)(info, MPI_ERRORS_RETURN, &mut session));
-        done(name, (mpi.MPI_Info_free)(&mut info));
-        done(name, (mpi.MPI_Group_from_session_pset)(session, set, &mut group));
-        let create = mpi.MPI_Comm_create_from_group;
-        done(name, create(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &mut comm));
-        done(name, (mpi.MPI_Group_free)(&mut group));
-    }
-    (session, comm)
 }
 
 /// A team of a communicator whose members are known by asking.
@@ -192,7 +163,7 @@ fn shared(name: Name, world: &TeamObject, heap: &Region) -> TeamObject {
 
 /// The part of `shmem_init` that happens once: all PEs meet.
 fn join(name: Name, level: c_int, settings: &Settings) -> State {
-    let (session, comm) = session(name, level);
+    let (session, comm) = session(name, level, c"hpvm-shmem");
     let mut rank = 0;
     // SAFETY: a place for a number.
     done(name, unsafe { (mpi().MPI_Comm_rank)(comm, &mut rank) });

@@ -1,12 +1,11 @@
 //! Interleaved put and get (section 9.6): blocks of elements at a constant distance.
 
-use super::rma::copy;
-use crate::engine::fail;
 use crate::far;
 use crate::state::{State, state};
 use crate::types::{Ctx, Name};
 use core::ffi::{c_int, c_void};
 use hpvm_abi::onesided::Run;
+use hpvm_model::{copy, fail};
 
 /// Blocks in bytes: how many, how long, and how far apart at the other PE and here.
 #[derive(Clone, Copy)]

@@ -1,10 +1,10 @@
 //! Teams (section 9.4): each is a communicator.
 
-use crate::engine::{done, fail, mpi};
 use crate::state::{State, state};
 use crate::types::{NO_TEAM, Name, SHARED, TEAM_NUM_CONTEXTS, Team, TeamConfig, WORLD};
 use core::ffi::{c_int, c_long};
 use hpvm_abi::constants::{MPI_COMM_NULL, MPI_Comm, MPI_ERRORS_RETURN, MPI_UNDEFINED};
+use hpvm_model::{done, fail, mpi};
 use hpvm_shmem::Strided;
 use std::sync::Arc;
 
@@ -117,7 +117,7 @@ fn split(
     let object = TeamObject { comm, members: members.into(), me: number, num_contexts };
     match s.teams.insert(Arc::new(object)) {
         Some(handle) => Team(handle),
-        None => fail(name, &format!("there are {} teams already", crate::table::MAX)),
+        None => fail(name, &format!("there are {} teams already", hpvm_model::MAX)),
     }
 }
 

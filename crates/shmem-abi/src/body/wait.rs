@@ -1,14 +1,10 @@
 //! Waiting for memory of our own to change (section 9.10).
 
-use crate::engine::{done, fail, onesided};
 use crate::state::state;
 use crate::types::Name;
-use core::ffi::{c_int, c_void};
-use core::hint::spin_loop;
+use core::ffi::c_int;
+use hpvm_model::{block, done, fail, onesided};
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
-
-/// Looks before the engine waits, which makes progress, gives way and sleeps: what is about to come is there by then.
-const LOOKS: u32 = 64;
 
 /// Behind what `any` found last, of whatever variables.
 static FOUND: AtomicUsize = AtomicUsize::new(0);
@@ -121,31 +117,6 @@ impl<T: Word> Variables<T> {
         }
         any.then_some(count)
     }
-}
-
-/// Blocks until `ready` says so.
-#[inline]
-pub(super) fn block(name: Name, mut ready: impl FnMut() -> bool) {
-    let mut looks = 0;
-    while !ready() {
-        looks += 1;
-        if looks > LOOKS {
-            wait(name, &mut ready);
-            break;
-        }
-        spin_loop();
-    }
-    // Acquire: what came before the change is seen from here on.
-    fence(Ordering::Acquire);
-}
-
-fn wait<F: FnMut() -> bool>(name: Name, ready: &mut F) {
-    unsafe extern "C" fn call<F: FnMut() -> bool>(ready: *mut c_void) -> c_int {
-        // SAFETY: the closure of `wait`, which lives until the call returns.
-        unsafe { (*ready.cast::<F>())() }.into()
-    }
-    // SAFETY: the function and its state belong together.
-    done(name, unsafe { (onesided().wait)(call::<F>, (&raw mut *ready).cast()) });
 }
 
 /// After a test in vain: a program that tests again and again lets others work.

@@ -23,9 +23,15 @@ pub struct Table<T> {
     made: Mutex<usize>,
 }
 
+impl<T> Default for Table<T> {
+    fn default() -> Table<T> {
+        Table { entries: [const { AtomicPtr::new(null_mut()) }; MAX], made: Mutex::new(0) }
+    }
+}
+
 impl<T> Table<T> {
     pub fn new() -> Table<T> {
-        Table { entries: [const { AtomicPtr::new(null_mut()) }; MAX], made: Mutex::new(0) }
+        Table::default()
     }
 
     /// The handle of a new object. `None`: there are [`MAX`].

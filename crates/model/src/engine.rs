@@ -1,11 +1,13 @@
 //! The tables of `libmpi_abi.so.1`.
 
-use crate::types::Name;
 use core::ffi::{CStr, c_char, c_int};
 use hpvm_abi::constants::{MPI_ERR_OTHER, MPI_MAX_ERROR_STRING};
 use hpvm_abi::onesided::{DONE, OneSided, STARTED};
 use hpvm_abi::{Entries, Standard};
 use std::ffi::CString;
+
+/// The name of the function that the program called, for errors: a C string.
+pub type Name = *const c_char;
 
 unsafe extern "C" {
     static hpvm_entries_1: Entries;
@@ -36,6 +38,10 @@ pub fn fits() -> bool {
 /// Says what went wrong in the function that the program called, and ends the job.
 #[cold]
 #[inline(never)]
+#[expect(
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "names come from entry points, never from programs"
+)]
 pub fn fail(name: Name, why: &str) -> ! {
     // SAFETY: names are C strings.
     let function = unsafe { CStr::from_ptr(name) }.to_string_lossy();

@@ -1,0 +1,222 @@
+//! Accumulates: the factor is applied here, the sum is made where the memory is. Whole numbers are added by the
+//! processor, as `ARMCI_Rmw` does, so both may be used on one variable; the others under the accumulate lock of
+//! the memory, many at a time.
+
+#![expect(clippy::too_many_arguments, reason = "as ARMCI has them")]
+
+use super::handle::{When, note};
+use super::transfer::length;
+use crate::state::{State, There, state};
+use crate::types::{Handle, Name};
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+use hpvm_abi::onesided::{Kind, Op, Update};
+use hpvm_armci::Element;
+use hpvm_model::{fail, onesided};
+
+/// Bytes that are multiplied at a time: they stay in a processor's own cache.
+const SCRATCH: usize = 16 * 1024;
+/// Runs that go to a call at a time.
+const MANY: usize = 1024;
+
+/// What is added: elements, and the factor.
+pub struct Sum {
+    element: Element,
+    factor: [u8; 16],
+    one: bool,
+    kind: Kind,
+    /// Bytes of a number; a complex element has two.
+    number: usize,
+}
+
+impl Sum {
+    /// # Safety
+    /// `scale` is a factor of the type.
+    pub unsafe fn new(name: Name, kind: c_int, scale: *const c_void) -> Sum {
+        let Some(element) = Element::from_code(kind) else {
+            fail(name, &format!("datatype {kind}; expected ARMCI_ACC_INT (0) to ARMCI_ACC_DCP (5)"))
+        };
+        if scale.is_null() {
+            fail(name, "scale is null; expected the address of a factor");
+        }
+        // SAFETY: the caller's promise.
+        let factor = unsafe { core::slice::from_raw_parts(scale.cast::<u8>(), element.size()) };
+        let factor = element.factor(factor);
+        let (kind, number) = match element {
+            Element::Int => (Kind::I32, 4),
+            Element::Long => (Kind::I64, 8),
+            Element::Float | Element::Complex => (Kind::LockedF32, 4),
+            Element::Double | Element::DoubleComplex => (Kind::LockedF64, 8),
+        };
+        Sum { element, factor, one: element.is_one(&factor), kind, number }
+    }
+
+    /// Refuses parts of elements.
+    pub fn whole(&self, name: Name, len: usize) {
+        let size = self.element.size();
+        if !len.is_multiple_of(size) {
+            fail(
+                name,
+                &format!("{len} bytes; expected a multiple of {size}, the size of the datatype"),
+            );
+        }
+    }
+}
+
+impl There {
+    /// Bytes behind these.
+    pub fn at(&self, offset: isize) -> There {
+        let mapped =
+            if self.mapped.is_null() { null_mut() } else { self.mapped.wrapping_offset(offset) };
+        There { mapped, offset: self.offset.wrapping_add_signed(offset as i64), ..*self }
+    }
+}
+
+/// Accumulates with one process, which go out together.
+pub struct Batch<'a> {
+    s: &'a State,
+    name: Name,
+    sum: &'a Sum,
+    process: usize,
+    now: bool,
+    target: *mut c_void,
+    updates: Vec<Update>,
+    scratch: Vec<u8>,
+    started: bool,
+}
+
+impl<'a> Batch<'a> {
+    pub fn new(s: &'a State, name: Name, sum: &'a Sum, process: usize, now: bool) -> Batch<'a> {
+        let (updates, scratch) = (Vec::new(), Vec::new());
+        Batch { s, name, sum, process, now, target: null_mut(), updates, scratch, started: false }
+    }
+
+    /// Adds `len` bytes, whole elements.
+    ///
+    /// # Safety
+    /// `local` is readable for them, and `there` is as long.
+    pub unsafe fn add(&mut self, local: *const u8, there: &There, len: usize) {
+        if there.target.is_null() {
+            // SAFETY: memory of this process that nobody else can reach, and the caller's promise.
+            unsafe {
+                let from = core::slice::from_raw_parts(local, len);
+                let to = core::slice::from_raw_parts_mut(there.mapped, len);
+                self.sum.element.add(&self.sum.factor, from, to);
+            }
+            return;
+        }
+        if there.target != self.target {
+            self.send();
+            self.target = there.target;
+        }
+        let mut done = 0;
+        while done < len {
+            let at = there.offset + done as u64;
+            let n = if self.sum.one { len } else { (len - done).min(SCRATCH) };
+            let operand = match self.sum.one {
+                true => local,
+                // SAFETY: the caller's promise.
+                false => unsafe { self.scaled(local.wrapping_add(done), n) },
+            };
+            let count = n / self.sum.number;
+            self.updates.push(Update { operand: operand.cast(), offset: at, count });
+            if self.updates.len() == MANY {
+                self.send();
+            }
+            done += n;
+        }
+    }
+
+    /// Multiplies into the scratch, where the products stay until they are sent.
+    ///
+    /// # Safety
+    /// As for `add`; no more than [`SCRATCH`] bytes.
+    unsafe fn scaled(&mut self, local: *const u8, len: usize) -> *const u8 {
+        self.scratch.reserve_exact(SCRATCH - self.scratch.len());
+        if self.scratch.len() + len > SCRATCH {
+            self.send();
+        }
+        let at = self.scratch.len();
+        // There is room, so what is pointed to stays where it is.
+        self.scratch.resize(at + len, 0);
+        // SAFETY: the caller's promise.
+        let from = unsafe { core::slice::from_raw_parts(local, len) };
+        self.sum.element.scale(&self.sum.factor, from, &mut self.scratch[at..]);
+        self.scratch[at..].as_ptr()
+    }
+
+    fn send(&mut self) {
+        if !self.updates.is_empty() {
+            // Products are gone with the batch.
+            let wait = c_int::from(self.now || !self.sum.one);
+            let (call, updates) = (onesided().accumulate_runs, &self.updates);
+            // SAFETY: attached; operands are those of `add`, which are valid until the operation is complete here.
+            let code = unsafe {
+                call(self.target, self.sum.kind, Op::Sum, updates.as_ptr(), updates.len(), wait)
+            };
+            self.started |= self.s.note(self.name, self.process, code);
+            self.updates.clear();
+        }
+        self.scratch.clear();
+    }
+
+    /// Sends what is left. True: it needs a flush.
+    pub fn end(mut self) -> bool {
+        self.send();
+        self.started
+    }
+}
+
+/// # Safety
+/// The program's promises.
+unsafe fn add(
+    name: Name,
+    sum: &Sum,
+    (source, dest): (*mut c_void, *mut c_void),
+    len: c_int,
+    process: c_int,
+    when: When,
+) -> c_int {
+    let s = state(name);
+    let (process, len) = (s.process(name, process), length(name, len));
+    sum.whole(name, len);
+    let mut started = false;
+    if len != 0 {
+        let there = s.shared(name, process, dest.addr(), len);
+        let mut batch = Batch::new(s, name, sum, process, when.now());
+        // SAFETY: the program's promises; `there` has as many bytes.
+        unsafe { batch.add(source.cast(), &there, len) };
+        started = batch.end();
+    }
+    // SAFETY: the program's handle.
+    unsafe { note(when, process, started) };
+    0
+}
+
+pub unsafe fn accumulate(
+    name: Name,
+    kind: c_int,
+    scale: *const c_void,
+    source: *mut c_void,
+    dest: *mut c_void,
+    len: c_int,
+    process: c_int,
+) -> c_int {
+    // SAFETY: the program's promises.
+    unsafe { add(name, &Sum::new(name, kind, scale), (source, dest), len, process, When::Now) }
+}
+
+pub unsafe fn nb_accumulate(
+    name: Name,
+    kind: c_int,
+    scale: *const c_void,
+    source: *mut c_void,
+    dest: *mut c_void,
+    len: c_int,
+    process: c_int,
+    handle: *mut Handle,
+) -> c_int {
+    let when = When::Later(handle);
+    // SAFETY: the program's promises.
+    unsafe { add(name, &Sum::new(name, kind, scale), (source, dest), len, process, when) }
+}

@@ -1,0 +1,21 @@
+//! ARMCI without C and without an engine: what a process decides by itself.
+//!
+//! - [`Strided`]: descriptions of strided transfers, as runs.
+//! - [`Element`]: what accumulates add, and the factor before it.
+//! - [`Spaces`]: whose memory an address is in.
+//! - [`Members`], [`Hosts`], [`children`]: groups, the ranks of hosts, binary trees.
+//! - [`Reduction`]: the operations of `armci_msg_*gop` by their names.
+
+mod element;
+mod hosts;
+mod members;
+mod reduction;
+mod spaces;
+mod strided;
+
+pub use element::Element;
+pub use hosts::Hosts;
+pub use members::{Children, Members, children};
+pub use reduction::Reduction;
+pub use spaces::Spaces;
+pub use strided::{MAX_LEVELS, Strided};

@@ -1,0 +1,14 @@
+//! What the libraries of programming models (`liboshmem.so.1`, `libarmci.so.1`) share: how they call
+//! `libmpi_abi.so.1`, which holds the engine; a session of it; waiting for memory; handles.
+
+mod copy;
+mod engine;
+mod session;
+mod table;
+mod wait;
+
+pub use copy::copy;
+pub use engine::{Name, done, fail, fits, mpi, onesided, started, text};
+pub use session::session;
+pub use table::{MAX, Table};
+pub use wait::block;

@@ -1,0 +1,160 @@
+//! Jobs on several hosts that spawn and meet others: messages between all of them, and who ends with whom.
+
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use hpvm_tests::hosts::Hosts;
+
+use crate::common::{PATIENCE, prefix, program, scratch, succeed};
+
+/// `mpirun` on a host, which starts the program there or on the hosts that `place` names.
+fn mpirun(hosts: &Hosts, host: u32, place: &[&str], arguments: &[&str]) -> Command {
+    let mut command = hosts.command(host, prefix().join("bin/mpirun"));
+    command.args(["--net-timeout", "2", "--launch-agent"]).arg(Hosts::agent()).args(place);
+    command.arg(program("dynamic")).args(arguments);
+    command.stdin(Stdio::null());
+    command
+}
+
+/// The info key and value for spawned processes.
+fn spawning(place: &[&str], key: &str, value: &str) -> Vec<String> {
+    let variables = [("DYNAMIC_KEY", key), ("DYNAMIC_HOSTS", value)];
+    let words = variables.into_iter().flat_map(|(name, value)| [name.to_owned(), value.to_owned()]);
+    let flags = words.collect::<Vec<_>>();
+    let set =
+        flags.chunks(2).flat_map(|pair| ["-genv".to_owned(), pair[0].clone(), pair[1].clone()]);
+    place.iter().map(|word| (*word).to_owned()).chain(set).collect()
+}
+
+/// A job that runs beside others.
+struct Running(Child, tempfile::NamedTempFile);
+
+impl Running {
+    fn start(mut command: Command) -> Running {
+        let log = tempfile::NamedTempFile::new().expect("a temporary file");
+        let end = || log.reopen().expect("the same file");
+        let child = command.stdout(end()).stderr(end()).spawn().expect("mpirun starts");
+        Running(child, log)
+    }
+
+    fn output(&self) -> String {
+        std::fs::read_to_string(self.1.path()).expect("the output")
+    }
+
+    fn wait_for(&mut self, text: &str) {
+        let end = Instant::now() + PATIENCE;
+        while !self.output().contains(text) {
+            let ended = self.0.try_wait().expect("a child");
+            assert!(ended.is_none() && Instant::now() < end, "no {text:?} in:\n{}", self.output());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn end(mut self) -> (Option<i32>, String) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.0.try_wait().expect("a child") {
+                return (status.code(), self.output());
+            }
+            assert!(Instant::now() < end, "it hangs:\n{}", self.output());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn words(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&[&*output.stdout, &output.stderr].concat()).into_owned()
+}
+
+#[test]
+fn processes_are_spawned_on_other_hosts() {
+    let Some(hosts) = Hosts::up(3, &["--decoy"]) else { return };
+    let name = |host| hosts.name(host);
+    let both = format!("{},{}", name(1), name(2));
+    // Parents on one host or two, on the launcher's or not; children on another, on both, on one of the parents'.
+    for (parents, key, children) in [
+        (&*format!("{}:2", name(1)), "host", name(2)),
+        (&*both, "hosts", format!("{}:1,{}:1", name(2), name(3))),
+        (&*both, "add-host", format!("{}:2", name(3))),
+        (&*format!("{}:2", name(2)), "host", name(1)),
+    ] {
+        let place = spawning(&["-n", "2", "-H", parents], key, &children);
+        let output = succeed(mpirun(&hosts, 1, &words(&place), &["ring"]));
+        assert_eq!(
+            output.matches("done, 4 on ").count(),
+            4,
+            "{parents} {key} {children}:\n{output}"
+        );
+        let on = |host: String| output.matches(&format!("on {host}\n")).count();
+        let first = children.split([':', ',']).next().expect("a host").to_owned();
+        assert!(on(first) > 0, "{children}:\n{output}");
+    }
+}
+
+#[test]
+fn parents_and_children_on_different_hosts_end_together() {
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    for (mode, code, says) in [
+        ("abort", 7, "MPI_Abort with code 7"),
+        ("busy", 137, "SIGKILL"),
+        ("apart-fails", 0, "exited with code 3"),
+    ] {
+        let place = spawning(&["-n", "2"], "host", &hosts.name(2));
+        let output = mpirun(&hosts, 1, &words(&place), &[mode]).output().expect("mpirun");
+        assert_eq!(output.status.code(), Some(code), "{mode}: {}", text(&output));
+        assert!(text(&output).contains(says), "{mode}: {}", text(&output));
+    }
+    let place = spawning(&["-n", "2"], "host", &hosts.name(2));
+    let mut job = Running::start(mpirun(&hosts, 1, &words(&place), &["wait"]));
+    job.wait_for("children wait");
+    job.wait_for("ready");
+    hosts.crash(2);
+    let (code, output) = job.end();
+    assert_eq!(code, Some(1), "{output}");
+    assert!(output.contains("spawned") && output.contains("was lost"), "{output}");
+    assert_eq!(hosts.processes(1), [], "something is left");
+}
+
+/// The port's name is handed over in a file. A stranger who has it but for a digit of the secret disturbs nobody.
+#[test]
+fn jobs_on_different_hosts_meet_and_part() {
+    let Some(hosts) = Hosts::up(2, &["--decoy", "--second"]) else { return };
+    let file = scratch().join(format!("port {}", hosts.prefix()));
+    let port = file.to_str().expect("a path of text");
+    let mut first = Running::start(mpirun(&hosts, 1, &["-n", "2"], &["part", port]));
+    first.wait_for("published");
+    assert_eq!(succeed(mpirun(&hosts, 2, &["-n", "1"], &["stranger", port])), "refused\n");
+    let (code, output) = Running::start(mpirun(&hosts, 2, &["-n", "2"], &["leave", port])).end();
+    assert_eq!(code, Some(3), "{output}");
+    let (code, output) = first.end();
+    assert_eq!(code, Some(0), "{output}");
+
+    let mut first = Running::start(mpirun(&hosts, 1, &["-n", "2"], &["meet", port]));
+    first.wait_for("published");
+    let mut second = Running::start(mpirun(&hosts, 2, &["-n", "2"], &["join", port]));
+    first.wait_for("ready");
+    second.wait_for("ready");
+    for device in ["net0", "net1"] {
+        hosts.link(2, device, false);
+    }
+    for job in [first, second] {
+        let (code, output) = job.end();
+        assert!(code != Some(0) && output.contains("connected"), "{code:?}:\n{output}");
+    }
+    // The port is gone with its job.
+    for device in ["net0", "net1"] {
+        hosts.link(2, device, true);
+    }
+    assert_eq!(succeed(mpirun(&hosts, 2, &["-n", "1"], &["stranger", port])), "refused\n");
+}
