@@ -158,6 +158,7 @@ fn cards(members: &Members, offers: &[u64]) -> Result<Vec<Option<Card>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hpvm_fm::Packets as _;
 
     #[test]
     fn members_of_one_host_share_memory_and_others_have_sockets() {
