@@ -33,6 +33,12 @@ static int choose_dims(struct grid *g, int least)
     return isfinite(best);
 }
 
+int grid_fits(const int n[3], int ranks, int least)
+{
+    struct grid g = {.ranks = ranks, .n = {n[0], n[1], n[2]}};
+    return choose_dims(&g, least);
+}
+
 static int rank_at(const struct grid *g, const int at[3])
 {
     return (at[0] * g->dims[1] + at[1]) * g->dims[2] + at[2];

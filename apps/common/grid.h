@@ -25,6 +25,7 @@ struct grid {
 /* Splits a box of n cells with the least surface between ranks, each part at least `least` cells thick.
  * Returns 0 when there is no such split. */
 int grid_split(struct grid *g, MPI_Comm comm, const int n[3], const int periodic[3], int ghost, int least);
+int grid_fits(const int n[3], int ranks, int least); /* whether there is one */
 void grid_free(struct grid *g);
 
 /* Says that there is none, for all ranks; returns the exit code. */

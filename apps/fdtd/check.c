@@ -210,8 +210,14 @@ static int check_gauss(const struct app *app)
     return verdict(app, fabs(after / before - 1) < DRIFT, line) & good;
 }
 
+/* The smallest boxes of these checks. */
+static const int BOXES[3][3] = {{12, 16, 20}, {24, 6, 6}, {16, 8, 8}};
+
 int fdtd_check(const struct app *app)
 {
+    for (int b = 0; b < 3; b++)
+        if (!grid_fits(BOXES[b], app->ranks, GHOSTS))
+            return grid_refuse(app, BOXES[b], app->ranks, GHOSTS);
     int good = check_cavity(app);
     good &= check_dipole(app);
     good &= check_swing(app);

@@ -196,7 +196,7 @@ int main(int argc, char **argv)
     };
     int code = app_begin(&argc, &argv, &app, "ga_matmul", "Multiplies matrices on Global Arrays.", flags);
     if (code >= 0)
-        return app_end(code);
+        return code;
     if (*app.checkpoint || *app.restart || *app.image || app.scaling != APP_NO_SCALING)
         return app_end(app_refuse(&app, APP_USAGE, "no checkpoints, pictures or scaling tables here; --help lists "
                                                    "the flags, of which --check and --quiet are for all programs"));

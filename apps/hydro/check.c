@@ -160,8 +160,14 @@ static int check_explosion(const struct app *app)
     return verdict(app, lost < KEPT, line) & good;
 }
 
+/* The smallest boxes of these checks. */
+static const int BOXES[2][3] = {{100, 1, 1}, {16, 16, 16}};
+
 int hydro_check(const struct app *app)
 {
+    for (int b = 0; b < 2; b++)
+        if (!grid_fits(BOXES[b], app->ranks, GHOSTS))
+            return grid_refuse(app, BOXES[b], app->ranks, GHOSTS);
     int good = check_tube(app);
     good &= check_wave(app);
     good &= check_explosion(app);

@@ -13,13 +13,17 @@ struct run {
     double end;
 };
 
-static void print_line(const struct run *run, const struct hydro *h)
+/* Returns 0, or the exit code when there is nothing to go on with. */
+static int print_line(const struct run *run, const struct hydro *h)
 {
     struct totals t = hydro_totals(h);
+    if (!isfinite(t.energy + h->time))
+        return app_refuse(&run->app, APP_WRONG, "step %lld: the gas has no finite energy any more; take a smaller --cfl", (long long)h->step);
     if (run->app.rank == 0) {
         printf("%8lld %14.8f %16.9e %16.9e %16.9e %12.6f\n", (long long)h->step, h->time, t.mass, t.energy, t.kinetic, t.most);
         fflush(stdout);
     }
+    return 0;
 }
 
 static int is_over(const struct run *run, const struct hydro *h)
@@ -35,8 +39,8 @@ static int advance(struct run *run, struct hydro *h)
     while (!is_over(run, h) && status == 0) {
         hydro_step(h, run->end);
         if (is_over(run, h) || (run->print > 0 && h->step % run->print == 0))
-            print_line(run, h);
-        if (run->app.every > 0 && h->step % run->app.every == 0 && !is_over(run, h))
+            status = print_line(run, h);
+        if (status == 0 && run->app.every > 0 && h->step % run->app.every == 0 && !is_over(run, h))
             status = hydro_write(&run->app, h);
         app_progress(&run->app, begin, h->step, run->steps);
     }

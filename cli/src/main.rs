@@ -1,4 +1,4 @@
-//! The `hpvm` command. Called by the name `mpirun` or `mpiexec` it is `hpvm run`.
+//! The `hpvm` command. Called by the name `mpirun` or `mpiexec` it is `hpvm run`, called `pvm` it is `hpvm pvm`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -26,6 +26,13 @@ fn dispatch(args: &[OsString]) -> i32 {
     let name = args.first().and_then(|name| Path::new(name).file_name()?.to_str());
     if let Some(name @ ("mpirun" | "mpiexec")) = name {
         return hpvm_launch::main(name, &args[1..]);
+    }
+    if name == Some("pvm") {
+        return hpvm_pvm_machine::main(&args[1..]);
+    }
+    // The console reads its arguments itself; the process of a virtual machine is started so by its first task.
+    if args.get(1).is_some_and(|word| word == "pvm") {
+        return hpvm_pvm_machine::main(&args[2..]);
     }
     // clap knows no long flags with one dash, so the launcher reads its arguments itself.
     if args.get(1).is_some_and(|word| word == "run") {

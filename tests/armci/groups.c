@@ -41,7 +41,7 @@ static void within(ARMCI_Group *group, int members, int (*process)(int, int), in
     CHECK_EQ(sum, expected);
     CHECK(most == -least);
     int word = rank == last ? 4711 : 0;
-    armci_msg_group_bcast_scope(SCOPE_ALL, &word, sizeof word, last, group);
+    armci_msg_group_bcast_scope(SCOPE_ALL, &word, sizeof word, process(last, key), group);
     CHECK_EQ(word, 4711);
     int here = 1;
     armci_msg_group_gop_scope(SCOPE_NODE, &here, 1, "+", ARMCI_INT, group);

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 const LONG: &str = "Build the NAS Parallel Benchmarks (NPB 3.4, MPI version) from your own copy of their \
     sources with mpifort and mpicc, in a temporary folder, run them on as many ranks as each allows, and print \
     million operations a second beside the tables of 1997. Runs that do not verify themselves are \
-    marked, and the exit code is 1 then. With --peers the same programs also run on MPICH and Intel MPI, \
-    which have the standard ABI.";
+    marked, and the exit code is 1 then. With --peers the one in C (IS) also runs on MPICH and Intel MPI, \
+    which have the standard ABI; their packages have no wrapper for Fortran.";
 
 pub fn command() -> Command {
     let path = |name, value, help| {

@@ -211,7 +211,7 @@ fn map(html: &mut String, points: &[Point], what: &str) {
 
 fn then_and_now(html: &mut String, data: &Data) {
     *html += "<section id=\"papers\">\n<h2>Then and now</h2>\n<p class=\"about\">The tables and figures of the papers beside the same \
-              measurement of this report. “Times” says how many times better it is today: faster, or more.</p>\n";
+              measurement of this report. “Times” says how many times as good it is today: faster, or more.</p>\n";
     for exhibit in papers::exhibits() {
         let [paper, place, title, means] =
             [&exhibit.paper, &exhibit.place, &exhibit.title, &exhibit.means].map(|t| escaped(t));
@@ -263,9 +263,9 @@ fn ratio_sentence(rows: usize, times: &[f64]) -> String {
     match (rows, least, most) {
         (0, ..) => String::new(),
         (_, Some(least), Some(most)) if times.len() > 1 => {
-            format!("Today is {} to {} times better.", number(least), number(most))
+            format!("Today's figures are {} to {} times as good.", number(least), number(most))
         }
-        (_, Some(one), _) => format!("Today is {} times better.", number(one)),
+        (_, Some(one), _) => format!("Today's figure is {} times as good.", number(one)),
         _ => "Not measured in this report.".to_owned(),
     }
 }

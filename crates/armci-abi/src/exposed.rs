@@ -37,6 +37,11 @@ pub struct Exposed {
     pub parts: Box<[Part]>,
 }
 
+// SAFETY: pointers of the table may be used by any thread, by its interface.
+unsafe impl Send for Exposed {}
+// SAFETY: as above; it does not change.
+unsafe impl Sync for Exposed {}
+
 /// A place for an answer of `attach`.
 pub const NOWHERE: Attached = Attached { target: null_mut(), base: null_mut(), locked: 0 };
 
@@ -44,9 +49,9 @@ impl Exposed {
     /// Allocates `len` bytes here and what the others say there. `None`, for all: some process has no memory.
     pub fn new(name: Name, comm: MPI_Comm, size: usize, len: usize) -> Option<Exposed> {
         let mut key: Key = [0; size_of::<Key>()];
-        // SAFETY: a number; memory of our own, which nobody else knows yet.
         let memory = match len {
             0 => null_mut(),
+            // SAFETY: a number.
             len => unsafe { (onesided().allocate)(len) },
         };
         if !memory.is_null() {

@@ -4,7 +4,6 @@
 //! MPI copies from memory to memory. Short is what MPI sends at once.
 
 use core::ffi::{CStr, c_char, c_int};
-use core::ptr::null_mut;
 use hpvm_abi::Entries;
 use hpvm_abi::constants::*;
 use hpvm_sam::{Buffer, Carrier, Fault, Head, Incoming, Outgoing};
@@ -365,7 +364,7 @@ pub fn is_over(request: MPI_Request) -> bool {
 /// # Safety
 /// `place` is null, or where a `T` may be written.
 pub unsafe fn give<T>(place: *mut T, value: T) {
-    if place != null_mut() {
+    if !place.is_null() {
         // SAFETY: the caller's promise.
         unsafe { place.write(value) };
     }

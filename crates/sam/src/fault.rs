@@ -4,12 +4,15 @@ use std::fmt;
 
 /// An error of the program, of a peer or of the machine. One word, so that calls that succeed carry no room for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault(Box<String>);
+pub struct Fault(Box<Text>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Text(String);
 
 impl Fault {
     #[cold]
     pub fn new(text: impl Into<String>) -> Fault {
-        Fault(Box::new(text.into()))
+        Fault(Box::new(Text(text.into())))
     }
 
     #[cold]
@@ -20,7 +23,7 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.0.0)
     }
 }
 

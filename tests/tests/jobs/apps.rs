@@ -25,6 +25,7 @@ const PLASMA: (&str, &[&str]) =
 
 const HYDRO: (&str, &[&str]) = ("hydro", &["--cells", "16"]);
 const QMC: (&str, &[&str]) = ("qmc", &["--walkers", "50", "--block", "10"]);
+const VORTEX: (&str, &[&str]) = ("vortex", &["--around", "20", "--layers", "1"]);
 
 /// Whether the C compiler finds a header.
 fn has_header(name: &str) -> bool {
@@ -112,6 +113,11 @@ fn qmc_gives_the_published_energies_and_the_same_on_any_ranks() {
     assert_eq!(check(1), check(3));
 }
 
+#[test]
+fn vortex_rings_go_as_fast_as_theory_says() {
+    checks_itself_on("vortex", &[1, 2, 3, 5]);
+}
+
 /// Runs an application on its small problem; its output.
 fn run(ranks: u32, (name, problem): (&str, &[&str]), more: &[&str]) -> Option<String> {
     app(ranks, name, &[problem, more].concat()).map(succeed)
@@ -179,6 +185,11 @@ fn a_restarted_qmc_ends_with_the_same_bits() {
     restarts_with_the_same_bits(QMC);
 }
 
+#[test]
+fn a_restarted_vortex_ends_with_the_same_bits() {
+    restarts_with_the_same_bits(VORTEX);
+}
+
 /// Every number of the last line of output differs by no more than `allowed`, relative to `scale`.
 fn restarts_on_other_ranks(what: (&str, &[&str]), columns: usize, allowed: f64) {
     let home = folder("other-ranks");
@@ -225,6 +236,11 @@ fn a_hydro_of_three_ranks_goes_on_with_others() {
 #[test]
 fn a_qmc_of_three_ranks_goes_on_with_others() {
     restarts_on_other_ranks(QMC, 6, 0.0);
+}
+
+#[test]
+fn a_vortex_of_three_ranks_goes_on_with_others() {
+    restarts_on_other_ranks(VORTEX, 7, 1e-7);
 }
 
 /// Waits until the file has been replaced `times` times, as its number in the file system tells.
@@ -357,6 +373,7 @@ fn wrong_input_is_refused_in_a_sentence() {
         ("qmc", &["--system", "li"], "he or h2 is needed"),
         ("qmc", &["--steps", "501"], "is no multiple of --block 500"),
         ("qmc", &["--block", "501"], "is no multiple of --branch 5"),
+        ("vortex", &["--around", "1000", "--layers", "50"], "there can be 1000000"),
         ("fdtd", &["--case", "cube"], "dipole, cavity or plasma is needed"),
         ("fdtd", &["--cells", "8"], "leave nothing of 8"),
         ("fdtd", &["--case", "cavity", "--mode-x", "0"], "has no field"),
@@ -371,7 +388,7 @@ fn wrong_input_is_refused_in_a_sentence() {
 #[test]
 fn pictures_and_scaling_tables_are_made() {
     let home = folder("picture");
-    for what in [MD, TREECODE, FDTD, HYDRO] {
+    for what in [MD, TREECODE, FDTD, HYDRO, VORTEX] {
         let image = home.join("image.png");
         if run(2, what, &["--steps", "2", "--image", text(&image)]).is_none() {
             return;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::common::{program, tell};
 use crate::kill::job::Job;
 use crate::random::{Random, seed};
-use crate::shmem;
+use crate::{sam, shmem};
 
 mod folders;
 pub mod job;
@@ -130,6 +130,13 @@ fn killed_in_init() {
 fn killed_in_openshmem() {
     if let Some(oshcc) = shmem::oshcc() {
         kills_of(&shmem::built(&oshcc, "tests/shmem/storm.c"), "shmem", 8);
+    }
+}
+
+#[test]
+fn killed_among_shared_objects() {
+    if let Some(samcc) = sam::samcc() {
+        kills_of(&sam::built(&samcc, "storm"), "sam", 8);
     }
 }
 

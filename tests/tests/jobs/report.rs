@@ -39,14 +39,14 @@ fn a_report_that_was_stopped_goes_on() {
     let page = folder("report").join("report.html");
     let work = page.with_extension("work");
     // What follows the first measurement takes many seconds, so that it can be stopped inside of it.
-    let code = interrupted(report("probe,rma,idle,files,startup,bisection", &page));
+    let code = interrupted(report("barrier,bisection,rma,files,startup", &page));
     assert_eq!(code, 130);
-    assert!(work.join("probe.json").is_file(), "what was finished is not in {}", work.display());
+    assert!(work.join("barrier.json").is_file(), "what was finished is not in {}", work.display());
     let text = std::fs::read_to_string(&page).expect("a page of what there is");
-    assert!(text.contains("Looking for messages") && text.contains("Not complete"));
+    assert!(text.contains("MPI_Barrier, back to back") && text.contains("Not complete"));
 
     // Other settings are refused, by name.
-    let mut other = report("probe", &page);
+    let mut other = report("barrier", &page);
     other.args(["--launch-arg", "-l"]);
     let refused = run_within(other, LONG);
     assert_eq!(refused.code, Some(2), "{}", refused.output);
@@ -56,12 +56,12 @@ fn a_report_that_was_stopped_goes_on() {
         refused.output
     );
 
-    let outcome = run_within(report("probe,barrier", &page), LONG);
+    let outcome = run_within(report("barrier,probe", &page), LONG);
     assert_eq!(outcome.code, Some(0), "{}", outcome.output);
-    assert!(outcome.output.contains("probe: from"), "{}", outcome.output);
+    assert!(outcome.output.contains("barrier: from"), "{}", outcome.output);
     let text = std::fs::read_to_string(&page).expect("a page");
-    assert!(text.contains("MPI_Barrier") && !text.contains("Not complete"));
+    assert!(text.contains("Looking for messages") && !text.contains("Not complete"));
     assert!(!work.exists(), "the work folder is still there");
     let json = std::fs::read_to_string(page.with_extension("json")).expect("the data");
-    assert!(json.contains("\"launches\"") && json.contains("\"barrier\""));
+    assert!(json.contains("\"launches\"") && json.contains("\"probe\""));
 }

@@ -79,10 +79,11 @@ impl Measurement for Peers {
             return Err("between hosts: hpvm bench peers --hosts".into());
         }
         if context.settings.peers.is_empty() {
-            let dir = context.peers.display();
-            return Err(format!(
-                "not asked for (--peers), or none in {dir} (hpvm bench peers --install-only)"
-            ));
+            let dir = context.peers.display().to_string();
+            return Err(match &*dir {
+                "" => "not asked for (--peers)".to_owned(),
+                dir => format!("none in {dir} (hpvm bench peers --install-only)"),
+            });
         }
         Ok(())
     }

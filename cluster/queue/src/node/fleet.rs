@@ -62,6 +62,9 @@ impl From<Capacity> for Resources {
     }
 }
 
+/// A host whose orders have changed, and the newest of them; nothing when the host is gone.
+pub type News = (String, Option<Version>);
+
 /// A host for those who look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeView {
@@ -137,9 +140,8 @@ impl Fleet {
         self.nodes.iter().map(of).collect()
     }
 
-    /// The newest orders of the hosts that have new ones since this was asked last; nothing for a
-    /// host that is gone.
-    pub fn take_news(&mut self) -> Vec<(String, Option<Version>)> {
+    /// The hosts that have new orders since this was asked last.
+    pub fn take_news(&mut self) -> Vec<News> {
         let news = std::mem::take(&mut self.news);
         let version = |name: &String| Some(self.nodes.get(name)?.controller.version());
         news.into_iter().map(|name| (version(&name), name)).map(|(v, name)| (name, v)).collect()

@@ -16,5 +16,5 @@ mod simulation;
 
 pub use controller::{Controller, Queue, Refused};
 pub use daemon::{Daemon, Deed, FORGOTTEN_MAX};
-pub use fleet::{Capacity, Fleet, NodeView, SILENT_SECONDS};
+pub use fleet::{Capacity, Fleet, News, NodeView, SILENT_SECONDS};
 pub use protocol::{Newest, Ordered, Orders, Report, Said, Told, Version, Work};

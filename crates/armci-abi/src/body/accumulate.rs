@@ -2,6 +2,8 @@
 //! processor, as `ARMCI_Rmw` does, so both may be used on one variable; the others under the accumulate lock of
 //! the memory, many at a time.
 
+#![expect(clippy::too_many_arguments, reason = "as ARMCI has them")]
+
 use super::handle::{When, note};
 use super::transfer::length;
 use crate::state::{State, There, state};

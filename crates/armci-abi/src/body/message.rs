@@ -78,9 +78,9 @@ pub unsafe fn send(name: Name, tag: c_int, buffer: *mut c_void, len: c_int, to: 
         });
     }
     // Nobody receives while this process waits, so the message waits in a copy.
-    // SAFETY: the program's buffer.
     let copy: Box<[u8]> = match bytes {
         0 => Box::default(),
+        // SAFETY: the program's buffer.
         bytes => unsafe { core::slice::from_raw_parts(buffer.cast::<u8>(), bytes) }.into(),
     };
     let mut request = MPI_REQUEST_NULL;
@@ -196,6 +196,7 @@ pub unsafe fn broadcast_scope(
     unsafe { broadcast_in(name, scope, (buffer, len), root, &state(name).default_group(name)) }
 }
 
+/// The root is a number in the world, as with other ARMCIs.
 pub unsafe fn group_broadcast_scope(
     name: Name,
     scope: c_int,
@@ -204,8 +205,23 @@ pub unsafe fn group_broadcast_scope(
     root: c_int,
     of: *mut c_void,
 ) {
+    let s = state(name);
+    let process = s.process(name, root) as u32;
+    // SAFETY: the program's group.
+    let group = unsafe { group(s, name, of) };
+    let Some(at) = group.members.all().iter().position(|member| *member == process) else {
+        fail(name, &format!("root {root} is no member of the group"))
+    };
+    let root = if scope == SCOPE_NODE { on_host(s, &group, at) } else { at };
     // SAFETY: the program's promises.
-    unsafe { broadcast_in(name, scope, (buffer, len), root, &group(state(name), name, of)) }
+    unsafe { broadcast_in(name, scope, (buffer, len), root as c_int, &group) }
+}
+
+/// The number of a member among those of its host.
+fn on_host(s: &State, group: &Group, member: usize) -> usize {
+    let host = |process: &u32| s.hosts.of(*process as usize);
+    let all = group.members.all();
+    all[..member].iter().filter(|other| host(other) == host(&all[member])).count()
 }
 
 /// Inside of the host, from its first process.
@@ -226,12 +242,10 @@ pub unsafe fn group_host_broadcast(
     let s = state(name);
     // SAFETY: the program's group.
     let group = unsafe { group(s, name, of) };
-    let Some(process) = group.members.world(master as u32 as usize) else {
+    let Some(member) = Some(master as u32 as usize).filter(|i| *i < group.members.len()) else {
         fail(name, &format!("member {master}; expected 0 to {}", group.members.len() as i64 - 1))
     };
-    let host = s.hosts.of(process as usize);
-    let before = group.members.all().iter().take(master as usize);
-    let root = before.filter(|other| s.hosts.of(**other as usize) == host).count();
+    let root = on_host(s, &group, member);
     // SAFETY: the program's promises.
     unsafe { broadcast_in(name, SCOPE_NODE, (buffer, len), root as c_int, &group) }
 }

@@ -156,9 +156,9 @@ fn end(name: Name) {
 /// Says the program's reason and ends the job.
 pub unsafe fn error(_: Name, message: *const c_char, code: c_int) -> Infallible {
     let me = current().map_or(String::new(), |s| format!(" on process {}", s.me));
-    // SAFETY: the program's text.
     let text = match message.is_null() {
         true => "no text".into(),
+        // SAFETY: the program's text.
         false => unsafe { CStr::from_ptr(message) }.to_string_lossy(),
     };
     eprintln!("ARMCI_Error{me}: {}: {code}", text.trim_end());

@@ -1,5 +1,7 @@
 //! Strided put, get and accumulate.
 
+#![expect(clippy::too_many_arguments, reason = "as ARMCI has them")]
+
 use super::accumulate::{Batch, Sum};
 use super::handle::{When, note};
 use super::transfer::{Way, bytes};

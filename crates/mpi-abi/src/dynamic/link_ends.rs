@@ -158,7 +158,7 @@ fn cards(members: &Members, offers: &[u64]) -> Result<Vec<Option<Card>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hpvm_fm::Packets as _;
+    use hpvm_fm::Packets;
 
     #[test]
     fn members_of_one_host_share_memory_and_others_have_sockets() {
@@ -168,7 +168,7 @@ mod tests {
         let alone = Members { hosts: vec![5, 5], me: 1 };
         let ends = Ends::open(&alone).unwrap();
         assert!(ends.opened.is_none() && ends.made.is_none());
-        let first = Ends::open(&Members { me: 0, ..Members { hosts: vec![5, 5], me: 0 } }).unwrap();
+        let first = Ends::open(&Members { hosts: vec![5, 5], me: 0 }).unwrap();
         let offers = [first.offer(), ends.offer()].concat();
         assert_eq!(offers.len(), 2 * OFFER);
         let attached = ends.attach(&alone, &offers, JobKey::new([1; 16])).unwrap();

@@ -1,0 +1,141 @@
+/* Vortex rings in a fluid without friction and walls. */
+#include "vortex.h"
+
+#include <math.h>
+#include <stdio.h>
+
+struct run {
+    struct app app;
+    struct problem p;
+    long around, layers, rings, steps, print;
+};
+
+/* Returns 0, or the exit code when there is nothing to go on with. */
+static int look(const struct run *run, const struct vortex *v)
+{
+    struct invariants i = vortex_invariants(v);
+    if (!isfinite(i.stretched + i.centre[0] + i.centre[1] + i.centre[2]))
+        return app_refuse(&run->app, APP_WRONG,
+                          "step %lld: the vorticity has grown beyond all numbers, for it was stretched more than the particles resolve; take "
+                          "more of them, a larger --smoothing, a smaller --dt or fewer --steps",
+                          (long long)v->step);
+    int print = v->step == run->steps || (run->print > 0 && v->step % run->print == 0);
+    if (print && run->app.rank == 0) {
+        printf("%8lld %10.4f %14.8f %14.8f %14.8f %14.8f %14.8f\n", (long long)v->step, (double)v->step * v->p.dt, i.centre[2],
+               i.impulse[0], i.impulse[1], i.impulse[2], i.stretched);
+        fflush(stdout);
+    }
+    return 0;
+}
+
+static int advance(struct run *run, struct vortex *v)
+{
+    int status = 0;
+    int64_t begin = v->step;
+    app_progress(&run->app, begin, begin, run->steps);
+    while (v->step < run->steps && status == 0) {
+        vortex_step(v);
+        status = look(run, v);
+        if (status == 0 && run->app.every > 0 && v->step % run->app.every == 0 && v->step < run->steps)
+            status = vortex_write(&run->app, v);
+        app_progress(&run->app, begin, v->step, run->steps);
+    }
+    if (status == 0 && *run->app.checkpoint)
+        status = vortex_write(&run->app, v);
+    return status;
+}
+
+static double slowest(MPI_Comm comm, double seconds)
+{
+    double all;
+    MPI_Allreduce(&seconds, &all, 1, MPI_DOUBLE, MPI_MAX, comm);
+    return all;
+}
+
+static void print_speed(const struct vortex *v, int64_t steps, double seconds)
+{
+    double exchange = slowest(v->comm, v->exchange_seconds);
+    double rate = 1e-6 * (double)v->all * (double)v->all * STAGES * (double)steps / seconds;
+    if (v->rank == 0 && steps > 0)
+        printf("%lld steps in %.3f s: %.1f million interactions/s, %.1f per rank; exchange %.0f %%\n", (long long)steps, seconds, rate,
+               rate / v->ranks, 100 * exchange / seconds);
+}
+
+/* As many particles more as there are ranks more make the work grow as their square: weak scaling enlarges by the root. */
+static double timed(MPI_Comm comm, int times, void *with)
+{
+    struct run *run = with;
+    struct problem p = run->p;
+    struct vortex v;
+    p.around = lround((double)p.around * sqrt((double)times));
+    vortex_share(&v, comm, &p);
+    vortex_start(&v);
+    MPI_Barrier(comm);
+    double start = MPI_Wtime();
+    for (long s = 0; s < run->steps; s++)
+        vortex_step(&v);
+    double seconds = slowest(comm, MPI_Wtime() - start);
+    vortex_free(&v);
+    return seconds;
+}
+
+static int simulate(struct run *run)
+{
+    struct vortex v;
+    int status = 0;
+    if (*run->app.restart) {
+        status = vortex_read(&run->app, &v);
+        if (status != 0)
+            return status;
+    } else {
+        vortex_share(&v, MPI_COMM_WORLD, &run->p);
+        vortex_start(&v);
+    }
+    if (run->app.rank == 0)
+        printf("%lld particles on %d ranks\n%8s %10s %14s %14s %14s %14s %14s\n", (long long)v.all, v.ranks, "step", "time", "height",
+               "impulse x", "y", "z", "strength");
+    look(run, &v);
+    int64_t from = v.step;
+    v.exchange_seconds = 0;
+    double start = MPI_Wtime();
+    status = advance(run, &v);
+    print_speed(&v, v.step - from, slowest(v.comm, MPI_Wtime() - start));
+    if (status == 0 && *run->app.image)
+        status = vortex_picture(&run->app, &v);
+    vortex_free(&v);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static struct run run = {
+        .p = {.core = 0.3, .smoothing = 0.15, .distance = 2.6, .tilt = 15, .dt = 0.1},
+        .around = 100, .layers = 3, .rings = 2, .steps = 100, .print = 10};
+    const struct app_flag flags[] = {
+        {"--rings", APP_WHOLE, &run.rings, 1, 2, "N", "1 or 2 (2)"},
+        {"--around", APP_WHOLE, &run.around, 3, 100000, "N", "particles around a ring (100)"},
+        {"--layers", APP_WHOLE, &run.layers, 0, 50, "N", "layers of a ring's core (3), 0: one thread of particles"},
+        {"--core", APP_REAL, &run.p.core, 1e-3, 0.9, "R", "radius of the core, in radii of a ring (0.3)"},
+        {"--smoothing", APP_REAL, &run.p.smoothing, 1e-4, 1, "S", "radius of a particle's vorticity (0.15)"},
+        {"--distance", APP_REAL, &run.p.distance, 0.1, 100, "D", "of two rings' centres (2.6)"},
+        {"--tilt", APP_REAL, &run.p.tilt, -90, 90, "A", "degrees by which two rings' axes lean to each other (15)"},
+        {"--dt", APP_REAL, &run.p.dt, 1e-6, 10, "T", "time of a step (0.1)"},
+        {"--steps", APP_WHOLE, &run.steps, 0, 1e9, "N", "number of the last step (100)"},
+        {"--print", APP_WHOLE, &run.print, 0, 1e9, "N", "steps between lines of output (10), 0: none"},
+        {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
+    };
+    int status = app_begin(&argc, &argv, &run.app, "vortex", "vortex rings that meet, by vortex particles", flags);
+    if (status >= 0)
+        return status;
+    run.p.around = run.around, run.p.layers = run.layers, run.p.rings = run.rings;
+    status = vortex_refuse(&run.app, &run.p);
+    if (status != 0)
+        return app_end(status);
+    if (run.app.check)
+        status = vortex_check(&run.app);
+    else if (run.app.scaling != APP_NO_SCALING)
+        status = app_scaling(&run.app, timed, &run);
+    else
+        status = simulate(&run);
+    return app_end(status);
+}

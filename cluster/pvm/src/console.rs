@@ -1,0 +1,128 @@
+//! PVM's console: commands from a terminal or a script on standard input.
+
+mod command;
+mod help;
+mod print;
+
+use crate::client::Connection;
+use command::Next;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, BufRead, IsTerminal, Write};
+
+const USAGE: &str = "usage: pvm [-n NAME] [FILE]
+
+PVM's console. Commands come from FILE, or from standard input; `help` lists them. The virtual machine is started
+where there is none, and ends with its last task and console.
+
+  -n NAME       the virtual machine of this name (as PVM_VMID)
+  -h, --help    this text
+  -V, --version the version of PVM that is provided
+";
+
+/// A console: its connection, and what its commands have set.
+pub struct Console {
+    connection: Connection,
+    aliases: BTreeMap<String, Vec<String>>,
+    /// Where the output of spawned tasks goes that does not come to the terminal, by job.
+    jobs: print::Jobs,
+}
+
+/// Runs the console; returns its exit code.
+pub fn main(args: &[OsString]) -> i32 {
+    let mut file = None;
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        match word.to_string_lossy().as_ref() {
+            "-h" | "--help" => {
+                print!("{USAGE}");
+                return 0;
+            }
+            "-V" | "--version" => {
+                println!("3.4.6");
+                return 0;
+            }
+            "-n" => match words.next() {
+                // SAFETY: this process has one thread.
+                Some(name) => unsafe { std::env::set_var("PVM_VMID", name) },
+                None => return usage("-n: expected a name behind it"),
+            },
+            word if word.starts_with('-') => return usage(&format!("unknown option {word}")),
+            _ if file.is_some() => {
+                return usage(&format!("{}: one file is read", word.to_string_lossy()));
+            }
+            _ => file = Some(word.clone()),
+        }
+    }
+    let connection = match Connection::open() {
+        Ok(connection) => connection,
+        Err(cause) => {
+            eprintln!("pvm: the virtual machine cannot be reached or started: {cause}");
+            return 1;
+        }
+    };
+    let mut console =
+        Console { connection, aliases: BTreeMap::new(), jobs: print::Jobs::default() };
+    let done = match file {
+        None => console.run(io::stdin().lock(), io::stdin().is_terminal()),
+        Some(file) => match std::fs::File::open(&file) {
+            Ok(open) => console.run(io::BufReader::new(open), false),
+            Err(cause) => {
+                eprintln!("pvm: {}: {cause}", file.to_string_lossy());
+                return 1;
+            }
+        },
+    };
+    match done {
+        Ok(()) => 0,
+        Err(cause) => {
+            eprintln!("pvm: {cause}");
+            1
+        }
+    }
+}
+
+fn usage(cause: &str) -> i32 {
+    eprintln!("pvm: {cause}\n{USAGE}");
+    2
+}
+
+impl Console {
+    fn run(&mut self, mut input: impl BufRead, prompt: bool) -> io::Result<()> {
+        let mut line = String::new();
+        loop {
+            if prompt {
+                print!("pvm> ");
+                io::stdout().flush()?;
+            }
+            line.clear();
+            if input.read_line(&mut line)? == 0 {
+                // What spawned tasks write to us is read to its end.
+                return self.jobs.finish(&mut self.connection);
+            }
+            let words = self.words(&line);
+            let Some((name, words)) = words.split_first() else { continue };
+            match self.command(name, words) {
+                Ok(Next::More) => {}
+                Ok(Next::Quit) => return self.jobs.finish(&mut self.connection),
+                Ok(Next::Halted) => return Ok(()),
+                Err(cause) if cause.kind() == io::ErrorKind::InvalidInput => println!("{cause}"),
+                Err(cause) => return Err(cause),
+            }
+            self.jobs.print(&mut self.connection)?;
+        }
+    }
+
+    /// The words of a line; its first one may be an alias.
+    fn words(&self, line: &str) -> Vec<String> {
+        let line = line.trim();
+        if line.starts_with('#') {
+            return Vec::new();
+        }
+        let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        if let Some(alias) = words.first().and_then(|first| self.aliases.get(first)) {
+            words.splice(..1, alias.clone());
+        }
+        words
+    }
+}

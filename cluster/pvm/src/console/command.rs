@@ -1,0 +1,283 @@
+//! The console's commands.
+
+use super::{Console, help, print};
+use hpvm_pvm::protocol::{Answer, Destination, Request, Start};
+use hpvm_pvm::wire::Bytes;
+use hpvm_pvm::{Code, Tid, error, search};
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+
+/// What is to be done behind a command.
+pub enum Next {
+    More,
+    Quit,
+    Halted,
+}
+
+/// A mistake of the user: it is printed, and the console goes on.
+fn wrong(text: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, text.into())
+}
+
+fn tid(word: &str) -> io::Result<Tid> {
+    let digits = word.strip_prefix('t').unwrap_or(word);
+    Tid::from_str_radix(digits, 16)
+        .map_err(|_| wrong(format!("{word}: expected a task id, such as t40002")))
+}
+
+/// At least one word, or the command's syntax.
+fn some<'a>(name: &str, words: &'a [String]) -> io::Result<&'a [String]> {
+    if words.is_empty() {
+        return Err(wrong(format!("{name}: an argument is missing; `help {name}` says which")));
+    }
+    Ok(words)
+}
+
+impl Console {
+    /// Runs one command.
+    pub fn command(&mut self, name: &str, words: &[String]) -> io::Result<Next> {
+        match name {
+            "add" => self.hosts(name, some(name, words)?)?,
+            "delete" => self.hosts(name, some(name, words)?)?,
+            "alias" => self.alias(words),
+            "unalias" => words.iter().for_each(|word| drop(self.aliases.remove(word))),
+            "conf" => {
+                if let Answer::Hosts { hosts } = self.connection.ask(&Request::Config {})? {
+                    print::hosts(&hosts);
+                }
+            }
+            "echo" => println!("{}", words.join(" ")),
+            "export" => export(words, true),
+            "unexport" => export(words, false),
+            "groups" => self.groups()?,
+            "halt" => return self.halt(),
+            "help" | "?" => help::print(words.first().map(String::as_str)),
+            "id" => println!("t{:x}", self.connection.identity.tid),
+            "jobs" => self.jobs.list(),
+            "kill" => {
+                for word in some(name, words)? {
+                    self.code(&Request::Signal { tid: tid(word)?, signal: libc::SIGTERM }, word)?;
+                }
+            }
+            "mstat" => {
+                for word in some(name, words)? {
+                    let answer =
+                        self.connection.ask(&Request::HostStatus { name: word.clone() })?;
+                    println!("{word:>24} {}", status(&answer));
+                }
+            }
+            "names" => self.names()?,
+            "ps" => self.ps()?,
+            "pstat" => {
+                for word in some(name, words)? {
+                    let answer = self.connection.ask(&Request::TaskStatus { tid: tid(word)? })?;
+                    println!("{word:>24} {}", status(&answer));
+                }
+            }
+            "quit" | "exit" => return Ok(Next::Quit),
+            "reset" => self.code(&Request::Reset { keep: 0 }, "reset")?,
+            "setenv" => setenv(words),
+            "sig" => {
+                let [signal, tids @ ..] = some(name, words)? else { return Ok(Next::More) };
+                let signal = signal
+                    .parse()
+                    .map_err(|_| wrong(format!("{signal}: expected a signal's number")))?;
+                for word in some(name, tids)? {
+                    self.code(&Request::Signal { tid: tid(word)?, signal }, word)?;
+                }
+            }
+            "spawn" => self.spawn(some(name, words)?)?,
+            "version" => println!("3.4.6"),
+            _ => return Err(wrong(format!("{name}: no such command; `help` lists them"))),
+        }
+        Ok(Next::More)
+    }
+
+    /// A request whose answer is success, or an error that is printed.
+    fn code(&mut self, request: &Request, what: &str) -> io::Result<()> {
+        match self.connection.ask(request)? {
+            Answer::Code { code } if code < 0 => {
+                println!("{what}: {}", error::text(code));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn hosts(&mut self, name: &str, words: &[String]) -> io::Result<()> {
+        let names = words.to_vec();
+        let request = match name {
+            "add" => Request::AddHosts { names },
+            _ => Request::DeleteHosts { names },
+        };
+        let Answer::Tids { tids } = self.connection.ask(&request)? else { return Ok(()) };
+        println!("{} successful", tids.iter().filter(|tid| **tid >= 0).count());
+        println!("{:>24} {:>8}", "HOST", "DTID");
+        for (word, code) in words.iter().zip(&tids) {
+            println!("{word:>24} {}", error::text(*code));
+        }
+        if name == "add" && tids.contains(&Code::CantStart.number()) {
+            println!("A virtual machine has one host so far.");
+        }
+        Ok(())
+    }
+
+    fn alias(&mut self, words: &[String]) {
+        match words.split_first() {
+            None => self
+                .aliases
+                .iter()
+                .for_each(|(name, words)| println!("{name}\t{}", words.join(" "))),
+            Some((name, [])) => {
+                if let Some(words) = self.aliases.get(name) {
+                    println!("{name}\t{}", words.join(" "));
+                }
+            }
+            Some((name, rest)) => drop(self.aliases.insert(name.clone(), rest.to_vec())),
+        }
+    }
+
+    fn groups(&mut self) -> io::Result<()> {
+        if let Answer::Groups { names, sizes } = self.connection.ask(&Request::Groups {})? {
+            names.iter().zip(sizes).for_each(|(name, size)| println!("{name:>24} {size:>8}"));
+        }
+        Ok(())
+    }
+
+    fn names(&mut self) -> io::Result<()> {
+        let request = Request::Names { pattern: "*".into() };
+        let Answer::Classes { classes } = self.connection.ask(&request)? else { return Ok(()) };
+        println!("{:>24} {:>6} {:>8} {:>6}", "NAME", "INDEX", "OWNER", "FLAGS");
+        for class in classes {
+            for ((index, owner), flags) in class.indices.iter().zip(&class.owners).zip(&class.flags)
+            {
+                println!("{:>24} {index:>6} {owner:>8x} {flags:>6}", class.name);
+            }
+        }
+        Ok(())
+    }
+
+    fn ps(&mut self) -> io::Result<()> {
+        let Answer::Hosts { hosts } = self.connection.ask(&Request::Config {})? else {
+            return Ok(());
+        };
+        let name = hosts.first().map(|host| host.name.clone()).unwrap_or_default();
+        if let Answer::Tasks { tasks } = self.connection.ask(&Request::Tasks { place: 0 })? {
+            print::tasks(&name, &tasks);
+        }
+        Ok(())
+    }
+
+    fn halt(&mut self) -> io::Result<Next> {
+        // It answers by saying that it ends, and then by ending.
+        let _ = self.connection.ask(&Request::Halt {});
+        while self.connection.read().is_ok() {}
+        Ok(Next::Halted)
+    }
+
+    fn spawn(&mut self, words: &[String]) -> io::Result<()> {
+        let mut start = Start { count: 1, ..Start::default() };
+        let mut output = None;
+        let mut words = words.iter();
+        for word in words.by_ref() {
+            match word.strip_prefix('-') {
+                None => {
+                    start.program.clone_from(word);
+                    break;
+                }
+                Some(">") => output = Some(None),
+                Some(rest) if rest.starts_with('>') => output = Some(Some(open(rest)?)),
+                Some("?") => return Err(wrong("spawn -?: a debugger is not started")),
+                Some(rest) => match rest.parse() {
+                    Ok(count) => start.count = count,
+                    Err(_) if rest == search::ARCH => {
+                        (start.flags, start.place) = (2, rest.to_owned())
+                    }
+                    Err(_) => (start.flags, start.place) = (1, rest.to_owned()),
+                },
+            }
+        }
+        if start.program.is_empty() {
+            return Err(wrong("spawn: no program; `help spawn` says what is expected"));
+        }
+        start.arguments = words.map(|word| Bytes(word.clone().into_bytes())).collect();
+        start.environment = environment();
+        let working =
+            std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned());
+        start.folders = search::folders(|name| std::env::var(name).ok(), None, working.as_deref());
+        if let Some(file) = output {
+            let tag = self.jobs.add(file);
+            start.output = Destination { tid: self.connection.identity.tid, context: 0, tag };
+            println!("[{tag}]");
+        }
+        let Answer::Tids { tids } = self.connection.ask(&Request::Spawn { start })? else {
+            return Err(wrong("spawn: the number of tasks or the program makes no sense"));
+        };
+        println!("{} successful", tids.iter().filter(|tid| **tid > 0).count());
+        for tid in tids {
+            match tid {
+                tid if tid > 0 => println!("t{tid:x}"),
+                code => println!("{}", error::text(code)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The file of `->FILE` or `->>FILE`.
+fn open(redirection: &str) -> io::Result<std::fs::File> {
+    let (append, name) = match redirection.strip_prefix(">>") {
+        Some(name) => (true, name),
+        None => (false, redirection.trim_start_matches('>')),
+    };
+    let mut options = OpenOptions::new();
+    options.create(true).write(true).append(append).truncate(!append);
+    options.open(name).map_err(|cause| wrong(format!("{name}: {cause}")))
+}
+
+fn environment() -> Vec<Bytes> {
+    let entry = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Bytes([name.into_vec(), b"=".to_vec(), value.into_vec()].concat())
+    };
+    std::env::vars_os().map(entry).collect()
+}
+
+fn status(answer: &Answer) -> String {
+    match answer {
+        Answer::Code { code: 0 } => "ok".to_owned(),
+        Answer::Code { code } => error::text(*code),
+        _ => String::new(),
+    }
+}
+
+fn set(name: &str, value: &str) {
+    // SAFETY: this process has one thread.
+    unsafe { std::env::set_var(name, value) };
+}
+
+fn setenv(words: &[String]) {
+    match words {
+        [] => std::env::vars().for_each(|(name, value)| println!("{name}={value}")),
+        [name] => println!("{name}={}", std::env::var(name).unwrap_or_default()),
+        // A name that cannot be one would be a panic.
+        [name, ..] if name.is_empty() || name.contains(['=', '\0']) => {
+            println!("{name}: not a name")
+        }
+        [name, value @ ..] => set(name, &value.join(" ")),
+    }
+}
+
+fn export(words: &[String], add: bool) {
+    let before = std::env::var("PVM_EXPORT").unwrap_or_default();
+    let mut names: Vec<_> =
+        before.split(':').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    if words.is_empty() {
+        println!("{}", names.join(" "));
+    }
+    names.retain(|name| !words.contains(name));
+    if add {
+        names.extend_from_slice(words);
+    }
+    set("PVM_EXPORT", &names.join(":"));
+}

@@ -1,0 +1,115 @@
+//! Output of tasks that the console has spawned, and its lists.
+
+use crate::client::Connection;
+use hpvm_pvm::Tid;
+use hpvm_pvm::body::Body;
+use hpvm_pvm::protocol::{HostLine, OUTPUT_EOF, OUTPUT_NEW, OUTPUT_SPAWN, TaskLine};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Write};
+
+/// A `spawn` whose output comes to the console.
+struct Job {
+    running: BTreeSet<Tid>,
+    to: Option<File>,
+}
+
+/// All of them, by number: the tag of their output.
+#[derive(Default)]
+pub struct Jobs {
+    jobs: BTreeMap<i32, Job>,
+    last: i32,
+    /// Beginnings of lines.
+    lines: BTreeMap<Tid, Vec<u8>>,
+}
+
+impl Jobs {
+    /// A new one, whose output goes to the file, or to standard output.
+    pub fn add(&mut self, to: Option<File>) -> i32 {
+        self.last += 1;
+        self.jobs.insert(self.last, Job { running: BTreeSet::new(), to });
+        self.last
+    }
+
+    pub fn list(&self) {
+        for (number, job) in &self.jobs {
+            let tids: Vec<_> = job.running.iter().map(|tid| format!("t{tid:x}")).collect();
+            println!("[{number}] {}", tids.join(" "));
+        }
+    }
+
+    /// Prints what has come.
+    pub fn print(&mut self, connection: &mut Connection) -> io::Result<()> {
+        while let Some(mail) = connection.events.pop_front() {
+            let mut body = Body::of(mail.body.0);
+            let (Ok(tid), Ok(len)) = (body.take_int(), body.take_int()) else { continue };
+            let number = mail.tag;
+            let Some(job) = self.jobs.get_mut(&number) else { continue };
+            let mut say = |text: &[u8]| {
+                let text = [format!("[{number}:t{tid:x}] ").as_bytes(), text, b"\n"].concat();
+                match &mut job.to {
+                    Some(file) => file.write_all(&text),
+                    None => io::stdout().write_all(&text),
+                }
+            };
+            match len {
+                OUTPUT_SPAWN | OUTPUT_NEW => drop(job.running.insert(tid)),
+                OUTPUT_EOF => {
+                    if let Some(rest) = self.lines.remove(&tid).filter(|rest| !rest.is_empty()) {
+                        say(&rest)?;
+                    }
+                    say(b"EOF")?;
+                    job.running.remove(&tid);
+                }
+                _ => {
+                    let mut line = self.lines.remove(&tid).unwrap_or_default();
+                    for part in body.rest().split_inclusive(|byte| *byte == b'\n') {
+                        line.extend_from_slice(part);
+                        if line.ends_with(b"\n") {
+                            line.pop();
+                            say(&line)?;
+                            line.clear();
+                        }
+                    }
+                    self.lines.insert(tid, line);
+                }
+            }
+            if job.running.is_empty() && len == OUTPUT_EOF {
+                println!("[{number}] finished");
+                self.jobs.remove(&number);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the output of all jobs.
+    pub fn finish(&mut self, connection: &mut Connection) -> io::Result<()> {
+        loop {
+            // What came behind an answer is there already.
+            connection.next()?;
+            self.print(connection)?;
+            if self.jobs.is_empty() {
+                return Ok(());
+            }
+            connection.read()?;
+        }
+    }
+}
+
+pub fn hosts(hosts: &[HostLine]) {
+    let s = if hosts.len() == 1 { "" } else { "s" };
+    println!("{} host{s}, 1 data format", hosts.len());
+    println!("{:>24} {:>8} {:>8} {:>7} {:>10}", "HOST", "DTID", "ARCH", "SPEED", "DSIG");
+    for host in hosts {
+        let HostLine { tid, name, arch, speed, signature } = host;
+        println!("{name:>24} {tid:>8x} {arch:>8} {speed:>7} {signature:#010x}");
+    }
+}
+
+pub fn tasks(host: &str, tasks: &[TaskLine]) {
+    println!("{:>24} {:>8} {:>8} {:>9} COMMAND", "HOST", "TID", "PTID", "PID");
+    for task in tasks {
+        let parent = if task.parent > 0 { format!("{:x}", task.parent) } else { "-".to_owned() };
+        println!("{host:>24} {:>8x} {parent:>8} {:>9} {}", task.tid, task.pid, task.program);
+    }
+}

@@ -1,0 +1,353 @@
+//! What the library holds for the whole process, and how calls get at it.
+//!
+//! A mutex guards it. No function of the program runs under it, and nobody sleeps under it while a receive waits; requests
+//! of the virtual machine are waited for under it.
+
+use crate::task::{self, Task};
+use core::ffi::{c_char, c_int};
+use hpvm_pvm::buffers::{ANY, Buffers, Head, Pattern};
+use hpvm_pvm::protocol::{OUTPUT_TAG, SYSTEM_CONTEXT};
+use hpvm_pvm::{Code, Tid, error};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// A function of the program that compares messages (`pvm_recvf`).
+pub type Match = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
+/// A message handler (`pvm_addmhf`).
+pub type Handler = unsafe extern "C" fn(c_int) -> c_int;
+
+/// A handler and what it is for.
+#[derive(Clone, Copy)]
+pub struct Installed {
+    pub id: c_int,
+    pub pattern: Pattern,
+    pub function: Handler,
+}
+
+/// Options (`pvm_setopt`).
+pub struct Options {
+    pub values: [c_int; 26],
+}
+
+pub const ROUTE: usize = 1;
+pub const AUTO_ERR: usize = 3;
+pub const OUTPUT_TID: usize = 4;
+pub const OUTPUT_CODE: usize = 5;
+pub const FRAG_SIZE: usize = 10;
+pub const RESV_TIDS: usize = 11;
+pub const SELF_OUTPUT_TID: usize = 12;
+pub const SELF_OUTPUT_CODE: usize = 13;
+pub const SHOW_TIDS: usize = 18;
+pub const OUTPUT_CONTEXT: usize = 21;
+pub const SELF_OUTPUT_CONTEXT: usize = 23;
+pub const NO_RESET: usize = 25;
+
+const fn defaults() -> [c_int; 26] {
+    let mut values = [0; 26];
+    values[ROUTE] = 2;
+    values[AUTO_ERR] = 1;
+    values[FRAG_SIZE] = 4080;
+    values[SHOW_TIDS] = 1;
+    values[16] = 0;
+    values[17] = 1;
+    values[19] = 1;
+    values
+}
+
+pub struct Library {
+    pub task: Option<Task>,
+    pub buffers: Option<Buffers>,
+    pub context: c_int,
+    pub options: Options,
+    pub handlers: Vec<Installed>,
+    pub last_handler: c_int,
+    pub matching: Option<Match>,
+    pub catching: crate::catchout::Catching,
+    /// How long a receive polls before it sleeps.
+    spin: Duration,
+}
+
+/// A receive that finds its message while it polls polls longer the next time, and one that sleeps less: between these.
+const SHORTEST_SPIN: Duration = Duration::from_micros(2);
+const LONGEST_SPIN: Duration = Duration::from_micros(100);
+
+// SAFETY: pointers in it are the program's: functions and a `FILE`, which any thread may use.
+unsafe impl Send for Library {}
+
+static LIBRARY: Mutex<Library> = Mutex::new(Library {
+    task: None,
+    buffers: None,
+    context: 0,
+    options: Options { values: defaults() },
+    handlers: Vec::new(),
+    last_handler: 0,
+    matching: None,
+    catching: crate::catchout::Catching::new(),
+    spin: LONGEST_SPIN,
+});
+
+/// The last error (`pvm_errno`).
+#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)]
+pub static pvm_errno: hpvm_sync::atomic::AtomicI32 = hpvm_sync::atomic::AtomicI32::new(0);
+
+pub fn last_error() -> c_int {
+    // Relaxed: a variable of C, which each thread that has failed reads by itself.
+    pvm_errno.load(hpvm_sync::atomic::Ordering::Relaxed)
+}
+
+pub fn lock() -> MutexGuard<'static, Library> {
+    LIBRARY.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Nothing of a call is to be done before the process is a task.
+pub fn enrolled() -> Result<MutexGuard<'static, Library>, Code> {
+    let mut library = lock();
+    library.enroll()?;
+    Ok(library)
+}
+
+impl Library {
+    pub fn enroll(&mut self) -> Result<&mut Task, Code> {
+        if self.task.is_none() {
+            match Task::enroll() {
+                Ok(task) => {
+                    self.context = task.identity.context;
+                    let output = &task.identity.output;
+                    let options = &mut self.options.values;
+                    for (option, value) in [
+                        (OUTPUT_TID, output.tid),
+                        (OUTPUT_CODE, output.tag),
+                        (OUTPUT_CONTEXT, output.context),
+                        (SELF_OUTPUT_TID, output.tid),
+                        (SELF_OUTPUT_CODE, output.tag),
+                        (SELF_OUTPUT_CONTEXT, output.context),
+                    ] {
+                        options[option] = value;
+                    }
+                    self.task = Some(task);
+                }
+                Err(text) => {
+                    eprintln!("libpvm [pid{}]: {text}", std::process::id());
+                    return Err(Code::SysErr);
+                }
+            }
+        }
+        self.task.as_mut().ok_or(Code::SysErr)
+    }
+
+    pub fn buffers(&mut self) -> &mut Buffers {
+        self.buffers.get_or_insert_default()
+    }
+
+    /// Takes what has come; output of children is printed. An error: the virtual machine has ended.
+    pub fn progress(&mut self, thoroughly: bool) -> Result<(), Code> {
+        let Some(task) = &mut self.task else { return Err(Code::SysErr) };
+        let buffers = self.buffers.get_or_insert_default();
+        let some = task.poll(buffers, thoroughly);
+        let lost = task.lost;
+        if some {
+            self.print_output();
+        }
+        if lost { Err(self.lost()) } else { Ok(()) }
+    }
+
+    /// Prints what children have written, if that comes to us for it.
+    fn print_output(&mut self) {
+        let is_output = |head: &Head| head.context == SYSTEM_CONTEXT && head.tag == OUTPUT_TAG;
+        while let Some(number) = self.buffers().find(is_output) {
+            self.buffers().unqueue(number);
+            if let Some(mut message) = self.buffers().take(number) {
+                self.catching.print(&mut message.body, self.options.values[SHOW_TIDS] != 0);
+            }
+        }
+    }
+
+    /// The virtual machine is no more, so this task is none, and ends.
+    pub fn lost(&mut self) -> Code {
+        if let Some(task) = self.task.take() {
+            if !task.control.halting {
+                eprintln!(
+                    "libpvm [t{:x}]: the virtual machine has ended; this task ends with it",
+                    task.tid()
+                );
+            }
+            // SAFETY: a signal to ourselves. A program that handles it goes on without a virtual machine.
+            unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
+        }
+        Code::SysErr
+    }
+}
+
+/// The first message for a receive, which is taken out of the queue.
+enum Found {
+    Message(c_int),
+    Nothing,
+}
+
+fn find(library: &mut Library, pattern: Pattern) -> Found {
+    match library.buffers().find(|head| pattern.accepts(head)) {
+        Some(number) => Found::Message(number),
+        None => Found::Nothing,
+    }
+}
+
+/// The same by a function of the program, which runs without the mutex.
+fn find_by(matching: Match, pattern: Pattern) -> Result<Option<c_int>, Code> {
+    let waiting: Vec<(c_int, Head)> = {
+        let mut library = lock();
+        let numbers: Vec<_> = library.buffers().waiting().collect();
+        let head = |number| Some((number, library.buffers().get(number)?.head));
+        numbers.into_iter().filter_map(head).collect()
+    };
+    let mut best = (0, None);
+    for (number, head) in waiting {
+        if head.context != pattern.context {
+            continue;
+        }
+        // SAFETY: the program's function, called as `pvm_recvf` promises.
+        let rank = unsafe { matching(number, pattern.source, pattern.tag) };
+        match rank {
+            1 => return Ok(Some(number)),
+            rank if rank < 0 => return Err(Code::BadMsg),
+            rank if rank > best.0 => best = (rank, Some(number)),
+            _ => {}
+        }
+    }
+    Ok(best.1)
+}
+
+/// When a receive gives up.
+#[derive(Clone, Copy)]
+pub enum Until {
+    Now,
+    Time(Instant),
+    Ever,
+}
+
+/// Waits for a message, which stays in the queue: `None` when it is time.
+///
+/// # Errors
+/// The virtual machine has ended.
+pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
+    let mut spinning: Option<Instant> = None;
+    // The first look is a quick one, also where nobody waits: what comes by sockets comes soon.
+    let mut thoroughly = false;
+    loop {
+        let mut library = lock();
+        library.progress(thoroughly)?;
+        let handle = !library.handlers.is_empty();
+        let found = match library.matching {
+            None if !handle => find(&mut library, pattern),
+            matching => {
+                drop(library);
+                crate::entry::handler::dispatch()?;
+                let found = match matching {
+                    Some(matching) => {
+                        find_by(matching, pattern)?.map_or(Found::Nothing, Found::Message)
+                    }
+                    None => find(&mut lock(), pattern),
+                };
+                library = lock();
+                found
+            }
+        };
+        if let Found::Message(number) = found {
+            if spinning.is_some_and(|_| !thoroughly) {
+                library.spin = (library.spin * 2).min(LONGEST_SPIN);
+            }
+            return Ok(Some(number));
+        }
+        match until {
+            Until::Now => return Ok(None),
+            Until::Time(time) if Instant::now() >= time => return Ok(None),
+            _ => {}
+        }
+        let since = *spinning.get_or_insert_with(Instant::now);
+        if !thoroughly && since.elapsed() < library.spin {
+            drop(library);
+            core::hint::spin_loop();
+            continue;
+        }
+        if !thoroughly {
+            // Nobody sleeps before a thorough look: messages that came beside an answer make no descriptor ready.
+            library.spin = (library.spin / 2).max(SHORTEST_SPIN);
+            thoroughly = true;
+            continue;
+        }
+        let Some(task) = &library.task else { return Err(Code::SysErr) };
+        if !task.arm() {
+            task.disarm();
+            continue;
+        }
+        let fds = task.descriptors();
+        drop(library);
+        task::sleep(
+            &fds,
+            match until {
+                Until::Time(time) => Some(time),
+                _ => None,
+            },
+        );
+        if let Some(task) = &lock().task {
+            task.disarm();
+        }
+    }
+}
+
+/// What a function returns: the number, or the error after it was told.
+pub fn finish(function: &str, result: Result<c_int, Code>) -> c_int {
+    match result {
+        Ok(value) => value,
+        Err(code) => fail(function, code),
+    }
+}
+
+/// Sets `pvm_errno`, and tells the error as `PvmAutoErr` says.
+pub fn fail(function: &str, code: Code) -> c_int {
+    // Relaxed: as `last_error`.
+    pvm_errno.store(code.number(), hpvm_sync::atomic::Ordering::Relaxed);
+    let auto = {
+        let library = lock();
+        let auto = library.options.values[AUTO_ERR];
+        if auto > 0 {
+            tell(&library, &format!("{function}(): {}", error::text(code.number())));
+        }
+        auto
+    };
+    match auto {
+        // SAFETY: the program asked to be ended so.
+        2 => unsafe { libc::exit(code.number()) },
+        3.. => std::process::abort(),
+        _ => code.number(),
+    }
+}
+
+/// A line on standard error, with the name of the task in front.
+pub fn tell(library: &Library, text: &str) {
+    match &library.task {
+        Some(task) => eprintln!("libpvm [t{:x}]: {text}", task.tid()),
+        None => eprintln!("libpvm [pid{}]: {text}", std::process::id()),
+    }
+}
+
+/// A string of the program.
+///
+/// # Safety
+/// Null or a string of C.
+pub unsafe fn string(text: *const c_char) -> Option<String> {
+    // SAFETY: the caller's promise.
+    (!text.is_null())
+        .then(|| unsafe { core::ffi::CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+/// What a receive of the program's arguments accepts.
+///
+/// # Errors
+/// A negative number that does not stand for any.
+pub fn pattern(tid: Tid, tag: c_int, context: c_int) -> Result<Pattern, Code> {
+    if tid < ANY || tag < ANY {
+        return Err(Code::BadParam);
+    }
+    Ok(Pattern { source: tid, tag, context })
+}

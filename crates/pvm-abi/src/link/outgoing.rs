@@ -1,0 +1,170 @@
+//! The sender's side of a link.
+
+use super::record;
+use super::segment::Segment;
+use hpvm_pvm::Tid;
+use hpvm_pvm::buffers::Head;
+use hpvm_sync::atomic::{Ordering, fence};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// The first segment of a link: enough for small messages, little where many tasks talk to each other.
+const FIRST_CAPACITY: u64 = 64 << 10;
+/// What a link grows to for large messages that go fragment by fragment: beyond it they leave the cache.
+const STREAM_CAPACITY: u64 = 1 << 20;
+/// A large message is written in fragments of this size, so that the receiver copies one while the next is written.
+const FRAGMENT: u64 = 32 << 10;
+/// How long a sender waits for a receiver that has stopped taking fragments, before it gives the link more memory: a few
+/// times what it takes to copy a fragment.
+const PATIENCE: Duration = Duration::from_micros(50);
+
+/// What the link needs of the task it belongs to.
+pub trait Carrier {
+    /// Gives a new segment to the receiver. An error: it is gone.
+    fn hand_over(
+        &mut self,
+        to: Tid,
+        generation: u32,
+        capacity: u64,
+        file: OwnedFd,
+    ) -> io::Result<()>;
+    /// Wakes the receiver.
+    fn ring(&mut self, to: Tid);
+}
+
+/// A link to a task.
+pub struct Outgoing {
+    pub to: Tid,
+    segment: Segment,
+    head: u64,
+    tail: u64,
+    generation: u32,
+}
+
+impl Outgoing {
+    /// # Errors
+    /// There is no memory, or no such task.
+    pub fn open(to: Tid, carrier: &mut impl Carrier) -> io::Result<Outgoing> {
+        let (segment, file) = Segment::create(FIRST_CAPACITY)?;
+        carrier.hand_over(to, 0, FIRST_CAPACITY, file)?;
+        Ok(Outgoing { to, segment, head: 0, tail: 0, generation: 0 })
+    }
+
+    fn free(&mut self, wanted: u64) -> u64 {
+        if self.segment.capacity() - (self.head - self.tail) < wanted {
+            // Pairs with the receiver's store: what it has read may be overwritten. What it says is checked.
+            let tail = self.segment.tail().load(Ordering::Acquire);
+            if tail >= self.tail && tail <= self.head {
+                self.tail = tail;
+            }
+        }
+        self.segment.capacity() - (self.head - self.tail)
+    }
+
+    /// Sends a message whose bytes are those of `parts`, one after the other. Waits for the receiver no longer than it
+    /// takes fragments.
+    ///
+    /// # Errors
+    /// There is no memory, or the task has gone.
+    pub fn send(
+        &mut self,
+        head: &Head,
+        parts: &[&[u8]],
+        carrier: &mut impl Carrier,
+    ) -> io::Result<()> {
+        let total: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        let wanted = record::room(true, total).next_power_of_two();
+        if wanted > self.segment.capacity() / 2 && self.segment.capacity() < STREAM_CAPACITY {
+            self.grow(STREAM_CAPACITY, carrier)?;
+        }
+        let (mut part, mut at, mut rest, mut first) = (0, 0, total, true);
+        while first || rest > 0 {
+            let len = rest.min(FRAGMENT);
+            self.reserve(record::room(first, len), record::room(first, rest), carrier)?;
+            self.write(head, total, first, len, |to, mut left| {
+                // SAFETY: `left` bytes at `to` were reserved; the parts can be read.
+                unsafe {
+                    let mut to = to;
+                    while left > 0 {
+                        let now = left.min(parts[part].len() - at);
+                        parts[part].as_ptr().add(at).copy_to_nonoverlapping(to, now);
+                        (to, at, left) = (to.add(now), at + now, left - now);
+                        if at == parts[part].len() && left > 0 {
+                            (part, at) = (part + 1, 0);
+                        }
+                    }
+                }
+            });
+            self.wake(carrier);
+            rest -= len;
+            first = false;
+        }
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        head: &Head,
+        total: u64,
+        first: bool,
+        len: u64,
+        fill: impl FnOnce(*mut u8, usize),
+    ) {
+        let to = self.segment.at(self.head);
+        let kind = if first { record::FIRST } else { record::MORE };
+        // SAFETY: so much room was reserved, in one run; it is the sender's until `head` moves.
+        unsafe {
+            to.cast::<[u32; 2]>().write([len as u32, kind]);
+            let mut data = to.add(record::FRONT as usize);
+            if first {
+                data.cast::<[u8; record::HEAD as usize]>().write(record::encode(head, total));
+                data = data.add(record::HEAD as usize);
+            }
+            fill(data, len as usize);
+        }
+        self.head += record::room(first, len);
+        // Publishes the bytes: pairs with the receiver's load.
+        self.segment.head().store(self.head, Ordering::Release);
+    }
+
+    /// Waits until `now` bytes are free, as long as the receiver takes some; else makes room for `all`.
+    fn reserve(&mut self, now: u64, all: u64, carrier: &mut impl Carrier) -> io::Result<()> {
+        if self.free(now) >= now {
+            return Ok(());
+        }
+        let (mut since, mut tail) = (Instant::now(), self.tail);
+        while self.free(now) < now {
+            if self.tail != tail {
+                (since, tail) = (Instant::now(), self.tail);
+            } else if since.elapsed() > PATIENCE {
+                let more = (all + 4096).next_power_of_two();
+                return self.grow(more.max(2 * self.segment.capacity()), carrier);
+            }
+            core::hint::spin_loop();
+        }
+        Ok(())
+    }
+
+    /// Goes on in a new segment; the receiver reads this one to its end first.
+    fn grow(&mut self, capacity: u64, carrier: &mut impl Carrier) -> io::Result<()> {
+        let (segment, file) = Segment::create(capacity)?;
+        carrier.hand_over(self.to, self.generation + 1, capacity, file)?;
+        // Behind all bytes of this segment: pairs with the receiver's load.
+        self.segment.moved().store(1, Ordering::Release);
+        self.wake(carrier);
+        self.segment = segment;
+        self.generation += 1;
+        (self.head, self.tail) = (0, 0);
+        Ok(())
+    }
+
+    fn wake(&mut self, carrier: &mut impl Carrier) {
+        // Either the receiver sees the new head, or we see that it sleeps: pairs with the fence of `Incoming::arm`.
+        fence(Ordering::SeqCst);
+        let asleep = self.segment.asleep();
+        if asleep.load(Ordering::Relaxed) != 0 && asleep.swap(0, Ordering::Relaxed) != 0 {
+            carrier.ring(self.to);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Links between a sender and a receiver in one process.
+
+use super::incoming::Incoming;
+use super::outgoing::{Carrier, Outgoing};
+use super::segment::Segment;
+use hpvm_pvm::Tid;
+use hpvm_pvm::buffers::Head;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+struct ToChannel(Sender<(u32, Segment)>);
+
+impl Carrier for ToChannel {
+    fn hand_over(
+        &mut self,
+        _: Tid,
+        generation: u32,
+        capacity: u64,
+        file: OwnedFd,
+    ) -> io::Result<()> {
+        let segment = Segment::attach(&file, capacity)?;
+        self.0.send((generation, segment)).map_err(|_| io::ErrorKind::ConnectionRefused.into())
+    }
+    fn ring(&mut self, _: Tid) {}
+}
+
+fn message(number: usize, len: usize) -> (Head, Vec<u8>) {
+    let head = Head { target: 2, tag: number as i32, ..Head::default() };
+    (head, (0..len).map(|at| (at * 7 + number) as u8).collect())
+}
+
+/// Takes `wanted` messages.
+fn take(segments: &Receiver<(u32, Segment)>, wanted: usize) -> Vec<(Head, Vec<u8>)> {
+    let (_, first) = segments.recv().expect("the first segment");
+    let mut link = Incoming::new(1, first);
+    let mut got = Vec::new();
+    while got.len() < wanted {
+        for (generation, segment) in segments.try_iter() {
+            link.add(generation, segment);
+        }
+        let polled = link.poll(&mut Vec::with_capacity, &mut |head, bytes| got.push((head, bytes)));
+        assert!(polled.is_ok());
+        std::thread::yield_now();
+    }
+    got
+}
+
+fn lengths() -> Vec<usize> {
+    let large = [100_000, 5_000_000, 1, 65_536, 1 << 20, 0, 3_000_000];
+    (0..3000).map(|n| n % 700).chain(large).chain((0..500).map(|n| n * 13 % 9000)).collect()
+}
+
+fn check(got: &[(Head, Vec<u8>)]) {
+    for (number, (len, (head, bytes))) in lengths().into_iter().zip(got).enumerate() {
+        let (mut expected, data) = message(number, len);
+        expected.source = 1;
+        assert_eq!(*head, expected);
+        assert!(*bytes == data, "message {number} of {len} bytes");
+    }
+}
+
+#[test]
+fn messages_of_all_lengths_arrive_in_order_while_the_receiver_reads() {
+    let (to, segments) = channel();
+    let sender = std::thread::spawn(move || {
+        let mut carrier = ToChannel(to);
+        let mut link = Outgoing::open(2, &mut carrier).expect("opens");
+        for (number, len) in lengths().into_iter().enumerate() {
+            let (head, data) = message(number, len);
+            let (left, right) = data.split_at(len / 3);
+            link.send(&head, &[left, &[], right], &mut carrier).expect("sends");
+        }
+    });
+    check(&take(&segments, lengths().len()));
+    sender.join().expect("the sender");
+}
+
+#[test]
+fn a_sender_does_not_wait_for_a_receiver_that_computes() {
+    let (to, segments) = channel();
+    let mut carrier = ToChannel(to);
+    let mut link = Outgoing::open(2, &mut carrier).expect("opens");
+    for (number, len) in lengths().into_iter().enumerate() {
+        let (head, data) = message(number, len);
+        link.send(&head, &[&data], &mut carrier).expect("sends");
+    }
+    drop((link, carrier));
+    check(&take(&segments, lengths().len()));
+}
+
+#[test]
+fn garbage_ends_a_link_and_not_the_process() {
+    let (sender, file) = Segment::create(1 << 16).expect("memory");
+    let words: [[u32; 2]; 5] = [
+        [0, 0],
+        [u32::MAX, super::record::FIRST],
+        [8, super::record::MORE],
+        [70_000, 1],
+        [9, super::record::FIRST],
+    ];
+    for garbage in words {
+        let segment = Segment::attach(&file, 1 << 16).expect("attaches");
+        // SAFETY: within the segment.
+        unsafe { sender.at(0).cast::<[u32; 2]>().write(garbage) };
+        sender.head().store(16, hpvm_sync::atomic::Ordering::Release);
+        let mut link = Incoming::new(1, segment);
+        assert!(
+            link.poll(&mut |_| Vec::new(), &mut |_, _| panic!("a message")).is_err(),
+            "{garbage:?}"
+        );
+    }
+    sender.head().store(1 << 40, hpvm_sync::atomic::Ordering::Release);
+    let mut link = Incoming::new(1, Segment::attach(&file, 1 << 16).expect("attaches"));
+    assert!(link.poll(&mut |_| Vec::new(), &mut |_, _| panic!("a message")).is_err());
+    assert!(Segment::attach(&file, 1 << 17).is_err(), "another size than it has");
+}

@@ -1,0 +1,244 @@
+//! This process as a task: its links, and its connection to the virtual machine.
+
+use crate::control::Control;
+use crate::link::incoming::Incoming;
+use crate::link::outgoing::Outgoing;
+use crate::link::sockets::{Arrival, Machine, Sockets};
+use hpvm_pvm::body::{Body, Encoding};
+use hpvm_pvm::buffers::{Buffers, Head, Message};
+use hpvm_pvm::protocol::{Answer, Identity, Request};
+use hpvm_pvm::{Code, Tid};
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::{Duration, Instant};
+
+/// The sockets are looked at at most so often while the task polls: what comes by them, new links and what the virtual
+/// machine says, is seen that much later, and a look costs some hundred nanoseconds.
+const LOOK_EVERY: Duration = Duration::from_micros(20);
+/// How long somebody who is about to listen is waited for.
+const LISTENING_SOON: Duration = Duration::from_secs(1);
+
+pub struct Task {
+    pub identity: Identity,
+    pub control: Control,
+    sockets: Sockets,
+    outgoing: Vec<Outgoing>,
+    /// The link that was used last: its index.
+    recent: usize,
+    incoming: Vec<Incoming>,
+    looked: Instant,
+    /// The virtual machine has ended.
+    pub lost: bool,
+    /// The program sleeps on our descriptors itself (`pvm_getfds`).
+    pub watched: bool,
+}
+
+impl Task {
+    /// # Errors
+    /// A text for people.
+    pub fn enroll() -> Result<Task, String> {
+        let (control, identity, made) = Control::open()?;
+        let machine = Machine { nonce: identity.nonce, secret: identity.secret.0.clone() };
+        let sockets = Sockets::open(machine, identity.tid, made)
+            .map_err(|cause| format!("the sockets of task t{:x}: {cause}", identity.tid))?;
+        Ok(Task {
+            identity,
+            control,
+            sockets,
+            outgoing: Vec::new(),
+            recent: 0,
+            incoming: Vec::new(),
+            looked: Instant::now(),
+            lost: false,
+            watched: false,
+        })
+    }
+
+    pub fn tid(&self) -> Tid {
+        self.identity.tid
+    }
+
+    /// Asks the virtual machine.
+    ///
+    /// # Errors
+    /// It has ended, or says no.
+    pub fn ask(&mut self, request: &Request) -> Result<Answer, Code> {
+        match self.control.exchange(request) {
+            Ok(answer) => Ok(answer),
+            Err(_) => {
+                self.lost = true;
+                Err(Code::SysErr)
+            }
+        }
+    }
+
+    /// Sends a message to another task.
+    ///
+    /// # Errors
+    /// There is no memory. A task that is gone gets nothing, and that is no error.
+    pub fn send(&mut self, to: Tid, head: &Head, parts: &[&[u8]]) -> Result<(), Code> {
+        let Some(index) = self.link_to(to)? else { return Ok(()) };
+        let sent = self.outgoing[index].send(head, parts, &mut self.sockets);
+        sent.or_else(|cause| {
+            self.outgoing.swap_remove(index);
+            no_task(&cause)
+        })
+    }
+
+    /// The link to a task; `None`: it is gone.
+    fn link_to(&mut self, to: Tid) -> Result<Option<usize>, Code> {
+        if self.outgoing.get(self.recent).is_some_and(|link| link.to == to) {
+            return Ok(Some(self.recent));
+        }
+        if let Some(index) = self.outgoing.iter().position(|link| link.to == to) {
+            self.recent = index;
+            return Ok(Some(index));
+        }
+        let since = Instant::now();
+        loop {
+            match Outgoing::open(to, &mut self.sockets) {
+                Ok(link) => {
+                    self.outgoing.push(link);
+                    self.recent = self.outgoing.len() - 1;
+                    return Ok(Some(self.recent));
+                }
+                Err(cause) => no_task(&cause)?,
+            }
+            // A task that has just enrolled listens in a moment.
+            let there = self.ask(&Request::TaskStatus { tid: to })? == Answer::Code { code: 0 };
+            if !there || since.elapsed() > LISTENING_SOON {
+                return Ok(None);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Takes what has come. Looks at the sockets if that was long ago, or `thoroughly`.
+    pub fn poll(&mut self, buffers: &mut Buffers, thoroughly: bool) -> bool {
+        let mut some = self.poll_links(buffers);
+        if thoroughly || (!some && self.looked.elapsed() >= LOOK_EVERY) {
+            self.look();
+            some |= self.poll_links(buffers);
+            // Behind what their senders had sent before: the end of a task is told after its last message.
+            while let Some(mail) = self.control.events.pop_front() {
+                let head = Head { target: self.tid(), ..mail.head() };
+                deliver(buffers, head, mail.body.0);
+                some = true;
+            }
+        }
+        if self.watched {
+            self.arm();
+        }
+        some
+    }
+
+    #[inline]
+    fn poll_links(&mut self, buffers: &mut Buffers) -> bool {
+        let mut some = false;
+        let mut garbled = None;
+        for (index, link) in self.incoming.iter_mut().enumerate() {
+            if !link.is_ready() {
+                continue;
+            }
+            let mut whole = Vec::new();
+            let polled = {
+                let mut memory = |len| buffers.memory(len);
+                link.poll(&mut memory, &mut |head, bytes| whole.push((head, bytes)))
+            };
+            for (head, bytes) in whole {
+                deliver(buffers, head, bytes);
+                some = true;
+            }
+            if let Err(cause) = polled {
+                eprintln!(
+                    "libpvm [t{:x}]: the link from t{:x} is closed: {}",
+                    self.identity.tid, link.from, cause.0
+                );
+                garbled = Some(index);
+            }
+        }
+        if let Some(index) = garbled {
+            self.incoming.swap_remove(index);
+        }
+        some
+    }
+
+    /// Looks at the sockets.
+    fn look(&mut self) {
+        self.looked = Instant::now();
+        let mut fds: Vec<_> = self.descriptors().into_iter().map(waiting).collect();
+        // SAFETY: as many as the vector has.
+        let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, 0) };
+        if ready <= 0 {
+            return;
+        }
+        // Before the links: what it tells happened after what the links have.
+        if fds[0].revents != 0 && self.control.look().is_err() {
+            self.lost = true;
+        }
+        self.sockets.quiet();
+        for Arrival { from, generation, segment } in self.sockets.arrivals() {
+            match self.incoming.iter_mut().find(|link| link.from == from && generation > 0) {
+                Some(link) => link.add(generation, segment),
+                None if generation == 0 => self.incoming.push(Incoming::new(from, segment)),
+                None => {}
+            }
+        }
+    }
+
+    /// What to sleep on; the first is the virtual machine's.
+    pub fn descriptors(&self) -> Vec<RawFd> {
+        std::iter::once(self.control.fd()).chain(self.sockets.descriptors()).collect()
+    }
+
+    /// Asks all senders to ring; says whether nothing is there yet.
+    pub fn arm(&self) -> bool {
+        // All of them, also behind one that has something.
+        self.incoming.iter().filter(|link| !link.arm()).count() == 0
+    }
+
+    pub fn disarm(&self) {
+        if !self.watched {
+            self.incoming.iter().for_each(Incoming::disarm);
+        }
+    }
+}
+
+/// Sleeps until one of the descriptors is ready, or until the time.
+pub fn sleep(fds: &[RawFd], until: Option<Instant>) {
+    let mut fds: Vec<_> = fds.iter().copied().map(waiting).collect();
+    let millis = until.map_or(-1, |until| {
+        let left = until.saturating_duration_since(Instant::now());
+        // Rounded up: who wakes too early would have to poll until it is time.
+        i32::try_from(left.as_micros().div_ceil(1000)).unwrap_or(i32::MAX)
+    });
+    // SAFETY: as many as the vector has.
+    unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, millis) };
+}
+
+fn waiting(fd: RawFd) -> libc::pollfd {
+    libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
+}
+
+fn deliver(buffers: &mut Buffers, head: Head, bytes: Vec<u8>) {
+    let encoding = Encoding::from_number(head.encoding).unwrap_or_default();
+    buffers.arrived(Box::new(Message { head, body: Body::of(bytes), encoding }));
+}
+
+/// Nobody is there: no error. Anything else is one.
+fn no_task(cause: &io::Error) -> Result<(), Code> {
+    match cause.kind() {
+        io::ErrorKind::ConnectionRefused
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::NotFound => Ok(()),
+        io::ErrorKind::PermissionDenied => Err(Code::Denied),
+        _ => Err(Code::NoMem),
+    }
+}
+
+impl AsRawFd for Task {
+    fn as_raw_fd(&self) -> RawFd {
+        self.control.fd()
+    }
+}

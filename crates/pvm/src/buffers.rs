@@ -1,0 +1,291 @@
+//! Message buffers by number, the send and the receive buffer, and the queue of messages that have come.
+
+use crate::body::{Body, Encoding};
+use crate::{Code, Tid};
+use std::collections::VecDeque;
+
+/// Stands for any task, any tag or any context.
+pub const ANY: i32 = -1;
+
+/// What a message's head says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    pub source: Tid,
+    pub target: Tid,
+    pub tag: i32,
+    pub context: i32,
+    pub wait_id: i32,
+    pub encoding: i32,
+    pub crc: i32,
+}
+
+/// A message buffer.
+#[derive(Clone, Debug, Default)]
+pub struct Message {
+    pub head: Head,
+    pub body: Body,
+    pub encoding: Encoding,
+}
+
+/// Buffers whose memory is used again, and how many bytes they may have together: enough for a pair of large messages
+/// that go back and forth, little beside what programs use.
+const SPARE_BUFFERS: usize = 8;
+const SPARE_BYTES: usize = 64 << 20;
+
+/// What a receive accepts.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern {
+    pub source: Tid,
+    pub tag: i32,
+    pub context: i32,
+}
+
+impl Pattern {
+    pub fn accepts(&self, head: &Head) -> bool {
+        (self.source == ANY || self.source == head.source)
+            && (self.tag == ANY || self.tag == head.tag)
+            && (self.context == ANY || self.context == head.context)
+    }
+}
+
+/// All buffers of a task. A number is an index and one.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    all: Vec<Option<Box<Message>>>,
+    free: Vec<i32>,
+    send: i32,
+    receive: i32,
+    queue: VecDeque<i32>,
+    spare: Vec<Vec<u8>>,
+    spare_bytes: usize,
+}
+
+impl Buffers {
+    /// Memory for `len` bytes, from what was given back where that is possible.
+    pub fn memory(&mut self, len: usize) -> Vec<u8> {
+        // The smallest that is large enough; small messages leave the large ones alone.
+        let fits = |memory: &(usize, usize)| memory.1 >= len && memory.1 / 8 <= len.max(512);
+        let sizes = self.spare.iter().map(Vec::capacity).enumerate();
+        let Some((index, bytes)) = sizes.filter(fits).min_by_key(|memory| memory.1) else {
+            return Vec::with_capacity(len);
+        };
+        self.spare_bytes -= bytes;
+        self.spare.swap_remove(index)
+    }
+
+    /// Takes memory back.
+    pub fn recycle(&mut self, mut memory: Vec<u8>) {
+        memory.clear();
+        let bytes = memory.capacity();
+        if bytes > 0 && self.spare.len() < SPARE_BUFFERS && self.spare_bytes + bytes <= SPARE_BYTES
+        {
+            self.spare_bytes += bytes;
+            self.spare.push(memory);
+        }
+    }
+
+    /// A number for `message`.
+    pub fn add(&mut self, message: Box<Message>) -> i32 {
+        if let Some(number) = self.free.pop() {
+            self.all[number as usize - 1] = Some(message);
+            return number;
+        }
+        self.all.push(Some(message));
+        self.all.len() as i32
+    }
+
+    pub fn get(&mut self, number: i32) -> Option<&mut Message> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        self.all.get_mut(index)?.as_deref_mut()
+    }
+
+    /// A new buffer (`pvm_mkbuf`).
+    pub fn make(&mut self, encoding: Encoding) -> i32 {
+        let body = Body::within(self.memory(0));
+        let head = Head { encoding: encoding as i32, ..Head::default() };
+        self.add(Box::new(Message { head, body, encoding }))
+    }
+
+    /// Ends a buffer (`pvm_freebuf`); it is the send or the receive buffer no more.
+    ///
+    /// # Errors
+    /// There is none of this number.
+    pub fn remove(&mut self, number: i32) -> Result<(), Code> {
+        if number < 0 {
+            return Err(Code::BadParam);
+        }
+        let message = self.take(number).ok_or(Code::NoSuchBuf)?;
+        self.recycle(message.body.into_memory());
+        Ok(())
+    }
+
+    /// Takes a buffer out.
+    pub fn take(&mut self, number: i32) -> Option<Box<Message>> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        let message = self.all.get_mut(index)?.take()?;
+        self.free.push(number);
+        if self.send == number {
+            self.send = 0;
+        }
+        if self.receive == number {
+            self.receive = 0;
+        }
+        Some(message)
+    }
+
+    /// Takes a buffer out for a moment; its number stays its own until [`Buffers::put_back`].
+    pub fn take_out(&mut self, number: i32) -> Option<Box<Message>> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        self.all.get_mut(index)?.take()
+    }
+
+    pub fn put_back(&mut self, number: i32, message: Box<Message>) {
+        if let Some(room) = self.all.get_mut((number - 1) as usize) {
+            *room = Some(message);
+        }
+    }
+
+    pub fn send_buffer(&self) -> i32 {
+        self.send
+    }
+
+    pub fn receive_buffer(&self) -> i32 {
+        self.receive
+    }
+
+    fn known(&mut self, number: i32) -> Result<i32, Code> {
+        match number {
+            0 => Ok(0),
+            number if number < 0 => Err(Code::BadParam),
+            number => self.get(number).map(|_| number).ok_or(Code::NoSuchBuf),
+        }
+    }
+
+    /// Makes `number` the send buffer (0: none); returns the one before.
+    ///
+    /// # Errors
+    /// There is none of this number.
+    pub fn set_send(&mut self, number: i32) -> Result<i32, Code> {
+        let number = self.known(number)?;
+        Ok(std::mem::replace(&mut self.send, number))
+    }
+
+    /// Makes `number` the receive buffer (0: none); returns the one before.
+    ///
+    /// # Errors
+    /// There is none of this number.
+    pub fn set_receive(&mut self, number: i32) -> Result<i32, Code> {
+        let number = self.known(number)?;
+        Ok(std::mem::replace(&mut self.receive, number))
+    }
+
+    /// An empty send buffer in place of the one before (`pvm_initsend`).
+    pub fn init_send(&mut self, encoding: Encoding) -> i32 {
+        let _ = self.remove(self.send);
+        self.send = self.make(encoding);
+        self.send
+    }
+
+    /// # Errors
+    /// There is no send buffer.
+    pub fn sending(&mut self) -> Result<&mut Message, Code> {
+        self.get(self.send).ok_or(Code::NoBuf)
+    }
+
+    /// # Errors
+    /// There is no receive buffer.
+    pub fn receiving(&mut self) -> Result<&mut Message, Code> {
+        self.get(self.receive).ok_or(Code::NoBuf)
+    }
+
+    /// A message has come.
+    pub fn arrived(&mut self, message: Box<Message>) -> i32 {
+        let number = self.add(message);
+        self.queue.push_back(number);
+        number
+    }
+
+    /// The first message in the queue that `accept` likes.
+    pub fn find(&mut self, mut accept: impl FnMut(&Head) -> bool) -> Option<i32> {
+        let Buffers { queue, all, .. } = self;
+        let head =
+            |number: i32| all.get(number as usize - 1)?.as_ref().map(|message| &message.head);
+        queue.iter().copied().find(|number| head(*number).is_some_and(&mut accept))
+    }
+
+    /// The messages in the queue, the oldest first.
+    pub fn waiting(&self) -> impl Iterator<Item = i32> + '_ {
+        self.queue.iter().copied()
+    }
+
+    /// Takes a message out of the queue; its buffer stays.
+    pub fn unqueue(&mut self, number: i32) {
+        if let Some(at) = self.queue.iter().position(|queued| *queued == number) {
+            self.queue.remove(at);
+        }
+    }
+
+    /// A message of the queue becomes the receive buffer, and the one before ends.
+    pub fn receive(&mut self, number: i32) {
+        self.unqueue(number);
+        let _ = self.remove(self.receive);
+        self.receive = number;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(source: Tid, tag: i32, context: i32) -> Box<Message> {
+        Box::new(Message {
+            head: Head { source, tag, context, ..Head::default() },
+            ..Message::default()
+        })
+    }
+
+    #[test]
+    fn the_oldest_message_that_fits_is_received() {
+        let mut buffers = Buffers::default();
+        buffers.arrived(message(1, 5, 0));
+        let second = buffers.arrived(message(2, 6, 0));
+        let third = buffers.arrived(message(2, 6, 0));
+        buffers.arrived(message(2, 6, 9));
+        let pattern = Pattern { source: 2, tag: ANY, context: 0 };
+        assert_eq!(buffers.find(|head| pattern.accepts(head)), Some(second));
+        buffers.receive(second);
+        assert_eq!(buffers.find(|head| pattern.accepts(head)), Some(third));
+        buffers.receive(third);
+        assert!(buffers.get(second).is_none(), "the next receive ends the buffer");
+        assert_eq!(buffers.find(|head| pattern.accepts(head)), None);
+        assert_eq!(buffers.waiting().count(), 2);
+    }
+
+    #[test]
+    fn initsend_ends_the_buffer_before_and_setsbuf_does_not() {
+        let mut buffers = Buffers::default();
+        let first = buffers.init_send(Encoding::Raw);
+        assert_eq!(buffers.set_send(0), Ok(first));
+        assert!(buffers.get(first).is_some());
+        assert_eq!(buffers.set_send(first), Ok(0));
+        buffers.init_send(Encoding::Raw);
+        assert_eq!(buffers.waiting().count(), 0);
+        assert_eq!(buffers.set_send(77), Err(Code::NoSuchBuf));
+        assert_eq!(buffers.set_receive(-1), Err(Code::BadParam));
+        assert_eq!(buffers.remove(0), Err(Code::NoSuchBuf));
+    }
+
+    #[test]
+    fn memory_is_used_again() {
+        let mut buffers = Buffers::default();
+        let mut memory = Vec::<u8>::with_capacity(1 << 20);
+        memory.push(1);
+        let address = memory.as_ptr();
+        buffers.recycle(memory);
+        let small = buffers.memory(10);
+        assert_ne!(small.as_ptr(), address, "a small message leaves it");
+        let large = buffers.memory(1 << 20);
+        assert_eq!(large.as_ptr(), address);
+        assert!(large.is_empty());
+    }
+}

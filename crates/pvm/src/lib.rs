@@ -1,0 +1,16 @@
+//! PVM 3.4 without C and without the system: what a message holds ([`body`]), buffers by number and the queue of
+//! received messages ([`buffers`]), the state of a virtual machine ([`machine`]) and what its tasks and it say to
+//! each other ([`protocol`]).
+
+pub mod body;
+pub mod buffers;
+pub mod element;
+pub mod error;
+pub mod machine;
+pub mod protocol;
+pub mod search;
+pub mod tid;
+pub mod wire;
+
+pub use error::Code;
+pub use tid::Tid;

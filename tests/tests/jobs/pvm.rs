@@ -1,0 +1,126 @@
+//! PVM: programs start themselves as tasks, without a launcher. `succeed` sees to it that nothing is left: the virtual
+//! machine's process has the marker of the test, too.
+
+use crate::common::{PATIENCE, clean, marker, prefix, run_within, scratch, succeed, workspace};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+/// A program of `tests/pvm`, compiled as PVM programs are.
+fn program(name: &str) -> PathBuf {
+    static COMPILING: Mutex<()> = Mutex::new(());
+    let _one = COMPILING.lock();
+    let folder = scratch().join("pvm");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let program = folder.join(name);
+    if program.exists() {
+        return program;
+    }
+    let lib = prefix().join("lib");
+    let mut cc = Command::new("cc");
+    cc.args(["-Wall", "-Wextra", "-Werror", "-O1", "-o"]).arg(&program);
+    cc.arg(workspace().join(format!("tests/pvm/{name}.c")));
+    cc.arg("-I").arg(prefix().join("include")).arg("-L").arg(&lib);
+    cc.args(["-lgpvm3", "-lpvm3"]).arg(format!("-Wl,-rpath,{}", lib.display()));
+    let output = cc.output().expect("a compiler");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+/// The program in a virtual machine of its own.
+fn task(program: &Path) -> Command {
+    let mut command = clean(program);
+    command.env("PVM_VMID", marker());
+    command
+}
+
+#[test]
+fn messages_of_all_types_and_lengths() {
+    assert_eq!(succeed(task(&program("messages"))), "No errors\n");
+}
+
+#[test]
+fn groups_mailbox_notification_and_wrong_arguments() {
+    let output = succeed(task(&program("machine")));
+    assert_eq!(output.matches("member is done\n").count(), 5, "{output}");
+    assert!(output.ends_with("No errors\n"), "{output}");
+}
+
+#[test]
+fn sixty_four_tasks_send_to_all() {
+    assert_eq!(succeed(task(&program("many"))), "No errors\n");
+}
+
+/// Ranks of a job are tasks of one virtual machine, none of which has a parent.
+#[test]
+fn ranks_are_tasks() {
+    let mut command = task(&prefix().join("bin/mpirun"));
+    command.args(["-n", "3"]).arg(program("ranks"));
+    assert_eq!(succeed(command), "No errors\n");
+}
+
+/// Commands of a script; those of a program that is not there, wrong ones, and the end.
+#[test]
+fn the_console_reads_a_script() {
+    let script = scratch().join("pvm-script");
+    let mut file = std::fs::File::create(&script).expect("a file");
+    let program = program("hello");
+    let text = "conf\nid\n# a comment\nalias p echo words\np more\nspawn nosuchprogram\nkill nonsense\nbogus\n\
+                add no.such.host\nspawn -2 -> PROGRAM child\n";
+    file.write_all(text.replace("PROGRAM", program.to_str().expect("a name")).as_bytes())
+        .expect("written");
+    let mut command = task(&prefix().join("bin/pvm"));
+    command.arg(&script);
+    let output = succeed(command);
+    for says in [
+        "1 host, 1 data format",
+        "\nt40001\n",
+        "\nwords more\n",
+        "\nNo such file\n",
+        "nonsense: expected a task id",
+        "bogus: no such command",
+        "Can't start pvmd",
+        "[1] finished",
+    ] {
+        assert!(output.contains(says), "{says:?} is missing:\n{output}");
+    }
+    assert_eq!(output.matches("] hello\n").count(), 2, "{output}");
+}
+
+/// `halt` ends tasks that wait for ever, those that were started by hand and those that were spawned.
+#[test]
+fn halt_ends_all_tasks() {
+    let name = marker();
+    let mut waiting = waiting(&name);
+    let script = scratch().join("pvm-halt");
+    std::fs::write(&script, "ps -a\nhalt\n").expect("a script");
+    let mut console = clean(prefix().join("bin/pvm"));
+    console.arg(&script).env("PVM_VMID", &name);
+    let output = run_within(console, PATIENCE).output;
+    assert_eq!(output.lines().filter(|line| line.ends_with("wait")).count(), 2, "{output}");
+    assert!(!waiting.wait().expect("ends").success());
+}
+
+/// A task that waits for ever, and one that it has spawned; both are there when this returns.
+fn waiting(name: &str) -> std::process::Child {
+    let mut command = clean(program("wait"));
+    command.env("PVM_VMID", name).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("starts");
+    let mut line = String::new();
+    let out = child.stdout.as_mut().expect("piped");
+    BufReader::new(out).read_line(&mut line).expect("a line");
+    assert_eq!(line, "both wait\n");
+    child
+}
+
+/// The process of the virtual machine is killed: its tasks end, one by a message.
+#[test]
+fn kill_9_of_the_virtual_machine_ends_its_tasks() {
+    let name = marker();
+    let mut command = clean(program("wait"));
+    command.env("PVM_VMID", &name).arg("and kill it");
+    let outcome = run_within(command, PATIENCE);
+    assert_eq!(outcome.code, Some(128 + 15), "{}", outcome.output);
+    assert!(outcome.output.contains("the virtual machine has ended"), "{}", outcome.output);
+}
