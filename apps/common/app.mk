@@ -6,7 +6,7 @@ FLAGS = -std=gnu11 -Wall -Wextra -fopenmp-simd -fno-math-errno -fno-trapping-mat
 COMMON = $(addprefix ../common/,flags.c progress.c checkpoint.c png.c scaling.c)
 
 $(OUT): $(SOURCES) $(HEADERS) $(COMMON) ../common/app.h
-	$(MPICC) $(FLAGS) $(CFLAGS) -o $@ $(SOURCES) $(COMMON) -lz -lm
+	$(MPICC) $(PROFILE) $(FLAGS) $(CFLAGS) -o $@ $(SOURCES) $(COMMON) -lz -lm
 
 .PHONY: clean
 clean:
