@@ -210,11 +210,12 @@ static void wait_for_all(const struct factor *f)
     }
 }
 
-/* Names are used once: each computation has its own. */
-static uint64_t new_run(void)
+/* Names are used once: each computation has its own. Not all ranks take part in all of them. */
+static uint64_t new_run(MPI_Comm comm)
 {
-    static uint64_t runs;
-    return ++runs;
+    static uint64_t last;
+    MPI_Allreduce(MPI_IN_PLACE, &last, 1, MPI_UINT64_T, MPI_MAX, comm);
+    return ++last;
 }
 
 void factor_make(struct factor *f, struct app *app, MPI_Comm comm, const struct matrix *a, int *order, int width)
@@ -222,7 +223,7 @@ void factor_make(struct factor *f, struct app *app, MPI_Comm comm, const struct 
     memset(f, 0, sizeof *f);
     f->app = app;
     f->comm = comm;
-    f->run = new_run();
+    f->run = new_run(f->comm);
     MPI_Comm_rank(comm, &f->rank);
     MPI_Comm_size(comm, &f->ranks);
     f->s = structure_make(a, order, width, &f->a);
@@ -248,7 +249,7 @@ void factor_forget(struct factor *f)
 
 void factor_again(struct factor *f)
 {
-    f->run = new_run();
+    f->run = new_run(f->comm);
     for (int b = 0; b < f->s.blocks_begin[f->s.panels]; b++) {
         f->s.blocks[b].values = NULL;
         f->s.blocks[b].reads = 0;

@@ -48,7 +48,7 @@ fn built() -> Option<&'static Path> {
             let mut make = clean("make");
             make.args(["-s", "-C"]).arg(workspace().join("apps"));
             make.arg(format!("MPICC={}", prefix().join("bin/mpicc").display()));
-            make.arg(format!("OUT={}", output.display())).args(["all", "bsp"]);
+            make.arg(format!("OUT={}", output.display())).args(["all", "bsp", "sam"]);
             succeed_within(make, LONG);
             Some(output)
         })
@@ -88,6 +88,74 @@ fn md_gives_the_published_figures() {
 fn bsp_programs_check_their_answers() {
     checks_itself("bsp_fft");
     checks_itself("bsp_lu");
+}
+
+const CHOLESKY: (&str, &[&str]) = ("sam_cholesky", &["--nx", "10", "--ny", "3", "--nz", "3"]);
+
+/// What `--check` says of the factor's bits.
+fn factor_bits(ranks: u32, arguments: &[&str]) -> Option<Vec<String>> {
+    let output = succeed_within(app(ranks, CHOLESKY.0, arguments)?, LONG);
+    assert_eq!(output.lines().last(), Some("PASSED"), "{ranks} ranks:\n{output}");
+    assert!(!output.contains("WRONG"), "{ranks} ranks:\n{output}");
+    let bits = output.lines().filter(|line| line.starts_with("sum of the factor's bits"));
+    Some(bits.map(str::to_owned).collect())
+}
+
+#[test]
+fn cholesky_agrees_with_a_sequential_factor_and_is_the_same_on_any_ranks() {
+    let Some(expected) = factor_bits(1, &["--check"]) else { return };
+    assert_eq!(expected.len(), 2, "a beam and a full matrix");
+    for ranks in [2, 3, 4, 6] {
+        assert_eq!(factor_bits(ranks, &["--check"]), Some(expected.clone()), "{ranks} ranks");
+    }
+}
+
+/// A file of the Matrix Market: its second line and its entries.
+fn matrix_file(home: &Path, name: &str, content: &str) -> PathBuf {
+    let path = home.join(name);
+    let header = "%%MatrixMarket matrix coordinate real symmetric\n% a comment\n";
+    std::fs::write(&path, format!("{header}{content}")).expect("a file");
+    path
+}
+
+#[test]
+fn cholesky_reads_matrices_and_refuses_wrong_ones() {
+    let home = folder("matrices");
+    // Two chains that know nothing of each other, an entry given in two parts, and one unknown alone.
+    let entries: String = (1..=201)
+        .map(|k| match k {
+            100 | 200 | 201 => format!("{k} {k} 4.5\n"),
+            _ => format!("{k} {k} 4\n{} {k} -0.5\n{} {k} -0.5\n", k + 1, k + 1),
+        })
+        .collect();
+    let good = matrix_file(&home, "good", &format!("201 201 597\n{entries}"));
+    let Some(expected) = factor_bits(1, &["--check", "--matrix", text(&good)]) else { return };
+    assert_eq!(factor_bits(3, &["--check", "--matrix", text(&good)]), Some(expected));
+    let cases = [
+        ("2 2 3\n1 1 1\n2 1 3\n2 2 1\n", "is not positive definite"),
+        ("2 2 2\n1 1 1\n2 2 nan\n", "line 5: expected row, column and a number"),
+        ("2 2 2\n1 1 1\n1 2 1\n", "line 5: rows and columns count from 1"),
+        ("2 2 3\n1 1 1\n2 2 1\n", "line 5: the file ends here"),
+        ("2 2 1\n1 1 1\n2 2 1\n", "line 5: there are more entries"),
+        ("2 3 1\n1 1 1\n", "line 3: as many rows as columns"),
+    ];
+    for (content, sentence) in cases {
+        let bad = matrix_file(&home, "bad", content);
+        refused("sam_cholesky", &["--matrix", text(&bad)], 3, sentence);
+    }
+    std::fs::write(home.join("bad"), "1 2 3\n").expect("a file");
+    let foreign = home.join("bad");
+    refused("sam_cholesky", &["--matrix", text(&foreign)], 3, "no file of the Matrix Market");
+    refused("sam_cholesky", &["--matrix", text(&home.join("none"))], 3, "cannot be opened");
+}
+
+/// A cache that holds no copy but those in use: what was pushed is dropped, and fetched when it is used.
+#[test]
+fn cholesky_needs_no_cache() {
+    let Some(mut command) = app(3, CHOLESKY.0, CHOLESKY.1) else { return };
+    command.env("HPVM_SAM_CACHE", "1k");
+    let output = succeed_within(command, LONG);
+    assert!(output.contains("allowed 3e-10: right"), "{output}");
 }
 
 #[test]
@@ -374,6 +442,10 @@ fn wrong_input_is_refused_in_a_sentence() {
         ("qmc", &["--steps", "501"], "is no multiple of --block 500"),
         ("qmc", &["--block", "501"], "is no multiple of --branch 5"),
         ("vortex", &["--around", "1000", "--layers", "50"], "there can be 1000000"),
+        ("sam_cholesky", &["--dense", "9", "--matrix", "a"], "one is needed"),
+        ("sam_cholesky", &["--checkpoint", "state"], "no checkpoints here"),
+        ("sam_cholesky", &["--dense", "4000", "--scaling", "weak"], "are more than 6000"),
+        ("sam_cholesky", &["--block", "129"], "a whole number from 1 to 128"),
         ("fdtd", &["--case", "cube"], "dipole, cavity or plasma is needed"),
         ("fdtd", &["--cells", "8"], "leave nothing of 8"),
         ("fdtd", &["--case", "cavity", "--mode-x", "0"], "has no field"),
@@ -400,5 +472,19 @@ fn pictures_and_scaling_tables_are_made() {
             let table = run(3, what, &["--steps", "2", "--scaling", kind]).expect("built");
             assert_eq!(table.lines().count(), 5, "1, 2 and 3 ranks:\n{table}");
         }
+    }
+}
+
+#[test]
+fn cholesky_draws_its_factor_and_makes_scaling_tables() {
+    let image = folder("pattern").join("image.png");
+    if run(3, CHOLESKY, &["--image", text(&image)]).is_none() {
+        return;
+    }
+    let bytes = std::fs::read(&image).expect("a picture");
+    assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"), "not a PNG");
+    for kind in ["strong", "weak"] {
+        let table = run(3, CHOLESKY, &["--repeat", "3", "--scaling", kind]).expect("built");
+        assert_eq!(table.lines().count(), 5, "1, 2 and 3 ranks:\n{table}");
     }
 }
