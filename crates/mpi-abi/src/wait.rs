@@ -198,7 +198,7 @@ impl Entered {
                 decision => self.do_as(decision),
             }
         }
-        self.policy.end_slots(&wait);
+        self.policy.end_slots(&wait, now);
         if self.followers > 0 {
             self.turn_over();
         }

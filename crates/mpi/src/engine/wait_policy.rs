@@ -105,6 +105,13 @@ pub struct SlotFacts {
     pub lacks_room: bool,
 }
 
+impl SlotWait {
+    /// Whether the yields so far took so long that others than waiting ranks had the processor.
+    fn yielded_long(&self, now: impl FnOnce() -> Duration) -> bool {
+        self.judges && now() - self.began > LONG_YIELD * self.yields
+    }
+}
+
 impl WaitPolicy {
     pub fn new(oversubscribed: bool, spans_hosts: bool) -> WaitPolicy {
         WaitPolicy { oversubscribed, spans_hosts, ..WaitPolicy::default() }
@@ -192,13 +199,8 @@ impl WaitPolicy {
         }
         if wait.yields == 0 {
             wait.began = now();
-        } else if wait.judges
-            && wait.yields.is_power_of_two()
-            && now() - wait.began > LONG_YIELD * wait.yields
-        {
-            // The first one may have been an interruption of the whole machine.
-            self.loaded = if self.suspects_load { LOADED_WAITS } else { 0 };
-            self.suspects_load = true;
+        } else if wait.yields.is_power_of_two() && wait.yielded_long(now) {
+            self.suspect_load();
             wait.yielding = false;
             return Decision::Spin;
         }
@@ -211,11 +213,22 @@ impl WaitPolicy {
         self.give_way(if facts.long { MIGRATE_YIELDS_LONG } else { MIGRATE_YIELDS })
     }
 
-    /// What was awaited is there.
-    pub fn end_slots(&mut self, wait: &SlotWait) {
+    /// What was awaited is there. One yield may have been enough, for which others had the processor for long:
+    /// programs that meet often would lose milliseconds each time.
+    #[inline]
+    pub fn end_slots(&mut self, wait: &SlotWait, now: impl FnOnce() -> Duration) {
         if wait.judges && wait.yielding && wait.yields > 0 {
-            self.suspects_load = false;
+            match wait.yielded_long(now) {
+                true => self.suspect_load(),
+                false => self.suspects_load = false,
+            }
         }
+    }
+
+    /// Yields took long. The first time may have been an interruption of the whole machine.
+    fn suspect_load(&mut self) {
+        self.loaded = if self.suspects_load { LOADED_WAITS } else { 0 };
+        self.suspects_load = true;
     }
 
     /// Polls for slots that are worth doing before a yield.
@@ -339,7 +352,7 @@ mod tests {
             while !matches!(policy.for_slots(&mut wait, facts, || clock), Decision::Sleep(_)) {
                 clock += 2 * LONG_YIELD;
             }
-            policy.end_slots(&wait);
+            policy.end_slots(&wait, || clock);
         }
         for _ in 0..LOADED_WAITS {
             let mut wait = policy.begin_slots(false);
@@ -348,5 +361,21 @@ mod tests {
         }
         let mut wait = policy.begin_slots(false);
         assert_eq!(policy.for_slots(&mut wait, facts, || Duration::ZERO), Decision::Yield);
+    }
+
+    #[test]
+    fn one_long_yield_in_each_of_two_waits_is_load_and_a_short_one_between_them_is_not() {
+        let mut policy = WaitPolicy { oversubscribed: true, ..WaitPolicy::default() };
+        let facts = SlotFacts { here: true, ..SlotFacts::default() };
+        let mut one_yield = |long: u32| {
+            let mut wait = policy.begin_slots(false);
+            let decision = policy.for_slots(&mut wait, facts, || Duration::ZERO);
+            policy.end_slots(&wait, || 2 * LONG_YIELD * long);
+            decision
+        };
+        for long in [1, 0, 1, 0, 1, 1] {
+            assert_eq!(one_yield(long), Decision::Yield);
+        }
+        assert_eq!(one_yield(0), Decision::Sleep(MAX_SLEEP));
     }
 }
