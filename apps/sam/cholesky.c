@@ -168,8 +168,8 @@ static int check(struct run *run)
     return app_verdict(&run->app, good);
 }
 
-/* Rows that a problem without file may have: the matrix is on every rank. And rows that --check's full matrices have. */
-enum { MOST_ROWS = 1000000, MOST_DENSE = 6000, MOST_CHECKED = 3000 };
+/* Rows that a problem without file may have: the matrix is on every rank. And those that --check makes full. */
+enum { MOST_ROWS = 300000, MOST_DENSE = 6000, MOST_CHECKED = 3000 };
 
 static int sensible(const struct run *run)
 {
@@ -183,7 +183,8 @@ static int sensible(const struct run *run)
     if (*run->file && app->scaling == APP_WEAK)
         return app_refuse(app, APP_USAGE, "--scaling weak needs a matrix that grows; one from a file does not");
     if (run->dense * times > MOST_DENSE)
-        return app_refuse(app, APP_USAGE, "%.0f rows of a full matrix are more than %d", (double)run->dense * times, MOST_DENSE);
+        return app_refuse(app, APP_USAGE, "%.0f rows of a full matrix are more than %d", (double)run->dense * times,
+                          MOST_DENSE);
     if (run->dense == 0 && !*run->file && rows > MOST_ROWS)
         return app_refuse(app, APP_USAGE, "a beam of %.0f unknowns has more than %d", rows, MOST_ROWS);
     return 0;
@@ -197,11 +198,12 @@ static int work(struct run *run)
     if (status != 0)
         return status;
     if (run->app.check && run->a.n > MOST_CHECKED)
-        status = app_refuse(&run->app, APP_USAGE, "--check compares with a full matrix: %d rows are more than %d", run->a.n, MOST_CHECKED);
+        status = app_refuse(&run->app, APP_USAGE, "--check compares with a full matrix: %d rows are more than %d",
+                            run->a.n, MOST_CHECKED);
     else if (run->app.check)
         status = check(run);
     else if (run->app.scaling != APP_NO_SCALING)
-        status = app_scaling(&run->app, timed, run);
+        run->app.quiet = 1, status = app_scaling(&run->app, timed, run);
     else
         status = simulate(run);
     matrix_free(&run->a);
@@ -221,7 +223,8 @@ int main(int argc, char **argv)
         {"--repeat", APP_WHOLE, &run.repeat, 1, 10000, "N", "factorisations, of which the fastest is told (1)"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    int status = app_begin(&argc, &argv, &run.app, "sam_cholesky", "sparse block Cholesky factorisation on shared objects", flags);
+    int status = app_begin(&argc, &argv, &run.app, "sam_cholesky",
+                           "sparse block Cholesky factorisation on shared objects", flags);
     if (status >= 0)
         return status;
     sam_set_home(home_of);

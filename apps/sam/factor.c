@@ -141,8 +141,8 @@ static double advance(struct factor *f, struct target *t)
     return done + width * width * b->stride;
 }
 
-/* Waits for what the block needs next, which has a smaller number. So the owner of the smallest that ranks wait for does
- * not wait itself. */
+/* Waits for what the block needs next, which has a smaller number. So the owner of the smallest that ranks wait
+ * for does not wait itself. */
 static void wait_for(struct factor *f, const struct target *t)
 {
     const struct structure *s = &f->s;
@@ -157,6 +157,8 @@ static void wait_for(struct factor *f, const struct target *t)
 static void eliminate(struct factor *f)
 {
     int left = f->target_count, total = left, *open = app_memory((size_t)left, sizeof *open);
+    f->app->started = 0;
+    app_progress(f->app, 0, 0, total);
     for (int t = 0; t < left; t++)
         open[t] = t;
     while (left > 0) {

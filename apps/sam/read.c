@@ -38,7 +38,9 @@ static int header(struct reader *r)
 {
     char line[LINE], form[5][64];
     r->line = 1;
-    int words = fgets(line, LINE, r->file) ? sscanf(line, "%63s %63s %63s %63s %63s", form[0], form[1], form[2], form[3], form[4]) : 0;
+    int words = 0;
+    if (fgets(line, LINE, r->file))
+        words = sscanf(line, "%63s %63s %63s %63s %63s", form[0], form[1], form[2], form[3], form[4]);
     for (int w = 0; w < words; w++)
         for (char *c = form[w]; *c; c++)
             *c = (char)tolower((unsigned char)*c);
