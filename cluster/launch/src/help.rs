@@ -61,6 +61,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
          accesses to windows that meet; slower",
     ),
     (
+        "HPVM_SAM_CACHE",
+        "read by programs of shared objects. Bytes of copies of other ranks' objects that a rank keeps (256m) ([sam.md](sam.md))",
+    ),
+    (
         "HPVM_SINGLE_COPY",
         "read by the ranks. Whether large messages are read out of the sender's memory (yes), sent \
          through shared memory (no), or what hpvm tune found faster, or else a rank that tried (auto, \
