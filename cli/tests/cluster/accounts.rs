@@ -155,6 +155,17 @@ fn tokens_do_what_their_scopes_say_until_they_end() {
     }
     let cookie = format!("Cookie: hpvm_session={}", &read[5..]);
     assert_eq!(server.http("GET", "/api/v1/jobs", &[&cookie], "").status, 401);
+    // Who looks for tokens that nobody uses finds them.
+    let idle = token(&server, &["idle"]);
+    let list: serde_json::Value =
+        serde_json::from_str(&server.good(&["token", "list", "--json"])).unwrap();
+    let used = |name: &str| {
+        let all = list.as_array().or(list["tokens"].as_array()).unwrap();
+        let one = all.iter().find(|token| token["name"] == name).unwrap();
+        !one["used"].is_null()
+    };
+    assert!(used("r") && used("j") && used("a") && !used("idle"), "{list}");
+    assert_eq!(status(&idle, "GET", "/api/v1/jobs", ""), 200);
     // The end by hand, and by time.
     let list = server.good(&["token", "list"]);
     assert!(list.contains("admin") && list.contains("never"), "{list}");

@@ -22,8 +22,8 @@ use crate::limit::{REQUESTS, STRANGERS};
 use crate::problem::Problem;
 use crate::secret;
 use hpvm_queue::job::{Job, JobSummary};
-use hpvm_queue::store::Store;
 use hpvm_queue::store::audit::Actor;
+use hpvm_queue::store::{Store, StoreError};
 use hpvm_queue::time::Stamp;
 
 /// Name of the cookie that holds a session's token. With TLS the browser itself sees to it that no
@@ -168,7 +168,7 @@ impl Who {
                 || matches!(now, Ok(Some(user)) if user.roles == self.roles);
         }
         let now = app.read(move |store| known(store, means)).await;
-        matches!(now, Ok(Some((name, roles, _))) if name == self.name && roles == self.roles)
+        matches!(now, Ok((Some((name, roles, _)), _)) if name == self.name && roles == self.roles)
     }
 
     /// Finds out who it is.
@@ -285,7 +285,11 @@ async fn find(app: &App, means: Means) -> Result<Option<Known>, Problem> {
     {
         return Ok(Some(known));
     }
-    let found = app.read(move |store| known(store, means)).await?;
+    let (found, used) = app.read(move |store| known(store, means)).await?;
+    if let Some(token) = used {
+        // A store that takes nothing more refuses nobody who only reads.
+        let _ = app.ask(move |manager| manager.store().token_used(token, Stamp::now())).await;
+    }
     if let Some(known @ (_, _, Means::Token { hash, scopes })) = &found
         && scopes.iter().any(|scope| scope == NODE)
     {
@@ -294,18 +298,23 @@ async fn find(app: &App, means: Means) -> Result<Option<Known>, Problem> {
     Ok(found)
 }
 
-/// Who that is, if it still holds.
-fn known(store: &Store, means: Means) -> Result<Option<Known>, hpvm_queue::store::StoreError> {
+/// Who that is, if it still holds; and the token whose use is to be written down.
+fn known(store: &Store, means: Means) -> Result<(Option<Known>, Option<i64>), StoreError> {
     let now = Stamp::now();
     Ok(match means {
-        Means::Socket => None,
+        Means::Socket => (None, None),
         Means::Session(hash) => {
             let user = store.session(&hash, now)?;
-            user.map(|user| (user.name, user.roles, Means::Session(hash)))
+            (user.map(|user| (user.name, user.roles, Means::Session(hash))), None)
         }
-        Means::Token { hash, .. } => store.token(&hash, now)?.map(|(token, user)| {
-            (user.name, user.roles, Means::Token { hash, scopes: token.scopes })
-        }),
+        Means::Token { hash, .. } => match store.token(&hash, now)? {
+            Some((token, user)) => {
+                let used = Store::is_use_news(&token, now).then_some(token.id);
+                let means = Means::Token { hash, scopes: token.scopes };
+                (Some((user.name, user.roles, means)), used)
+            }
+            None => (None, None),
+        },
     })
 }
 
