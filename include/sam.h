@@ -77,9 +77,8 @@ void sam_barrier(void);
 /* Answers others. */
 void sam_poll(void);
 
-/* Blocks until a message has come, and handles it: then sam_try_use may find what it did not find before. Other calls,
- * sam_try_use too, handle messages as well, and this one does not return for those: who has tried several values and
- * found none waits with sam_use for one of them. */
+/* Blocks until a message has come and was handled, by whichever call, since the last sam_wait: then sam_try_use may find
+ * what it did not find before. Who has tried several values and found none waits so for the first of them. */
 void sam_wait(void);
 
 /* Bytes of copies of other ranks' objects that this rank keeps (256 MiB, or what HPVM_SAM_CACHE says). What is in use is

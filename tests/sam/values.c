@@ -81,6 +81,16 @@ int main(void)
         sam_end_use(value(3, i, next));
     }
 
+    /* What comes while others look is no reason to wait: no message follows this one. */
+    sam_barrier();
+    if (me == 0 && n > 1) {
+        while (!sam_try_use(value(3, 0, 1), NULL))
+            ;
+        sam_end_use(value(3, 0, 1));
+        sam_wait();
+    }
+    sam_barrier();
+
     /* Pushed: here without having been asked for, after a barrier and a message of the same rank. */
     write_all(4, SAM_STAYS);
     for (int i = 0; i < LENGTHS; i++)

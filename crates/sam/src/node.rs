@@ -24,11 +24,13 @@ pub struct Node<C> {
     carrier: C,
     calls: u32,
     looked: Instant,
+    /// Messages have been handled since the last `wait`.
+    news: bool,
 }
 
 impl<C: Carrier> Node<C> {
     pub fn new(machine: Machine, carrier: C) -> Node<C> {
-        Node { machine, carrier, calls: 0, looked: Instant::now() }
+        Node { machine, carrier, calls: 0, looked: Instant::now(), news: false }
     }
 
     pub fn machine(&mut self) -> &mut Machine {
@@ -62,6 +64,7 @@ impl<C: Carrier> Node<C> {
     /// # Errors
     /// Somebody's mistake, or a lost peer; here and below.
     pub fn handle(&mut self, incoming: Incoming) -> Result<(), Fault> {
+        self.news = true;
         self.machine.receive(incoming.from, &incoming.head, incoming.content)?;
         self.flush()
     }
@@ -129,11 +132,16 @@ impl<C: Carrier> Node<C> {
         Ok(())
     }
 
-    /// Blocks until at least one message has come and was handled.
+    /// Blocks until at least one message has come and was handled since the last `wait`, in whichever call: who looks
+    /// for several values in vain and then waits misses none of them.
     pub fn wait(&mut self) -> Result<(), Fault> {
         self.flush()?;
-        self.take(true)?;
-        self.poll()
+        if !self.news {
+            self.take(true)?;
+        }
+        self.poll()?;
+        self.news = false;
+        Ok(())
     }
 
     pub fn value_begin(&mut self, name: Name, len: usize) -> Result<*mut u8, Fault> {
