@@ -63,6 +63,9 @@ void *app_more_memory(void *old, size_t count, size_t size);
 /* Prints a line on rank 0 when the last one is some seconds old, with an estimate of what remains. */
 void app_progress(struct app *app, long first, long done, long total);
 
+/* The most seconds that any rank gives. */
+double app_slowest(MPI_Comm comm, double seconds);
+
 /* Prints the verdict on rank 0 and returns the exit code that goes with it. */
 int app_verdict(const struct app *app, int passed);
 

@@ -19,6 +19,13 @@ static void wait_for_all(void)
     }
 }
 
+double app_slowest(MPI_Comm comm, double seconds)
+{
+    double all;
+    MPI_Allreduce(&seconds, &all, 1, MPI_DOUBLE, MPI_MAX, comm);
+    return all;
+}
+
 int app_scaling(const struct app *app, double (*timed)(MPI_Comm comm, int times, void *with),
                 void *with)
 {

@@ -63,16 +63,9 @@ static int advance(struct run *run, struct fdtd *f)
     return status;
 }
 
-static double slowest(MPI_Comm comm, double seconds)
-{
-    double all;
-    MPI_Allreduce(&seconds, &all, 1, MPI_DOUBLE, MPI_MAX, comm);
-    return all;
-}
-
 static void print_speed(const struct fdtd *f, int64_t steps, double seconds)
 {
-    double exchange = slowest(f->g.comm, f->exchange_seconds), pushing = slowest(f->g.comm, f->particle_seconds);
+    double exchange = app_slowest(f->g.comm, f->exchange_seconds), pushing = app_slowest(f->g.comm, f->particle_seconds);
     double rate = 1e-6 * (double)steps / seconds, cells = (double)f->g.n[0] * f->g.n[1] * f->g.n[2];
     if (f->g.rank != 0 || steps <= 0)
         return;
@@ -104,7 +97,7 @@ static double timed(MPI_Comm comm, int times, void *with)
     double start = MPI_Wtime();
     for (long s = 0; s < run->steps; s++)
         fdtd_step(&f);
-    double seconds = slowest(comm, MPI_Wtime() - start);
+    double seconds = app_slowest(comm, MPI_Wtime() - start);
     fdtd_free(&f);
     return seconds;
 }
@@ -133,7 +126,7 @@ static int simulate(struct run *run)
     f.exchange_seconds = f.particle_seconds = 0;
     double start = MPI_Wtime();
     status = advance(run, &f);
-    print_speed(&f, f.step - from, slowest(f.g.comm, MPI_Wtime() - start));
+    print_speed(&f, f.step - from, app_slowest(f.g.comm, MPI_Wtime() - start));
     if (status == 0 && *run->app.image)
         status = fdtd_picture(&run->app, &f);
     fdtd_free(&f);

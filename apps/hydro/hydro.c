@@ -49,16 +49,9 @@ static int advance(struct run *run, struct hydro *h)
     return status;
 }
 
-static double slowest(MPI_Comm comm, double seconds)
-{
-    double all;
-    MPI_Allreduce(&seconds, &all, 1, MPI_DOUBLE, MPI_MAX, comm);
-    return all;
-}
-
 static void print_speed(const struct hydro *h, int64_t steps, double seconds)
 {
-    double exchange = slowest(h->g.comm, h->exchange_seconds);
+    double exchange = app_slowest(h->g.comm, h->exchange_seconds);
     double rate = 1e-6 * (double)steps * h->g.n[0] * h->g.n[1] * h->g.n[2] / seconds;
     if (h->g.rank == 0 && steps > 0)
         printf("%lld steps in %.3f s: %.2f million cells/s, %.2f per rank; exchange %.0f %%\n", (long long)steps, seconds, rate,
@@ -87,7 +80,7 @@ static double timed(MPI_Comm comm, int times, void *with)
     double start = MPI_Wtime();
     for (long s = 0; s < run->steps; s++)
         hydro_step(&h, INFINITY);
-    double seconds = slowest(comm, MPI_Wtime() - start);
+    double seconds = app_slowest(comm, MPI_Wtime() - start);
     hydro_free(&h);
     return seconds;
 }
@@ -116,7 +109,7 @@ static int simulate(struct run *run)
     h.exchange_seconds = 0;
     double start = MPI_Wtime();
     status = advance(run, &h);
-    print_speed(&h, h.step - from, slowest(h.g.comm, MPI_Wtime() - start));
+    print_speed(&h, h.step - from, app_slowest(h.g.comm, MPI_Wtime() - start));
     if (status == 0 && *run->app.image)
         status = hydro_picture(&run->app, &h);
     hydro_free(&h);

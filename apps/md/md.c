@@ -73,16 +73,9 @@ static int advance(struct run *run, struct md *md, double first)
     return status;
 }
 
-static double slowest(MPI_Comm comm, double seconds)
-{
-    double all;
-    MPI_Allreduce(&seconds, &all, 1, MPI_DOUBLE, MPI_MAX, comm);
-    return all;
-}
-
 static void print_speed(const struct md *md, int64_t steps, double seconds)
 {
-    double list = slowest(md->comm, md->list_seconds), exchange = slowest(md->comm, md->exchange_seconds);
+    double list = app_slowest(md->comm, md->list_seconds), exchange = app_slowest(md->comm, md->exchange_seconds);
     double rate = (double)md->total * (double)steps / seconds;
     if (md->rank == 0 && steps > 0)
         printf("%lld steps in %.3f s: %.2f million atom-steps/s, %.2f per rank; lists %.0f %%, ghosts %.0f %%\n",
@@ -127,7 +120,7 @@ static double timed(MPI_Comm comm, int times, void *with)
     double start = MPI_Wtime();
     for (long s = 0; s < run->steps; s++)
         md_step(&md, 0);
-    double seconds = slowest(comm, MPI_Wtime() - start);
+    double seconds = app_slowest(comm, MPI_Wtime() - start);
     md_free(&md);
     return seconds;
 }
@@ -178,7 +171,7 @@ static int simulate(struct run *run)
     md.list_seconds = md.exchange_seconds = 0;
     double start = MPI_Wtime();
     status = advance(run, &md, first);
-    print_speed(&md, md.step - from, slowest(md.comm, MPI_Wtime() - start));
+    print_speed(&md, md.step - from, app_slowest(md.comm, MPI_Wtime() - start));
     if (status == 0 && *run->app.image)
         status = md_picture(&run->app, &md, run->app.image);
     md_free(&md);

@@ -49,16 +49,9 @@ static int advance(struct run *run, struct qmc *q)
     return status;
 }
 
-static double slowest(MPI_Comm comm, double seconds)
-{
-    double all;
-    MPI_Allreduce(&seconds, &all, 1, MPI_DOUBLE, MPI_MAX, comm);
-    return all;
-}
-
 static void print_speed(const struct qmc *q, int64_t steps, double seconds)
 {
-    double exchange = slowest(q->comm, q->exchange_seconds), rate = 1e-6 * (double)q->p.walkers * (double)steps / seconds;
+    double exchange = app_slowest(q->comm, q->exchange_seconds), rate = 1e-6 * (double)q->p.walkers * (double)steps / seconds;
     if (q->rank == 0 && steps > 0)
         printf("%lld steps in %.3f s: %.3f million walker-steps/s, %.3f per rank; exchange %.0f %%\n", (long long)steps, seconds,
                rate, rate / q->ranks, 100 * exchange / seconds);
@@ -76,7 +69,7 @@ static double timed(MPI_Comm comm, int times, void *with)
     double start = MPI_Wtime();
     for (long s = 0; s < run->steps; s++)
         qmc_step(&q);
-    double seconds = slowest(comm, MPI_Wtime() - start);
+    double seconds = app_slowest(comm, MPI_Wtime() - start);
     walkers_free(&q);
     return seconds;
 }
@@ -133,7 +126,7 @@ static int simulate(struct run *run)
     int64_t from = q.step;
     double start = MPI_Wtime();
     status = advance(run, &q);
-    print_speed(&q, q.step - from, slowest(q.comm, MPI_Wtime() - start));
+    print_speed(&q, q.step - from, app_slowest(q.comm, MPI_Wtime() - start));
     if (status == 0 && *run->app.image)
         status = picture_write(&run->app, &q);
     walkers_free(&q);

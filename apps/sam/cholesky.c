@@ -79,9 +79,8 @@ static double compute(struct factor *f, long repeat)
             factor_forget(f);
             factor_again(f);
         }
-        double seconds = factor_compute(f), slowest;
-        MPI_Allreduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, f->comm);
-        shortest = r == 0 || slowest < shortest ? slowest : shortest;
+        double seconds = app_slowest(f->comm, factor_compute(f));
+        shortest = r == 0 || seconds < shortest ? seconds : shortest;
     }
     return shortest;
 }

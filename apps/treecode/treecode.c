@@ -191,17 +191,10 @@ static int advance(struct run *run, struct universe *u, struct clock *c)
     return status;
 }
 
-static double slowest(MPI_Comm comm, double seconds)
-{
-    double all;
-    MPI_Allreduce(&seconds, &all, 1, MPI_DOUBLE, MPI_MAX, comm);
-    return all;
-}
-
 /* Bodies and interactions per second over `steps` forces. */
 static void print_speed(const struct run *run, const struct universe *u, int64_t steps)
 {
-    double seconds = slowest(u->tree.comm, u->force_seconds);
+    double seconds = app_slowest(u->tree.comm, u->force_seconds);
     double newtons = (double)all_interactions(u) * (double)steps / seconds;
     double rate = (double)u->total * (double)steps / seconds;
     if (run->app.rank == 0 && steps > 0)
@@ -245,7 +238,7 @@ static double timed(MPI_Comm comm, int times, void *with)
     double begin = MPI_Wtime();
     for (long s = 0; s < run->steps; s++)
         step(&p, &u);
-    double seconds = slowest(comm, MPI_Wtime() - begin);
+    double seconds = app_slowest(comm, MPI_Wtime() - begin);
     close_universe(&u);
     return seconds;
 }

@@ -45,16 +45,9 @@ static int advance(struct run *run, struct vortex *v)
     return status;
 }
 
-static double slowest(MPI_Comm comm, double seconds)
-{
-    double all;
-    MPI_Allreduce(&seconds, &all, 1, MPI_DOUBLE, MPI_MAX, comm);
-    return all;
-}
-
 static void print_speed(const struct vortex *v, int64_t steps, double seconds)
 {
-    double exchange = slowest(v->comm, v->exchange_seconds);
+    double exchange = app_slowest(v->comm, v->exchange_seconds);
     double rate = 1e-6 * (double)v->all * (double)v->all * STAGES * (double)steps / seconds;
     if (v->rank == 0 && steps > 0)
         printf("%lld steps in %.3f s: %.1f million interactions/s, %.1f per rank; exchange %.0f %%\n", (long long)steps, seconds, rate,
@@ -74,7 +67,7 @@ static double timed(MPI_Comm comm, int times, void *with)
     double start = MPI_Wtime();
     for (long s = 0; s < run->steps; s++)
         vortex_step(&v);
-    double seconds = slowest(comm, MPI_Wtime() - start);
+    double seconds = app_slowest(comm, MPI_Wtime() - start);
     vortex_free(&v);
     return seconds;
 }
@@ -99,7 +92,7 @@ static int simulate(struct run *run)
     v.exchange_seconds = 0;
     double start = MPI_Wtime();
     status = advance(run, &v);
-    print_speed(&v, v.step - from, slowest(v.comm, MPI_Wtime() - start));
+    print_speed(&v, v.step - from, app_slowest(v.comm, MPI_Wtime() - start));
     if (status == 0 && *run->app.image)
         status = vortex_picture(&run->app, &v);
     vortex_free(&v);

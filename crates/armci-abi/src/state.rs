@@ -9,8 +9,8 @@ use core::ptr::null_mut;
 use hpvm_abi::constants::{MPI_Comm, MPI_Request, MPI_Session};
 use hpvm_abi::onesided::{Attached, Target};
 use hpvm_armci::{Hosts, Spaces};
-use hpvm_model::{Table, fail, onesided, started};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use hpvm_model::{Holder, Table, fail, onesided, started};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// Memory of a process, as this one reaches it.
@@ -75,7 +75,7 @@ unsafe impl Send for Place {}
 // SAFETY: as above.
 unsafe impl Sync for Place {}
 
-static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
+static STATE: Holder<State> = Holder::new();
 
 /// What [`State::new`] makes a state of.
 pub struct Parts {
@@ -250,21 +250,15 @@ pub fn state(name: Name) -> &'static State {
 
 #[inline(always)]
 pub fn current() -> Option<&'static State> {
-    // Acquire pairs with the release in `install`.
-    let state = STATE.load(Ordering::Acquire);
-    // SAFETY: null, or installed and not removed: no other call may run during the last `ARMCI_Finalize`.
-    unsafe { state.as_ref() }
+    STATE.get()
 }
 
 pub fn install(state: State) {
-    // Release pairs with the acquire in `current`.
-    STATE.store(Box::into_raw(Box::new(state)), Ordering::Release);
+    STATE.install(state);
 }
 
 /// Takes the state away from all calls.
 pub fn remove() -> Option<Box<State>> {
-    // AcqRel: as in `install` and `current`.
-    let state = STATE.swap(null_mut(), Ordering::AcqRel);
-    // SAFETY: `install` made it.
-    (!state.is_null()).then(|| unsafe { Box::from_raw(state) })
+    // SAFETY: no other call may run during the last `ARMCI_Finalize`.
+    unsafe { STATE.remove() }
 }

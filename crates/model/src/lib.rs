@@ -3,12 +3,14 @@
 
 mod copy;
 mod engine;
+mod holder;
 mod session;
 mod table;
 mod wait;
 
 pub use copy::copy;
 pub use engine::{Name, done, fail, fits, mpi, onesided, started, text};
+pub use holder::Holder;
 pub use session::session;
 pub use table::{MAX, Table};
 pub use wait::block;

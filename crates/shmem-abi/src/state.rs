@@ -4,14 +4,12 @@ use crate::body::context::Context;
 use crate::body::team::TeamObject;
 use crate::types::{Ctx, DEFAULT, Name};
 use core::ffi::{c_int, c_long};
-use core::ptr::null_mut;
 use hpvm_abi::constants::MPI_Session;
 use hpvm_abi::onesided::{Attached, Key};
-use hpvm_model::Table;
-use hpvm_model::{fail, onesided, started};
+use hpvm_model::{Holder, Table, fail, onesided, started};
 use hpvm_shmem::{Heap, Strided};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Symmetric memory of this PE, and how that of the others is reached.
@@ -58,7 +56,7 @@ unsafe impl Send for State {}
 // SAFETY: as above; what changes is atomic or locked.
 unsafe impl Sync for State {}
 
-static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
+static STATE: Holder<State> = Holder::new();
 
 /// What [`State::new`] makes a state of.
 pub struct Parts {
@@ -232,23 +230,17 @@ pub fn state(name: Name) -> &'static State {
 
 #[inline(always)]
 pub fn current() -> Option<&'static State> {
-    // Acquire pairs with the release in `install`.
-    let state = STATE.load(Ordering::Acquire);
-    // SAFETY: null, or installed and not removed: no other call may run during the last `shmem_finalize`.
-    unsafe { state.as_ref() }
+    STATE.get()
 }
 
 pub fn install(state: State) {
-    // Release pairs with the acquire in `current`.
-    STATE.store(Box::into_raw(Box::new(state)), Ordering::Release);
+    STATE.install(state);
 }
 
 /// Takes the state away from all calls.
 pub fn remove() -> Option<Box<State>> {
-    // AcqRel: as in `install` and `current`.
-    let state = STATE.swap(null_mut(), Ordering::AcqRel);
-    // SAFETY: `install` made it.
-    (!state.is_null()).then(|| unsafe { Box::from_raw(state) })
+    // SAFETY: no other call may run during the last `shmem_finalize`.
+    unsafe { STATE.remove() }
 }
 
 /// A length in bytes, where too many elements for any memory are too many for ours.

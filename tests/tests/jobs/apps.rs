@@ -66,6 +66,11 @@ fn app(ranks: u32, name: &str, arguments: &[&str]) -> Option<Command> {
     Some(command)
 }
 
+/// Progress, on standard error, may come after the verdict.
+fn has_passed(output: &str) -> bool {
+    output.lines().any(|line| line == "PASSED")
+}
+
 fn checks_itself(name: &str) {
     checks_itself_on(name, &[1, 2, 3]);
 }
@@ -74,7 +79,7 @@ fn checks_itself_on(name: &str, ranks: &[u32]) {
     for &ranks in ranks {
         let Some(command) = app(ranks, name, &["--check"]) else { return };
         let output = succeed_within(command, LONG);
-        assert_eq!(output.lines().last(), Some("PASSED"), "{ranks} ranks:\n{output}");
+        assert!(has_passed(&output), "{ranks} ranks:\n{output}");
         assert!(!output.contains("WRONG"), "{ranks} ranks:\n{output}");
     }
 }
@@ -95,7 +100,7 @@ const CHOLESKY: (&str, &[&str]) = ("sam_cholesky", &["--nx", "10", "--ny", "3", 
 /// What `--check` says of the factor's bits.
 fn factor_bits(ranks: u32, arguments: &[&str]) -> Option<Vec<String>> {
     let output = succeed_within(app(ranks, CHOLESKY.0, arguments)?, LONG);
-    assert_eq!(output.lines().last(), Some("PASSED"), "{ranks} ranks:\n{output}");
+    assert!(has_passed(&output), "{ranks} ranks:\n{output}");
     assert!(!output.contains("WRONG"), "{ranks} ranks:\n{output}");
     let bits = output.lines().filter(|line| line.starts_with("sum of the factor's bits"));
     Some(bits.map(str::to_owned).collect())
