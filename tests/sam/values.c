@@ -81,12 +81,19 @@ int main(void)
         sam_end_use(value(3, i, next));
     }
 
-    /* What comes while others look is no reason to wait: no message follows this one. */
+    /* What sam_try_use has handled is no reason to wait: no message follows. */
     sam_barrier();
+    if (me == 1) {
+        int *nine = sam_value_begin(value(9, 0, 1), sizeof *nine);
+        *nine = 9;
+        sam_value_end(value(9, 0, 1), SAM_STAYS);
+    }
     if (me == 0 && n > 1) {
-        while (!sam_try_use(value(3, 0, 1), NULL))
+        const int *nine;
+        while (!(nine = sam_try_use(value(9, 0, 1), NULL)))
             ;
-        sam_end_use(value(3, 0, 1));
+        CHECK_EQ(*nine, 9);
+        sam_end_use(value(9, 0, 1));
         sam_wait();
     }
     sam_barrier();
