@@ -5,6 +5,7 @@
  * Two processes spawn two more. Then
  *   hang          all wait for a message that never comes, connected
  *   abort         a child calls MPI_Abort(7) while its parents wait
+ *   abort-0       the same with 0
  *   busy          a child is killed while its parents compute
  *   apart-fails   after disconnecting a child ends with code 3; the parents go on
  *   apart-ends    after disconnecting the parents end; the children go on
@@ -102,6 +103,8 @@ static void child(const char *mode, MPI_Comm parent)
         say("children wait");
     if (is(mode, "abort") && rank == 1)
         MPI_Abort(MPI_COMM_WORLD, 7);
+    if (is(mode, "abort-0") && rank == 1)
+        MPI_Abort(MPI_COMM_WORLD, 0);
     if (is(mode, "busy") && rank == 1)
         raise(SIGKILL);
     if (is(mode, "apart-fails"))

@@ -136,7 +136,8 @@ impl Spawned {
         let failure = move |said: &[u8]| {
             let _ = launcher.wait();
             match Report::parse(said).parts() {
-                (0, _) => None,
+                (0, None) => None,
+                // With 0 and a reason they have called `MPI_Abort`.
                 (code, why) => {
                     let why = why.unwrap_or_else(|| format!("they ended with code {code}"));
                     Some((code, format!("processes that it has spawned have failed: {why}")))
