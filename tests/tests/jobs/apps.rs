@@ -172,7 +172,8 @@ fn grobner_bases_are_the_sequential_ones_on_any_ranks() {
     let basis = |ranks| -> Option<String> {
         let output = succeed(app(ranks, "sam_grobner", &larger)?);
         assert!(output.contains("quotient: 64, expected 64: right"), "{ranks} ranks:\n{output}");
-        output.lines().find(|line| line.contains(" terms, sum ")).map(str::to_owned)
+        let line = output.lines().find(|line| line.contains(" terms, sum "));
+        Some(line.expect("the line about the basis").to_owned())
     };
     let Some(expected) = basis(1) else { return };
     for ranks in [2, 4] {
