@@ -1,5 +1,5 @@
-/* A virtual machine of several hosts: those of the arguments are added. With `kill` or `stop` in front of them, the process of the
-   last of them is killed, or falls silent, in place of being deleted. */
+/* A virtual machine of several hosts: those of the arguments are added. With `kill`, `stop` or `cut` in front of them, the process of the
+   last of them is killed, or falls silent, or its network is cut, in place of being deleted. */
 #include "check.h"
 #include <signal.h>
 #include <sys/socket.h>
@@ -55,6 +55,8 @@ static int child(char *what)
         signal_machine(SIGKILL);
     if (!strcmp(what, "stop"))
         signal_machine(SIGSTOP);
+    if (!strcmp(what, "cut"))
+        CHECK(system("ip link set dev net0 down") == 0);
     if (strcmp(what, "end")) {
         pvm_recv(-1, 99);
         return 1;
@@ -166,7 +168,7 @@ int main(int argc, char **argv)
     CHECK(pvm_mytid() > 0);
     if (pvm_parent() > 0)
         return child(argv[1]);
-    how = !strcmp(argv[1], "kill") || !strcmp(argv[1], "stop");
+    how = !strcmp(argv[1], "kill") || !strcmp(argv[1], "stop") || !strcmp(argv[1], "cut");
     first = 1 + how;
     CHECK(argc > first);
     add(argv + first, argc - first);

@@ -1,14 +1,16 @@
 //! PVM's virtual machine on several test hosts.
 
-use crate::common::{marker, prefix, scratch, succeed};
+use crate::common::{PATIENCE, marker, prefix, scratch, succeed};
 use crate::pvm::program;
 use hpvm_tests::hosts::Hosts;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// A command on the first host, in a virtual machine of its own; other hosts are reached without ssh.
 fn on_first(hosts: &Hosts, program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = hosts.command(1, program);
     command.env("PVM_VMID", marker()).env("HPVM_LAUNCH_AGENT", Hosts::agent());
+    command.env("PVM_TMP", scratch());
     command
 }
 
@@ -48,6 +50,21 @@ fn a_host_that_falls_silent_is_given_up() {
     assert_eq!(succeed(command), "No errors\n");
 }
 
+/// By ssh, and the network is cut: both sides find out by themselves.
+#[test]
+fn a_host_behind_a_cut_network_is_given_up_and_ends_its_tasks() {
+    let Some(hosts) = Hosts::up(2, &["--ssh"]) else { return };
+    let mut command = on_first(&hosts, program("hosts"));
+    command.env_remove("HPVM_LAUNCH_AGENT").env("HPVM_NET_TIMEOUT", "3");
+    command.args(["cut".into(), hosts.name(2)]);
+    assert_eq!(succeed(command), "No errors\n");
+    let since = Instant::now();
+    while hosts.processes(2).iter().any(|(_, line)| line.contains("pvm")) {
+        assert!(since.elapsed() < PATIENCE, "{:?}", hosts.processes(2));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 #[test]
 fn the_console_adds_and_deletes_hosts() {
     let Some(hosts) = Hosts::up(2, &[]) else { return };
@@ -61,7 +78,9 @@ fn the_console_adds_and_deletes_hosts() {
     let mut command = on_first(&hosts, prefix().join("bin/pvm"));
     command.arg(&script);
     let output = succeed(command);
-    for says in ["1 successful", "Can't start pvmd", "2 hosts, 1 data format", "1 host, 1 data format"] {
+    for says in
+        ["1 successful", "Can't start pvmd", "2 hosts, 1 data format", "1 host, 1 data format"]
+    {
         assert!(output.contains(says), "{says:?} is missing:\n{output}");
     }
     nothing_is_left(&hosts);

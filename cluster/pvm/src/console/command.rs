@@ -166,9 +166,8 @@ impl Console {
         let Answer::Hosts { hosts } = self.connection.ask(&Request::Config {})? else {
             return Ok(());
         };
-        let name = hosts.first().map(|host| host.name.clone()).unwrap_or_default();
         if let Answer::Tasks { tasks } = self.connection.ask(&Request::Tasks { place: 0 })? {
-            print::tasks(&name, &tasks);
+            print::tasks(&hosts, &tasks);
         }
         Ok(())
     }

@@ -141,7 +141,10 @@ impl Links {
     /// The host has been silent for too long: so is the command that reaches it.
     pub fn abandon(&mut self, host: Tid) {
         if let Some(mut link) = self.links.remove(&host) {
-            let _ = link.command.kill();
+            // One that has ended may have been reaped, and its number may be another's.
+            if matches!(link.command.try_wait(), Ok(None)) {
+                let _ = link.command.kill();
+            }
             self.leaving.push((link.command, Instant::now()));
         }
     }
