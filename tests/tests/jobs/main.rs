@@ -30,6 +30,7 @@ mod load;
 mod mistakes;
 mod network;
 mod pvm;
+mod pvm_hosts;
 mod random;
 mod report;
 mod sam;
