@@ -11,7 +11,7 @@ use hpvm_serve::api::types::Link;
 use hpvm_serve::client::Client;
 use hpvm_serve::run::Which;
 
-use super::server;
+use super::{config, server};
 
 /// The subcommand.
 pub fn definition() -> Command {
@@ -21,7 +21,23 @@ pub fn definition() -> Command {
             "Run a job queue with a page in the browser, for this machine.\n\n\
              Prints a link that signs in once. Jobs are submitted in the browser or with hpvm \
              submit; they run as you, and go on when the server ends: the next one finds them \
-             again. Everything is kept in the data folder.",
+             again. Everything is kept in the data folder.\n\n\
+             Each flag that sets something may stand in a configuration file, as a line like \
+             keep-days = 365, and in a variable, like HPVM_SERVE_KEEP_DAYS; a flag counts more than \
+             a variable, and that more than the file.",
+        )
+        .arg(
+            Arg::new("config")
+                .long("config")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Configuration file [default: ~/.config/hpvm/serve.conf; for root, else, /etc/hpvm/serve.conf]"),
+        )
+        .arg(
+            Arg::new("check-config")
+                .long("check-config")
+                .action(ArgAction::SetTrue)
+                .help("Say what is wrong with the configuration, or what it sets, and end"),
         )
         .arg(
             Arg::new("data")
@@ -111,13 +127,19 @@ pub fn definition() -> Command {
 }
 
 /// Performs it.
-pub fn run(matches: &ArgMatches) -> Result<i32, String> {
+pub fn run(flags: &ArgMatches) -> Result<i32, String> {
+    let configured = config::configure(flags, &definition())?;
+    if flags.get_flag("check-config") {
+        crate::info::print(configured.report().as_bytes())?;
+        return Ok(0);
+    }
+    let matches = &configured.matches;
     let data = match matches.get_one::<PathBuf>("data") {
         Some(data) => data.clone(),
         None => server::usual_data()?,
     };
     let data = std::path::absolute(&data).map_err(|e| format!("--data {}: {e}", data.display()))?;
-    if matches.get_flag("link") {
+    if flags.get_flag("link") {
         let named = matches.get_one::<PathBuf>("data").is_some();
         return link(named.then_some(&data));
     }
@@ -165,7 +187,7 @@ fn link(data: Option<&PathBuf>) -> Result<i32, String> {
 }
 
 /// `ADDR:PORT`, `ADDR`, `:PORT` or `PORT`.
-fn address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let loopback = IpAddr::from([127, 0, 0, 1]);
     let localhost = text.replacen("localhost", "127.0.0.1", 1);
     let port = localhost.strip_prefix(':').unwrap_or(&localhost);
