@@ -56,6 +56,9 @@ int app_end(int code);
 int app_refuse(const struct app *app, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Number of a word in a list of `count`, or -1. */
+int app_find(const char *word, const char *const *list, int count);
+
 /* Memory that is there, or the end of the job with a sentence. The content is undefined. */
 void *app_memory(size_t count, size_t size);
 void *app_more_memory(void *old, size_t count, size_t size);

@@ -170,6 +170,14 @@ int app_end(int code)
     return code;
 }
 
+int app_find(const char *word, const char *const *list, int count)
+{
+    for (int w = 0; w < count; w++)
+        if (strcmp(word, list[w]) == 0)
+            return w;
+    return -1;
+}
+
 int app_refuse(const struct app *app, int code, const char *format, ...)
 {
     if (app->rank == 0) {

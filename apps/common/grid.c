@@ -33,9 +33,9 @@ static int choose_dims(struct grid *g, int least)
     return isfinite(best);
 }
 
-int grid_fits(const int n[3], int ranks, int least)
+int grid_fits(const int64_t n[3], int ranks, int least)
 {
-    struct grid g = {.ranks = ranks, .n = {n[0], n[1], n[2]}};
+    struct grid g = {.ranks = ranks, .n = {(int)n[0], (int)n[1], (int)n[2]}};
     return choose_dims(&g, least);
 }
 
@@ -91,12 +91,12 @@ void grid_free(struct grid *g)
     g->buffer = NULL;
 }
 
-int grid_refuse(const struct app *app, const int n[3], int ranks, int least)
+int grid_refuse(const struct app *app, const int64_t n[3], int ranks, int least)
 {
     return app_refuse(app, APP_USAGE,
-                      "%d x %d x %d cells cannot be split over %d ranks: each needs a part of %d cells or more in every direction "
+                      "%lld x %lld x %lld cells cannot be split over %d ranks: each needs a part of %d cells or more in every direction "
                       "that is split; take more cells or fewer ranks",
-                      n[0], n[1], n[2], ranks, least);
+                      (long long)n[0], (long long)n[1], (long long)n[2], ranks, least);
 }
 
 double *grid_field(const struct grid *g)

@@ -25,11 +25,11 @@ struct grid {
 /* Splits a box of n cells with the least surface between ranks, each part at least `least` cells thick.
  * Returns 0 when there is no such split. */
 int grid_split(struct grid *g, MPI_Comm comm, const int n[3], const int periodic[3], int ghost, int least);
-int grid_fits(const int n[3], int ranks, int least); /* whether there is one */
+int grid_fits(const int64_t n[3], int ranks, int least); /* whether there is one */
 void grid_free(struct grid *g);
 
 /* Says that there is none, for all ranks; returns the exit code. */
-int grid_refuse(const struct app *app, const int n[3], int ranks, int least);
+int grid_refuse(const struct app *app, const int64_t n[3], int ranks, int least);
 
 /* A field of zeros with ghosts, as a pointer to cell (0, 0, 0); NULL is free to free. */
 double *grid_field(const struct grid *g);

@@ -211,7 +211,7 @@ static int check_gauss(const struct app *app)
 }
 
 /* The smallest boxes of these checks. */
-static const int BOXES[3][3] = {{12, 16, 20}, {24, 6, 6}, {16, 8, 8}};
+static const int64_t BOXES[3][3] = {{12, 16, 20}, {24, 6, 6}, {16, 8, 8}};
 
 int fdtd_check(const struct app *app)
 {

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 struct run {
     struct app app;
@@ -76,12 +75,6 @@ static void print_speed(const struct fdtd *f, int64_t steps, double seconds)
     printf("\n");
 }
 
-static int cannot_split(const struct app *app, const struct problem *p, int ranks)
-{
-    const int n[3] = {(int)p->cells[0], (int)p->cells[1], (int)p->cells[2]};
-    return grid_refuse(app, n, ranks, GHOSTS);
-}
-
 static double timed(MPI_Comm comm, int times, void *with)
 {
     struct run *run = with;
@@ -89,7 +82,7 @@ static double timed(MPI_Comm comm, int times, void *with)
     struct fdtd f;
     p.cells[0] *= times;
     if (!fdtd_split(&f, comm, &p)) {
-        cannot_split(&run->app, &p, times);
+        grid_refuse(&run->app, p.cells, times, GHOSTS);
         MPI_Abort(MPI_COMM_WORLD, APP_USAGE);
     }
     fdtd_start(&f);
@@ -108,7 +101,7 @@ static int begin(struct run *run, struct fdtd *f)
     if (*run->app.restart)
         status = fdtd_read(&run->app, f);
     else if (!fdtd_split(f, MPI_COMM_WORLD, &run->p))
-        status = cannot_split(&run->app, &run->p, run->app.ranks);
+        status = grid_refuse(&run->app, run->p.cells, run->app.ranks, GHOSTS);
     if (status == 0)
         fdtd_start(f);
     return status;
@@ -138,10 +131,8 @@ static int make_problem(struct run *run)
 {
     static const char *const kinds[3] = {"dipole", "cavity", "plasma"};
     const long n[3] = {run->nx, run->ny, run->nz};
-    int64_t kind = 0;
-    while (kind < 3 && strcmp(run->kind, kinds[kind]) != 0)
-        kind++;
-    if (kind == 3)
+    int kind = app_find(run->kind, kinds, 3);
+    if (kind < 0)
         return app_refuse(&run->app, APP_USAGE, "'%s' is no good as --case: dipole, cavity or plasma is needed", run->kind);
     run->p.kind = kind;
     for (int d = 0; d < 3; d++) {

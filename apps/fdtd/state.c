@@ -146,10 +146,9 @@ int fdtd_read(const struct app *app, struct fdtd *f)
         free(state.records);
         return status;
     }
-    const int n[3] = {(int)head.p.cells[0], (int)head.p.cells[1], (int)head.p.cells[2]};
     if (!fdtd_split(f, MPI_COMM_WORLD, &head.p)) {
         free(state.records);
-        return grid_refuse(app, n, app->ranks, GHOSTS);
+        return grid_refuse(app, head.p.cells, app->ranks, GHOSTS);
     }
     f->step = head.step;
     int64_t came = 0;

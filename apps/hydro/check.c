@@ -161,7 +161,7 @@ static int check_explosion(const struct app *app)
 }
 
 /* The smallest boxes of these checks. */
-static const int BOXES[2][3] = {{100, 1, 1}, {16, 16, 16}};
+static const int64_t BOXES[2][3] = {{100, 1, 1}, {16, 16, 16}};
 
 int hydro_check(const struct app *app)
 {

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 struct run {
     struct app app;
@@ -58,12 +57,6 @@ static void print_speed(const struct hydro *h, int64_t steps, double seconds)
                rate / h->g.ranks, 100 * exchange / seconds);
 }
 
-static int cannot_split(const struct app *app, const struct problem *p, int ranks)
-{
-    const int n[3] = {(int)p->cells[0], (int)p->cells[1], (int)p->cells[2]};
-    return grid_refuse(app, n, ranks, GHOSTS);
-}
-
 static double timed(MPI_Comm comm, int times, void *with)
 {
     struct run *run = with;
@@ -72,7 +65,7 @@ static double timed(MPI_Comm comm, int times, void *with)
     int d = is_active(&p, 0) ? 0 : 1;
     p.cells[d] *= times;
     if (!hydro_split(&h, comm, &p)) {
-        cannot_split(&run->app, &p, times);
+        grid_refuse(&run->app, p.cells, times, GHOSTS);
         MPI_Abort(MPI_COMM_WORLD, APP_USAGE);
     }
     hydro_start(&h);
@@ -90,7 +83,7 @@ static int begin(struct run *run, struct hydro *h)
     if (*run->app.restart)
         return hydro_read(&run->app, h);
     if (!hydro_split(h, MPI_COMM_WORLD, &run->p))
-        return cannot_split(&run->app, &run->p, run->app.ranks);
+        return grid_refuse(&run->app, run->p.cells, run->app.ranks, GHOSTS);
     hydro_start(h);
     return 0;
 }
@@ -116,15 +109,6 @@ static int simulate(struct run *run)
     return status;
 }
 
-/* Number of a word in a list of `count`, or -1. */
-static int find(const char *word, const char *const *list, int count)
-{
-    for (int w = 0; w < count; w++)
-        if (strcmp(word, list[w]) == 0)
-            return w;
-    return -1;
-}
-
 /* Cells that were not given: a tube is thin, shear layers are flat. */
 static void choose_cells(struct run *run)
 {
@@ -139,14 +123,14 @@ static int make_problem(struct run *run)
     static const char *const starts[STARTS] = {"sod", "sedov", "wave", "shear"}, *const axes[3] = {"x", "y", "z"};
     static const char *const borders[BORDERS] = {"periodic", "outflow", "reflecting"};
     static const enum border usual[STARTS] = {OUTFLOW, REFLECTING, PERIODIC, PERIODIC};
-    int start = find(run->start, starts, STARTS), axis = find(run->axis, axes, 3);
+    int start = app_find(run->start, starts, STARTS), axis = app_find(run->axis, axes, 3);
     if (start < 0)
         return app_refuse(&run->app, APP_USAGE, "'%s' is no good as --start: sod, sedov, wave or shear is needed", run->start);
     if (axis < 0)
         return app_refuse(&run->app, APP_USAGE, "'%s' is no good as --axis: x, y or z is needed", run->axis);
     run->p.start = start, run->p.axis = axis;
     for (int d = 0; d < 3; d++) {
-        int border = *run->border[d] ? find(run->border[d], borders, BORDERS) : (int)usual[start];
+        int border = *run->border[d] ? app_find(run->border[d], borders, BORDERS) : (int)usual[start];
         if (border < 0)
             return app_refuse(&run->app, APP_USAGE, "'%s' is no good as --border-%s: periodic, outflow or reflecting is needed",
                               run->border[d], axes[d]);

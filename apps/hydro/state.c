@@ -60,10 +60,8 @@ int hydro_read(const struct app *app, struct hydro *h)
     int status = app_checkpoint_read(app, MPI_COMM_WORLD, app->restart, &state), good, all;
     if (status == 0)
         status = hydro_refuse(app, &head.p);
-    if (status == 0 && !hydro_split(h, MPI_COMM_WORLD, &head.p)) {
-        const int n[3] = {(int)head.p.cells[0], (int)head.p.cells[1], (int)head.p.cells[2]};
-        status = grid_refuse(app, n, app->ranks, GHOSTS);
-    }
+    if (status == 0 && !hydro_split(h, MPI_COMM_WORLD, &head.p))
+        status = grid_refuse(app, head.p.cells, app->ranks, GHOSTS);
     if (status != 0) {
         free(state.records);
         return status;

@@ -26,6 +26,7 @@ pub mod target;
 pub mod tune;
 
 mod args;
+mod whole_file;
 
 pub use args::{command, tune_command};
 pub use error::BenchError;

@@ -1,32 +1,10 @@
-/* Shared by the programs of shared objects: checks that count errors instead of stopping, and a common end. Include it
- * once, in the only C file. */
+/* Shared by the programs of shared objects: their begin and their end. Include it once, in the only C file. */
 #ifndef SAM_CHECK_H
 #define SAM_CHECK_H
 
 #include <sam.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static int me, n; /* this rank, and how many there are */
-static int errors = 0;
-
-/* The condition must hold. */
-#define CHECK(cond)                                                                            \
-    do {                                                                                       \
-        if (!(cond) && ++errors <= 20)                                                         \
-            fprintf(stderr, "rank %d: %s:%d: not true: %s\n", me, __FILE__, __LINE__, #cond);  \
-    } while (0)
-
-/* Two integers must be equal; says both. */
-#define CHECK_EQ(a, b)                                                                         \
-    do {                                                                                       \
-        long long check_a = (long long)(a), check_b = (long long)(b);                          \
-        if (check_a != check_b && ++errors <= 20)                                              \
-            fprintf(stderr, "rank %d: %s:%d: %s is %lld, %lld expected\n", me, __FILE__,       \
-                    __LINE__, #a, check_a, check_b);                                           \
-    } while (0)
+#define WHO "rank"
+#include "../model.h"
 
 static inline void begin(void)
 {

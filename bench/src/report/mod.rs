@@ -22,6 +22,7 @@ use crate::interrupt;
 use crate::peers;
 use crate::progress::Progress;
 use crate::target::Target;
+use crate::whole_file;
 use context::Context;
 use data::{Data, FORMAT, Finished, Outcome, Settings};
 use machine::Details;
@@ -238,8 +239,7 @@ fn write(plan: &Plan, data: &Data, older: Option<&Data>) -> Result<(), BenchErro
     let text = serde_json::to_string(data);
     let text = text.map_err(|e| BenchError::io("cannot write JSON", e.into()))?;
     for (path, text) in [(&plan.output, html), (&json, text)] {
-        std::fs::write(path, text)
-            .map_err(|e| BenchError::io(format!("cannot write {}", path.display()), e))?;
+        whole_file::write(path, &text)?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use super::data::{FORMAT, Finished, Outcome, Settings};
 use super::machine::Details;
 use crate::error::BenchError;
+use crate::whole_file;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::path::{Path, PathBuf};
 
@@ -41,13 +42,9 @@ impl Begun {
 }
 
 fn write(path: &Path, value: &impl Serialize) -> Result<(), BenchError> {
-    let doing = || format!("cannot write {}", path.display());
-    let text = serde_json::to_string(value).map_err(|e| BenchError::io(doing(), e.into()))?;
-    // Under another name first: whoever is killed here leaves the old file or none.
-    let new = path.with_extension("new");
-    std::fs::write(&new, text)
-        .and_then(|()| std::fs::rename(&new, path))
-        .map_err(|e| BenchError::io(doing(), e))
+    let text = serde_json::to_string(value)
+        .map_err(|e| BenchError::io(format!("cannot write {}", path.display()), e.into()))?;
+    whole_file::write(path, &text)
 }
 
 /// Reads a JSON file; `what` says what it should be.

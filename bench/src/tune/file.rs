@@ -1,13 +1,10 @@
 //! The file that a tuning run leaves, and what it tells people.
 
 use super::Plan;
-use crate::error::BenchError;
 use crate::machine::Machine;
 use hpvm_coll::select::Tables;
 use hpvm_coll::select::origin::Origin;
 use hpvm_coll::select::text::HEAD;
-use std::io::Write;
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The tables with a heading that says where and when they were measured. Jobs look only at `origin`.
@@ -47,25 +44,6 @@ fn date(days: i64) -> (i64, i64, i64) {
     let day = day - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
     (year + 400 * era + i64::from(month <= 2), month, day)
-}
-
-/// Writes the file whole: a reader sees the old one or the new one.
-pub fn write(path: &Path, text: &str) -> Result<(), BenchError> {
-    let failed = |e| BenchError::io(format!("cannot write {}", path.display()), e);
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let mut builder = tempfile::Builder::new();
-    // Tables are no secret: a folder may be shared.
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    let mut new =
-        builder.prefix(".tables-").permissions(mode).tempfile_in(folder).map_err(failed)?;
-    new.write_all(text.as_bytes()).map_err(failed)?;
-    new.as_file().sync_all().map_err(failed)?;
-    new.persist(path).map_err(|e| failed(e.error))?;
-    Ok(())
 }
 
 /// Prints what is different from the built-in tables, and where it was written.
@@ -112,17 +90,5 @@ mod tests {
         let text = text(&DEFAULT, &plan, &machine, &here);
         assert_eq!(origin::fit(&text, &here), Ok(DEFAULT.clone()), "{text}");
         assert!(text.contains("measured on 2, 4 ranks, thoroughly."), "{text}");
-    }
-
-    #[test]
-    fn the_file_is_replaced_whole_and_its_folder_made() {
-        let top = tempfile::tempdir().unwrap();
-        let path = top.path().join("a/b/tables");
-        write(&path, "one").unwrap();
-        write(&path, "two").unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "two");
-        let names = std::fs::read_dir(path.parent().unwrap()).unwrap().count();
-        assert_eq!(names, 1, "nothing else is left");
-        assert!(write(&path.join("c"), "x").unwrap_err().to_string().contains("tables/c"));
     }
 }

@@ -14,6 +14,7 @@ use crate::error::BenchError;
 use crate::machine::Machine;
 use crate::progress::Progress;
 use crate::target::Target;
+use crate::whole_file;
 use decide::{Change, Time};
 use hpvm_coll::select::origin::Origin;
 use hpvm_coll::select::text::{Algorithm, CARRIED, HEAD};
@@ -87,7 +88,7 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
     drop(progress);
     let here = hpvm_job::machine::Machine::here();
     let origin = Origin::new(&here.cpu, here.processors, &here.kernel);
-    file::write(&plan.output, &file::text(&tables, plan, &machine, &origin))?;
+    whole_file::write(&plan.output, &file::text(&tables, plan, &machine, &origin))?;
     file::tell(&said, plan);
     Ok(())
 }

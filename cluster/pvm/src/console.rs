@@ -54,6 +54,15 @@ pub fn main(args: &[OsString]) -> i32 {
             _ => file = Some(word.clone()),
         }
     }
+    // Before anything is started.
+    let script = match file.map(|file| (std::fs::read(&file), file)) {
+        Some((Err(cause), file)) => {
+            eprintln!("pvm: {}: {cause}; expected a file of commands", file.to_string_lossy());
+            return 1;
+        }
+        Some((Ok(script), _)) => Some(script),
+        None => None,
+    };
     let connection = match Connection::open() {
         Ok(connection) => connection,
         Err(cause) => {
@@ -63,15 +72,9 @@ pub fn main(args: &[OsString]) -> i32 {
     };
     let mut console =
         Console { connection, aliases: BTreeMap::new(), jobs: print::Jobs::default() };
-    let done = match file {
+    let done = match script {
         None => console.run(io::stdin().lock(), io::stdin().is_terminal()),
-        Some(file) => match std::fs::File::open(&file) {
-            Ok(open) => console.run(io::BufReader::new(open), false),
-            Err(cause) => {
-                eprintln!("pvm: {}: {cause}", file.to_string_lossy());
-                return 1;
-            }
-        },
+        Some(script) => console.run(&script[..], false),
     };
     match done {
         Ok(()) => 0,

@@ -1,12 +1,11 @@
 //! How elements of native kinds are updated atomically: by the processor, under the accumulate lock, or in both ways
 //! by turns, whichever is faster for the updates that come ([`hpvm_wire::accumulate_lock`]).
 
+use crate::Rank;
 use crate::apply::{Appliers, Elements};
 use crate::atomic;
 use crate::control::Words;
 use crate::kind::{AtomicOp, Kind};
-use crate::region::Target;
-use crate::{OneSided, Rank};
 use core::ptr::NonNull;
 use hpvm_fm::{Fm, Transport};
 use hpvm_wire::accumulate_lock::{LONG, Updating};
@@ -121,21 +120,14 @@ impl Appliers {
     }
 }
 
-impl OneSided {
-    /// Before an update of `count` elements of a mapped region: begins exclusive mode where long updates make it
-    /// worth its price.
-    #[inline]
-    pub(crate) fn exclude_if_long<T: Transport>(
-        &self,
-        fm: &Fm<T>,
-        target: &Target,
-        control: &Words,
-        count: usize,
-    ) {
-        let shared = matches!(target.atomicity(self.own), Atomicity::Shared(_));
-        if count >= LONG && shared && control.lock().asks_for_exclusion(count) {
-            exclude(fm, self.me, control);
-        }
+/// Before an update: begins exclusive mode where long ones make it worth its price.
+#[inline]
+pub(crate) fn exclude_if_long<T: Transport>(fm: &Fm<T>, elements: &Elements<'_>) {
+    if elements.count >= LONG
+        && matches!(elements.atomicity, Atomicity::Shared(_))
+        && elements.control.lock().asks_for_exclusion(elements.count)
+    {
+        exclude(fm, elements.me, elements.control);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The calls that start an operation, whatever the path.
 
 use crate::apply::Elements;
+use crate::atomicity::exclude_if_long;
 use crate::error::{Error, Result};
 use crate::kind::{AtomicOp, Kind};
 use crate::messages::request::{self, Swap};
@@ -210,7 +211,7 @@ impl OneSided {
             let what = request::Elements { kind, op, size, fetches };
             return self.update_far(fm, target, what, part);
         };
-        self.exclude_if_long(fm, target, elements.control, count);
+        exclude_if_long(fm, &elements);
         // SAFETY: inside the region; the caller's promise.
         unsafe { self.appliers.update(&elements, kind, op, operand, fetch) };
         Ok(None)
