@@ -2,12 +2,14 @@
 //! the file. What values are allowed is said once, by the flags: a setting is checked by the flag of its name.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Command};
 
+/// What the names of all variables of a server begin with. They are not for its jobs.
+pub const PREFIX: &str = "HPVM_SERVE_";
 /// The variable that names the file.
 const FILE: &str = "HPVM_SERVE_CONFIG";
 /// The file of a server that root runs.
@@ -33,7 +35,7 @@ const PATHS: [&str; 3] = ["data", "tls-cert", "tls-key"];
 
 /// The values of a key, and who has set them.
 struct Setting {
-    values: Vec<String>,
+    values: Vec<OsString>,
     from: String,
 }
 
@@ -43,7 +45,8 @@ type Settings = BTreeMap<&'static str, Setting>;
 pub struct Configured {
     pub matches: ArgMatches,
     settings: Settings,
-    file: Option<PathBuf>,
+    /// The file that was read.
+    pub file: Option<PathBuf>,
 }
 
 impl Configured {
@@ -55,11 +58,17 @@ impl Configured {
         };
         for (key, setting) in &self.settings {
             for value in &setting.values {
-                out += &format!("{key} = {value}    # {}\n", setting.from);
+                out += &format!("{key} = {}    # {}\n", value.to_string_lossy(), setting.from);
             }
         }
         out
     }
+}
+
+/// What a server without flags would do.
+pub fn without_flags(definition: &Command) -> Result<Configured, String> {
+    let none = definition.clone().no_binary_name(true).try_get_matches_from([""; 0]);
+    configure(&none.map_err(|error| first_line(&error))?, definition)
 }
 
 /// Adds variables and file to the flags.
@@ -77,13 +86,22 @@ pub fn configure(flags: &ArgMatches, definition: &Command) -> Result<Configured,
     };
     settings.extend(variables(definition)?);
     settings.extend(from_flags(flags));
-    let all = settings.iter().flat_map(|(key, setting)| as_flags(key, &setting.values));
+    both(&settings, "tls-cert", "tls-key")?;
+    both(&settings, "tls-key", "tls-cert")?;
+    let all = settings.iter().flat_map(|(key, setting)| as_flags(key, &setting.values, definition));
     let matches = definition.clone().no_binary_name(true).try_get_matches_from(all);
-    let matches = matches.map_err(|error| {
-        let from: Vec<&str> = settings.values().map(|setting| setting.from.as_str()).collect();
-        format!("serve: {}, of {}", first_line(&error), from.join(", "))
-    })?;
+    let matches = matches.map_err(|error| format!("serve: {}", first_line(&error)))?;
     Ok(Configured { matches, settings, file })
+}
+
+/// Refuses a key without the one that it needs. They may be set in two ways, so the flags cannot say it.
+fn both(settings: &Settings, key: &str, needed: &str) -> Result<(), String> {
+    match settings.get(key) {
+        Some(setting) if !settings.contains_key(needed) => {
+            Err(format!("serve: {}: {key} is set without {needed}; set both or none", setting.from))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The file that is named, or the usual one if it is there.
@@ -129,7 +147,7 @@ fn parse(file: &str, text: &str, definition: &Command) -> Result<Settings, Strin
         let key = known(key.trim()).map_err(told)?;
         let value = unquoted(value.trim()).map_err(told)?;
         check(key, value, definition).map_err(told)?;
-        let value = value.to_string();
+        let value = OsString::from(value);
         match settings.get_mut(key) {
             None => {
                 settings.insert(key, Setting { values: vec![value], from });
@@ -155,6 +173,9 @@ fn known(name: &str) -> Result<&'static str, String> {
 /// A value without the quotation marks around it.
 fn unquoted(value: &str) -> Result<&str, String> {
     match (value.strip_prefix('"'), value.strip_suffix('"')) {
+        (None, None) if value.contains(" #") => Err(format!(
+            "{value}: comments have lines of their own; put what belongs to the value into quotation marks"
+        )),
         (None, None) => Ok(value),
         (Some(rest), Some(_)) if !rest.is_empty() => Ok(&rest[..rest.len() - 1]),
         _ => Err(format!("{value}: a quotation mark is missing")),
@@ -188,15 +209,14 @@ fn check(key: &'static str, value: &str, definition: &Command) -> Result<(), Str
         return Err(format!("{key} = '{value}': expected an absolute path"));
     }
     if key == "listen" {
-        super::serve::address(value)?;
+        super::serve::address(value).map_err(|text| format!("listen = {text}"))?;
     }
-    let one = as_flags(key, &[value.to_string()]);
-    match definition.clone().no_binary_name(true).try_get_matches_from(one) {
-        Ok(_) => Ok(()),
-        // What needs another setting is looked at when all are known.
-        Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => Ok(()),
-        Err(error) => Err(first_line(&error)),
+    if matches!(value, "true" | "false") {
+        return Err(format!("{key} = '{value}': this key is no switch; expected a value"));
     }
+    let one = as_flags(key, &[value.into()], definition);
+    let read = definition.clone().no_binary_name(true).try_get_matches_from(one);
+    read.map(|_| ()).map_err(|error| first_line(&error))
 }
 
 /// What clap says, without its headline and its hint about help.
@@ -208,17 +228,28 @@ fn first_line(error: &clap::Error) -> String {
 }
 
 /// The flags that say the same.
-fn as_flags(key: &str, values: &[String]) -> Vec<String> {
-    let flag = |value: &String| match value.as_str() {
-        "true" => Some(format!("--{key}")),
-        "false" => None,
-        _ => Some(format!("--{key}={value}")),
+fn as_flags(key: &str, values: &[OsString], definition: &Command) -> Vec<OsString> {
+    if is_switch(definition, key) {
+        let on = values.iter().any(|value| value == "true");
+        return on.then(|| format!("--{key}").into()).into_iter().collect();
+    }
+    let flag = |value: &OsString| {
+        let mut flag = OsString::from(format!("--{key}="));
+        flag.push(value);
+        flag
     };
-    values.iter().filter_map(flag).collect()
+    values.iter().map(flag).collect()
 }
 
 /// What the variables set.
 fn variables(definition: &Command) -> Result<Settings, String> {
+    let known = |name: &str| name == FILE || KEYS.iter().any(|(_, variable)| *variable == name);
+    let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    if let Some(name) = names.filter(|name| name.starts_with(PREFIX)).find(|name| !known(name)) {
+        let all: Vec<&str> = KEYS.iter().map(|(_, variable)| *variable).collect();
+        let all = all.join(", ");
+        return Err(format!("serve: unknown variable {name}; expected {FILE} or one of {all}"));
+    }
     let mut settings = Settings::new();
     for (key, variable) in KEYS {
         let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) else {
@@ -233,6 +264,7 @@ fn variables(definition: &Command) -> Result<Settings, String> {
         for value in &values {
             check(key, value, definition).map_err(told)?;
         }
+        let values = values.into_iter().map(OsString::from).collect();
         settings.insert(key, Setting { values, from: variable.to_string() });
     }
     Ok(settings)
@@ -244,8 +276,8 @@ fn from_flags(flags: &ArgMatches) -> Settings {
     let mut settings = Settings::new();
     for (key, _) in KEYS.into_iter().filter(|(key, _)| given(key)) {
         let raw = flags.get_raw(key).unwrap_or_default();
-        let values = raw.map(|value| value.to_string_lossy().into_owned()).collect::<Vec<_>>();
-        let values = if values.is_empty() { vec!["true".to_string()] } else { values };
+        let values: Vec<OsString> = raw.map(OsString::from).collect();
+        let values = if values.is_empty() { vec!["true".into()] } else { values };
         settings.insert(key, Setting { values, from: format!("--{key}") });
     }
     settings
@@ -295,13 +327,28 @@ mod tests {
             ("keep-jobs = 0", "f:1: invalid value '0'"),
             ("system = yes", "f:1: system = 'yes': expected true or false"),
             ("data = here", "f:1: data = 'here': expected an absolute path"),
-            ("listen = a:b", "f:1: serve: --listen 'a:b'"),
+            ("listen = a:b", "f:1: listen = 'a:b': expected an address"),
+            ("name = true", "f:1: name = 'true': this key is no switch"),
+            ("name = false", "f:1: name = 'false': this key is no switch"),
+            ("queue = true", "f:1: queue = 'true': this key is no switch"),
+            ("keep-jobs = false", "f:1: keep-jobs = 'false': this key is no switch"),
+            ("name = a # b", "f:1: a # b: comments have lines of their own"),
             ("name =", "f:1: name has no value"),
             ("name = \"x", "a quotation mark is missing"),
             ("quiet = true\nquiet = true", "f:2: 'quiet' is set twice, before at f:1"),
         ] {
             assert!(error(text).contains(expected), "{text}: {}", error(text));
         }
+    }
+
+    #[test]
+    fn only_switches_become_flags_without_a_value() {
+        let definition = definition();
+        let flags = |key, value: &str| as_flags(key, &[value.into()], &definition);
+        assert_eq!(flags("quiet", "true"), ["--quiet"]);
+        assert!(flags("quiet", "false").is_empty());
+        assert_eq!(flags("name", "true"), ["--name=true"]);
+        assert_eq!(flags("name", "false"), ["--name=false"]);
     }
 
     #[test]

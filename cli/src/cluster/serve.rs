@@ -31,7 +31,7 @@ pub fn definition() -> Command {
                 .long("config")
                 .value_name("FILE")
                 .value_parser(value_parser!(PathBuf))
-                .help("Configuration file [default: ~/.config/hpvm/serve.conf; for root, else, /etc/hpvm/serve.conf]"),
+                .help("Configuration file [default: ~/.config/hpvm/serve.conf, or else, for root, /etc/hpvm/serve.conf]"),
         )
         .arg(
             Arg::new("check-config")
@@ -64,17 +64,15 @@ pub fn definition() -> Command {
             Arg::new("tls-cert")
                 .long("tls-cert")
                 .value_name("FILE")
-                .requires("tls-key")
                 .value_parser(value_parser!(PathBuf))
-                .help("Certificate and its chain, PEM [default: one of the server's own]"),
+                .help("Certificate and its chain, PEM, with --tls-key [default: one of the server's own]"),
         )
         .arg(
             Arg::new("tls-key")
                 .long("tls-key")
                 .value_name("FILE")
-                .requires("tls-cert")
                 .value_parser(value_parser!(PathBuf))
-                .help("The certificate's key, PEM"),
+                .help("The key of --tls-cert, PEM"),
         )
         .arg(
             Arg::new("name")
@@ -129,11 +127,13 @@ pub fn definition() -> Command {
 /// Performs it.
 pub fn run(flags: &ArgMatches) -> Result<i32, String> {
     let configured = config::configure(flags, &definition())?;
+    let matches = &configured.matches;
+    let listen = matches.get_one::<String>("listen").map(|text| address(text)).transpose();
+    let listen = listen.map_err(|text| format!("serve: --listen {text}"))?;
     if flags.get_flag("check-config") {
         crate::info::print(configured.report().as_bytes())?;
         return Ok(0);
     }
-    let matches = &configured.matches;
     let data = match matches.get_one::<PathBuf>("data") {
         Some(data) => data.clone(),
         None => server::usual_data()?,
@@ -143,7 +143,6 @@ pub fn run(flags: &ArgMatches) -> Result<i32, String> {
         let named = matches.get_one::<PathBuf>("data").is_some();
         return link(named.then_some(&data));
     }
-    let listen = matches.get_one::<String>("listen").map(|text| address(text)).transpose()?;
     let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
     let quiet = matches.get_flag("quiet");
     let file = |name: &str| matches.get_one::<PathBuf>(name).cloned();
@@ -197,9 +196,9 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(ip) = localhost.parse::<IpAddr>() {
         return Ok(SocketAddr::new(ip, hpvm_serve::run::PORT));
     }
-    localhost.parse().map_err(|_| {
-        format!("serve: --listen '{text}': expected an address and a port, like 127.0.0.1:8421")
-    })
+    localhost
+        .parse()
+        .map_err(|_| format!("'{text}': expected an address and a port, like 127.0.0.1:8421"))
 }
 
 /// This program's file, also after it was replaced by a newer one.
@@ -210,10 +209,11 @@ pub(super) fn program() -> Result<PathBuf, String> {
     Ok(kept.filter(|path| Path::new(path).exists()).unwrap_or(file))
 }
 
-/// What jobs get of our environment: all that is text.
+/// What jobs get of our environment: all that is text and not for us alone.
 pub(super) fn environment() -> BTreeMap<String, String> {
     let text = |word: std::ffi::OsString| word.into_string().ok();
-    std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect()
+    let all = std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+    all.filter(|(name, _)| !server::is_ours(name)).collect()
 }
 
 #[cfg(test)]
