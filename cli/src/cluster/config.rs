@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Command};
 
-/// What the names of all variables of a server begin with. They are not for its jobs.
-pub const PREFIX: &str = "HPVM_SERVE_";
 /// The variable that names the file.
 const FILE: &str = "HPVM_SERVE_CONFIG";
 /// The file of a server that root runs.
@@ -69,6 +67,11 @@ impl Configured {
 pub fn without_flags(definition: &Command) -> Result<Configured, String> {
     let none = definition.clone().no_binary_name(true).try_get_matches_from([""; 0]);
     configure(&none.map_err(|error| first_line(&error))?, definition)
+}
+
+/// Whether a variable is for servers, by its name: all begin as that of the file does.
+pub fn is_variable(name: &str) -> bool {
+    name.starts_with(FILE.trim_end_matches("CONFIG"))
 }
 
 /// Adds variables and file to the flags.
@@ -245,7 +248,7 @@ fn as_flags(key: &str, values: &[OsString], definition: &Command) -> Vec<OsStrin
 fn variables(definition: &Command) -> Result<Settings, String> {
     let known = |name: &str| name == FILE || KEYS.iter().any(|(_, variable)| *variable == name);
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
-    if let Some(name) = names.filter(|name| name.starts_with(PREFIX)).find(|name| !known(name)) {
+    if let Some(name) = names.filter(|name| is_variable(name)).find(|name| !known(name)) {
         let all: Vec<&str> = KEYS.iter().map(|(_, variable)| *variable).collect();
         let all = all.join(", ");
         return Err(format!("serve: unknown variable {name}; expected {FILE} or one of {all}"));

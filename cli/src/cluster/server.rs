@@ -28,7 +28,7 @@ pub const TOKEN: &str = "HPVM_TOKEN";
 /// Whether a variable is for hpvm's own commands alone: a secret, which jobs do not need and records must not hold, and what
 /// sets up a server.
 pub fn is_ours(name: &str) -> bool {
-    name == TOKEN || name.starts_with(super::config::PREFIX)
+    name == TOKEN || super::config::is_variable(name)
 }
 
 /// What `HPVM_SERVER` says, when it is the address of a server.

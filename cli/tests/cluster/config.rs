@@ -44,7 +44,7 @@ fn a_wrong_file_is_refused_with_the_line() {
         ("", Some("pbs"), "HPVM_SERVE_QUEUE: invalid value 'pbs'"),
     ] {
         let output = check(&server, file, &[], variable);
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
         let said = text(&output.stderr);
         assert!(said.contains(expected), "{said}");
     }
@@ -100,14 +100,15 @@ fn a_server_does_what_its_file_says_and_jobs_do_not_see_its_variables() {
         &["--config", "serve.conf"],
         &[("HPVM_SERVE_KEEP_JOBS", "5"), ("HPVM_SERVE_QUIET", "true"), ("HPVM_TOKEN", "x")],
     );
-    let info = server.good(&["doctor", "--json", "--data", server.data().to_str().unwrap()]);
+    let doctor = server.hpvm(&["doctor", "--data", server.data().to_str().unwrap()]);
+    let info = text(&doctor.stdout);
     assert!(info.contains("mode embedded"), "{info}");
     assert!(!server.link.contains(":8421/"), "{}", server.link);
     let mut command = server.command();
     command.args(["submit", "--parsable", "-o", "out", "--wrap", "env"]);
     let submitted = command.env("HPVM_SERVE_KEEP_DAYS", "9").env("SEEN", "1").output().unwrap();
     let id = text(&submitted.stdout).trim().parse().unwrap_or_else(|_| panic!("{submitted:?}"));
-    server.until(id, "completed");
+    server.until(id, "ended");
     let seen = std::fs::read_to_string(server.dir.path().join("out")).unwrap();
     assert!(seen.contains("SEEN=1") && !seen.contains("HPVM_SERVE_"), "{seen}");
     assert!(!seen.contains("HPVM_TOKEN"), "{seen}");
