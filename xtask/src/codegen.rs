@@ -20,6 +20,9 @@ pub const RUST: [&str; 8] = [
     "crates/shmem-abi/src/generated",
 ];
 
+/// Where the generated man pages lie, and nothing else.
+pub const MAN: &str = "docs/man3";
+
 /// Writes every generated file; says what changed.
 pub fn write(root: &Path) -> Result<String, String> {
     let files = generate(root)?;
@@ -153,6 +156,7 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
 
     let shmem = crate::shmem::Spec::load(&root.join("spec/shmem"))?;
     files.extend(crate::shmem::headers(&shmem)?);
+    files.extend(crate::shmem::reference(&shmem)?);
     let own = crate::shmem::modules(&shmem)?;
     let heading = "//! Entry points of OpenSHMEM made from spec/.";
     add(&mut files, RUST[7], module(heading, &own), own);
@@ -189,10 +193,10 @@ fn add(
     files.extend(modules.into_iter().map(|(name, text)| (folder.join(format!("{name}.rs")), text)));
 }
 
-/// Files among the generated modules that are not generated.
+/// Files among the generated modules and man pages that are not generated.
 fn strays(root: &Path, files: &[(PathBuf, String)]) -> Vec<PathBuf> {
     let known: BTreeSet<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
-    let entries = RUST.iter().filter_map(|folder| {
+    let entries = RUST.iter().chain([&MAN]).filter_map(|folder| {
         let entries = std::fs::read_dir(root.join(folder)).ok()?;
         Some(entries.filter_map(|e| Some(Path::new(folder).join(e.ok()?.file_name()))))
     });

@@ -97,3 +97,37 @@ fn global_arrays_multiply_matrices() {
         assert!(output.contains("0 elements are wrong"), "{output}");
     }
 }
+
+/// A program of ARMCI and MPI that another MPI's compiler has made, by pkg-config's file.
+#[test]
+fn compilers_of_other_mpis_link_it() {
+    let folder = folder("armci-other");
+    let source = folder.join("sum.c");
+    let text = "#include <mpi.h>\n#include <armci.h>\n#include <stdio.h>\n\
+        int main(int argc, char **argv)\n{\n    int me, n, mine, sum;\n    void *all[8];\n    MPI_Init(&argc, &argv);\n    \
+        ARMCI_Init();\n    MPI_Comm_rank(MPI_COMM_WORLD, &me);\n    MPI_Comm_size(MPI_COMM_WORLD, &n);\n    \
+        ARMCI_Malloc(all, sizeof(int));\n    mine = me + 1;\n    ARMCI_Put(&mine, all[(me + 1) % n], sizeof(int), (me + 1) % n);\n    \
+        ARMCI_Barrier();\n    MPI_Reduce(all[me], &sum, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);\n    \
+        if (me == 0)\n        printf(\"sum %d\\n\", sum);\n    ARMCI_Free(all[me]);\n    ARMCI_Finalize();\n    \
+        MPI_Finalize();\n}\n";
+    std::fs::write(&source, text).expect("a source");
+    for compiler in ["mpicc.mpich", "mpicc.openmpi"] {
+        let mut which = clean("sh");
+        which.args(["-c", &format!("command -v {compiler} && command -v pkg-config")]);
+        if !which.output().is_ok_and(|found| found.status.success()) {
+            hpvm_tests::skip::skipped(&format!("{compiler} or pkg-config is missing"));
+            continue;
+        }
+        let mut ask = clean("pkg-config");
+        ask.args(["--cflags", "--libs", "hpvm-armci"]);
+        ask.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
+        let flags = succeed(ask);
+        let program = folder.join(compiler);
+        let mut command = clean(compiler);
+        command.arg("-o").arg(&program).arg(&source).args(flags.split_whitespace());
+        succeed(command);
+        let mut job = clean(prefix().join("bin/mpirun"));
+        job.args(["-n", "3"]).arg(&program);
+        assert_eq!(succeed(job), "sum 6\n", "{compiler}");
+    }
+}

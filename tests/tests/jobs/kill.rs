@@ -133,6 +133,29 @@ fn killed_in_openshmem() {
     }
 }
 
+/// Processes that communicate and wait in `bsp_sync`.
+#[test]
+fn killed_in_supersteps() {
+    kills_of(&program("bsp_storm"), "sync", 8);
+}
+
+/// Process 0 between two supersteps, the others in the `bsp_sync` that process 0 does not enter.
+#[test]
+fn killed_between_supersteps() {
+    let storm = program("bsp_storm");
+    for turn in 0..4 {
+        let mut job = Job::start(RANKS, &storm, &["between"]).expect("starts");
+        job.wait_for_output("ready").expect("supersteps");
+        job.wait_for_ranks(&[0, 1]).expect("ranks");
+        job.look();
+        let victim = turn % 2;
+        job.kill_rank(victim);
+        let (code, _, output) = job.end(SOON).expect("ends and leaves nothing");
+        assert_eq!(code, 128 + libc::SIGKILL, "turn {turn}: {output}");
+        names_the_cause(&[victim], &output).expect("the cause");
+    }
+}
+
 #[test]
 fn killed_among_shared_objects() {
     if let Some(samcc) = sam::samcc() {

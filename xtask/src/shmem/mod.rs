@@ -4,18 +4,21 @@ mod entry;
 mod generic;
 mod header;
 mod prototype;
+mod reference;
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use prototype::Prototype;
+use reference::Reference;
 
 /// Everything in spec/shmem.
 pub struct Spec {
     pub types: Vec<Type>,
     pub families: Vec<Family>,
     pub functions: Vec<Function>,
+    pub reference: Reference,
 }
 
 /// A type of the standard.
@@ -56,7 +59,6 @@ pub struct Family {
     pub generic: Option<String>,
     pub call: String,
     pub with: Option<String>,
-    #[expect(dead_code, reason = "for readers of the data")]
     pub deprecated: Option<String>,
 }
 
@@ -79,7 +81,6 @@ pub struct Function {
     pub team_form: Option<String>,
     pub call: String,
     pub with: Option<String>,
-    #[expect(dead_code, reason = "for readers of the data")]
     pub deprecated: Option<String>,
 }
 
@@ -135,8 +136,12 @@ impl Spec {
         let types: TypeFile = read(folder.join("types.toml"))?;
         let families: FamilyFile = read(folder.join("families.toml"))?;
         let functions: FunctionFile = read(folder.join("functions.toml"))?;
-        let spec =
-            Spec { types: types.types, families: families.family, functions: functions.function };
+        let spec = Spec {
+            types: types.types,
+            families: families.family,
+            functions: functions.function,
+            reference: read(folder.join("reference.toml"))?,
+        };
         for family in &spec.families {
             if spec.of_set(&family.types).next().is_none() {
                 return Err(format!("spec/shmem: no type is in the set `{}`", family.types));
@@ -240,6 +245,11 @@ pub fn headers(spec: &Spec) -> Result<Vec<(PathBuf, String)>, String> {
         (PathBuf::from("include/shmem.h"), header::header(spec)?),
         (PathBuf::from("include/pshmem.h"), header::profiling(spec)?),
     ])
+}
+
+/// Paths (from the root) and texts of the reference: a document, and man pages with the list of their other names.
+pub fn reference(spec: &Spec) -> Result<Vec<(PathBuf, String)>, String> {
+    reference::files(spec)
 }
 
 /// The generated modules of the library.
