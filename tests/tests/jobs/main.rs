@@ -9,6 +9,7 @@
 
 mod abi;
 mod apps;
+mod apps_aspcg;
 mod armci;
 mod bound;
 mod bsp;
