@@ -163,6 +163,27 @@ fn cholesky_needs_no_cache() {
     assert!(output.contains("allowed 3e-10: right"), "{output}");
 }
 
+/// The basis does not depend on who found its elements, nor in which order.
+#[test]
+fn grobner_bases_are_the_sequential_ones_on_any_ranks() {
+    checks_itself_on("sam_grobner", &[1, 2, 3, 5]);
+    let larger = ["--system", "katsura", "--size", "6", "--print"];
+    let basis = |ranks| app(ranks, "sam_grobner", &larger).map(succeed);
+    let Some(expected) = basis(1) else { return };
+    assert!(expected.contains("dimension of the quotient: 64, expected 64: right"), "{expected}");
+    for ranks in [2, 4] {
+        assert_eq!(basis(ranks).as_ref(), Some(&expected), "{ranks} ranks");
+    }
+}
+
+/// Polynomials that are in use stay; what is pushed and finds no room is fetched.
+#[test]
+fn grobner_needs_no_cache() {
+    let Some(mut command) = app(3, "sam_grobner", &["--check"]) else { return };
+    command.env("HPVM_SAM_CACHE", "1k");
+    assert!(has_passed(&succeed_within(command, LONG)));
+}
+
 #[test]
 fn treecode_agrees_with_direct_sums() {
     checks_itself("treecode");
@@ -451,6 +472,10 @@ fn wrong_input_is_refused_in_a_sentence() {
         ("sam_cholesky", &["--checkpoint", "state"], "no checkpoints here"),
         ("sam_cholesky", &["--dense", "4000", "--scaling", "weak"], "are more than 6000"),
         ("sam_cholesky", &["--block", "129"], "a whole number from 1 to 128"),
+        ("sam_grobner", &["--system", "cube"], "lazard, cyclic or katsura is needed"),
+        ("sam_grobner", &["--prime", "32001"], "is no prime"),
+        ("sam_grobner", &["--size", "15"], "a whole number from 3 to 14"),
+        ("sam_grobner", &["--scaling", "strong"], "start it with 1, 2 and 4 ranks"),
         ("fdtd", &["--case", "cube"], "dipole, cavity or plasma is needed"),
         ("fdtd", &["--cells", "8"], "leave nothing of 8"),
         ("fdtd", &["--case", "cavity", "--mode-x", "0"], "has no field"),

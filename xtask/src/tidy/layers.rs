@@ -36,6 +36,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-abi-ompi", &["abi", "foreign", "fortran"]),
     ("hpvm-abi-ompi-cxx", &[]),
     ("hpvm-fm-abi", &["fm"]),
+    ("hpvm-portals", &[]),
     ("hpvm-pvm", &[]),
     ("hpvm-pvm-abi", &["pvm", "sync"]),
     ("hpvm-sam", &[]),

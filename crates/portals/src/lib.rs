@@ -1,0 +1,28 @@
+//! Portals 4.3 without C and without an engine: what a target decides when a message arrives, what counters trigger, and
+//! what atomic operations do to bytes.
+//!
+//! [`Portal`] is one entry of a portal table: its priority and overflow lists, its unexpected headers, whether it is enabled.
+//! Messages go in by their headers ([`Message`]) and the end of their data ([`Portal::complete`]); events of queues and
+//! counts come out as [`Effect`]s, in the order in which a program must see them. Nothing in it moves data, blocks or looks
+//! at a clock. [`Counters`] are the counting events of an interface with the operations that wait for them.
+//! [`atomic`] has the operations of `PtlAtomic`, `PtlFetchAtomic` and `PtlSwap` on little-endian bytes.
+//!
+//! Names are those of the specification: match entry (ME), list entry (LE), counting event (CT), event queue (EQ).
+//! There is no library on this crate yet; no program can call it.
+
+#![forbid(unsafe_code)]
+
+pub mod atomic;
+mod counters;
+mod entry;
+mod event;
+mod message;
+mod portal;
+mod slab;
+
+pub use counters::{Count, Counters, Triggered};
+pub use entry::{Entry, Options, Source};
+pub use event::{Body, Effect, Event, EventKind, List, NiFail, Register};
+pub use message::{Message, Operation, Process};
+pub use portal::{Delivery, Portal, Refused, Revision, Search, Settings, Verdict};
+pub use slab::Id;

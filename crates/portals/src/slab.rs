@@ -1,0 +1,76 @@
+//! A table whose entries are found by number, and whose numbers are not confused with those of entries that have gone.
+
+/// Number of an entry of a [`Slab`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id {
+    index: u32,
+    generation: u32,
+}
+
+struct Slot<T> {
+    generation: u32,
+    value: Option<T>,
+}
+
+pub(crate) struct Slab<T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Slab<T> {
+    pub fn new() -> Slab<T> {
+        Slab { slots: Vec::new(), free: Vec::new() }
+    }
+
+    /// # Panics
+    /// With 2^32 entries at once, more than memory holds.
+    pub fn insert(&mut self, value: T) -> Id {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, value: None });
+            u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 entries")
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.value = Some(value);
+        Id { index, generation: slot.generation }
+    }
+
+    pub fn get(&self, id: Id) -> Option<&T> {
+        let slot = self.slots.get(id.index as usize)?;
+        slot.value.as_ref().filter(|_| slot.generation == id.generation)
+    }
+
+    pub fn get_mut(&mut self, id: Id) -> Option<&mut T> {
+        let slot = self.slots.get_mut(id.index as usize)?;
+        slot.value.as_mut().filter(|_| slot.generation == id.generation)
+    }
+
+    pub fn remove(&mut self, id: Id) -> Option<T> {
+        self.get(id)?;
+        let slot = &mut self.slots[id.index as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(id.index);
+        slot.value.take()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.slots.len() == self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_number_finds_nothing() {
+        let mut slab = Slab::new();
+        let old = slab.insert('a');
+        assert_eq!(slab.remove(old), Some('a'));
+        assert!(slab.is_empty());
+        let new = slab.insert('b');
+        assert_eq!(slab.get(old), None);
+        assert_eq!(slab.remove(old), None);
+        assert_eq!(slab.get(new), Some(&'b'));
+        assert!(!slab.is_empty());
+    }
+}
