@@ -230,6 +230,17 @@ impl Spread {
     }
 }
 
+/// How other hosts are reached where no flag says it: the words in front of a host's name, and whether the words behind it are
+/// taken as they are (ssh gives them to a shell).
+///
+/// # Errors
+/// A variable of the environment cannot be read.
+pub fn reach() -> Result<(Vec<OsString>, bool), LaunchError> {
+    let mut options = Options::new("pvm");
+    args::from_variables(&mut options, |name| std::env::var_os(name))?;
+    Ok((words(&options), by_srun(&options)))
+}
+
 /// The command that reaches other hosts.
 fn words(options: &Options) -> Vec<OsString> {
     match &options.launch_agent {

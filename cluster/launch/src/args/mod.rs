@@ -237,7 +237,7 @@ fn check_input(options: &Options, ranks: u32) -> Result<(), LaunchError> {
 }
 
 /// What variables say and flags do not. A flag that names a way to reach hosts wins over both.
-fn from_variables(
+pub(crate) fn from_variables(
     options: &mut Options,
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<(), LaunchError> {
