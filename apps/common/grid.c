@@ -21,7 +21,7 @@ static int choose_dims(struct grid *g, int least)
             int dims[3] = {a, b, g->ranks / a / b}, fits = g->ranks / a % b == 0;
             double cost = 0;
             for (int d = 0; d < 3; d++) {
-                fits = fits && g->n[d] / dims[d] >= (dims[d] > 1 ? least : 1);
+                fits = fits && g->n[d] / g->block[d] / dims[d] >= (dims[d] > 1 ? least : 1);
                 cost += COST[d] * (dims[d] - 1) * n[(d + 1) % 3] * n[(d + 2) % 3];
             }
             if (fits && cost < best) {
@@ -35,7 +35,7 @@ static int choose_dims(struct grid *g, int least)
 
 int grid_fits(const int64_t n[3], int ranks, int least)
 {
-    struct grid g = {.ranks = ranks, .n = {(int)n[0], (int)n[1], (int)n[2]}};
+    struct grid g = {.ranks = ranks, .n = {(int)n[0], (int)n[1], (int)n[2]}, .block = {1, 1, 1}};
     return choose_dims(&g, least);
 }
 
@@ -56,11 +56,9 @@ static int neighbour(const struct grid *g, int d, int step)
     return rank_at(g, at);
 }
 
-int grid_split(struct grid *g, MPI_Comm comm, const int n[3], const int periodic[3], int ghost, int least)
+static int split(struct grid *g, MPI_Comm comm, const int n[3], const int periodic[3], int least)
 {
-    memset(g, 0, sizeof *g);
     g->comm = comm;
-    g->ghost = ghost;
     MPI_Comm_rank(comm, &g->rank);
     MPI_Comm_size(comm, &g->ranks);
     memcpy(g->n, n, sizeof g->n);
@@ -71,18 +69,34 @@ int grid_split(struct grid *g, MPI_Comm comm, const int n[3], const int periodic
     g->at[1] = g->rank / g->dims[2] % g->dims[1];
     g->at[2] = g->rank % g->dims[2];
     for (int d = 0; d < 3; d++) {
-        int share = n[d] / g->dims[d], rest = n[d] % g->dims[d];
-        g->size[d] = share + (g->at[d] < rest);
-        g->first[d] = g->at[d] * share + (g->at[d] < rest ? g->at[d] : rest);
+        int blocks = n[d] / g->block[d], share = blocks / g->dims[d], rest = blocks % g->dims[d];
+        g->size[d] = g->block[d] * (share + (g->at[d] < rest));
+        g->first[d] = g->block[d] * (g->at[d] * share + (g->at[d] < rest ? g->at[d] : rest));
         g->neighbour[d][0] = neighbour(g, d, -1);
         g->neighbour[d][1] = neighbour(g, d, 1);
     }
-    int lines = (GRID_LINE + g->size[2] + ghost + GRID_LINE - 1) / GRID_LINE;
+    int lines = (GRID_LINE + g->size[2] + g->ghost[2] + GRID_LINE - 1) / GRID_LINE;
     g->row = (ptrdiff_t)lines * GRID_LINE;
-    g->plane = (g->size[1] + 2 * ghost) * g->row;
-    g->points = (size_t)(g->size[0] + 2 * ghost) * (size_t)g->plane;
-    g->origin = (size_t)(ghost * g->plane + ghost * g->row + GRID_LINE);
+    g->plane = (g->size[1] + 2 * g->ghost[1]) * g->row;
+    g->points = (size_t)(g->size[0] + 2 * g->ghost[0]) * (size_t)g->plane;
+    g->origin = (size_t)(g->ghost[0] * g->plane + g->ghost[1] * g->row + GRID_LINE);
     return 1;
+}
+
+int grid_split(struct grid *g, MPI_Comm comm, const int n[3], const int periodic[3], int ghost, int least)
+{
+    memset(g, 0, sizeof *g);
+    for (int d = 0; d < 3; d++)
+        g->block[d] = 1, g->ghost[d] = ghost;
+    return split(g, comm, n, periodic, least);
+}
+
+int grid_split_blocks(struct grid *g, MPI_Comm comm, const int n[3], const int periodic[3], int ghost, int block)
+{
+    memset(g, 0, sizeof *g);
+    for (int d = 0; d < 3; d++)
+        g->block[d] = n[d] > 1 ? block : 1, g->ghost[d] = n[d] > 1 ? ghost : 0;
+    return split(g, comm, n, periodic, 1);
 }
 
 void grid_free(struct grid *g)
@@ -147,8 +161,9 @@ static struct region slab(const struct grid *g, int d, int above, int outside, i
 {
     struct region r;
     for (int e = 0; e < 3; e++) {
-        r.low[e] = e < d ? -width : 0;
-        r.high[e] = g->size[e] + (e < d ? width : 0);
+        int more = e < d && g->ghost[e] > 0 ? width : 0;
+        r.low[e] = -more;
+        r.high[e] = g->size[e] + more;
     }
     if (above)
         r.low[d] = g->size[d] - (outside ? 0 : width);
@@ -173,6 +188,8 @@ static void swap_slabs(struct grid *g, double *const *fields, int count, int wid
 {
     struct region out[2], in[2];
     MPI_Request requests[4];
+    if (g->ghost[d] == 0)
+        return;
     for (int side = 0; side < 2; side++) {
         out[side] = slab(g, d, side, from_ghosts, width);
         in[side] = slab(g, d, side, !from_ghosts, width);
@@ -227,8 +244,9 @@ double *grid_plane(const struct grid *g, const double *field, int d, int at)
 /* Which of the parts of a direction has a cell. */
 static int part_of(const struct grid *g, int d, int cell)
 {
-    int share = g->n[d] / g->dims[d], rest = g->n[d] % g->dims[d], larger = rest * (share + 1);
-    return cell < larger ? cell / (share + 1) : rest + (cell - larger) / share;
+    int blocks = g->n[d] / g->block[d], share = blocks / g->dims[d], rest = blocks % g->dims[d];
+    int block = cell / g->block[d], larger = rest * (share + 1);
+    return block < larger ? block / (share + 1) : rest + (block - larger) / share;
 }
 
 void grid_cell(const struct grid *g, int64_t number, int cell[3])

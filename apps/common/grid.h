@@ -14,7 +14,8 @@ struct grid {
     int n[3], periodic[3];
     int dims[3], at[3];      /* ranks per direction; this rank's position */
     int first[3], size[3];   /* own cells in the whole box */
-    int ghost;               /* layers that there is room for */
+    int block[3];            /* a part is a whole number of blocks of so many cells */
+    int ghost[3];            /* layers that there is room for */
     ptrdiff_t row, plane;    /* distance in memory of neighbours in j and in i */
     size_t points, origin;   /* numbers of a field; where cell (0, 0, 0) lies in its memory */
     int neighbour[3][2];     /* below and above; MPI_PROC_NULL behind a border */
@@ -25,6 +26,8 @@ struct grid {
 /* Splits a box of n cells with the least surface between ranks, each part at least `least` cells thick.
  * Returns 0 when there is no such split. */
 int grid_split(struct grid *g, MPI_Comm comm, const int n[3], const int periodic[3], int ghost, int least);
+/* The same for parts that are whole blocks of `block` cells per direction. Directions of one cell have no blocks and no ghosts. */
+int grid_split_blocks(struct grid *g, MPI_Comm comm, const int n[3], const int periodic[3], int ghost, int block);
 int grid_fits(const int64_t n[3], int ranks, int least); /* whether there is one */
 void grid_free(struct grid *g);
 

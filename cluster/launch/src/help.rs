@@ -27,8 +27,8 @@ const RULES: &[&str] = &[
 ];
 
 const CODES: &[(&str, &str)] = &[
-    ("0", "all ranks ended well"),
-    ("code of the first rank that failed", "also MPI_Abort's, modulo 256, 1 instead of 0"),
+    ("0", "all ranks ended well, or one called MPI_Abort with 0"),
+    ("code of the first rank that failed", "also MPI_Abort's, modulo 256"),
     ("128 + signal", "the first rank that failed was killed by it, or the job was ended by it"),
     ("1", "a rank left without MPI_Finalize and with code 0; the job could not be started"),
     ("2", "wrong usage"),

@@ -9,6 +9,7 @@
 
 mod abi;
 mod apps;
+mod apps_aspcg;
 mod armci;
 mod bound;
 mod bsp;
@@ -30,6 +31,7 @@ mod load;
 mod mistakes;
 mod network;
 mod pvm;
+mod pvm_hosts;
 mod random;
 mod report;
 mod sam;

@@ -1,0 +1,163 @@
+/* Incompressible flow in a plane: a cavity with a lid that moves, vortices that fade, shear layers that roll up. */
+#include "aspcg.h"
+
+#include <math.h>
+#include <stdio.h>
+
+struct run {
+    struct app app;
+    struct problem p;
+    char which[APP_TEXT_SIZE];
+    long cells, n[2], block, overlap, sweeps, steps, print;
+};
+
+/* Returns 0, or the exit code when there is nothing to go on with. */
+static int print_line(const struct run *run, struct flow *f)
+{
+    struct totals t = flow_totals(f);
+    if (!isfinite(t.kinetic))
+        return app_refuse(&run->app, APP_WRONG, "step %lld: the flow has no finite energy any more; take a smaller --cfl", (long long)f->step);
+    if (run->app.rank == 0) {
+        printf("%8lld %14.8f %16.9e %12.3e %10d\n", (long long)f->step, f->time, t.kinetic, t.divergence, f->iterations);
+        fflush(stdout);
+    }
+    return 0;
+}
+
+static int no_convergence(const struct run *run, const struct flow *f)
+{
+    return app_refuse(&run->app, APP_WRONG, "step %lld: the pressure does not converge to %g; take a larger --tolerance or a smaller --cfl",
+                      (long long)f->step + 1, f->p.tolerance);
+}
+
+static int advance(struct run *run, struct flow *f)
+{
+    int status = 0;
+    int64_t begin = f->step;
+    app_progress(&run->app, begin, begin, run->steps);
+    while (f->step < run->steps && status == 0) {
+        if (!flow_step(f))
+            return no_convergence(run, f);
+        if (f->step == run->steps || (run->print > 0 && f->step % run->print == 0))
+            status = print_line(run, f);
+        if (status == 0 && run->app.every > 0 && f->step % run->app.every == 0 && f->step < run->steps)
+            status = flow_write(&run->app, f);
+        app_progress(&run->app, begin, f->step, run->steps);
+    }
+    if (status == 0 && *run->app.checkpoint)
+        status = flow_write(&run->app, f);
+    return status;
+}
+
+static void print_speed(const struct flow *f, int64_t steps, double seconds)
+{
+    double solving = app_slowest(f->g.comm, f->solver.seconds);
+    double rate = 1e-6 * (double)f->solver.iterations * f->g.n[X] * f->g.n[Y] / solving;
+    if (f->g.rank == 0 && steps > 0)
+        printf("%lld steps in %.3f s, %.0f %% of it in %ld iterations: %.2f million cells/s and iteration, %.2f per rank\n", (long long)steps,
+               seconds, 100 * solving / seconds, f->solver.iterations, rate, rate / f->g.ranks);
+}
+
+static double timed(MPI_Comm comm, int times, void *with)
+{
+    struct run *run = with;
+    struct problem p = run->p;
+    struct flow f;
+    int good = 1;
+    p.cells[1] *= times;
+    if (!flow_split(&f, comm, &p)) {
+        flow_refuse_ranks(&run->app, &p, times);
+        MPI_Abort(MPI_COMM_WORLD, APP_USAGE);
+    }
+    flow_start(&f);
+    MPI_Barrier(comm);
+    double start = MPI_Wtime();
+    for (long s = 0; s < run->steps && good; s++)
+        good = flow_step(&f);
+    double seconds = app_slowest(comm, MPI_Wtime() - start);
+    if (!good) {
+        no_convergence(run, &f);
+        MPI_Abort(MPI_COMM_WORLD, APP_WRONG);
+    }
+    flow_free(&f);
+    return seconds;
+}
+
+static int begin(struct run *run, struct flow *f)
+{
+    if (*run->app.restart)
+        return flow_read(&run->app, f);
+    if (!flow_split(f, MPI_COMM_WORLD, &run->p))
+        return flow_refuse_ranks(&run->app, &run->p, run->app.ranks);
+    flow_start(f);
+    return 0;
+}
+
+static int simulate(struct run *run)
+{
+    struct flow f;
+    int status = begin(run, &f);
+    if (status != 0)
+        return status;
+    if (run->app.rank == 0)
+        printf("%d x %d cells in blocks of %d on %d ranks (%d x %d)\n%8s %14s %16s %12s %10s\n", f.g.n[X], f.g.n[Y], f.solver.block,
+               f.g.ranks, f.g.dims[X], f.g.dims[Y], "step", "time", "kinetic", "divergence", "iterations");
+    print_line(run, &f);
+    int64_t from = f.step;
+    double start = MPI_Wtime();
+    status = advance(run, &f);
+    print_speed(&f, f.step - from, app_slowest(f.g.comm, MPI_Wtime() - start));
+    if (status == 0 && *run->app.image)
+        status = flow_picture(&run->app, &f);
+    flow_free(&f);
+    return status;
+}
+
+static int make_problem(struct run *run)
+{
+    static const char *const cases[CASES] = {"cavity", "vortices", "shear"};
+    int which = app_find(run->which, cases, CASES);
+    if (which < 0)
+        return app_refuse(&run->app, APP_USAGE, "'%s' is no good as --case: cavity, vortices or shear is needed", run->which);
+    run->p.which = which;
+    for (int d = 0; d < 2; d++)
+        run->p.cells[d] = run->n[d] > 0 ? run->n[d] : run->cells;
+    run->p.block = run->block, run->p.overlap = run->overlap, run->p.sweeps = run->sweeps;
+    return flow_refuse(&run->app, &run->p);
+}
+
+int main(int argc, char **argv)
+{
+    static struct run run = {
+        .p = {.relaxation = 0.9, .tolerance = 1e-6, .reynolds = 1000, .cfl = 0.8},
+        .which = "cavity", .cells = 128, .block = 16, .overlap = 1, .sweeps = 4, .steps = 1000, .print = 100};
+    const struct app_flag flags[] = {
+        {"--case", APP_TEXT, run.which, 0, 0, "NAME", "cavity (the default), vortices or shear"},
+        {"--cells", APP_WHOLE, &run.cells, 4, 100000, "N", "cells per direction (128)"},
+        {"--nx", APP_WHOLE, &run.n[0], 4, 100000, "N", "cells in x, if not --cells; so --ny"},
+        {"--ny", APP_WHOLE, &run.n[1], 4, 100000, "N", "cells in y"},
+        {"--reynolds", APP_REAL, &run.p.reynolds, 1e-3, 1e9, "R", "1 / viscosity, where velocity and width of the box are 1 (1000)"},
+        {"--steps", APP_WHOLE, &run.steps, 0, 1e9, "N", "number of the last step (1000)"},
+        {"--cfl", APP_REAL, &run.p.cfl, 1e-3, 1, "C", "time step, of what half a cell and friction allow (0.8)"},
+        {"--tolerance", APP_REAL, &run.p.tolerance, 1e-12, 0.1, "T", "residual of the pressure, relative to its source (1e-6)"},
+        {"--block", APP_WHOLE, &run.block, 1, 4096, "N", "cells of a block in each direction (16)"},
+        {"--overlap", APP_WHOLE, &run.overlap, 0, MOST_OVERLAP, "N", "cells around a block that belong to its subdomain (1)"},
+        {"--sweeps", APP_WHOLE, &run.sweeps, 1, 1000, "N", "of Richardson's iteration on a subdomain (4)"},
+        {"--relaxation", APP_REAL, &run.p.relaxation, 1e-3, 1, "W", "of a sweep (0.9)"},
+        {"--print", APP_WHOLE, &run.print, 0, 1e9, "N", "steps between lines of output (100), 0: none"},
+        {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
+    };
+    int status = app_begin(&argc, &argv, &run.app, "aspcg", "incompressible flow, its pressure by preconditioned conjugate gradients", flags);
+    if (status >= 0)
+        return status;
+    status = make_problem(&run);
+    if (status != 0)
+        return app_end(status);
+    if (run.app.check)
+        status = flow_check(&run.app);
+    else if (run.app.scaling != APP_NO_SCALING)
+        status = app_scaling(&run.app, timed, &run);
+    else
+        status = simulate(&run);
+    return app_end(status);
+}
