@@ -35,7 +35,7 @@ pub unsafe fn short(from: *const u8, to: *mut u8, len: usize) {
 }
 
 /// Copies `len` bytes of a packet or a fragment, to or from memory that a peer has just used: by wide vector
-/// moves from [`MIN_WIDE`] bytes on.
+/// moves from [`MIN_WIDE`] bytes on, by `memcpy` again from [`MIN_STRING`] on, but where it is slow.
 ///
 /// # Safety
 /// As for `core::ptr::copy_nonoverlapping`.
@@ -58,7 +58,8 @@ pub unsafe fn wide(from: *const u8, to: *mut u8, len: usize) {
 unsafe fn long(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise, and the processor is asked whether it has AVX.
     unsafe {
-        if std::is_x86_feature_detected!("avx") {
+        let string = len >= MIN_STRING && !close_behind(from.addr(), to.addr());
+        if !string && std::is_x86_feature_detected!("avx") {
             return vectors(from, to, len);
         }
         core::ptr::copy_nonoverlapping(from, to, len);
@@ -71,6 +72,20 @@ unsafe fn long(from: *const u8, to: *mut u8, len: usize) {
 /// with a page, there are processors on which it copies 2 GB/s instead of 50.
 #[cfg(target_arch = "x86_64")]
 const MIN_WIDE: usize = 1 << 10;
+
+/// Shortest copy for which the string instruction is worth its beginning: Zen 4 then copies 64 KiB at 125 GB/s within a
+/// core's cache, and at 95 by moves of 32 bytes.
+#[cfg(target_arch = "x86_64")]
+const MIN_STRING: usize = 32 << 10;
+
+/// Whether the target begins up to a cache line behind the source, as far as the low bits of addresses say by which
+/// processors tell a load from an earlier store: the string instruction then waits for itself.
+#[cfg(target_arch = "x86_64")]
+fn close_behind(from: usize, to: usize) -> bool {
+    const LOW: usize = (4 << 10) - 1;
+    const LINE: usize = 64;
+    (1..LINE).contains(&(to.wrapping_sub(from) & LOW))
+}
 
 /// # Safety
 /// As for `core::ptr::copy_nonoverlapping`; the processor has AVX, and `len` is at least 32.
@@ -109,12 +124,13 @@ unsafe fn vectors(from: *const u8, to: *mut u8, len: usize) {
 mod tests {
     #[test]
     fn wide_moves_of_every_length_and_alignment() {
-        let from: Vec<u8> = (0..20_000u32).map(|i| (i * 7 + 3) as u8).collect();
-        let lengths =
-            (0..200).chain([1000, 1023, 1024, 1025, 1056, 4095, 4096, 5000, 16384, 16385]);
+        let from: Vec<u8> = (0..40_000u32).map(|i| (i * 7 + 3) as u8).collect();
+        let lengths = (0..200).chain([
+            1000, 1023, 1024, 1025, 1056, 4095, 4096, 5000, 16384, 16385, 32767, 32768, 32769,
+        ]);
         for len in lengths {
             for (a, b) in [(0, 0), (1, 0), (0, 5), (13, 31)] {
-                let mut to = vec![0xaa; 20_000];
+                let mut to = vec![0xaa; 40_000];
                 // SAFETY: both vectors are longer than that.
                 unsafe { super::wide(from.as_ptr().add(a), to.as_mut_ptr().add(b), len) };
                 assert_eq!(to[b..b + len], from[a..a + len], "{len} bytes from {a} to {b}");

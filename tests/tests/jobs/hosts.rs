@@ -96,6 +96,20 @@ fn spawning_in_slurm(cluster: &Cluster, mpirun: &str) {
     }
 }
 
+/// The conformance programs about files, on ranks of two hosts that see one file system: the shared file pointer is
+/// a number at the first rank.
+#[test]
+fn files_between_hosts() {
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    for program in ["io_basic", "io_together"].map(conformance) {
+        let list = [1, 2].map(|host| format!("{}:2", hosts.name(host)));
+        let mut command = hosts.command(1, prefix().join("bin/mpirun"));
+        command.args(["-H", &list.join(","), "-n", "4", "--launch-agent"]);
+        command.arg(Hosts::agent()).arg(&program);
+        succeed(command);
+    }
+}
+
 #[test]
 fn a_job_in_slurm() {
     let Some(cluster) = Cluster::up(2, 4) else { return };

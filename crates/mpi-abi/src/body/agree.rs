@@ -122,7 +122,8 @@ fn broadcast(comm: MPI_Comm, bytes: &mut [u8]) -> Result<()> {
     })
 }
 
-fn done(code: c_int) -> Result<()> {
+/// The error of a call among the ranks, by its code.
+pub fn done(code: c_int) -> Result<()> {
     match Class::from_code(code) {
         _ if code == MPI_SUCCESS => Ok(()),
         class => {

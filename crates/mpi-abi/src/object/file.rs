@@ -3,8 +3,9 @@
 use super::comm::CommObject;
 use super::errhandler::Handler;
 use super::{Objects, bad_handle, too_many};
+use crate::body::io::SharedPointer;
 use crate::generated::constants::{MPI_COMM_NULL, MPI_Comm, MPI_FILE_NULL, MPI_File};
-use hpvm_io::{Hints, SharedPointer, View};
+use hpvm_io::{Hints, View};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm, Status};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,8 +19,7 @@ pub struct FileObject {
     pub comm: MPI_Comm,
     /// The host of each rank, by any number; all the same on one host.
     pub hosts: Vec<u64>,
-    /// `None` where ranks are on several hosts.
-    pub shared: Option<SharedPointer>,
+    pub shared: SharedPointer,
     state: Mutex<State>,
 }
 
@@ -52,7 +52,7 @@ impl FileObject {
         object: Arc<CommObject>,
         comm: MPI_Comm,
         hosts: Vec<u64>,
-        shared: Option<SharedPointer>,
+        shared: SharedPointer,
         state: State,
     ) -> FileObject {
         FileObject { file, object, comm, hosts, shared, state: Mutex::new(state) }

@@ -13,6 +13,7 @@ mod ordered;
 mod pointer;
 mod properties;
 mod shared;
+mod shared_pointer;
 mod view;
 
 pub use datarep::{register_datarep, register_datarep_c};
@@ -23,6 +24,7 @@ pub use ordered::*;
 pub use pointer::*;
 pub use properties::*;
 pub use shared::*;
+pub use shared_pointer::SharedPointer;
 pub use view::*;
 
 use crate::body::check::wrong;

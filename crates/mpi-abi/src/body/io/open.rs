@@ -1,6 +1,6 @@
 //! Opening, closing and deleting files (section 14.2).
 
-use super::{on_file, on_no_file};
+use super::{SharedPointer, on_file, on_no_file};
 use crate::body::agree;
 use crate::body::check::{out, text, wrong};
 use crate::body::errh::{default_file_handler, raise_file};
@@ -11,7 +11,7 @@ use crate::object::file::{FileObject, State};
 use crate::object::info::{self, Info};
 use crate::runtime::enter;
 use core::ffi::{c_char, c_int};
-use hpvm_io::{Amode, File, Hints, SharedPointer, View};
+use hpvm_io::{Amode, File, Hints, View};
 use hpvm_mpi::Class;
 use hpvm_mpi::comm::build;
 use hpvm_mpi::error::Result;
@@ -76,6 +76,8 @@ struct Private {
     handle: MPI_Comm,
     /// The host of each rank, by any number.
     hosts: Vec<u64>,
+    /// All ranks are of one job and on one host.
+    together: bool,
 }
 
 impl Private {
@@ -92,12 +94,13 @@ impl Private {
         let extras = Extras { handler: Handler::Return, ..Extras::default() };
         let object = CommObject::with_extras(made, extras);
         let handle = w.objects.add_comm(object.clone())?;
-        // Connected jobs are on one host: where a process is of another job all have the same one.
+        // The hosts of another job's processes are not known: then all count as one for gathering.
         let nodes = group.processes().map(|p| w.job.nodes.get(p as usize).copied());
         let nodes = nodes.collect::<Option<Vec<u32>>>();
+        let together = nodes.as_ref().is_some_and(|nodes| nodes.windows(2).all(|w| w[0] == w[1]));
         let nodes = nodes.unwrap_or_else(|| vec![0; group.size() as usize]);
         let hosts = nodes.into_iter().map(u64::from).collect();
-        Ok(Private { object, handle, hosts })
+        Ok(Private { object, handle, hosts, together })
     }
 
     fn size(&self) -> usize {
@@ -134,9 +137,9 @@ fn open_together(
     check_identity(private, &file)?;
     let shared = agree::together_on(comm, size, shared_pointer(private)?)?;
     let end = if amode.appends() { file.size()? } else { 0 };
-    if let Some(pointer) = shared.as_ref().filter(|_| rank == 0) {
-        pointer.set(end);
-    }
+    let set = if rank == 0 { shared.set(end) } else { Ok(()) };
+    // Nobody uses the pointer before it has been set.
+    agree::together_on(comm, size, set)?;
     let mut hints = Hints::default();
     info.iter().for_each(|(key, value)| hints.set(key, value));
     let state = State {
@@ -147,7 +150,6 @@ fn open_together(
         handler: default_file_handler(),
         split: None,
     };
-    agree::barrier(comm)?;
     let (object, hosts) = (private.object.clone(), private.hosts.clone());
     Ok(FileObject::new(file, object, comm, hosts, shared, state))
 }
@@ -171,25 +173,27 @@ fn check_identity(private: &Private, file: &File) -> Result<()> {
     }
 }
 
-/// The shared file pointer, where all ranks are on one host. The outer error is one of messages.
-fn shared_pointer(private: &Private) -> Result<Result<Option<SharedPointer>>> {
-    if private.hosts.iter().any(|host| *host != private.hosts[0]) {
-        return Ok(Ok(None));
+/// The shared file pointer. The outer error is one of messages.
+fn shared_pointer(private: &Private) -> Result<Result<SharedPointer>> {
+    if !private.together {
+        return Ok(SharedPointer::between_hosts(private.handle, private.rank()));
     }
     let failed = |e: std::io::Error| wrong(Class::Other, format!("no shared file pointer: {e}"));
     let first = private.rank() == 0;
-    let made = if first { SharedPointer::create().map(Some) } else { Ok(None) };
+    let made = if first { hpvm_io::SharedPointer::create().map(Some) } else { Ok(None) };
     let made = made.map_err(failed);
     let name = match &made {
         Ok(Some(pointer)) => pointer.path().into_os_string().into_vec(),
         _ => Vec::new(),
     };
     let name = agree::bytes_of_first(private.handle, private.rank(), name)?;
-    if first {
-        return Ok(made);
+    match made {
+        Ok(Some(pointer)) => return Ok(Ok(SharedPointer::Memory(pointer))),
+        Ok(None) => {}
+        Err(error) => return Ok(Err(error)),
     }
     let name = PathBuf::from(std::ffi::OsString::from_vec(name));
-    Ok(SharedPointer::open(&name).map(Some).map_err(failed))
+    Ok(hpvm_io::SharedPointer::open(&name).map(SharedPointer::Memory).map_err(failed))
 }
 
 pub unsafe fn file_close(fh: *mut MPI_File) -> c_int {
@@ -210,11 +214,12 @@ pub unsafe fn file_close(fh: *mut MPI_File) -> c_int {
             false => Ok(()),
         };
         let deleted = agree::together(file, deleted);
+        let freed = file.shared.free();
         let mut comm = file.comm;
         // SAFETY: the file's own handle, which nobody else has.
         unsafe { crate::body::comm::comm_free(&mut comm) };
         enter()?.objects.files.remove(handle.0);
-        deleted
+        deleted.and(freed)
     });
     if code == MPI_SUCCESS {
         // SAFETY: as above.

@@ -1,7 +1,6 @@
 //! Collective access at the shared file pointer, in the order of ranks (section 14.4.4).
 
 use super::access::{Access, Direction, Memory};
-use super::shared::shared_pointer;
 use super::{begin_split, end_split, with_status};
 use crate::body::agree;
 use crate::generated::constants::*;
@@ -14,13 +13,13 @@ use hpvm_mpi::error::Result;
 /// # Safety
 /// The memory is valid for the direction.
 unsafe fn in_order(file: &FileObject, direction: Direction, memory: Result<Memory>) -> Result<u64> {
-    let pointer = shared_pointer(file)?;
     // An error of one rank is one of all: the others would wait for it.
     let checked = memory
         .and_then(|memory| Ok((Access::new(file, direction, 0, memory.clone())?.etypes(), memory)));
     let (etypes, memory) = agree::together(file, checked)?;
-    let all = agree::all_words(file.comm, file.size(), [etypes, pointer.get()])?;
-    // Rank 0's look at the pointer counts: nobody moves it before all have looked.
+    // Only rank 0 looks at the pointer; nobody moves it meanwhile.
+    let now = agree::together(file, if file.rank() == 0 { file.shared.get() } else { Ok(0) })?;
+    let all = agree::all_words(file.comm, file.size(), [etypes, now])?;
     let start = all[0][1];
     let before: u64 = all[..file.rank()].iter().map(|[n, _]| n).sum();
     let total: u64 = all.iter().map(|[n, _]| n).sum();
@@ -28,11 +27,9 @@ unsafe fn in_order(file: &FileObject, direction: Direction, memory: Result<Memor
         // SAFETY: the caller's promise.
         unsafe { access.run(direction) }
     });
-    if file.rank() == 0 {
-        pointer.set(start + total);
-    }
+    let set = if file.rank() == 0 { file.shared.set(start + total) } else { Ok(()) };
     // Nobody uses the pointer again before it has been moved.
-    agree::barrier(file.comm)?;
+    agree::together(file, set)?;
     moved
 }
 

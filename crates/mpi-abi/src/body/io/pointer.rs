@@ -1,7 +1,6 @@
 //! File pointers: seeking and asking (sections 14.4.3 and 14.4.4).
 
 use super::access::check_not_sequential;
-use super::shared::shared_pointer;
 use super::{not_negative, on_file};
 use crate::body::agree;
 use crate::body::check::{out, wrong};
@@ -80,24 +79,21 @@ pub unsafe fn file_get_byte_offset(
 
 pub unsafe fn file_seek_shared(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> c_int {
     on_file("MPI_File_seek_shared", fh, |file| {
-        let pointer = shared_pointer(file)?;
         agree::same(file, "the offset", offset as u64)?;
         agree::same(file, "whence", whence as u64)?;
         let view = file.state().view.clone();
-        let position = target(file, &view, pointer.get(), offset, whence);
+        let position = file.shared.get().and_then(|now| target(file, &view, now, offset, whence));
         let position = agree::together(file, position)?;
-        if file.rank() == 0 {
-            pointer.set(position);
-        }
+        let set = if file.rank() == 0 { file.shared.set(position) } else { Ok(()) };
         // Nobody uses the pointer before it has been moved.
-        agree::barrier(file.comm)
+        agree::together(file, set)
     })
 }
 
 pub unsafe fn file_get_position_shared(fh: MPI_File, offset: *mut MPI_Offset) -> c_int {
     on_file("MPI_File_get_position_shared", fh, |file| {
         out("offset", offset)?;
-        let etypes = shared_pointer(file)?.get();
+        let etypes = file.shared.get()?;
         // SAFETY: checked above.
         unsafe { *offset = offset_of(etypes) };
         Ok(())
@@ -108,8 +104,6 @@ pub unsafe fn file_get_position_shared(fh: MPI_File, offset: *mut MPI_Offset) ->
 pub(super) fn pointer_reset(file: &FileObject) -> Result<()> {
     // Nobody looks at the old one any more.
     agree::barrier(file.comm)?;
-    if let Some(pointer) = file.shared.as_ref().filter(|_| file.rank() == 0) {
-        pointer.set(0);
-    }
-    agree::barrier(file.comm)
+    let set = if file.rank() == 0 { file.shared.set(0) } else { Ok(()) };
+    agree::together(file, set)
 }

@@ -2,33 +2,20 @@
 
 use super::access::{Access, Direction, Memory};
 use super::{with_request, with_status};
-use crate::body::check::wrong;
 use crate::generated::constants::*;
 use crate::object::file::FileObject;
 use core::ffi::{c_int, c_void};
-use hpvm_io::SharedPointer;
-use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
-
-/// The shared file pointer of a file, which is there when all its ranks are on one host.
-pub(super) fn shared_pointer(file: &FileObject) -> Result<&SharedPointer> {
-    file.shared.as_ref().ok_or_else(|| {
-        let text = "the ranks of the file are on several hosts, where this version of hpvm has no shared file \
-                    pointer; use explicit offsets";
-        wrong(Class::UnsupportedOperation, text)
-    })
-}
 
 /// The next access of any rank: the pointer is moved first, so that no two ranks get the same place.
 ///
 /// # Safety
 /// The memory is valid for the direction.
 unsafe fn alone(file: &FileObject, direction: Direction, memory: Result<Memory>) -> Result<u64> {
-    let pointer = shared_pointer(file)?;
     let memory = memory?;
     // Checked before the pointer moves.
     let etypes = Access::new(file, direction, 0, memory.clone())?.etypes();
-    let access = Access::new(file, direction, pointer.advance(etypes), memory)?;
+    let access = Access::new(file, direction, file.shared.advance(etypes)?, memory)?;
     // SAFETY: the caller's promise.
     unsafe { access.run(direction) }
 }

@@ -55,7 +55,7 @@ unsafe fn make(
         // Where the shared pointer is: the only place that a sequential file has.
         MPI_DISPLACEMENT_CURRENT if sequential => {
             let view = file.state().view.clone();
-            let etypes = super::shared::shared_pointer(file)?.get();
+            let etypes = file.shared.get()?;
             view.byte_offset(etypes * view.etype_bytes())
         }
         MPI_DISPLACEMENT_CURRENT => {
