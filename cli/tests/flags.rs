@@ -88,9 +88,21 @@ fn input_for_whom_it_is() {
 fn variables_under_the_names_of_others() {
     let script = "echo $OMPI_COMM_WORLD_RANK/$OMPI_COMM_WORLD_SIZE $OMPI_COMM_WORLD_LOCAL_RANK \
                   $MV2_COMM_WORLD_LOCAL_SIZE $OMPI_UNIVERSE_SIZE $PMI_LOCAL_RANK ${SLURM_PROCID-none}";
-    let mut job = bash(&["-n", "2"], script);
+    let mut job = bash(&["-n", "2", "-H", "localhost:2"], script);
     job.command.env("OMPI_COMM_WORLD_RANK", "9").env("MV2_COMM_WORLD_LOCAL_SIZE", "9");
     assert_eq!(sorted(&job.run().out), ["0/2 0 2 2 0 none", "1/2 1 2 2 1 none"]);
+    for (flags, universe) in [
+        (&["-n", "1", "-H", "localhost:7"][..], "7"),
+        (&["-n", "1", "-H", "localhost:7", "-usize", "SYSTEM"], "7"),
+        (&["-n", "2", "-H", "localhost:1"], "2"),
+        (&["-n", "1", "-usize", "40"], "40"),
+        (&["-n", "1", "-usize", "INFINITE"], "1"),
+    ] {
+        let ended = bash(flags, "echo $OMPI_UNIVERSE_SIZE").run();
+        assert_eq!(ended.out.lines().next(), Some(universe), "{flags:?} {ended:?}");
+    }
+    let wrong = bash(&["-n", "1", "-usize", "many"], "true").run();
+    assert!(wrong.code == 2 && wrong.err.contains("SYSTEM or INFINITE"), "{wrong:?}");
     let mut job =
         bash(&["-n", "2", "--unset-env", "GONE"], "echo $SLURM_PROCID $SLURM_LOCALID $GONE");
     job.command.env("SLURM_JOB_ID", "1").env("SLURM_PROCID", "0").env("GONE", "x");

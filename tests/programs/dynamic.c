@@ -5,11 +5,13 @@
  * Two processes spawn two more. Then
  *   hang          all wait for a message that never comes, connected
  *   abort         a child calls MPI_Abort(7) while its parents wait
+ *   abort-0       the same with 0
  *   busy          a child is killed while its parents compute
  *   apart-fails   after disconnecting a child ends with code 3; the parents go on
  *   apart-ends    after disconnecting the parents end; the children go on
  *   storm         messages between all of them, for ever
  *   ring          messages of all sizes between all of them; then they disconnect
+ *   universe      all of them say MPI_UNIVERSE_SIZE and their host; then they disconnect
  *   wait          all wait; the children say so
  * on the hosts of the info key DYNAMIC_KEY, whose value is DYNAMIC_HOSTS, if they are set.
  * meet NAME, join NAME: two jobs meet by a published name, and wait; part NAME, leave NAME: they
@@ -88,8 +90,23 @@ static void ring(MPI_Comm inter, int high)
     say(line);
 }
 
+static void universe(const char *who, MPI_Comm inter)
+{
+    int *size, known;
+    char host[100], line[200];
+    gethostname(host, sizeof host);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &size, &known);
+    snprintf(line, sizeof line, "%s on %s: %d", who, host, known ? *size : -1);
+    say(line);
+    MPI_Comm_disconnect(&inter);
+}
+
 static void child(const char *mode, MPI_Comm parent)
 {
+    if (is(mode, "universe")) {
+        universe("child", parent);
+        return;
+    }
     if (strncmp(mode, "apart", 5) == 0)
         MPI_Comm_disconnect(&parent);
     if (is(mode, "storm"))
@@ -102,6 +119,8 @@ static void child(const char *mode, MPI_Comm parent)
         say("children wait");
     if (is(mode, "abort") && rank == 1)
         MPI_Abort(MPI_COMM_WORLD, 7);
+    if (is(mode, "abort-0") && rank == 1)
+        MPI_Abort(MPI_COMM_WORLD, 0);
     if (is(mode, "busy") && rank == 1)
         raise(SIGKILL);
     if (is(mode, "apart-fails"))
@@ -124,6 +143,10 @@ static void parent(const char *program, char **arguments)
         MPI_Info_set(info, getenv("DYNAMIC_KEY"), getenv("DYNAMIC_HOSTS"));
     MPI_Comm_spawn(program, arguments, 2, info, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
     MPI_Info_free(&info);
+    if (is(mode, "universe")) {
+        universe("parent", children);
+        return;
+    }
     if (is(mode, "ring")) {
         ring(children, 0);
         return;

@@ -1,6 +1,7 @@
 /* Ways to end a job from where little may be done: ends CASE.
  *
  * handler [threads]   rank 0 calls MPI_Abort(.., 5) in a signal handler while it sends to itself
+ * aborts-0            rank 0 calls MPI_Abort(.., 0)
  * aborts              rank 0 calls MPI_Abort(.., 4); standard error is a pipe that nobody reads
  * fatal               rank 0 makes a mistake; standard error is a pipe that nobody reads
  * waits FILE          an atexit handler that calls MPI, and writes its pid to FILE before it waits for ever
@@ -57,6 +58,8 @@ int main(int argc, char **argv)
         setitimer(ITIMER_REAL, &soon, NULL);
         for (;;)
             MPI_Sendrecv(&size, 1, MPI_INT, 0, 0, &number, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (rank == 0 && strcmp(what, "aborts-0") == 0) {
+        MPI_Abort(MPI_COMM_WORLD, 0);
     } else if (rank == 0 && strcmp(what, "aborts") == 0) {
         nobody_reads();
         MPI_Abort(MPI_COMM_WORLD, 4);

@@ -11,8 +11,9 @@ use hpvm_serve::api::types::Info;
 use hpvm_serve::client::{Client, Failure};
 use serde_json::json;
 
+use super::config::{Configured, without_flags};
 use super::list::printable;
-use super::{credentials, json_flag, server};
+use super::{credentials, json_flag, serve, server};
 
 /// Free space below which records and outputs soon find none.
 const SPACE_MIN: u64 = 256 << 20;
@@ -65,11 +66,14 @@ pub fn definition() -> Command {
 
 /// Performs it: exit code 1 when something is broken.
 pub fn run(matches: &ArgMatches) -> Result<i32, String> {
-    let data = match matches.get_one::<PathBuf>("data") {
+    let configured = without_flags(&serve::definition());
+    let set = configured.as_ref().ok().and_then(|all| all.matches.get_one::<PathBuf>("data"));
+    let data = match matches.get_one::<PathBuf>("data").or(set) {
         Some(data) => data.clone(),
         None => server::usual_data()?,
     };
     let mut all = installation();
+    all.extend(configuration(&configured));
     all.push(shared_memory());
     all.push(single_copy());
     all.extend(data_folder(&data));
@@ -131,6 +135,51 @@ fn installation() -> Vec<Finding> {
     });
     all.push(launcher(folder));
     all
+}
+
+/// The configuration of `hpvm serve`, and the files that it names.
+fn configuration(configured: &Result<Configured, String>) -> Vec<Finding> {
+    let about = "configuration";
+    let configured = match configured {
+        Ok(configured) => configured,
+        Err(text) => {
+            let remedy = "mend it, then: hpvm serve --check-config";
+            return vec![ill(about, Level::Bad, text, remedy)];
+        }
+    };
+    let mut all = match &configured.file {
+        None => vec![good(about, "there is no file; hpvm serve takes its defaults")],
+        Some(file) => vec![ours_to_write(about, file)],
+    };
+    for key in ["tls-cert", "tls-key"] {
+        let file = configured.matches.get_one::<PathBuf>(key);
+        let opened = file.map(|file| std::fs::File::open(file).map_err(|error| (file, error)));
+        if let Some(Err((file, error))) = opened {
+            let text = format!("{key} {}: {error}", file.display());
+            all.push(ill(about, Level::Bad, text, format!("make it readable, or set {key} anew")));
+        }
+    }
+    all
+}
+
+/// Whether a file can be changed by its owner alone, who is us or root: what it says is done with our rights.
+fn ours_to_write(about: &'static str, file: &Path) -> Finding {
+    let shown = file.display();
+    let meta = match file.metadata() {
+        Ok(meta) => meta,
+        Err(error) => return ill(about, Level::Bad, format!("{shown}: {error}"), "mend it"),
+    };
+    // SAFETY: the call has no arguments and cannot fail.
+    let own = unsafe { libc::geteuid() };
+    if meta.is_file() && ![0, own].contains(&meta.uid()) {
+        let text = format!("{shown} belongs to user {}, who can change it", meta.uid());
+        return ill(about, Level::Bad, text, format!("chown {own} {shown}"));
+    }
+    if meta.is_file() && meta.mode() & 0o022 != 0 {
+        let text = format!("others may write {shown} (mode {:o})", meta.mode() & 0o777);
+        return ill(about, Level::Bad, text, format!("chmod go-w {shown}"));
+    }
+    good(about, shown.to_string())
 }
 
 /// Another MPI's mpirun in front of ours starts each rank as a job of its own.

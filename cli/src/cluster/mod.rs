@@ -2,6 +2,7 @@
 //! commands where those exist.
 
 mod act;
+mod config;
 mod credentials;
 mod directives;
 mod doctor;

@@ -11,7 +11,7 @@ use hpvm_serve::api::types::Link;
 use hpvm_serve::client::Client;
 use hpvm_serve::run::Which;
 
-use super::server;
+use super::{config, server};
 
 /// The subcommand.
 pub fn definition() -> Command {
@@ -21,7 +21,23 @@ pub fn definition() -> Command {
             "Run a job queue with a page in the browser, for this machine.\n\n\
              Prints a link that signs in once. Jobs are submitted in the browser or with hpvm \
              submit; they run as you, and go on when the server ends: the next one finds them \
-             again. Everything is kept in the data folder.",
+             again. Everything is kept in the data folder.\n\n\
+             Each flag that sets something may stand in a configuration file, as a line like \
+             keep-days = 365, and in a variable, like HPVM_SERVE_KEEP_DAYS; a flag counts more than \
+             a variable, and that more than the file.",
+        )
+        .arg(
+            Arg::new("config")
+                .long("config")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Configuration file [default: ~/.config/hpvm/serve.conf, or else, for root, /etc/hpvm/serve.conf]"),
+        )
+        .arg(
+            Arg::new("check-config")
+                .long("check-config")
+                .action(ArgAction::SetTrue)
+                .help("Say what is wrong with the configuration, or what it sets, and end"),
         )
         .arg(
             Arg::new("data")
@@ -48,17 +64,15 @@ pub fn definition() -> Command {
             Arg::new("tls-cert")
                 .long("tls-cert")
                 .value_name("FILE")
-                .requires("tls-key")
                 .value_parser(value_parser!(PathBuf))
-                .help("Certificate and its chain, PEM [default: one of the server's own]"),
+                .help("Certificate and its chain, PEM, with --tls-key [default: one of the server's own]"),
         )
         .arg(
             Arg::new("tls-key")
                 .long("tls-key")
                 .value_name("FILE")
-                .requires("tls-cert")
                 .value_parser(value_parser!(PathBuf))
-                .help("The certificate's key, PEM"),
+                .help("The key of --tls-cert, PEM"),
         )
         .arg(
             Arg::new("name")
@@ -111,17 +125,24 @@ pub fn definition() -> Command {
 }
 
 /// Performs it.
-pub fn run(matches: &ArgMatches) -> Result<i32, String> {
+pub fn run(flags: &ArgMatches) -> Result<i32, String> {
+    let configured = config::configure(flags, &definition())?;
+    let matches = &configured.matches;
+    let listen = matches.get_one::<String>("listen").map(|text| address(text)).transpose();
+    let listen = listen.map_err(|text| format!("serve: --listen {text}"))?;
+    if flags.get_flag("check-config") {
+        crate::info::print(configured.report().as_bytes())?;
+        return Ok(0);
+    }
     let data = match matches.get_one::<PathBuf>("data") {
         Some(data) => data.clone(),
         None => server::usual_data()?,
     };
     let data = std::path::absolute(&data).map_err(|e| format!("--data {}: {e}", data.display()))?;
-    if matches.get_flag("link") {
+    if flags.get_flag("link") {
         let named = matches.get_one::<PathBuf>("data").is_some();
         return link(named.then_some(&data));
     }
-    let listen = matches.get_one::<String>("listen").map(|text| address(text)).transpose()?;
     let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
     let quiet = matches.get_flag("quiet");
     let file = |name: &str| matches.get_one::<PathBuf>(name).cloned();
@@ -165,7 +186,7 @@ fn link(data: Option<&PathBuf>) -> Result<i32, String> {
 }
 
 /// `ADDR:PORT`, `ADDR`, `:PORT` or `PORT`.
-fn address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let loopback = IpAddr::from([127, 0, 0, 1]);
     let localhost = text.replacen("localhost", "127.0.0.1", 1);
     let port = localhost.strip_prefix(':').unwrap_or(&localhost);
@@ -175,9 +196,9 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(ip) = localhost.parse::<IpAddr>() {
         return Ok(SocketAddr::new(ip, hpvm_serve::run::PORT));
     }
-    localhost.parse().map_err(|_| {
-        format!("serve: --listen '{text}': expected an address and a port, like 127.0.0.1:8421")
-    })
+    localhost
+        .parse()
+        .map_err(|_| format!("'{text}': expected an address and a port, like 127.0.0.1:8421"))
 }
 
 /// This program's file, also after it was replaced by a newer one.
@@ -188,10 +209,11 @@ pub(super) fn program() -> Result<PathBuf, String> {
     Ok(kept.filter(|path| Path::new(path).exists()).unwrap_or(file))
 }
 
-/// What jobs get of our environment: all that is text.
+/// What jobs get of our environment: all that is text and not for us alone.
 pub(super) fn environment() -> BTreeMap<String, String> {
     let text = |word: std::ffi::OsString| word.into_string().ok();
-    std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect()
+    let all = std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+    all.filter(|(name, _)| !server::is_ours(name)).collect()
 }
 
 #[cfg(test)]

@@ -25,6 +25,12 @@ pub fn usual_data() -> Result<PathBuf, String> {
 /// A token for a server elsewhere, instead of the one that `hpvm login` has stored.
 pub const TOKEN: &str = "HPVM_TOKEN";
 
+/// Whether a variable is for hpvm's own commands alone: a secret, which jobs do not need and records must not hold, and what
+/// sets up a server.
+pub fn is_ours(name: &str) -> bool {
+    name == TOKEN || super::config::is_variable(name)
+}
+
 /// What `HPVM_SERVER` says, when it is the address of a server.
 pub fn address() -> Result<Option<Address>, String> {
     match std::env::var_os(VARIABLE).map(|value| value.to_string_lossy().into_owned()) {

@@ -353,8 +353,7 @@ fn environment(export: Option<&str>) -> BTreeMap<String, String> {
     let own: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| !name.is_empty() && !name.contains('='))
-        // A secret of ours, which jobs do not need and records must not hold.
-        .filter(|(name, _)| name != super::server::TOKEN)
+        .filter(|(name, _)| !super::server::is_ours(name))
         .collect();
     let mut env = BTreeMap::new();
     for word in export.unwrap_or("ALL").split(',') {

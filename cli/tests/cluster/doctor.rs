@@ -21,6 +21,39 @@ fn found(server: &Server, about: &str) -> (String, String) {
 }
 
 #[test]
+fn a_configuration_file_is_looked_at() {
+    let server = Server::new();
+    let file = server.dir.path().join("hpvm/serve.conf");
+    std::fs::create_dir(file.parent().unwrap()).unwrap();
+    let doctor = |text: &str, mode: u32| {
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = server.command();
+        command.env_remove("HPVM_SERVE_CONFIG").env("XDG_CONFIG_HOME", server.dir.path());
+        let output = command.arg("doctor").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let lines: Vec<&str> = said.lines().skip_while(|l| !l.contains("configuration")).collect();
+        lines.get(..3).unwrap_or_else(|| panic!("{said}")).join("\n")
+    };
+    let data = format!("data = {}\n", server.dir.path().join("elsewhere").display());
+    let said = doctor(&data, 0o600);
+    assert!(said.starts_with("ok ") && said.contains("serve.conf"), "{said}");
+    let mut command = server.command();
+    command.env("HPVM_SERVE_CONFIG", &file);
+    let output = command.arg("doctor").output().unwrap();
+    let all = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(all.contains("elsewhere is not there yet"), "{all}");
+    for (text, mode, expected) in [
+        ("keep-day = 1\n", 0o600, "serve.conf:1: unknown key 'keep-day'"),
+        ("keep-days = 1\n", 0o622, "chmod go-w"),
+        ("tls-cert = /nowhere/c\ntls-key = /nowhere/k\n", 0o600, "tls-cert /nowhere/c: No such"),
+    ] {
+        let said = doctor(text, mode);
+        assert!(said.contains("bad   configuration") && said.contains(expected), "{said}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_found_and_has_a_remedy() {
     let mut server = Server::start();
     for about in ["program", "data", "store", "server"] {

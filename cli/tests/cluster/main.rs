@@ -5,6 +5,7 @@ mod common;
 
 mod accounts;
 mod api;
+mod config;
 mod doctor;
 mod kills;
 mod life;

@@ -63,6 +63,8 @@ impl Server {
     pub fn command(&self) -> Command {
         let mut command = clean(&self.program);
         command.env("HPVM_TEST_MARK", &self.mark).env("HPVM_SERVER", self.data());
+        // What this machine's own server is told is no part of a test.
+        command.env("HPVM_SERVE_CONFIG", "/dev/null");
         command.current_dir(self.dir.path()).stdin(Stdio::null());
         command
     }
@@ -74,7 +76,13 @@ impl Server {
 
     /// The same with these flags.
     pub fn begin_with(&mut self, flags: &[&str]) {
+        self.begin_with_variables(flags, &[]);
+    }
+
+    /// The same with these variables, too.
+    pub fn begin_with_variables(&mut self, flags: &[&str], variables: &[(&str, &str)]) {
         let mut command = self.command();
+        command.envs(variables.iter().copied());
         command.args(["serve", "-q"]).args(flags).arg("--data").arg(self.data());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();

@@ -247,6 +247,11 @@ impl Dispatcher {
         self.pmi.store(JOB_KEY, key);
     }
 
+    /// Tells the ranks how many processes the user expects in all.
+    pub fn set_universe(&mut self, size: Option<u32>) {
+        self.pmi.set_universe(size);
+    }
+
     /// The next thing to do, in order.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
@@ -408,12 +413,17 @@ impl Dispatcher {
                 self.global_exit(rank, code & 0xff, now);
             }
             ClientEvent::Abort { code, message } => {
-                let exit = if code & 0xff == 0 { 1 } else { code & 0xff };
                 let who = self.who(rank);
-                let text = match message {
-                    // The library's own reason, not the program's.
-                    Some(why) => format!("{who} gives up: {why}; ending the job"),
-                    None => format!("{who} called MPI_Abort with code {code}; ending the job"),
+                let (exit, text) = match message {
+                    // The library's own reason, not the program's: never a success.
+                    Some(why) => {
+                        ((code & 0xff).max(1), format!("{who} gives up: {why}; ending the job"))
+                    }
+                    // The program's choice, 0 too, as with MPICH's and Open MPI's launchers.
+                    None => (
+                        code & 0xff,
+                        format!("{who} called MPI_Abort with code {code}; ending the job"),
+                    ),
                 };
                 self.fail(exit, text, GRACE_FAILURE, libc::SIGTERM, now);
             }

@@ -27,8 +27,8 @@ const RULES: &[&str] = &[
 ];
 
 const CODES: &[(&str, &str)] = &[
-    ("0", "all ranks ended well"),
-    ("code of the first rank that failed", "also MPI_Abort's, modulo 256, 1 instead of 0"),
+    ("0", "all ranks ended well, or one called MPI_Abort with 0"),
+    ("code of the first rank that failed", "also MPI_Abort's, modulo 256"),
     ("128 + signal", "the first rank that failed was killed by it, or the job was ended by it"),
     ("1", "a rank left without MPI_Finalize and with code 0; the job could not be started"),
     ("2", "wrong usage"),
@@ -122,6 +122,13 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "HPVM_SERVER",
         "read by hpvm submit, queue and their like: the address or socket of the server to speak to. Default: \
          your own one on this machine",
+    ),
+    (
+        "HPVM_SERVE_CONFIG, HPVM_SERVE_DATA, HPVM_SERVE_KEEP_DAYS, HPVM_SERVE_KEEP_JOBS, \
+         HPVM_SERVE_LISTEN, HPVM_SERVE_NAME, HPVM_SERVE_NODE_TIMEOUT, HPVM_SERVE_QUEUE, \
+         HPVM_SERVE_QUIET, HPVM_SERVE_SYSTEM, HPVM_SERVE_TLS_CERT, HPVM_SERVE_TLS_KEY",
+        "read by hpvm serve: its configuration file, and what a flag of the same name sets. They count more than the \
+         file and less than the flag",
     ),
     (
         "HPVM_TOKEN",

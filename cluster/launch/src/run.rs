@@ -97,6 +97,7 @@ pub fn run(request: &Request, lifeline: Option<Lifeline>) -> Result<i32, LaunchE
         dispatcher = dispatcher.spread(layout);
     }
     dispatcher.set_key(&key);
+    dispatcher.set_universe(plan.universe);
     dispatcher.with_stack_traces(options.stack_traces);
     dispatcher.with_recovery(options.recovery);
     let programs: Vec<PathBuf> = plan.images.iter().map(|image| image.file.clone()).collect();
@@ -199,6 +200,7 @@ fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> 
         job,
         images,
         ranks,
+        universe: spread.universe(request)?,
         orders,
         starter,
         node: if spread.is_remote() { node } else { None },

@@ -9,6 +9,7 @@ use crate::error::LaunchError;
 use crate::place;
 use crate::place::policy::Policy;
 use crate::place::topology::Topology;
+use crate::place::universe::Universe;
 use crate::remote::order::{Node, Order, Program, Run, Shell};
 use crate::remote::{start, tree};
 use crate::{environment, hosts, slurm};
@@ -132,6 +133,16 @@ impl Spread {
         index as u32
     }
 
+    /// What ranks are told of `MPI_UNIVERSE_SIZE`.
+    pub fn universe(&self, request: &Request) -> Result<Option<u32>, LaunchError> {
+        let rooms: Vec<_> = request.programs.iter().filter_map(|p| p.room.as_ref()).collect();
+        let (universe, ranks) = (request.options.universe, self.ranks.len() as u32);
+        // The machine is looked at only where nothing else says it.
+        let alone = rooms.is_empty() && universe == Universe::Slots;
+        let cores = if alone { cores(&request.options.policy)? } else { 0 };
+        Ok(universe.size(ranks, rooms.into_iter(), || cores))
+    }
+
     /// Whether any rank runs on another host.
     pub fn is_remote(&self) -> bool {
         self.nodes.iter().any(|node| !node.local)
@@ -169,6 +180,7 @@ impl Spread {
             job: job.to_string(),
             key: key.to_string(),
             size: self.ranks.len() as u32,
+            universe: self.universe(request)?,
             mapping: mapping.clone(),
             programs: request
                 .programs
@@ -218,6 +230,17 @@ impl Spread {
     }
 }
 
+/// How other hosts are reached where no flag says it: the words in front of a host's name, and whether the words behind it are
+/// taken as they are (ssh gives them to a shell).
+///
+/// # Errors
+/// A variable of the environment cannot be read.
+pub fn reach() -> Result<(Vec<OsString>, bool), LaunchError> {
+    let mut options = Options::new("pvm");
+    args::from_variables(&mut options, |name| std::env::var_os(name))?;
+    Ok((words(&options), by_srun(&options)))
+}
+
 /// The command that reaches other hosts.
 fn words(options: &Options) -> Vec<OsString> {
     match &options.launch_agent {
@@ -265,6 +288,13 @@ fn hosts_of(
     Ok(placed.into_iter().map(|host| (room.hosts[host].0.clone(), String::new())).collect())
 }
 
+/// The cores of this machine that ranks may use.
+fn cores(policy: &Policy) -> Result<u32, LaunchError> {
+    let machine = Topology::here()
+        .map_err(|error| LaunchError::system("cannot find out the usable cpus", &error))?;
+    Ok(machine.parts(policy.unit()).len() as u32)
+}
+
 /// The slots of a host: what lists of hosts say, else the number of its cores if it is this machine.
 fn slots_of(
     request: &Request,
@@ -283,9 +313,7 @@ fn slots_of(
     if !node.local {
         return Ok(1);
     }
-    let machine = Topology::here()
-        .map_err(|error| LaunchError::system("cannot find out the usable cpus", &error))?;
-    Ok(machine.parts(request.options.policy.unit()).len() as u64)
+    cores(&request.options.policy).map(u64::from)
 }
 
 fn in_slurm() -> bool {

@@ -13,6 +13,9 @@ pub fn main(args: &[std::ffi::OsString]) -> i32 {
     if args.first().is_some_and(|word| word == "--serve") {
         return server::main();
     }
+    if args.first().is_some_and(|word| word == server::remote::OPTION) {
+        return server::remote::main();
+    }
     console::main(args)
 }
 

@@ -98,6 +98,55 @@ pub fn poll(fds: &mut [libc::pollfd], millis: i32) {
     }
 }
 
+/// Whether something is there to be read, be it the end.
+pub fn is_readable(fd: RawFd) -> bool {
+    let mut fds = [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }];
+    poll(&mut fds, 0);
+    fds[0].revents != 0
+}
+
+/// Reading and writing do not wait.
+pub fn nonblocking(fd: RawFd) -> io::Result<()> {
+    // SAFETY: flags of a descriptor.
+    let done = unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        if flags < 0 { flags } else { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) }
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Another descriptor of the same file, which programs that are started do not get.
+pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: a system call with numbers; the descriptor is new and ours.
+    unsafe {
+        let new = libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3);
+        if new < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(new)) }
+    }
+}
+
+/// Standard input and output are those of nobody.
+pub fn forget_streams() -> io::Result<()> {
+    // SAFETY: system calls with numbers and a string of ours.
+    unsafe {
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        if null < 0 || libc::dup2(null, 0) < 0 || libc::dup2(null, 1) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        libc::close(null);
+    }
+    Ok(())
+}
+
+/// The end of a terminal or of a connection ends nothing here by itself.
+pub fn ignore_ends() {
+    // SAFETY: system calls with numbers.
+    unsafe {
+        for number in [libc::SIGHUP, libc::SIGINT, libc::SIGPIPE] {
+            libc::signal(number, libc::SIG_IGN);
+        }
+    }
+}
+
 pub fn random() -> [u8; 24] {
     let mut bytes = [0; 24];
     // SAFETY: as many bytes as the array has; so few come at once.

@@ -288,7 +288,7 @@ impl Naive {
         }
         let managed = Naive::local(&entry);
         let offset = if managed { local } else { message.remote_offset };
-        let room = if offset > entry.length { 0 } else { entry.length - offset };
+        let room = entry.length.saturating_sub(offset);
         let mlength = message.rlength.min(room) / grain * grain;
         let mut unlinks = o.has(Options::USE_ONCE);
         if managed {

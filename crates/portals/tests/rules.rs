@@ -137,13 +137,13 @@ fn searches_end_as_the_revision_says() {
         let settings = Settings { revision, ..SETTINGS };
         let (mut portal, mut out) = (Portal::new(settings), Vec::new());
         let mut counters = Counters::<()>::new();
-        let ct = Some(counters.alloc());
+        let ct = counters.alloc();
         portal.append(takes(1, Options::default()), List::Overflow, &mut out).expect("room");
         for _ in 0..3 {
             deliver(&mut portal, put(1, 1), &mut out);
         }
         out.clear();
-        let seek = Entry { ct, ..takes(1, Options::EVENT_CT_OVERFLOW) };
+        let seek = Entry { ct: Some(ct), ..takes(1, Options::EVENT_CT_OVERFLOW) };
         portal.search(seek, Search::Only, &mut out);
         assert_eq!(kinds(&mut out).len(), 3 + end);
         portal.search(seek, Search::Delete, &mut out);
@@ -154,7 +154,7 @@ fn searches_end_as_the_revision_says() {
         }
         assert_eq!(kinds(&mut out).len(), 3 + end);
         let counted = Count { success: 3 * end as u64, failure: end as u64 };
-        assert_eq!(counters.get(ct.expect("allocated")), Some(counted));
+        assert_eq!(counters.get(ct), Some(counted));
         portal.search(seek, Search::Delete, &mut out);
         assert_eq!(kinds(&mut out), [EventKind::Search], "nothing is left");
     }

@@ -153,6 +153,14 @@ impl Control {
         }
     }
 
+    /// Says something to which there is no answer.
+    ///
+    /// # Errors
+    /// The virtual machine has ended.
+    pub fn tell(&mut self, request: &Request) -> io::Result<()> {
+        self.stream.write_all(&frame(request))
+    }
+
     /// Reads what has come without waiting.
     ///
     /// # Errors

@@ -6,8 +6,9 @@ use crate::link::outgoing::Outgoing;
 use crate::link::sockets::{Arrival, Machine, Sockets};
 use hpvm_pvm::body::{Body, Encoding};
 use hpvm_pvm::buffers::{Buffers, Head, Message};
-use hpvm_pvm::protocol::{Answer, Identity, Request};
-use hpvm_pvm::{Code, Tid};
+use hpvm_pvm::protocol::{Answer, Identity, Mail, Request};
+use hpvm_pvm::wire::{Bytes, LONGEST};
+use hpvm_pvm::{Code, Tid, tid};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_micros(20);
 /// How long somebody who is about to listen is waited for.
 const LISTENING_SOON: Duration = Duration::from_secs(1);
+/// What is said about a message beside its bytes is shorter.
+const HEADROOM: usize = 4 << 10;
 
 pub struct Task {
     pub identity: Identity,
@@ -77,11 +80,34 @@ impl Task {
     /// # Errors
     /// There is no memory. A task that is gone gets nothing, and that is no error.
     pub fn send(&mut self, to: Tid, head: &Head, parts: &[&[u8]]) -> Result<(), Code> {
+        if tid::host_of(to) != tid::host_of(self.tid()) {
+            return self.send_away(to, head, parts);
+        }
         let Some(index) = self.link_to(to)? else { return Ok(()) };
         let sent = self.outgoing[index].send(head, parts, &mut self.sockets);
         sent.or_else(|cause| {
             self.outgoing.swap_remove(index);
             no_task(&cause)
+        })
+    }
+
+    /// To another host: by the virtual machine's processes. What they cannot pass on at once is waited for.
+    fn send_away(&mut self, to: Tid, head: &Head, parts: &[&[u8]]) -> Result<(), Code> {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        if len > LONGEST - HEADROOM {
+            return Err(Code::NoMem);
+        }
+        let mail = Mail {
+            source: self.tid(),
+            tag: head.tag,
+            context: head.context,
+            wait_id: head.wait_id,
+            encoding: head.encoding,
+            body: Bytes(parts.concat()),
+        };
+        self.control.tell(&Request::Send { to, mail }).map_err(|_| {
+            self.lost = true;
+            Code::SysErr
         })
     }
 

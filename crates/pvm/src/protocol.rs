@@ -4,7 +4,7 @@ use crate::wire::{Bytes, wire};
 use crate::{Tid, buffers::Head};
 
 /// The version of what follows: a task and a virtual machine of different ones do not talk.
-pub const VERSION: i32 = 1;
+pub const VERSION: i32 = 2;
 
 /// Where the virtual machine of a user listens: an abstract socket, which the kernel takes away with the process.
 pub fn address(user: u32, name: &str) -> String {
@@ -155,6 +155,8 @@ wire! { @enum
         Clock(host: i32) = 29,
         NoResets() = 30,
         Groups() = 31,
+        /// A message to a task of another host. There is no answer.
+        Send(to: i32, mail: Mail) = 32,
     }
 }
 
@@ -176,6 +178,47 @@ wire! { @enum
         Event(mail: Mail) = 10,
         /// Not an answer: the virtual machine is being halted.
         Halting() = 11,
+    }
+}
+
+wire! { @enum
+    /// What the first host's process tells that of a host.
+    pub enum Order {
+        /// The first one, to a process that was started for it: which host of which virtual machine it is, and after how many
+        /// milliseconds of silence either side gives the other up.
+        Welcome(version: i32, nonce: i64, machine: String, silence: i32) = 1,
+        Start(tid: i32, start: Start) = 2,
+        Signal(pid: i32, signal: i32) = 3,
+        Answer(client: i64, answer: Answer) = 4,
+        /// The client may not go on.
+        Close(client: i64) = 5,
+        /// Output that nobody catches.
+        Log(tid: i32, text: Bytes) = 6,
+        Clock(client: i64) = 7,
+        /// All tasks end, and the process.
+        Halt() = 8,
+        /// Nothing but a sign of life.
+        Alive() = 9,
+    }
+}
+
+wire! { @enum
+    /// What the process of a host tells that of the first host.
+    pub enum Report {
+        /// It serves.
+        Ready(version: i32) = 1,
+        Request(client: i64, pid: i32, request: Request) = 2,
+        /// The connection of a client has ended.
+        Gone(client: i64) = 3,
+        /// A program was started (`code` 0), or not: why.
+        Started(tid: i32, pid: i32, code: i32) = 4,
+        Output(tid: i32, text: Bytes) = 5,
+        OutputEnded(tid: i32) = 6,
+        /// A process that was started has ended.
+        Ended(tid: i32, pid: i32) = 7,
+        Time(client: i64, seconds: i64, micros: i32) = 8,
+        /// Nothing but a sign of life.
+        Alive() = 9,
     }
 }
 
@@ -231,6 +274,8 @@ mod tests {
             let mut framed = (bytes.len() as u32).to_le_bytes().to_vec();
             framed.extend(&bytes);
             let _ = unframe::<Request>(&mut framed.clone());
+            let _ = unframe::<Order>(&mut framed.clone());
+            let _ = unframe::<Report>(&mut framed.clone());
             let _ = unframe::<Answer>(&mut framed);
         }
     }

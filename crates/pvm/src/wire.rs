@@ -143,6 +143,16 @@ pub fn frame(value: &impl Wire) -> Vec<u8> {
 /// # Errors
 /// It is longer than frames are, or not what it should be: what was found.
 pub fn unframe<T: Wire>(input: &mut Vec<u8>) -> Result<Option<T>, String> {
+    let Some((value, len)) = first_frame(input)? else { return Ok(None) };
+    input.drain(..len);
+    Ok(Some(value))
+}
+
+/// The first frame in `input`, and how long it is there.
+///
+/// # Errors
+/// As [`unframe`].
+pub fn first_frame<T: Wire>(input: &[u8]) -> Result<Option<(T, usize)>, String> {
     let Some((len, rest)) = input.split_first_chunk::<4>() else { return Ok(None) };
     let len = u32::from_le_bytes(*len) as usize;
     if len > LONGEST {
@@ -151,6 +161,5 @@ pub fn unframe<T: Wire>(input: &mut Vec<u8>) -> Result<Option<T>, String> {
     let Some(mut bytes) = rest.get(..len) else { return Ok(None) };
     let value = T::get(&mut bytes).filter(|_| bytes.is_empty());
     let value = value.ok_or_else(|| format!("a frame of {len} bytes that says nothing known"))?;
-    input.drain(..4 + len);
-    Ok(Some(value))
+    Ok(Some((value, 4 + len)))
 }

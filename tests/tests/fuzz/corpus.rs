@@ -123,6 +123,7 @@ fn order() -> Order {
         programs: vec![program],
         policy: Default::default(),
         input: Some(0),
+        universe: Some(12),
         report_bindings: true,
         shell,
         nodes: (0..4).map(node).collect(),

@@ -23,7 +23,11 @@ fn end(job: Job) -> (i32, String) {
 
 #[test]
 fn the_failure_of_spawned_processes_is_that_of_their_parents() {
-    for (mode, code, cause) in [("abort", 7, "MPI_Abort with code 7"), ("busy", 137, "SIGKILL")] {
+    for (mode, code, cause) in [
+        ("abort", 7, "MPI_Abort with code 7"),
+        ("abort-0", 1, "MPI_Abort with code 0"),
+        ("busy", 137, "SIGKILL"),
+    ] {
         let (found, output) = end(start(2, &[mode]));
         assert_eq!(found, code, "{mode}:\n{output}");
         let lines: Vec<&str> = output.lines().filter(|line| *line != "ready").collect();

@@ -31,6 +31,19 @@ fn one_fault_is_one_line() {
     assert_eq!(text.lines().count(), 1, "{text}");
 }
 
+/// As with other MPIs' launchers: the program has said so. It is told all the same, and ends without a launcher, too.
+#[test]
+fn abort_with_0_ends_the_job_with_0() {
+    let outcome = run_within(mpirun(2, "ends", &["aborts-0"]), PATIENCE);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.output);
+    assert!(outcome.output.contains("called MPI_Abort with code 0"), "{}", outcome.output);
+    let mut alone = clean(program("ends"));
+    alone.arg("aborts-0").env("LD_LIBRARY_PATH", prefix().join("lib"));
+    let outcome = run_within(alone, PATIENCE);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.output);
+    assert!(outcome.output.contains("MPI_Abort with error code 0"), "{}", outcome.output);
+}
+
 /// The exit code is the program's, not that of a panic or of SIGPIPE.
 #[test]
 fn a_standard_error_that_nobody_reads() {

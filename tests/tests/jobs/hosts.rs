@@ -69,6 +69,47 @@ fn files_between_hosts() {
     }
 }
 
+/// Two processes spawn two more: under srun, and under our launcher in the allocation, on a host of its choice too. All of
+/// them are told the same universe: the tasks of the step, or of the allocation.
+fn spawning_in_slurm(cluster: &Cluster, mpirun: &str) {
+    let dynamic = text(program("dynamic"));
+    let (first, second) = (cluster.host(1), cluster.host(2));
+    let srun = ["srun", "--mpi=pmi2", "-N2", "-n2", &dynamic, "universe"];
+    let ours = ["salloc", "-Q", "-N2", "-n6", mpirun, "-n", "2", &dynamic, "universe"];
+    let named = [
+        "salloc",
+        "-Q",
+        "-N2",
+        "-n6",
+        mpirun,
+        "-launcher",
+        "slurm",
+        "-n",
+        "2",
+        &dynamic,
+        "universe",
+    ];
+    for (words, key, children, universe) in [
+        (&srun[..], None, [&first, &second], 2),
+        (&ours, None, [&first, &first], 6),
+        (&named, Some("host"), [&second, &second], 6),
+    ] {
+        let mut command = cluster.command(words);
+        if let Some(key) = key {
+            command.env("DYNAMIC_KEY", key).env("DYNAMIC_HOSTS", &second);
+        }
+        let output = succeed(command);
+        let lines: Vec<&str> = output.lines().collect();
+        let parents = lines.iter().filter(|line| line.starts_with("parent on"));
+        assert!(parents.clone().all(|line| line.ends_with(&format!(": {universe}"))), "{output}");
+        assert_eq!((parents.count(), lines.len()), (2, 4), "{output}");
+        let mut found: Vec<_> =
+            lines.iter().filter_map(|line| line.strip_prefix("child on ")).collect();
+        found.sort_unstable();
+        assert_eq!(found, children.map(|host| format!("{host}: {universe}")), "{output}");
+    }
+}
+
 #[test]
 fn a_job_in_slurm() {
     let Some(cluster) = Cluster::up(2, 4) else { return };
@@ -77,6 +118,7 @@ fn a_job_in_slurm() {
     assert_eq!(succeed(srun), "done, 4 ranks\n");
     let salloc = cluster.command(&["salloc", "-Q", "-N2", "-n5", &mpirun, &many, "ring"]);
     assert_eq!(succeed(salloc), "done, 5 ranks\n");
+    spawning_in_slurm(&cluster, &mpirun);
     let alone = cluster.command(&["srun", "--mpi=none", "-N2", "-n2", &many, "init"]).output();
     let alone = String::from_utf8_lossy(&alone.expect("srun").stderr).into_owned();
     assert!(alone.contains("use srun --mpi=pmi2, or mpirun"), "{alone}");

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 /// A program of `tests/pvm`, compiled as PVM programs are.
-fn program(name: &str) -> PathBuf {
+pub fn program(name: &str) -> PathBuf {
     static COMPILING: Mutex<()> = Mutex::new(());
     let _one = COMPILING.lock();
     let folder = scratch().join("pvm");

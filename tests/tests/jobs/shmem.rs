@@ -29,6 +29,27 @@ pub fn built(oshcc: &Path, source: &str) -> PathBuf {
     program
 }
 
+/// Each routine has a manual page, and each of its forms leads to it.
+#[test]
+fn every_form_has_a_manual_page() {
+    if oshcc().is_none() {
+        return;
+    }
+    let list = workspace().join("docs/man3/aliases");
+    let list = std::fs::read_to_string(list).expect("names of pages");
+    let pages = prefix().join("share/man/man3");
+    let read =
+        |name: &str| std::fs::read_to_string(pages.join(format!("{name}.3"))).unwrap_or_default();
+    for line in list.lines() {
+        let mut names = line.split_whitespace();
+        let page = names.next().expect("a name");
+        assert!(read(page).contains(".SH SYNOPSIS"), "{page} has no manual page");
+        for name in names {
+            assert_eq!(read(name), format!(".so man3/{page}.3\n"), "{name}");
+        }
+    }
+}
+
 /// The conformance programs that move data.
 const PROGRAMS: [&str; 7] = ["basic", "amo", "wait", "lock", "coll", "teams", "memory"];
 

@@ -65,7 +65,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-linkage", &[]),
     ("hpvm-routing", &[]),
     ("hpvm-launch", &["linkage"]),
-    ("hpvm-pvm-machine", &["pvm"]),
+    ("hpvm-pvm-machine", &["launch", "pvm"]),
     ("hpvm-counters", &[]),
     ("hpvm-monitor", &["launch", "shm", "wire"]),
     ("hpvm-queue", &["launch"]),

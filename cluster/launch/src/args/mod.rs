@@ -12,6 +12,7 @@ use crate::place::Room;
 use crate::place::policy::{MapBy, Policy};
 use crate::place::rankfile::{self, Seat};
 use crate::place::topology::{Level, Topology};
+use crate::place::universe::Universe;
 use crate::slurm;
 
 mod files;
@@ -110,6 +111,7 @@ pub struct Options {
     /// What ssh is given in front of the host.
     pub ssh_args: Vec<OsString>,
     pub launch_width: u32,
+    pub universe: Universe,
     /// Where hpvm is installed on other hosts.
     pub prefix: Option<PathBuf>,
     pub preload: bool,
@@ -148,6 +150,7 @@ impl Options {
             launcher: None,
             ssh_args: Vec::new(),
             launch_width: crate::remote::tree::WIDTH as u32,
+            universe: Universe::default(),
             prefix: None,
             preload: false,
             net_timeout: None,
@@ -234,7 +237,7 @@ fn check_input(options: &Options, ranks: u32) -> Result<(), LaunchError> {
 }
 
 /// What variables say and flags do not. A flag that names a way to reach hosts wins over both.
-fn from_variables(
+pub(crate) fn from_variables(
     options: &mut Options,
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<(), LaunchError> {

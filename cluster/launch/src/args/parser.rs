@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::values::{
     attached_count, export, parse_count, parse_input, parse_launcher, parse_net_timeout,
-    parse_seconds, split_list, split_words, variable,
+    parse_seconds, parse_universe, split_list, split_words, variable,
 };
 use super::{Draft, LAUNCH_AGENT, NET_TIMEOUT, Options, Parsed, Pass, files, mca};
 use crate::environment::MONITOR;
@@ -191,6 +191,7 @@ impl Parser {
             Id::Launcher => options.launcher = Some(parse_launcher(shown, &first)?),
             Id::SshArgs => options.ssh_args = split_words(shown, &first)?,
             Id::LaunchWidth => options.launch_width = parse_count(shown, &first)?,
+            Id::Universe => options.universe = parse_universe(shown, &first)?,
             Id::Prefix => options.prefix = Some(PathBuf::from(first)),
             Id::Preload => options.preload = true,
             Id::Monitor => options.genv.push((MONITOR.into(), "1".into())),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::{Input, Launcher, MAX_RANKS, Options};
 use crate::error::LaunchError;
 use crate::place::affinity;
+use crate::place::universe::Universe;
 
 pub fn split_words(shown: &str, value: &OsStr) -> Result<Vec<OsString>, LaunchError> {
     let words: Vec<OsString> = value
@@ -51,6 +52,20 @@ pub fn parse_count(shown: &str, value: &OsStr) -> Result<u32, LaunchError> {
         Some(_) => Err(LaunchError::usage(format!("'{shown} {text}': at most {MAX_RANKS} ranks"))),
         None => Err(LaunchError::usage(format!(
             "'{shown} {text}': '{text}' is not a number of ranks; give a whole number from 1"
+        ))),
+    }
+}
+
+/// `-usize`, as MPICH's launcher takes it.
+pub fn parse_universe(shown: &str, value: &OsStr) -> Result<Universe, LaunchError> {
+    match &*value.to_string_lossy() {
+        "SYSTEM" => Ok(Universe::Slots),
+        "INFINITE" => Ok(Universe::Infinite),
+        text if text.starts_with(|first: char| first.is_ascii_digit()) => {
+            parse_count(shown, value).map(Universe::Processes)
+        }
+        text => Err(LaunchError::usage(format!(
+            "'{shown} {text}': expected a number of processes, SYSTEM or INFINITE"
         ))),
     }
 }

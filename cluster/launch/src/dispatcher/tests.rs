@@ -108,7 +108,7 @@ fn how_ranks_may_not_end() {
     );
     assert_eq!(finish(&mut second, T0), 139);
 
-    for (code, expected) in [(42, 42), (0, 1), (256, 1), (-1, 255)] {
+    for (code, expected) in [(42, 42), (0, 0), (256, 0), (-1, 255)] {
         let mut third = job(1);
         init(&mut third, 0);
         say(&mut third, 0, &format!("cmd=abort exitcode={code}"));
@@ -131,6 +131,13 @@ fn how_ranks_may_not_end() {
     init(&mut gives_up, 1);
     say(&mut gives_up, 1, "cmd=abort exitcode=16 message=rank 0 is gone");
     assert!(error(&mut gives_up).contains("on here) gives up: rank 0 is gone; ending the job"));
+    for code in [0, 16] {
+        let mut gives_up = job(1);
+        init(&mut gives_up, 0);
+        say(&mut gives_up, 0, &format!("cmd=abort exitcode={code} message=no memory"));
+        exit(&mut gives_up, 0, 143, T0);
+        assert_eq!(finish(&mut gives_up, T0), code.max(1));
+    }
 
     let mut fourth = job(2);
     say(&mut fourth, 1, "hello");

@@ -9,6 +9,8 @@ use std::ffi::OsString;
 pub struct Numbers {
     pub rank: u32,
     pub size: u32,
+    /// Processes that the user expects in all; none: any number.
+    pub universe: Option<u32>,
     /// Its number among the ranks of its host, and how many those are.
     pub local: u32,
     pub local_size: u32,
@@ -54,6 +56,7 @@ const fn in_slurm(
 
 const RANK: &str = "rank in MPI_COMM_WORLD";
 const SIZE: &str = "number of ranks";
+const UNIVERSE: &str = "MPI_UNIVERSE_SIZE (-usize)";
 const LOCAL_RANK: &str = "rank among those of this host";
 const LOCAL_SIZE: &str = "number of ranks on this host";
 
@@ -70,7 +73,7 @@ pub const RANK_VARIABLES: &[RankVariable] = &[
     always("OMPI_COMM_WORLD_LOCAL_RANK", "Open MPI", LOCAL_RANK, |n| n.local),
     always("OMPI_COMM_WORLD_LOCAL_SIZE", "Open MPI", LOCAL_SIZE, |n| n.local_size),
     always("OMPI_COMM_WORLD_NODE_RANK", "Open MPI", LOCAL_RANK, |n| n.local),
-    always("OMPI_UNIVERSE_SIZE", "Open MPI", SIZE, |n| n.size),
+    always("OMPI_UNIVERSE_SIZE", "Open MPI", UNIVERSE, |n| n.universe.unwrap_or(n.size)),
     always("MV2_COMM_WORLD_RANK", "MVAPICH", RANK, |n| n.rank),
     always("MV2_COMM_WORLD_SIZE", "MVAPICH", SIZE, |n| n.size),
     always("MV2_COMM_WORLD_LOCAL_RANK", "MVAPICH", LOCAL_RANK, |n| n.local),
@@ -106,11 +109,13 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), RANK_VARIABLES.len());
-        let numbers = Numbers { rank: 5, size: 8, local: 1, local_size: 4, node: 1 };
+        let numbers =
+            Numbers { rank: 5, size: 8, universe: Some(12), local: 1, local_size: 4, node: 1 };
         let set: Vec<String> = of_rank(&numbers, true).collect();
         for line in [
             "PMI_RANK=5",
             "OMPI_COMM_WORLD_RANK=5",
+            "OMPI_UNIVERSE_SIZE=12",
             "OMPI_COMM_WORLD_LOCAL_SIZE=4",
             "MV2_COMM_WORLD_SIZE=8",
             "SLURM_LOCALID=1",

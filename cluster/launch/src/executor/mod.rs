@@ -51,6 +51,8 @@ pub struct Plan {
     pub images: Vec<Image>,
     /// For each rank the index of its image; none for ranks on other hosts.
     pub ranks: Vec<Option<usize>>,
+    /// Processes that the user expects in all; none: any number.
+    pub universe: Option<u32>,
     /// What is to be started on other hosts: one order for each agent of ours.
     pub orders: Vec<Order>,
     /// How those are started.
@@ -316,6 +318,7 @@ impl<'a> Executor<'a> {
         let numbers = Numbers {
             rank,
             size: self.plan.ranks.len() as u32,
+            universe: self.plan.universe,
             local,
             local_size: self.plan.ranks.iter().flatten().count() as u32,
             node: self.plan.node.unwrap_or(0),

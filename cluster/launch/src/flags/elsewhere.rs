@@ -26,7 +26,6 @@ pub const REMARKS: &[Flag] = &[
     remark(&["demux", "topolib"], V, "hpvm has one way to wait for output and one to read the topology."),
     remark(&["rmk"], V, "the hosts come from -host, --hostfile or the Slurm allocation, whichever is there."),
     remark(&["localhost"], V, "names of this machine are recognised."),
-    remark(&["usize"], V, "MPI_UNIVERSE_SIZE is the number of ranks."),
     remark(&["tune", "am", "amca"], V, "files of parameters for other MPIs mean nothing here; hpvm tune measures ours."),
     remark(&["personality"], V, "the flags of all MPIs are read at once."),
     remark(&["enable-x", "disable-x"], &[], "X forwarding is ssh's: --ssh-args -X."),

@@ -33,6 +33,7 @@ pub enum Id {
     Launcher,
     SshArgs,
     LaunchWidth,
+    Universe,
     Prefix,
     Preload,
     Net,

@@ -23,6 +23,9 @@ pub const WORKING: &[Flag] = &[
         "Ranks per host, whatever its slots. Without -n there are so many on each host; -n must not ask for more than \
          that."),
     flag(Id::OnePerHost, Ranks, &["pernode"], &[], "As -ppn 1."),
+    flag(Id::Universe, Ranks, &["usize"], &["N|SYSTEM|INFINITE"],
+        "What MPI_UNIVERSE_SIZE and OMPI_UNIVERSE_SIZE say, at least the number of ranks. SYSTEM, the default: the slots of \
+         the hosts, this machine's cores where none are named. INFINITE: programs see no MPI_UNIVERSE_SIZE."),
     flag(Id::Host, Ranks, &["host", "H", "hosts", "hosts-group", "hostlist", "machinelist"], &["HOST[:SLOTS],..."],
         "Hosts to run on; n[01-16] stands for sixteen of them. They hold for this program and those after it. Default: \
          the allocation inside of a Slurm job, else this machine."),

@@ -6,6 +6,7 @@ pub mod binding;
 pub mod policy;
 pub mod rankfile;
 pub mod topology;
+pub mod universe;
 
 use crate::hosts::Host;
 use policy::{MapBy, RankBy};

@@ -81,6 +81,8 @@ pub struct Server {
     keys: Vec<String>,
     stored: usize,
     services: HashMap<String, String>,
+    /// Processes that the user expects in all; none: any number.
+    universe: Option<u32>,
     /// Ranks of this host that wait in the barrier.
     pub(super) waiting: u32,
     pub(super) place: TreePosition,
@@ -105,12 +107,18 @@ impl Server {
             keys: Vec::new(),
             stored: 0,
             services: HashMap::new(),
+            universe: Some(appnums.len() as u32),
             waiting: 0,
             place: TreePosition::alone(appnums.len() as u32),
         };
         let mapping = format!("(vector,(0,1,{}))", appnums.len());
         server.store(MAPPING_KEY, &mapping);
         server
+    }
+
+    /// What `get_universe_size` is answered; the number of ranks if nothing is said here.
+    pub fn set_universe(&mut self, size: Option<u32>) {
+        self.universe = size;
     }
 
     /// How far a rank has come.
@@ -160,7 +168,9 @@ impl Server {
             }
             "get_my_kvsname" => format!("cmd=my_kvsname kvsname={} rc=0", self.name),
             "get_universe_size" => {
-                format!("cmd=universe_size size={} rc=0", self.clients.len())
+                // -1: not known, as other managers say it.
+                let size = self.universe.map_or(-1, i64::from);
+                format!("cmd=universe_size size={size} rc=0")
             }
             "put" => self.put(command)?,
             "get" => self.get(command)?,
@@ -488,6 +498,11 @@ mod tests {
             let outcome = server.handle(0, b"endcmd");
             assert_eq!(outcome.replies.len(), answers);
         }
-        assert!(say(&mut server, 0, "cmd=get_universe_size").contains("size=1"));
+        for (universe, told) in [(None, "size=-1 "), (Some(7), "size=7 ")] {
+            assert!(say(&mut server, 0, "cmd=get_universe_size").contains("size=1 "));
+            server.set_universe(universe);
+            assert!(say(&mut server, 0, "cmd=get_universe_size").contains(told));
+            server.set_universe(Some(1));
+        }
     }
 }

@@ -275,6 +275,7 @@ impl<'a> Agent<'a> {
         let numbers = Numbers {
             rank,
             size: self.order.size,
+            universe: self.order.universe,
             local: index as u32,
             local_size: self.numbers.len() as u32,
             node: self.order.nodes[0].number,

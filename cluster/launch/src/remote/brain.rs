@@ -78,6 +78,7 @@ impl Brain {
         let running: Vec<u32> = own.ranks().map(|(rank, _)| rank).collect();
         let mut pmi = Server::new(short_job_id(&order.job), &appnums);
         pmi.take_place(&running, groups.len() as u32, true, &order.mapping);
+        pmi.set_universe(order.universe);
         pmi.store(JOB_KEY, &order.key);
         Self {
             input: order.input,

@@ -78,6 +78,8 @@ pub struct Order {
     pub key: String,
     /// Ranks of the whole job.
     pub size: u32,
+    /// Processes that the user expects in all; none: any number.
+    pub universe: Option<u32>,
     /// The hosts of all ranks, as ranks are told.
     pub mapping: String,
     pub programs: Vec<Program>,
@@ -98,7 +100,7 @@ impl Order {
             w.bytes(text.as_bytes());
         }
         w.u32(self.size).u8(u8::from(self.report_bindings));
-        w.u32(self.input.unwrap_or(u32::MAX));
+        w.u32(self.input.unwrap_or(u32::MAX)).u32(self.universe.unwrap_or(u32::MAX));
         policy::write(&mut w, &self.policy);
         w.list(&self.programs, program);
         w.list(&self.shell.words, word);
@@ -116,6 +118,7 @@ impl Order {
         let (job, key, mapping) = (r.text()?, r.text()?, r.text()?);
         let (size, report_bindings) = (r.u32()?, r.flag()?);
         let input = Some(r.u32()?).filter(|rank| *rank != u32::MAX);
+        let universe = Some(r.u32()?).filter(|size| *size != u32::MAX);
         let policy = policy::read(&mut r)?;
         let programs = r.list(read_program)?;
         let words = r.list(read_word)?;
@@ -129,6 +132,7 @@ impl Order {
             job,
             key,
             size,
+            universe,
             mapping,
             programs,
             policy,
@@ -239,6 +243,7 @@ pub(crate) mod tests {
             job: "job".to_string(),
             key: "00ff".to_string(),
             size: 8,
+            universe: Some(12),
             mapping: "(vector,(0,4,2))".to_string(),
             programs: vec![program],
             policy: Policy { width: 3, ..Policy::default() },

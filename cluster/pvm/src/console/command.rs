@@ -115,10 +115,14 @@ impl Console {
         println!("{} successful", tids.iter().filter(|tid| **tid >= 0).count());
         println!("{:>24} {:>8}", "HOST", "DTID");
         for (word, code) in words.iter().zip(&tids) {
-            println!("{word:>24} {}", error::text(*code));
+            match code {
+                code if name == "add" && *code > 0 => println!("{word:>24} {code:>8x}"),
+                0 => println!("{word:>24}  deleted"),
+                code => println!("{word:>24} {}", error::text(*code)),
+            }
         }
         if name == "add" && tids.contains(&Code::CantStart.number()) {
-            println!("A virtual machine has one host so far.");
+            println!("Why is in the log, /tmp/pvml.{}.", crate::sys::user());
         }
         Ok(())
     }
@@ -162,9 +166,8 @@ impl Console {
         let Answer::Hosts { hosts } = self.connection.ask(&Request::Config {})? else {
             return Ok(());
         };
-        let name = hosts.first().map(|host| host.name.clone()).unwrap_or_default();
         if let Answer::Tasks { tasks } = self.connection.ask(&Request::Tasks { place: 0 })? {
-            print::tasks(&name, &tasks);
+            print::tasks(&hosts, &tasks);
         }
         Ok(())
     }

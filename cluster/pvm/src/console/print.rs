@@ -106,9 +106,11 @@ pub fn hosts(hosts: &[HostLine]) {
     }
 }
 
-pub fn tasks(host: &str, tasks: &[TaskLine]) {
+pub fn tasks(hosts: &[HostLine], tasks: &[TaskLine]) {
     println!("{:>24} {:>8} {:>8} {:>9} COMMAND", "HOST", "TID", "PTID", "PID");
     for task in tasks {
+        let host = hosts.iter().find(|host| host.tid == task.host);
+        let host = host.map_or("-", |host| &host.name);
         let parent = if task.parent > 0 { format!("{:x}", task.parent) } else { "-".to_owned() };
         println!("{host:>24} {:>8x} {parent:>8} {:>9} {}", task.tid, task.pid, task.program);
     }

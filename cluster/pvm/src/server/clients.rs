@@ -1,9 +1,8 @@
 //! Connections of tasks.
 
+use super::channel::Queue;
 use crate::sys;
-use hpvm_pvm::protocol::Answer;
-use hpvm_pvm::wire::{Wire, frame, unframe};
-use std::io::{ErrorKind, Read, Write};
+use hpvm_pvm::protocol::{Answer, Request};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
@@ -11,8 +10,10 @@ pub struct Client {
     stream: UnixStream,
     pid: i32,
     process: Option<OwnedFd>,
-    input: Vec<u8>,
-    output: Vec<u8>,
+    input: Queue,
+    output: Queue,
+    /// It has said that it is a task, not a console.
+    pub is_task: bool,
 }
 
 impl Client {
@@ -24,7 +25,8 @@ impl Client {
         }
         stream.set_nonblocking(true).ok()?;
         let process = sys::process(pid);
-        Some(Client { stream, pid, process, input: Vec::new(), output: Vec::new() })
+        let (input, output) = (Queue::default(), Queue::default());
+        Some(Client { stream, pid, process, input, output, is_task: false })
     }
 
     pub fn fd(&self) -> RawFd {
@@ -44,39 +46,29 @@ impl Client {
         !self.output.is_empty()
     }
 
-    /// Reads what is there; says whether more may come.
+    /// Reads what is there, or a part of it; says whether more may come.
     pub fn read(&mut self) -> bool {
-        let mut part = [0; 64 << 10];
-        loop {
-            match self.stream.read(&mut part) {
-                Ok(0) => return false,
-                Ok(len) => self.input.extend_from_slice(&part[..len]),
-                Err(cause) if cause.kind() == ErrorKind::WouldBlock => return true,
-                Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return false,
-            }
-        }
+        self.input.fill(&mut self.stream)
     }
 
     /// # Errors
     /// What came is no request.
-    pub fn next<T: Wire>(&mut self) -> Result<Option<T>, String> {
-        unframe(&mut self.input)
+    pub fn next(&mut self) -> Result<Option<Request>, String> {
+        let next = self.input.next()?;
+        if let Some(Request::Enroll { hello }) = &next {
+            self.is_task = !hello.console;
+        }
+        Ok(next)
     }
 
     pub fn queue(&mut self, answer: &Answer) {
-        self.output.extend_from_slice(&frame(answer));
+        self.output.put(answer);
     }
 
     /// Writes what the socket takes. That the other side is gone is seen where its words are read.
     pub fn write(&mut self) {
-        while !self.output.is_empty() {
-            match self.stream.write(&self.output) {
-                Ok(len) => drop(self.output.drain(..len)),
-                Err(cause) if cause.kind() == ErrorKind::WouldBlock => break,
-                Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
-                Err(_) => self.output.clear(),
-            }
+        if self.output.drain(&mut self.stream).is_err() {
+            self.output = Queue::default();
         }
     }
 }

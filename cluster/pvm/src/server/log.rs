@@ -51,8 +51,15 @@ impl Log {
     }
 }
 
+/// A line about the virtual machine itself.
+pub fn say(text: &str) {
+    if let Some(mut file) = open() {
+        let _ = writeln!(file, "hpvm pvm: {text}");
+    }
+}
+
 /// The file, if it is ours: another user may have put one there.
-fn open() -> Option<File> {
+pub fn open() -> Option<File> {
     let folder = std::env::var("PVM_TMP").unwrap_or_else(|_| "/tmp".to_owned());
     let name = format!("{folder}/pvml.{}", sys::user());
     let mut options = OpenOptions::new();

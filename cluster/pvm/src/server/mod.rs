@@ -1,33 +1,42 @@
-//! The process of a virtual machine: one per user and name. It holds the tables, starts tasks and carries their output; the
-//! messages of the tasks do not go through it.
+//! The process of a virtual machine: one per user and name on each of its hosts. That of the first host holds the tables ([`Machine`]); each
+//! starts the tasks of its host and carries their output ([`local`]), and the messages between hosts. Messages inside a host
+//! do not go through it.
 
+mod channel;
 mod clients;
+mod links;
+mod local;
 mod log;
+pub mod remote;
 mod start;
 
 use crate::{machine_name, sys};
-use clients::Client;
-use hpvm_pvm::Tid;
-use hpvm_pvm::machine::{ClientId, Machine, TERMINATE};
-use hpvm_pvm::protocol::{self, Answer, Request};
-use start::Processes;
-use std::collections::BTreeMap;
+use hpvm_pvm::machine::{Effect, Machine};
+use hpvm_pvm::protocol::{self, Order};
+use hpvm_pvm::{Tid, tid};
+use links::Links;
+use local::{GRACE, Local, Source};
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::{Duration, Instant};
 
 /// How long a virtual machine waits for its first task, which has just started it.
 const FIRST_TASK: Duration = Duration::from_secs(10);
-/// How long tasks have between the signal that asks them to end and the one that ends them.
-const GRACE: Duration = Duration::from_secs(2);
+
+/// The name of the socket of the user's virtual machine.
+fn listening(machine: &str) -> String {
+    protocol::address(sys::user(), machine)
+}
+
+fn bind(machine: &str) -> io::Result<UnixListener> {
+    UnixListener::bind_addr(&SocketAddr::from_abstract_name(listening(machine))?)
+}
 
 /// Serves until the last task has left.
 pub fn main() -> i32 {
-    let name = machine_name();
-    let address = SocketAddr::from_abstract_name(protocol::address(sys::user(), &name));
-    let listener = match address.and_then(|address| UnixListener::bind_addr(&address)) {
+    let listener = match bind(&machine_name()) {
         Ok(listener) => listener,
         Err(cause) if cause.kind() == io::ErrorKind::AddrInUse => {
             // Another one was faster; whoever has started us will find it.
@@ -57,203 +66,112 @@ fn say_ready() {
 
 struct Server {
     machine: Machine,
-    processes: Processes,
-    clients: BTreeMap<ClientId, Client>,
-    next: ClientId,
-    listener: UnixListener,
-    signals: OwnedFd,
-    ending: Option<Instant>,
-}
-
-/// What a descriptor in `poll` stands for.
-#[derive(Clone, Copy)]
-enum Source {
-    Listener,
-    Signals,
-    Client(ClientId),
-    Process(ClientId),
-    Output(Tid),
+    nonce: i64,
+    local: Local,
+    links: Links,
 }
 
 fn serve(listener: UnixListener) -> io::Result<()> {
-    listener.set_nonblocking(true)?;
-    let signals = sys::signals(&[libc::SIGCHLD, libc::SIGTERM])?;
     let random = sys::random();
     let (nonce, secret) = random.split_at(8);
     let nonce = i64::from_le_bytes(nonce.try_into().unwrap_or_default());
     let mut server = Server {
         machine: Machine::new(sys::host_name(), nonce, secret.to_vec()),
-        processes: Processes::new(nonce),
-        clients: BTreeMap::new(),
-        next: 1,
-        listener,
-        signals,
-        ending: None,
+        nonce,
+        local: Local::new(listener, nonce)?,
+        links: Links::default(),
     };
     let born = Instant::now();
     loop {
-        let nobody = server.clients.is_empty() && server.machine.is_idle();
-        if nobody && (server.next > 1 || born.elapsed() > FIRST_TASK) {
-            return Ok(());
-        }
-        if server.ended() {
-            return Ok(());
+        let used = server.local.was_used() || born.elapsed() > FIRST_TASK;
+        let nobody = server.local.is_empty() && server.machine.is_idle();
+        if (nobody && used) || server.local.ended() {
+            break;
         }
         server.round();
     }
+    server.leave();
+    Ok(())
 }
 
 impl Server {
     /// Waits for something to happen, and does what there is to do.
     fn round(&mut self) {
-        let (mut fds, sources) = self.sources();
-        // Only the waits for a first task and for an end have a limit; 100 ms is how late either is noticed.
-        let limited = self.ending.is_some() || self.next == 1;
+        let mut all = self.local.sources(self.links.is_full());
+        all.extend(self.links.sources());
+        let (mut fds, sources): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+        // The waits for a first task, for an end and for signs of life have a limit; this is how late they are noticed.
+        let limited = self.local.is_ending() || !self.local.was_used() || !self.links.is_empty();
         sys::poll(&mut fds, if limited { 100 } else { -1 });
         for (fd, source) in fds.iter().zip(sources) {
-            if fd.revents != 0 {
-                self.event(source);
+            match source {
+                _ if fd.revents == 0 => {}
+                Source::Host(host) => self.hear(host),
+                source => self.local.event(source),
             }
+            self.settle();
         }
-        self.send();
+        for host in self.links.write() {
+            self.links.abandon(host);
+            self.machine.host_gone(host);
+        }
+        self.settle();
+        self.local.write();
     }
 
-    fn sources(&self) -> (Vec<libc::pollfd>, Vec<Source>) {
-        let fd = |fd: i32, events| libc::pollfd { fd, events, revents: 0 };
-        let mut all = vec![
-            (fd(self.listener.as_raw_fd(), libc::POLLIN), Source::Listener),
-            (fd(self.signals.as_raw_fd(), libc::POLLIN), Source::Signals),
-        ];
-        for (id, client) in &self.clients {
-            let out = if client.has_output() { libc::POLLOUT } else { 0 };
-            all.push((fd(client.fd(), libc::POLLIN | out), Source::Client(*id)));
-            if let Some(process) = client.process() {
-                all.push((fd(process, libc::POLLIN), Source::Process(*id)));
-            }
+    fn hear(&mut self, host: Tid) {
+        let (reports, open) = self.links.read(host);
+        for report in reports {
+            self.machine.report(host, report);
         }
-        let outputs = self.processes.outputs();
-        all.extend(outputs.map(|(tid, output)| (fd(output, libc::POLLIN), Source::Output(tid))));
-        all.into_iter().unzip()
+        if !open {
+            self.links.remove(host);
+            self.machine.host_gone(host);
+        }
     }
 
-    fn event(&mut self, source: Source) {
-        match source {
-            Source::Listener => self.accept(),
-            Source::Signals => self.signalled(),
-            Source::Client(id) => {
-                if !self.hear(id) {
-                    self.drop_client(id);
+    /// Passes on what was reported and what is to be done, until there is no more of either.
+    fn settle(&mut self) {
+        loop {
+            let (reports, effects) = (self.local.reports(), self.machine.outgoing());
+            if reports.is_empty() && effects.is_empty() {
+                break;
+            }
+            for effect in effects {
+                self.perform(effect);
+            }
+            for report in reports {
+                self.machine.report(tid::FIRST_HOST, report);
+            }
+        }
+        if self.machine.is_halting() && !self.local.is_ending() {
+            self.links.order_all(&Order::Halt {});
+            self.local.end();
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Order(tid::FIRST_HOST, order) => self.local.obey(order),
+            Effect::Order(host, order) => self.links.order(host, &order),
+            Effect::Add(host, name) => {
+                if let Err(cause) = self.links.add(host, &name, self.nonce) {
+                    log::say(&format!("host {name}: {cause}"));
+                    self.machine.host_gone(host);
                 }
             }
-            Source::Process(id) => {
-                self.hear(id);
-                self.drop_client(id);
-            }
-            Source::Output(tid) => self.output(tid),
+            Effect::Remove(host) => self.links.remove(host),
         }
     }
 
-    fn accept(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            // Nobody else's processes.
-            let Some(client) = Client::new(stream, sys::user()) else { continue };
-            self.clients.insert(self.next, client);
-            self.next += 1;
+    /// The other hosts end, too, and so do the commands by which they were reached.
+    fn leave(&mut self) {
+        self.links.remove_all();
+        let since = Instant::now();
+        // Their tasks have as long to end; then the commands are ended, which this process's end does as well.
+        while !self.links.is_empty() && since.elapsed() < 2 * GRACE {
+            self.links.write();
+            sys::poll(&mut [], 10);
         }
-    }
-
-    /// Reads what a client has sent, and serves it. Says whether it is still there.
-    fn hear(&mut self, id: ClientId) -> bool {
-        let Some(client) = self.clients.get_mut(&id) else { return true };
-        let open = client.read();
-        // Also what a client has said that is gone now.
-        while let Some(client) = self.clients.get_mut(&id) {
-            let pid = client.pid();
-            let request = match client.next::<Request>() {
-                Ok(Some(request)) => request,
-                Ok(None) => return open,
-                Err(_) => return false,
-            };
-            if !self.machine.request(id, pid, request, &mut self.processes) {
-                self.send();
-                return false;
-            }
-            if self.machine.is_halting() {
-                self.end();
-            }
-        }
-        open
-    }
-
-    fn drop_client(&mut self, id: ClientId) {
-        if self.clients.remove(&id).is_some() {
-            self.machine.gone(id);
-        }
-    }
-
-    fn signalled(&mut self) {
-        while let Some(signal) = sys::next_signal(&self.signals) {
-            if signal == libc::SIGTERM {
-                self.end();
-            }
-        }
-        while let Some(pid) = sys::reap() {
-            // What it said before it ended was said.
-            let of_process = self.clients.iter().filter(|(_, client)| client.pid() == pid);
-            for id in of_process.map(|(id, _)| *id).collect::<Vec<_>>() {
-                self.hear(id);
-            }
-            if let Some(tid) = self.processes.ended(pid) {
-                self.output(tid);
-                self.machine.process_gone(tid, pid);
-            }
-        }
-    }
-
-    fn output(&mut self, tid: Tid) {
-        while let Some(text) = self.processes.read(tid) {
-            if text.is_empty() {
-                self.processes.close(tid);
-                self.machine.output_ended(tid, &mut self.processes);
-                return;
-            }
-            self.machine.output(tid, &text, &mut self.processes);
-        }
-    }
-
-    fn send(&mut self) {
-        for (id, answer) in self.machine.outgoing() {
-            if let Some(client) = self.clients.get_mut(&id) {
-                client.queue(&answer);
-            }
-        }
-        self.clients.values_mut().for_each(Client::write);
-    }
-
-    /// Asks all tasks to end.
-    fn end(&mut self) {
-        if self.ending.is_some() {
-            return;
-        }
-        self.ending = Some(Instant::now());
-        for client in self.clients.values_mut() {
-            client.queue(&Answer::Halting {});
-        }
-        self.send();
-        let tasks = self.machine.processes();
-        tasks.into_iter().chain(self.processes.running()).for_each(|pid| {
-            sys::kill(pid, TERMINATE);
-        });
-    }
-
-    /// Whether all have ended, or have had the time to; then nothing is left of them.
-    fn ended(&mut self) -> bool {
-        let Some(since) = self.ending else { return false };
-        let alive = self.processes.running().next().is_some();
-        if (alive || !self.machine.processes().is_empty()) && since.elapsed() < GRACE {
-            return false;
-        }
-        self.processes.running().for_each(|pid| sys::kill_group(pid, libc::SIGKILL));
-        true
     }
 }

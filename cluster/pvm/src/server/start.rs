@@ -2,7 +2,6 @@
 
 use super::log::Log;
 use crate::sys;
-use hpvm_pvm::machine::System;
 use hpvm_pvm::protocol::{CLAIM, Start, task_address};
 use hpvm_pvm::{Code, Tid};
 use std::collections::BTreeMap;
@@ -16,7 +15,6 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// All processes that were started here.
 pub struct Processes {
@@ -63,6 +61,21 @@ impl Processes {
     /// The process has ended: the task it was started for.
     pub fn ended(&mut self, pid: i32) -> Option<Tid> {
         self.running.remove(&pid)
+    }
+
+    /// # Errors
+    /// Why not, as `pvm_spawn` says it.
+    pub fn start(&mut self, tid: Tid, start: &Start) -> Result<i32, Code> {
+        let file = find(&start.program, &start.folders).ok_or(Code::NoFile)?;
+        self.run(tid, &file, start).map_err(|cause| match cause.kind() {
+            ErrorKind::NotFound | ErrorKind::PermissionDenied => Code::NoFile,
+            ErrorKind::OutOfMemory => Code::NoMem,
+            _ => Code::OutOfRes,
+        })
+    }
+
+    pub fn log(&mut self, tid: Tid, text: &[u8]) {
+        self.log.write(tid, text);
     }
 
     fn address(&self, tid: Tid, what: char) -> io::Result<SocketAddr> {
@@ -118,28 +131,4 @@ fn find(program: &str, folders: &[String]) -> Option<PathBuf> {
         return Some(PathBuf::from(program)).filter(runs);
     }
     folders.iter().map(|folder| Path::new(folder).join(program)).find(runs)
-}
-
-impl System for Processes {
-    fn start(&mut self, tid: Tid, start: &Start) -> Result<i32, Code> {
-        let file = find(&start.program, &start.folders).ok_or(Code::NoFile)?;
-        self.run(tid, &file, start).map_err(|cause| match cause.kind() {
-            ErrorKind::NotFound | ErrorKind::PermissionDenied => Code::NoFile,
-            ErrorKind::OutOfMemory => Code::NoMem,
-            _ => Code::OutOfRes,
-        })
-    }
-
-    fn signal(&mut self, pid: i32, signal: i32) -> bool {
-        sys::kill(pid, signal)
-    }
-
-    fn time(&mut self) -> (i64, i32) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        (now.as_secs() as i64, now.subsec_micros() as i32)
-    }
-
-    fn log(&mut self, tid: Tid, text: &[u8]) {
-        self.log.write(tid, text);
-    }
 }

@@ -204,7 +204,9 @@ impl Entered {
     fn start(&mut self, programs: &[Program]) -> Result<(Talk, Spawned)> {
         let mut port = Port::open()?;
         self.prepare()?;
-        let mut spawned = Spawned::start(programs, &port.name.text())?;
+        // A process without a launcher knows of nobody but itself.
+        let universe = self.job.universe.filter(|_| self.job.manager.is_some());
+        let mut spawned = Spawned::start(programs, &port.name.text(), universe)?;
         let fd = spawned.fd();
         let _ = self.process.fm().transport().watch(fd);
         let talk = self.next_client(&mut port, || spawned.failure());

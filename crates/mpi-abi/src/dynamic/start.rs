@@ -36,9 +36,11 @@ pub struct Program {
     pub path: Option<OsString>,
 }
 
-/// The command line of the launcher for these programs, which run on host `here` if nothing else is said.
-pub fn arguments(programs: &[Program], here: &str) -> Vec<OsString> {
+/// The command line of the launcher for these programs, which run on host `here` if nothing else is said. `universe` is that
+/// of the process that spawns them, and theirs.
+pub fn arguments(programs: &[Program], here: &str, universe: Option<u32>) -> Vec<OsString> {
     let mut words: Vec<OsString> = ["--stdin", "none"].map(OsString::from).into();
+    words.extend(universe.into_iter().flat_map(|size| ["-usize".into(), size.to_string().into()]));
     let placed = programs.iter().any(|p| p.hosts.is_some() || p.hostfile.is_some());
     for (number, program) in programs.iter().enumerate() {
         if number > 0 {
@@ -88,7 +90,7 @@ pub struct Spawned {
 
 impl Spawned {
     /// Starts `programs`, which connect to `port`.
-    pub fn start(programs: &[Program], port: &str) -> Result<Spawned> {
+    pub fn start(programs: &[Program], port: &str, universe: Option<u32>) -> Result<Spawned> {
         check(programs)?;
         let refuse = |what: &str, cause: io::Error| {
             Error::new(Class::Spawn, format!("starting processes: {what}: {cause}"))
@@ -98,7 +100,7 @@ impl Spawned {
         let launcher = launcher()?;
         let here = crate::runtime::host_name();
         let child = Command::new(&launcher)
-            .args(arguments(programs, &here))
+            .args(arguments(programs, &here, universe))
             .env(PARENT_PORT, port)
             .env(LIFELINE, "0")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
@@ -136,7 +138,8 @@ impl Spawned {
         let failure = move |said: &[u8]| {
             let _ = launcher.wait();
             match Report::parse(said).parts() {
-                (0, _) => None,
+                (0, None) => None,
+                // With 0 and a reason they have called `MPI_Abort`.
                 (code, why) => {
                     let why = why.unwrap_or_else(|| format!("they ended with code {code}"));
                     Some((code, format!("processes that it has spawned have failed: {why}")))
@@ -280,10 +283,12 @@ mod tests {
             path: Some(word("/p")),
             ..Program::default()
         };
-        let line = |programs: &[Program]| arguments(programs, "here").join(&word(" "));
+        let line = |programs: &[Program]| arguments(programs, "here", None).join(&word(" "));
         assert_eq!(line(std::slice::from_ref(&a)), "--stdin none -n 2 a -x");
         let both = "--stdin none -n 2 --host here a -x : -n 1 --host n1 --wdir /d --path /p b";
         assert_eq!(line(&[a.clone(), b]), both);
+        let universe = arguments(std::slice::from_ref(&a), "here", Some(9)).join(&word(" "));
+        assert_eq!(universe, "--stdin none -usize 9 -n 2 a -x");
         assert!(check(&[Program { arguments: vec![word(":")], ..a.clone() }]).is_err());
         assert!(check(&[Program { command: word("-n"), ..a }]).is_err());
     }

@@ -75,7 +75,7 @@ pub fn abort_by_program(code: c_int) -> ! {
         && request.send(code)
     {
         // The launcher says it.
-        end_process(code);
+        leave(code);
     }
     let mut line = FixedText::<512>::new();
     // Writing to a `FixedText` does not fail.
@@ -89,11 +89,15 @@ pub fn abort_by_program(code: c_int) -> ! {
     };
     let _ = writeln!(line, ": MPI_Abort with error code {code}");
     say::write(line.as_bytes());
-    abort(code)
+    if let Some(request) = identity().and_then(|identity| identity.abort) {
+        let _ = request.send(code);
+    }
+    leave(code)
 }
 
-/// Ends the job with `code`: tells the process manager, and ends this process. Async-signal-safe.
+/// Ends the job because of a failure, never with 0: tells the process manager, and ends this process. Async-signal-safe.
 pub fn abort(code: c_int) -> ! {
+    let code = if code & 0xff == 0 { 1 } else { code };
     if let Some(request) = identity().and_then(|identity| identity.abort) {
         // The manager answers by ending us; when it is gone, we end ourselves.
         let _ = request.send(code);
@@ -107,15 +111,18 @@ pub fn end_job(code: c_int) -> ! {
         let _ =
             request.send_because(code & 0xff, hpvm_job::GLOBAL_EXIT) || request.send(code & 0xff);
     }
-    // SAFETY: as in `end_process`.
-    unsafe { libc::_exit(code & 0xff) }
+    leave(code)
 }
 
-/// Ends this process at once. The process manager sees our connection end and ends the job.
+/// Ends this process at once because of a failure. The process manager sees our connection end and ends the job.
 pub fn end_process(code: c_int) -> ! {
     // Of the exit code the low byte arrives; 0 would look like success.
-    let code = if code & 0xff == 0 { 1 } else { code & 0xff };
+    leave(if code & 0xff == 0 { 1 } else { code })
+}
+
+/// Ends this process at once with the low byte of `code`, 0 too.
+fn leave(code: c_int) -> ! {
     // SAFETY: ends the process without its `atexit` handlers: they belong to a program in an unknown
     // state, and one that calls MPI would wait for ever for an engine that is held.
-    unsafe { libc::_exit(code) }
+    unsafe { libc::_exit(code & 0xff) }
 }

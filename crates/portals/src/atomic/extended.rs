@@ -222,6 +222,19 @@ mod tests {
         assert!(smallest.negated().order(of(0.0)) == Some(Ordering::Less));
     }
 
+    /// One half of a unit and a bit that is far below it: no tie.
+    #[test]
+    fn what_is_below_the_last_bit_counts() {
+        for last in 0..4 {
+            let unit = Extended { negative: false, exponent: 16383 + 63, significand: INTEGER };
+            let number = |add| Extended { significand: INTEGER + 8 + add, ..unit };
+            let half = Extended { negative: false, exponent: 16382, significand: INTEGER | 1 };
+            assert_eq!(number(last).plus(half), number(last + 1));
+            assert_eq!(number(last + 1).plus(half.negated()), number(last));
+            assert_eq!(half.plus(number(last + 1).negated()), number(last).negated());
+        }
+    }
+
     proptest! {
         #[test]
         fn sums_of_whole_numbers(a in any::<i64>(), b in any::<i64>(), up in 0u32..60) {

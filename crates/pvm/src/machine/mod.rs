@@ -1,9 +1,10 @@
 //! The state of a virtual machine: its tasks, groups, mailbox and notifications.
 //!
-//! Requests come in, answers and messages go out; processes are started and signalled through [`System`]. So all of it is
+//! Reports of hosts come in, orders to them go out ([`Effect`]). The first host, on which this is, is one like the others. So all of it is
 //! tested without a process.
 
 mod groups;
+mod hosts;
 mod mailbox;
 mod notify;
 mod spawn;
@@ -11,30 +12,27 @@ mod spawn;
 mod tests;
 
 use crate::protocol::{
-    Answer, Destination, Hello, HostLine, Identity, Mail, OUTPUT_EOF, OUTPUT_NEW, Request,
-    TaskLine, VERSION,
+    Answer, Destination, Hello, Identity, Mail, OUTPUT_EOF, OUTPUT_NEW, Order, Request, TaskLine,
+    VERSION,
 };
 use crate::wire::Bytes;
-use crate::{Code, Tid, search, tid};
+use crate::{Code, Tid, tid};
+use hosts::{Adding, Host, client_of, host_of_client};
 use notify::{Watch, Watches};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A connection of a task.
+/// A connection of a task: its host, and its number there.
 pub type ClientId = u64;
 
-/// What the state needs of the system.
-pub trait System {
-    /// Starts the program as task `tid`; returns its process.
-    ///
-    /// # Errors
-    /// Why not, as `pvm_spawn` says it.
-    fn start(&mut self, tid: Tid, start: &crate::protocol::Start) -> Result<i32, Code>;
-    /// Sends a signal; says whether the process is there.
-    fn signal(&mut self, pid: i32, signal: i32) -> bool;
-    /// Seconds and microseconds of the clock.
-    fn time(&mut self) -> (i64, i32);
-    /// Output that nobody wants goes to the log.
-    fn log(&mut self, tid: Tid, text: &[u8]);
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// The host is to be told.
+    Order(Tid, Order),
+    /// A host is to be reached; [`Machine::host_ready`] or [`Machine::host_gone`] says how it went.
+    Add(Tid, String),
+    /// A host is to be let go.
+    Remove(Tid),
 }
 
 /// A task of the virtual machine.
@@ -43,9 +41,11 @@ struct Task {
     parent: Tid,
     /// `None`: its process was started and has not said anything yet.
     client: Option<ClientId>,
+    /// 0: it is being started.
     pid: i32,
+    /// Messages from other hosts that came before it has said anything.
+    early: Vec<Mail>,
     program: String,
-    console: bool,
     no_reset: bool,
     siblings: Vec<Tid>,
     context: i32,
@@ -53,10 +53,17 @@ struct Task {
     trace: Destination,
 }
 
-/// A virtual machine of one host.
+/// A virtual machine.
 #[derive(Debug)]
 pub struct Machine {
-    host: String,
+    hosts: BTreeMap<Tid, Host>,
+    last_host: Tid,
+    /// Where the next task is started that may be anywhere.
+    next_host: Tid,
+    adding: Vec<Adding>,
+    spawning: Vec<spawn::Spawning>,
+    /// Who waits for the time of a host.
+    clocks: Vec<(ClientId, Tid)>,
     nonce: i64,
     secret: Vec<u8>,
     tasks: BTreeMap<Tid, Task>,
@@ -69,22 +76,24 @@ pub struct Machine {
     watches: Watches,
     contexts: BTreeSet<i32>,
     last_context: i32,
-    out: Vec<(ClientId, Answer)>,
+    out: Vec<Effect>,
     halting: bool,
 }
 
-/// `SIGTERM` and `SIGKILL`.
+/// `SIGTERM`.
 pub const TERMINATE: i32 = 15;
-pub const KILL: i32 = 9;
 
-/// What PVM's code for a host with small end first and 64 bits is.
-const SIGNATURE: i32 = 0x0040_8841;
 const PARENT_NONE: Tid = Code::NoParent as i32;
 
 impl Machine {
     pub fn new(host: String, nonce: i64, secret: Vec<u8>) -> Machine {
         Machine {
-            host,
+            hosts: BTreeMap::from([(tid::FIRST_HOST, Host { name: host, ready: true })]),
+            last_host: tid::FIRST_HOST,
+            next_host: 0,
+            adding: Vec::new(),
+            spawning: Vec::new(),
+            clocks: Vec::new(),
             nonce,
             secret,
             tasks: BTreeMap::new(),
@@ -102,7 +111,7 @@ impl Machine {
     }
 
     /// What is to be sent, in its order.
-    pub fn outgoing(&mut self) -> Vec<(ClientId, Answer)> {
+    pub fn outgoing(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.out)
     }
 
@@ -116,15 +125,10 @@ impl Machine {
         self.halting
     }
 
-    /// The processes of all tasks.
-    pub fn processes(&self) -> Vec<i32> {
-        self.tasks.values().filter(|task| !task.console).map(|task| task.pid).collect()
-    }
-
-    fn new_tid(&mut self) -> Option<Tid> {
+    fn new_tid(&mut self, host: Tid) -> Option<Tid> {
         for _ in 0..tid::LOCAL_MAX {
             self.last = self.last % tid::LOCAL_MAX + 1;
-            let tid = tid::FIRST_HOST | self.last;
+            let tid = host | self.last;
             if !self.tasks.contains_key(&tid) && !self.outlets.contains_key(&tid) {
                 return Some(tid);
             }
@@ -132,8 +136,13 @@ impl Machine {
         None
     }
 
+    fn order(&mut self, host: Tid, order: Order) {
+        self.out.push(Effect::Order(host, order));
+    }
+
     fn answer(&mut self, client: ClientId, answer: Answer) {
-        self.out.push((client, answer));
+        let (host, client) = (host_of_client(client), client_of(client));
+        self.order(host, Order::Answer { client, answer });
     }
 
     fn deliver(&mut self, tid: Tid, mail: Mail) {
@@ -142,26 +151,27 @@ impl Machine {
         }
     }
 
-    /// A client's request. `pid` is that of the client's process, which the system knows. Says whether the client may
-    /// go on: a request that makes no sense before it has enrolled ends the connection.
-    pub fn request(
-        &mut self,
-        client: ClientId,
-        pid: i32,
-        request: Request,
-        system: &mut impl System,
-    ) -> bool {
+    /// A client's request. `pid` is that of the client's process, which its host knows. A request that makes no sense before it
+    /// has enrolled ends the connection.
+    fn request(&mut self, client: ClientId, pid: i32, request: Request) {
         if let Request::Enroll { hello } = request {
-            return self.enroll(client, pid, hello);
+            if !self.enroll(client, pid, hello) {
+                self.close(client);
+            }
+            return;
         }
-        let Some(tid) = self.clients.get(&client).copied() else { return false };
-        let answer = match self.serve(client, tid, request, system) {
+        let Some(tid) = self.clients.get(&client).copied() else { return self.close(client) };
+        let answer = match self.serve(client, tid, request) {
             Ok(Some(answer)) => answer,
-            Ok(None) => return true,
+            Ok(None) => return,
             Err(code) => Answer::Code { code: code.number() },
         };
         self.answer(client, answer);
-        true
+    }
+
+    fn close(&mut self, client: ClientId) {
+        self.order(host_of_client(client), Order::Close { client: client_of(client) });
+        self.gone(client);
     }
 
     fn enroll(&mut self, client: ClientId, pid: i32, hello: Hello) -> bool {
@@ -172,13 +182,13 @@ impl Machine {
         let claimed = self.tasks.get_mut(&hello.claim);
         let started = claimed.filter(|task| task.client.is_none() && hello.nonce == self.nonce);
         let tid = match started {
-            Some(task) => {
+            Some(task) if tid::host_of(hello.claim) == host_of_client(client) => {
                 task.client = Some(client);
                 task.pid = pid;
                 hello.claim
             }
-            None => {
-                let Some(tid) = self.new_tid() else {
+            _ => {
+                let Some(tid) = self.new_tid(host_of_client(client)) else {
                     self.answer(client, Answer::Code { code: Code::OutOfRes.number() });
                     return false;
                 };
@@ -186,8 +196,8 @@ impl Machine {
                     parent: PARENT_NONE,
                     client: Some(client),
                     pid,
+                    early: Vec::new(),
                     program: hello.program,
-                    console: hello.console,
                     no_reset: hello.console,
                     siblings: vec![tid],
                     context: 0,
@@ -199,7 +209,16 @@ impl Machine {
             }
         };
         self.clients.insert(client, tid);
-        let task = &self.tasks[&tid];
+        if !self.is_spawning(tid) {
+            self.welcome(tid);
+        }
+        true
+    }
+
+    /// Tells a task who it is, and what came for it before.
+    fn welcome(&mut self, tid: Tid) {
+        let Some(task) = self.tasks.get_mut(&tid) else { return };
+        let Some(client) = task.client else { return };
         let identity = Identity {
             tid,
             parent: task.parent,
@@ -210,12 +229,24 @@ impl Machine {
             output: task.output.clone(),
             trace: task.trace.clone(),
         };
+        let early = std::mem::take(&mut task.early);
         self.answer(client, Answer::Enrolled { identity });
-        true
+        early.into_iter().for_each(|mail| self.answer(client, Answer::Event { mail }));
+    }
+
+    /// A message of a task to one of another host.
+    fn send(&mut self, from: Tid, to: Tid, mail: Mail) {
+        let mail = Mail { source: from, ..mail };
+        match self.tasks.get_mut(&to) {
+            Some(task) if task.client.is_some() => self.deliver(to, mail),
+            Some(task) => task.early.push(mail),
+            // Nobody is there: as between tasks of a host.
+            None => {}
+        }
     }
 
     /// The connection has ended, or the process behind it.
-    pub fn gone(&mut self, client: ClientId) {
+    fn gone(&mut self, client: ClientId) {
         if let Some(tid) = self.clients.remove(&client) {
             self.task_gone(client, tid);
         }
@@ -229,14 +260,20 @@ impl Machine {
         let released = self.groups.gone(client, tid);
         self.release(released, Answer::Code { code: 0 });
         self.mailbox.gone(client, tid);
+        self.clocks.retain(|(waiting, _)| *waiting != client);
         self.watches.gone(tid);
+        self.tell_end(tid);
+    }
+
+    /// Tells who watches the task or the host that it is gone.
+    fn tell_end(&mut self, tid: Tid) {
         for watch in self.watches.happened(tid) {
             self.deliver(watch.watcher, watch.mail(tid::FIRST_HOST, &[tid]));
         }
     }
 
     /// A process that was started has ended. A task that another process has become is not gone by that.
-    pub fn process_gone(&mut self, tid: Tid, pid: i32) {
+    fn process_gone(&mut self, tid: Tid, pid: i32) {
         let Some(task) = self.tasks.get(&tid).filter(|task| task.pid == pid) else { return };
         // Without a connection there is no client: no group and no mailbox knows it.
         let client = task.client.unwrap_or(ClientId::MAX);
@@ -249,18 +286,13 @@ impl Machine {
         }
     }
 
-    /// What a started process has written.
-    pub fn output(&mut self, tid: Tid, text: &[u8], system: &mut impl System) {
-        self.forward(tid, text.len() as i32, text, system);
-    }
-
     /// A started process, and all that have its output, have closed it.
-    pub fn output_ended(&mut self, tid: Tid, system: &mut impl System) {
-        self.forward(tid, OUTPUT_EOF, &[], system);
+    fn output_ended(&mut self, tid: Tid) {
+        self.forward(tid, OUTPUT_EOF, &[]);
         self.outlets.remove(&tid);
     }
 
-    fn forward(&mut self, tid: Tid, len: i32, text: &[u8], system: &mut impl System) {
+    fn forward(&mut self, tid: Tid, len: i32, text: &[u8]) {
         let Some(to) = self.outlets.get(&tid).cloned() else { return };
         if to.tid != 0 && self.tasks.get(&to.tid).is_some_and(|task| task.client.is_some()) {
             let mut body = Vec::with_capacity(8 + text.len());
@@ -280,7 +312,7 @@ impl Machine {
             };
             self.deliver(to.tid, mail);
         } else if len > 0 {
-            system.log(tid, text);
+            self.order(tid::host_of(tid), Order::Log { tid, text: Bytes(text.to_vec()) });
         }
     }
 
@@ -289,7 +321,6 @@ impl Machine {
         client: ClientId,
         tid: Tid,
         request: Request,
-        system: &mut impl System,
     ) -> Result<Option<Answer>, Code> {
         let code = |code| Ok(Some(Answer::Code { code }));
         match request {
@@ -299,12 +330,12 @@ impl Machine {
                 self.task_gone(client, tid);
                 code(0)
             }
-            Request::Spawn { start } => self.spawn(tid, start, system).map(Some),
-            Request::Signal { tid, signal } => self.signal(tid, signal, system).and_then(code),
+            Request::Spawn { start } => self.spawn(client, tid, start),
+            Request::Signal { tid, signal } => self.signal(tid, signal).and_then(code),
             Request::Tasks { place } => self.list(place).map(Some),
-            Request::Config {} => Ok(Some(Answer::Hosts { hosts: vec![self.host_line()] })),
+            Request::Config {} => Ok(Some(Answer::Hosts { hosts: self.host_lines() })),
             Request::HostStatus { name } => {
-                code(if self.is_here(&name) { 0 } else { Code::NoHost.number() })
+                code(if self.host_named(&name, tid).is_some() { 0 } else { Code::NoHost.number() })
             }
             Request::TaskStatus { tid } if !tid::is_task(tid) => Err(Code::BadParam),
             Request::TaskStatus { tid } => {
@@ -313,20 +344,8 @@ impl Machine {
             Request::Notify { what, tag, context, count, tids } => {
                 self.notify(Watch { watcher: tid, tag, context }, what, count, &tids).and_then(code)
             }
-            Request::AddHosts { names } => {
-                let code = |name: &String| match self.is_here(name) {
-                    true => Code::DupHost.number(),
-                    false => Code::CantStart.number(),
-                };
-                Ok(Some(Answer::Tids { tids: names.iter().map(code).collect() }))
-            }
-            Request::DeleteHosts { names } => {
-                let code = |name: &String| match self.is_here(name) {
-                    true => Code::BadParam.number(),
-                    false => Code::NoHost.number(),
-                };
-                Ok(Some(Answer::Tids { tids: names.iter().map(code).collect() }))
-            }
+            Request::AddHosts { names } => Ok(self.add_hosts(client, &names)),
+            Request::DeleteHosts { names } => Ok(Some(self.delete_hosts(&names))),
             Request::NewContext {} => self.new_context().and_then(code),
             Request::FreeContext { context } if self.contexts.remove(&context) => code(0),
             Request::FreeContext { context } if context < 0 => Err(Code::BadParam),
@@ -362,19 +381,22 @@ impl Machine {
                 let tids = self.tasks.iter().filter(|(_, task)| task.no_reset).map(|(tid, _)| *tid);
                 Ok(Some(Answer::Tids { tids: tids.collect() }))
             }
-            Request::Reset { keep } => self.reset(tid, keep, system).and_then(code),
+            Request::Reset { keep } => self.reset(tid, keep).and_then(code),
             Request::Halt {} => {
                 self.halting = true;
                 Ok(Some(Answer::Halting {}))
             }
-            Request::Clock { host } => match host == tid::FIRST_HOST {
-                true => {
-                    let (seconds, micros) = system.time();
-                    Ok(Some(Answer::Time { seconds, micros }))
-                }
-                false if tid::is_host(host) => Err(Code::NoHost),
-                false => Err(Code::BadParam),
-            },
+            Request::Clock { host } if !tid::is_host(host) => Err(Code::BadParam),
+            Request::Clock { host } if !self.is_ready(host) => Err(Code::NoHost),
+            Request::Clock { host } => {
+                self.clocks.push((client, host));
+                self.order(host, Order::Clock { client: client as i64 });
+                Ok(None)
+            }
+            Request::Send { to, mail } => {
+                self.send(tid, to, mail);
+                Ok(None)
+            }
             request => self.serve_group(client, tid, request),
         }
     }
@@ -427,24 +449,9 @@ impl Machine {
         Err(Code::OutOfRes)
     }
 
-    fn is_here(&self, name: &str) -> bool {
-        let name = name.split(':').next().unwrap_or_default();
-        name == "." || name == "localhost" || name == self.host
-    }
-
-    fn host_line(&self) -> HostLine {
-        HostLine {
-            tid: tid::FIRST_HOST,
-            name: self.host.clone(),
-            arch: search::ARCH.to_owned(),
-            speed: 1000,
-            signature: SIGNATURE,
-        }
-    }
-
     fn list(&self, place: i32) -> Result<Answer, Code> {
         let wanted = |tid: &Tid| place == 0 || place == *tid || place == tid::host_of(*tid);
-        if place != 0 && place != tid::FIRST_HOST {
+        if place != 0 && !self.is_ready(place) {
             if tid::is_host(place) {
                 return Err(Code::NoHost);
             }
@@ -458,7 +465,7 @@ impl Machine {
         let line = |(tid, task): (&Tid, &Task)| TaskLine {
             tid: *tid,
             parent: task.parent.max(0),
-            host: tid::FIRST_HOST,
+            host: tid::host_of(*tid),
             flags: if task.client.is_some() { 4 } else { 0 },
             program: task.program.clone(),
             pid: task.pid,
@@ -467,20 +474,23 @@ impl Machine {
         Ok(Answer::Tasks { tasks })
     }
 
-    fn signal(&mut self, tid: Tid, signal: i32, system: &mut impl System) -> Result<i32, Code> {
+    fn signal(&mut self, tid: Tid, signal: i32) -> Result<i32, Code> {
         // Signals of Linux, and 0, which asks whether somebody is there.
         if !tid::is_task(tid) || !(0..=64).contains(&signal) {
             return Err(Code::BadParam);
         }
-        let task = self.tasks.get(&tid).ok_or(Code::NoTask)?;
-        if system.signal(task.pid, signal) { Ok(0) } else { Err(Code::NoTask) }
+        let task = self.tasks.get(&tid).filter(|task| task.pid != 0).ok_or(Code::NoTask)?;
+        let pid = task.pid;
+        self.order(tid::host_of(tid), Order::Signal { pid, signal });
+        Ok(0)
     }
 
-    fn reset(&mut self, tid: Tid, keep: i32, system: &mut impl System) -> Result<i32, Code> {
-        for (other, task) in &self.tasks {
-            if *other != tid && *other != keep && !task.no_reset {
-                system.signal(task.pid, TERMINATE);
-            }
+    fn reset(&mut self, tid: Tid, keep: i32) -> Result<i32, Code> {
+        let spared = |other: &Tid, task: &Task| *other == tid || *other == keep || task.no_reset;
+        let ending = self.tasks.iter().filter(|(other, task)| !spared(other, task));
+        let orders: Vec<_> = ending.map(|(other, task)| (*other, task.pid)).collect();
+        for (other, pid) in orders {
+            self.order(tid::host_of(other), Order::Signal { pid, signal: TERMINATE });
         }
         self.mailbox.clear();
         Ok(0)
@@ -506,7 +516,7 @@ impl Machine {
                     return Err(Code::BadParam);
                 }
                 for tid in tids {
-                    let there = self.tasks.contains_key(tid) || *tid == tid::FIRST_HOST;
+                    let there = self.tasks.contains_key(tid) || self.is_ready(*tid);
                     if (cancelled && self.watches.cancel(*tid, watch)) || (!cancelled && !there) {
                         self.deliver(watch.watcher, watch.mail(tid::FIRST_HOST, &[*tid]));
                     } else if !cancelled {

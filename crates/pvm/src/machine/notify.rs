@@ -72,6 +72,16 @@ impl Watches {
         self.on.remove(&tid).unwrap_or_default()
     }
 
+    /// Who is to be told that a host has come.
+    pub fn host_added(&mut self) -> Vec<Watch> {
+        let told = self.host_add.iter().map(|(watch, _)| *watch).collect();
+        for (_, count) in &mut self.host_add {
+            *count -= i32::from(*count > 0);
+        }
+        self.host_add.retain(|(_, count)| *count != 0);
+        told
+    }
+
     /// The watcher is gone.
     pub fn gone(&mut self, watcher: Tid) {
         for watches in self.on.values_mut() {

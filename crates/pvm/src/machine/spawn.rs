@@ -1,8 +1,9 @@
 //! Starting tasks.
 
-use super::{Machine, PARENT_NONE, System, Task};
-use crate::protocol::{Answer, OUTPUT_NEW, OUTPUT_SPAWN, Start};
-use crate::{Code, Tid, search};
+use super::{ClientId, Machine, PARENT_NONE, Task};
+use crate::protocol::{Answer, OUTPUT_NEW, OUTPUT_SPAWN, Order, Start};
+use crate::{Code, Tid, search, tid};
+use std::collections::BTreeSet;
 
 /// Flags of `pvm_spawn`.
 const ON_HOST: i32 = 1;
@@ -14,75 +15,78 @@ const NO_PARENT: i32 = 64;
 /// More in one call are refused: the number is an error of the program.
 const MOST: i32 = 1 << 16;
 
+/// A request for tasks, until all hosts have said whether they were started.
+#[derive(Debug)]
+pub(super) struct Spawning {
+    client: ClientId,
+    tids: Vec<i32>,
+    waiting: BTreeSet<Tid>,
+}
+
 impl Machine {
+    /// `Ok(None)`: the answer comes when all tasks were started or have failed.
     pub(super) fn spawn(
         &mut self,
+        client: ClientId,
         parent: Tid,
         start: Start,
-        system: &mut impl System,
-    ) -> Result<Answer, Code> {
+    ) -> Result<Option<Answer>, Code> {
         if !(1..=MOST).contains(&start.count) || start.program.is_empty() {
             return Err(Code::BadParam);
         }
-        let tids = match self.may_start_here(&start) {
-            Ok(()) => self.start_all(parent, &start, system),
-            Err(code) => vec![code.number(); start.count as usize],
+        let hosts = match self.hosts_for(parent, &start) {
+            Ok(hosts) => hosts,
+            Err(code) => {
+                return Ok(Some(Answer::Tids { tids: vec![code.number(); start.count as usize] }));
+            }
         };
-        Ok(Answer::Tids { tids })
+        let mut spawning = Spawning { client, tids: Vec::new(), waiting: BTreeSet::new() };
+        let before = hosts.iter().position(|host| *host > self.next_host).unwrap_or(0);
+        for host in hosts.iter().cycle().skip(before).take(start.count as usize) {
+            let code = match self.start_one(*host, parent, &start) {
+                Ok(tid) => {
+                    spawning.waiting.insert(tid);
+                    tid
+                }
+                Err(code) => code.number(),
+            };
+            self.next_host = *host;
+            spawning.tids.push(code);
+        }
+        if spawning.waiting.is_empty() {
+            return Ok(Some(Answer::Tids { tids: spawning.tids }));
+        }
+        self.spawning.push(spawning);
+        Ok(None)
     }
 
-    fn may_start_here(&self, start: &Start) -> Result<(), Code> {
-        let here = match start.flags & (ON_HOST | ON_ARCH) {
-            0 => true,
-            ON_HOST => self.is_here(&start.place),
-            ON_ARCH => start.place == search::ARCH,
+    /// The hosts that the flags allow.
+    fn hosts_for(&self, parent: Tid, start: &Start) -> Result<Vec<Tid>, Code> {
+        let wanted: Vec<Tid> = match start.flags & (ON_HOST | ON_ARCH) {
+            0 => self.hosts().collect(),
+            ON_HOST => self.host_named(&start.place, parent).into_iter().collect(),
+            ON_ARCH if start.place == search::ARCH => self.hosts().collect(),
+            ON_ARCH => Vec::new(),
             _ => return Err(Code::BadParam),
         };
         if start.flags & DEBUG != 0 {
             return Err(Code::NotImpl);
         }
         let complement = start.flags & COMPLEMENT != 0;
-        if here != complement { Ok(()) } else { Err(Code::NoHost) }
+        let hosts: Vec<_> =
+            self.hosts().filter(|host| wanted.contains(host) != complement).collect();
+        if hosts.is_empty() { Err(Code::NoHost) } else { Ok(hosts) }
     }
 
-    fn start_all(&mut self, parent: Tid, start: &Start, system: &mut impl System) -> Vec<i32> {
-        let mut tids = Vec::new();
-        for _ in 0..start.count {
-            let code = match self.start_one(parent, start, system) {
-                Ok(tid) => tid,
-                Err(code) => code.number(),
-            };
-            tids.push(code);
-            if code == Code::NoFile.number() {
-                // What one does not find, the others do not either.
-                tids.resize(start.count as usize, code);
-            }
-            if tids.len() == start.count as usize {
-                break;
-            }
-        }
-        let started: Vec<_> = tids.iter().copied().filter(|tid| *tid > 0).collect();
-        for tid in &started {
-            self.tasks.entry(*tid).and_modify(|task| task.siblings.clone_from(&started));
-        }
-        tids
-    }
-
-    fn start_one(
-        &mut self,
-        parent: Tid,
-        start: &Start,
-        system: &mut impl System,
-    ) -> Result<Tid, Code> {
-        let tid = self.new_tid().ok_or(Code::OutOfRes)?;
-        let pid = system.start(tid, start)?;
+    fn start_one(&mut self, host: Tid, parent: Tid, start: &Start) -> Result<Tid, Code> {
+        let tid = self.new_tid(host).ok_or(Code::OutOfRes)?;
         let no_parent = start.flags & NO_PARENT != 0;
         let task = Task {
             parent: if no_parent { PARENT_NONE } else { parent },
             client: None,
-            pid,
+            pid: 0,
+            early: Vec::new(),
             program: start.program.clone(),
-            console: false,
             no_reset: false,
             siblings: Vec::new(),
             context: start.context,
@@ -90,10 +94,60 @@ impl Machine {
             trace: start.trace.clone(),
         };
         self.tasks.insert(tid, task);
-        self.outlets.insert(tid, start.output.clone());
-        for event in [OUTPUT_SPAWN, OUTPUT_NEW] {
-            self.forward(tid, event, &[], system);
-        }
+        self.order(host, Order::Start { tid, start: start.clone() });
         Ok(tid)
+    }
+
+    /// The host has started a task (`code` 0), or could not.
+    pub(super) fn started(&mut self, tid: Tid, pid: i32, code: i32) {
+        if !self.is_spawning(tid) {
+            return;
+        }
+        if code != 0 {
+            self.tasks.remove(&tid);
+            return self.settle(tid, code);
+        }
+        let Some(task) = self.tasks.get_mut(&tid) else { return };
+        if task.client.is_none() {
+            task.pid = pid;
+        }
+        let output = task.output.clone();
+        self.outlets.insert(tid, output);
+        for event in [OUTPUT_SPAWN, OUTPUT_NEW] {
+            self.forward(tid, event, &[]);
+        }
+        self.settle(tid, tid);
+    }
+
+    /// A task that will not come: its host is gone.
+    pub(super) fn not_started(&mut self, tid: Tid, code: Code) {
+        if self.is_spawning(tid) {
+            self.tasks.remove(&tid);
+            self.settle(tid, code.number());
+        }
+    }
+
+    /// Whether not all have been started that were to be started with the task.
+    pub(super) fn is_spawning(&self, tid: Tid) -> bool {
+        self.spawning.iter().any(|spawning| spawning.tids.contains(&tid))
+    }
+
+    fn settle(&mut self, tid: Tid, code: i32) {
+        let mine = |spawning: &Spawning| spawning.waiting.contains(&tid);
+        let Some(at) = self.spawning.iter().position(mine) else { return };
+        let spawning = &mut self.spawning[at];
+        spawning.waiting.remove(&tid);
+        spawning.tids.iter_mut().filter(|known| **known == tid).for_each(|known| *known = code);
+        if !spawning.waiting.is_empty() {
+            return;
+        }
+        let Spawning { client, tids, .. } = self.spawning.remove(at);
+        let started: Vec<_> = tids.iter().copied().filter(|tid| tid::is_task(*tid)).collect();
+        for tid in &started {
+            self.tasks.entry(*tid).and_modify(|task| task.siblings.clone_from(&started));
+        }
+        self.answer(client, Answer::Tids { tids });
+        // Those that have enrolled meanwhile could not be told who their siblings are.
+        started.into_iter().for_each(|tid| self.welcome(tid));
     }
 }
