@@ -138,7 +138,7 @@ int main(int argc, char **argv)
         {"--ny", APP_WHOLE, &run.n[1], 4, 100000, "N", "cells in y"},
         {"--reynolds", APP_REAL, &run.p.reynolds, 1e-3, 1e9, "R", "1 / viscosity, where velocity and width of the box are 1 (1000)"},
         {"--steps", APP_WHOLE, &run.steps, 0, 1e9, "N", "number of the last step (1000)"},
-        {"--cfl", APP_REAL, &run.p.cfl, 1e-3, 1, "C", "time step, of what half a cell and friction allow (0.8)"},
+        {"--cfl", APP_REAL, &run.p.cfl, 1e-3, 1, "C", "time step, of what a quarter of a cell and friction allow (0.8)"},
         {"--tolerance", APP_REAL, &run.p.tolerance, 1e-12, 0.1, "T", "residual of the pressure, relative to its source (1e-6)"},
         {"--block", APP_WHOLE, &run.block, 1, 4096, "N", "cells of a block in each direction (16)"},
         {"--overlap", APP_WHOLE, &run.overlap, 0, MOST_OVERLAP, "N", "cells around a block that belong to its subdomain (1)"},

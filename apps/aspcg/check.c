@@ -118,7 +118,7 @@ static double extreme(const struct flow *f, int d, double sign)
 }
 
 static const struct problem CAVITY_BOX = {
-    .which = CAVITY, .cells = {12, 12}, .block = 1, .overlap = 1, .sweeps = 4, .relaxation = 0.9, .tolerance = 1e-4, .reynolds = 100, .cfl = 0.9};
+    .which = CAVITY, .cells = {12, 12}, .block = 1, .overlap = 1, .sweeps = 8, .relaxation = 0.9, .tolerance = 1e-4, .reynolds = 100, .cfl = 1};
 
 enum { EXTREMES = 3 }; /* least u, least and largest v on the centre lines */
 

@@ -6,9 +6,25 @@ use crate::apps::{
 };
 use crate::common::succeed;
 
-const CAVITY: (&str, &[&str]) = ("aspcg", &["--cells", "48", "--block", "8"]);
-const SHEAR: (&str, &[&str]) =
-    ("aspcg", &["--case", "shear", "--nx", "40", "--ny", "80", "--block", "8", "--overlap", "3"]);
+const CAVITY: (&str, &[&str]) =
+    ("aspcg", &["--cells", "24", "--block", "4", "--tolerance", "1e-3"]);
+const SHEAR: (&str, &[&str]) = (
+    "aspcg",
+    &[
+        "--case",
+        "shear",
+        "--nx",
+        "20",
+        "--ny",
+        "40",
+        "--block",
+        "4",
+        "--overlap",
+        "3",
+        "--tolerance",
+        "1e-3",
+    ],
+);
 
 #[test]
 fn aspcg_goes_petscs_way_and_gives_the_published_flow() {
