@@ -119,7 +119,6 @@ fn order() -> Order {
         job: "job".into(),
         key: "00ff".into(),
         size: 8,
-        universe: Some(12),
         mapping: "(vector,(0,4,2))".into(),
         programs: vec![program],
         policy: Default::default(),
