@@ -1,8 +1,6 @@
 /* A virtual machine of several hosts: those of the arguments are added. With `kill`, `stop` or `cut` in front of them, the process of the
    last of them is killed, or falls silent, or its network is cut, in place of being deleted. */
 #include "check.h"
-#include <signal.h>
-#include <sys/socket.h>
 #include <sys/time.h>
 
 enum { HELLO = 1, WORK, RESULT, LAST, GONE, LOST, COME, MANY = 2000, LARGE = 3000001 };
@@ -13,19 +11,6 @@ static int sum(const char *bytes, int length)
     for (i = 0; i < length; i++)
         total += (i % 7 + 1) * bytes[i];
     return total;
-}
-
-/* Sends a signal to the virtual machine's process on this host: our connection to it says which one that is. */
-static void signal_machine(int number)
-{
-    struct {
-        int pid, uid, gid;
-    } peer;
-    socklen_t length = sizeof peer;
-    int *fds;
-    CHECK(pvm_getfds(&fds) > 0);
-    CHECK(getsockopt(fds[0], SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid > 1);
-    CHECK(kill(peer.pid, number) == 0);
 }
 
 /* A task on another host: says who it is, answers what it is sent, and ends when it is told to. */

@@ -1,20 +1,5 @@
 /* Two tasks that wait for ever. With an argument the first ends the virtual machine's process as `kill -9` does. */
 #include "check.h"
-#include <signal.h>
-#include <sys/socket.h>
-
-static void end_machine(void)
-{
-    /* Its connection to us says which process it is; that socket is the first of pvm_getfds. */
-    struct {
-        int pid, uid, gid;
-    } peer;
-    socklen_t length = sizeof peer;
-    int *fds;
-    CHECK(pvm_getfds(&fds) > 0);
-    CHECK(getsockopt(fds[0], SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid > 1);
-    CHECK(kill(peer.pid, SIGKILL) == 0);
-}
 
 int main(int argc, char **argv)
 {
@@ -30,7 +15,7 @@ int main(int argc, char **argv)
         printf("both wait\n");
         fflush(stdout);
         if (argc > 1)
-            end_machine();
+            signal_machine(SIGKILL);
     }
     pvm_recv(-1, 7);
     printf("a message that nobody has sent\n");

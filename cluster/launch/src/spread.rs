@@ -7,8 +7,9 @@ use crate::args::{self, Input, Launcher, NET_TIMEOUT, Options, Request};
 use crate::dispatcher::Layout;
 use crate::error::LaunchError;
 use crate::place;
+use crate::place::affinity;
 use crate::place::policy::Policy;
-use crate::place::topology::Topology;
+use crate::place::topology::{Level, Topology};
 use crate::place::universe::Universe;
 use crate::remote::order::{Node, Order, Program, Run, Shell};
 use crate::remote::{start, tree};
@@ -230,15 +231,24 @@ impl Spread {
     }
 }
 
-/// How other hosts are reached where no flag says it: the words in front of a host's name, and whether the words behind it are
-/// taken as they are (ssh gives them to a shell).
+/// How other hosts are reached where no flag says it.
+pub struct Reach {
+    /// In front of a host's name.
+    pub words: Vec<OsString>,
+    /// The words behind it are taken as they are; ssh gives them to a shell.
+    pub raw: bool,
+    /// After so long without a sign of life a host is given up.
+    pub patience: Duration,
+}
+
+/// What the environment says about reaching other hosts.
 ///
 /// # Errors
 /// A variable of the environment cannot be read.
-pub fn reach() -> Result<(Vec<OsString>, bool), LaunchError> {
+pub fn reach() -> Result<Reach, LaunchError> {
     let mut options = Options::new("pvm");
     args::from_variables(&mut options, |name| std::env::var_os(name))?;
-    Ok((words(&options), by_srun(&options)))
+    Ok(Reach { words: words(&options), raw: by_srun(&options), patience: patience(None)? })
 }
 
 /// The command that reaches other hosts.
@@ -288,11 +298,15 @@ fn hosts_of(
     Ok(placed.into_iter().map(|host| (room.hosts[host].0.clone(), String::new())).collect())
 }
 
-/// The cores of this machine that ranks may use.
+/// The cores of this machine that ranks may use, or its hardware threads.
 fn cores(policy: &Policy) -> Result<u32, LaunchError> {
-    let machine = Topology::here()
-        .map_err(|error| LaunchError::system("cannot find out the usable cpus", &error))?;
-    Ok(machine.parts(policy.unit()).len() as u32)
+    let usable = match policy.unit() {
+        Level::HwThread => affinity::allowed().map(|cpus| cpus.len()),
+        _ => Topology::usable_cores(),
+    };
+    usable
+        .map(|cores| cores as u32)
+        .map_err(|error| LaunchError::system("cannot find out the usable cpus", &error))
 }
 
 /// The slots of a host: what lists of hosts say, else the number of its cores if it is this machine.

@@ -93,6 +93,15 @@ impl Topology {
         Self { cpus }
     }
 
+    /// How many cores this process may use. One file of each hardware thread says it, where [`Topology::here`] reads some
+    /// fifteen: jobs that are bound to nothing need no more at their start.
+    pub fn usable_cores() -> std::io::Result<usize> {
+        let root = Path::new("/sys/devices/system");
+        let cores: Cpus =
+            affinity::allowed()?.into_iter().map(|number| core_of(root, number)).collect();
+        Ok(cores.len())
+    }
+
     /// The parts of a kind, in logical order.
     pub fn parts(&self, level: Level) -> Vec<Cpus> {
         let mut found: Vec<(usize, Cpus)> = Vec::new();
@@ -138,15 +147,25 @@ impl Topology {
     }
 }
 
+/// The lowest number in a file that lists hardware threads.
+fn lowest(file: &Path) -> Option<usize> {
+    affinity::parse_list(std::fs::read_to_string(file).ok()?.trim()).first().copied()
+}
+
+/// The core of a hardware thread, by the lowest number of its threads.
+fn core_of(root: &Path, number: usize) -> usize {
+    let folder = root.join(format!("cpu/cpu{number}/topology"));
+    let siblings = lowest(&folder.join("thread_siblings_list"));
+    siblings.or_else(|| lowest(&folder.join("core_cpus_list"))).unwrap_or(number)
+}
+
 impl Cpu {
     fn read(root: &Path, number: usize, nodes: &[(usize, Cpus)]) -> Self {
         let folder = root.join(format!("cpu/cpu{number}"));
         let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
-        let lowest = |name: &str| affinity::parse_list(text(name)?.trim()).first().copied();
-        let topology = |name: &str| format!("topology/{name}");
-        let siblings = lowest(&topology("thread_siblings_list"));
-        let core = siblings.or_else(|| lowest(&topology("core_cpus_list"))).unwrap_or(number);
-        let socket = text(&topology("physical_package_id"));
+        let lowest = |name: &str| lowest(&folder.join(name));
+        let core = core_of(root, number);
+        let socket = text("topology/physical_package_id");
         let socket = socket.and_then(|id| id.trim().parse::<usize>().ok()).unwrap_or(0);
         let numa = nodes.iter().find(|(_, cpus)| cpus.contains(&number)).map_or(0, |node| node.0);
         let mut parts = [0, socket, numa, usize::MAX, core, core, core, number];
@@ -271,6 +290,7 @@ mod tests {
     fn this_machine() {
         let machine = Topology::here().unwrap();
         assert_eq!(machine.all(), affinity::allowed().unwrap());
+        assert_eq!(machine.parts(Level::Core).len(), Topology::usable_cores().unwrap());
         for level in Level::ALL {
             let joined: Cpus = machine.parts(level).into_iter().flatten().collect();
             assert_eq!(joined, machine.all());

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 /// How long the command that reaches a host may take to end when that is let go: the host's tasks have `GRACE` to end.
 const LEAVING: Duration = Duration::from_secs(5);
-/// After so long without a sign of life a host is given up, unless `HPVM_NET_TIMEOUT` says otherwise.
-const SILENCE: Duration = Duration::from_secs(60);
+/// No host is given up sooner: signs of life come twice a second.
+const LEAST_SILENCE: Duration = Duration::from_secs(2);
 
 struct Link {
     channel: Channel,
@@ -56,11 +56,11 @@ impl Links {
     /// # Errors
     /// The command that reaches hosts cannot be started.
     pub fn add(&mut self, host: Tid, name: &str, nonce: i64) -> io::Result<()> {
-        let (words, raw) = hpvm_launch::spread::reach()
+        let reach = hpvm_launch::spread::reach()
             .map_err(|cause| io::Error::new(io::ErrorKind::InvalidInput, cause.to_string()))?;
-        let (program, first) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let (program, first) = reach.words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let own = std::env::current_exe()?.into_os_string();
-        let word = |word: &OsStr| if raw { word.to_os_string() } else { quote(word) };
+        let word = |word: &OsStr| if reach.raw { word.to_os_string() } else { quote(word) };
         let mut command = Command::new(program);
         command.args(first).arg(name).arg(word(&own));
         command.args(["pvm", super::remote::OPTION].map(OsString::from));
@@ -78,7 +78,7 @@ impl Links {
         let mut command = command.process_group(0).spawn()?;
         let streams = command.stdin.take().zip(command.stdout.take());
         let (to, from) = streams.ok_or(io::ErrorKind::BrokenPipe)?;
-        let silence = silence();
+        let silence = reach.patience.max(LEAST_SILENCE);
         let mut channel = Channel::new(OwnedFd::from(from), OwnedFd::from(to), silence)?;
         let silence = silence.as_millis().try_into().unwrap_or(i32::MAX);
         let machine = machine_name();
@@ -148,12 +148,4 @@ impl Links {
             self.leaving.push((link.command, Instant::now()));
         }
     }
-}
-
-fn silence() -> Duration {
-    let seconds = std::env::var(hpvm_launch::args::NET_TIMEOUT).ok();
-    let seconds = seconds.and_then(|text| text.parse::<f64>().ok());
-    let seconds = seconds.filter(|seconds| (0.5..=1e6).contains(seconds));
-    // Signs of life come twice a second.
-    seconds.map_or(SILENCE, |seconds| Duration::from_secs_f64(seconds.max(2.0)))
 }
