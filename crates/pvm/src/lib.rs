@@ -6,6 +6,7 @@ pub mod body;
 pub mod buffers;
 pub mod element;
 pub mod error;
+pub mod limit;
 pub mod machine;
 pub mod protocol;
 pub mod search;

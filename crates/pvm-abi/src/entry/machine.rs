@@ -10,11 +10,11 @@ use hpvm_pvm::{Code, search};
 /// `struct pvmhostinfo`.
 #[repr(C)]
 pub struct HostInfo {
-    tid: c_int,
-    name: *mut c_char,
-    arch: *mut c_char,
-    speed: c_int,
-    signature: c_int,
+    pub tid: c_int,
+    pub name: *mut c_char,
+    pub arch: *mut c_char,
+    pub speed: c_int,
+    pub signature: c_int,
 }
 
 static HOSTS: std::sync::Mutex<Lent<HostInfo>> = std::sync::Mutex::new(Lent::new());

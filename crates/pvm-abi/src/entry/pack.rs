@@ -141,7 +141,7 @@ pub extern "C" fn pvm_upkmesg() -> c_int {
         let bytes = body.take(len)?.to_vec();
         let head = Head { source, target, tag, context, wait_id, encoding, crc };
         let encoding = Encoding::from_number(encoding).unwrap_or_default();
-        Ok(library.buffers().add(Box::new(Message { head, body: Body::of(bytes), encoding })))
+        Ok(library.buffers().add(Box::new(Message::new(head, Body::of(bytes), encoding))))
     };
     finish("pvm_upkmesg", unpack())
 }

@@ -99,6 +99,8 @@ impl Incoming {
             }
             let Some(next) = self.later.remove(&(self.generation + 1)) else { return Ok(()) };
             self.segment = next;
+            // Relaxed: a hint, by which the sender knows how much waits here.
+            self.segment.entered().store(1, Ordering::Relaxed);
             self.generation += 1;
             self.tail = 0;
         }

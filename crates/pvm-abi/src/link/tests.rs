@@ -9,7 +9,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-struct ToChannel(Sender<(u32, Segment)>);
+struct ToChannel {
+    to: Sender<(u32, Segment)>,
+    /// Does not wait for a receiver that takes nothing.
+    gives_up: bool,
+}
+
+/// More than all messages of a test have together.
+const ENOUGH: u64 = 1 << 30;
 
 impl Carrier for ToChannel {
     fn hand_over(
@@ -20,9 +27,16 @@ impl Carrier for ToChannel {
         file: OwnedFd,
     ) -> io::Result<()> {
         let segment = Segment::attach(&file, capacity)?;
-        self.0.send((generation, segment)).map_err(|_| io::ErrorKind::ConnectionRefused.into())
+        self.to.send((generation, segment)).map_err(|_| io::ErrorKind::ConnectionRefused.into())
     }
     fn ring(&mut self, _: Tid) {}
+    fn rest(&mut self, _: Tid) -> io::Result<()> {
+        if self.gives_up {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        std::thread::yield_now();
+        Ok(())
+    }
 }
 
 fn message(number: usize, len: usize) -> (Head, Vec<u8>) {
@@ -64,8 +78,8 @@ fn check(got: &[(Head, Vec<u8>)]) {
 fn messages_of_all_lengths_arrive_in_order_while_the_receiver_reads() {
     let (to, segments) = channel();
     let sender = std::thread::spawn(move || {
-        let mut carrier = ToChannel(to);
-        let mut link = Outgoing::open(2, &mut carrier).expect("opens");
+        let mut carrier = ToChannel { to, gives_up: true };
+        let mut link = Outgoing::open(2, ENOUGH, &mut carrier).expect("opens");
         for (number, len) in lengths().into_iter().enumerate() {
             let (head, data) = message(number, len);
             let (left, right) = data.split_at(len / 3);
@@ -79,14 +93,69 @@ fn messages_of_all_lengths_arrive_in_order_while_the_receiver_reads() {
 #[test]
 fn a_sender_does_not_wait_for_a_receiver_that_computes() {
     let (to, segments) = channel();
-    let mut carrier = ToChannel(to);
-    let mut link = Outgoing::open(2, &mut carrier).expect("opens");
+    let mut carrier = ToChannel { to, gives_up: true };
+    let mut link = Outgoing::open(2, ENOUGH, &mut carrier).expect("opens");
     for (number, len) in lengths().into_iter().enumerate() {
         let (head, data) = message(number, len);
         link.send(&head, &[&data], &mut carrier).expect("sends");
     }
     drop((link, carrier));
     check(&take(&segments, lengths().len()));
+}
+
+/// With less than the messages have the sender waits, but not for ever: all arrive, also those longer than the limit.
+#[test]
+fn a_sender_waits_where_too_much_waits_for_the_receiver() {
+    let (to, segments) = channel();
+    let sender = std::thread::spawn(move || {
+        let mut carrier = ToChannel { to, gives_up: false };
+        let mut link = Outgoing::open(2, 1 << 20, &mut carrier).expect("opens");
+        for (number, len) in lengths().into_iter().enumerate() {
+            let (head, data) = message(number, len);
+            link.send(&head, &[&data], &mut carrier).expect("sends");
+        }
+    });
+    check(&take(&segments, lengths().len()));
+    sender.join().expect("the sender");
+}
+
+/// Memory is bounded by the limit, give or take a fragment, and what was given up half-way is not seen.
+#[test]
+fn what_waits_for_a_receiver_that_takes_nothing_is_bounded() {
+    const LIMIT: u64 = 3 << 20;
+    let (to, segments) = channel();
+    let mut carrier = ToChannel { to, gives_up: true };
+    let mut link = Outgoing::open(2, LIMIT, &mut carrier).expect("opens");
+    let mut sent = 0;
+    loop {
+        let (head, data) = message(sent, 100_000);
+        match link.send(&head, &[&data], &mut carrier) {
+            Ok(()) => sent += 1,
+            Err(cause) => break assert_eq!(cause.kind(), io::ErrorKind::OutOfMemory),
+        }
+    }
+    let bytes = sent as u64 * 100_000;
+    assert!(bytes <= LIMIT && bytes > LIMIT - (1 << 19), "{bytes}");
+    let (first, data) = message(77, 2_000_000);
+    assert!(link.send(&first, &[&data], &mut carrier).is_err(), "a long one");
+    // Some is taken, and there is room again: for the receiver's next message nothing of the broken one is left.
+    let (_, segment) = segments.recv().expect("the first segment");
+    let mut incoming = Incoming::new(1, segment);
+    let mut got = Vec::new();
+    let mut poll = |got: &mut Vec<(Head, Vec<u8>)>| {
+        for (generation, segment) in segments.try_iter() {
+            incoming.add(generation, segment);
+        }
+        let polled =
+            incoming.poll(&mut Vec::with_capacity, &mut |head, bytes| got.push((head, bytes)));
+        assert!(polled.is_ok());
+    };
+    poll(&mut got);
+    let (last, data) = message(78, 200);
+    link.send(&last, &[&data], &mut carrier).expect("room again");
+    poll(&mut got);
+    assert_eq!(got.len(), sent + 1);
+    assert_eq!(got.last().map(|(head, bytes)| (head.tag, bytes.len())), Some((78, 200)));
 }
 
 #[test]
