@@ -218,7 +218,7 @@ impl Task {
             }
             let mut whole = Vec::new();
             let polled = {
-                let mut memory = |len| buffers.memory(len);
+                let mut memory = |len| buffers.try_memory(len);
                 link.poll(&mut memory, &mut |head, bytes| whole.push((head, bytes)))
             };
             for (head, bytes) in whole {

@@ -79,16 +79,17 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Memory for `len` bytes, from what was given back where that is possible.
-    pub fn memory(&mut self, len: usize) -> Vec<u8> {
+    /// Memory for `len` bytes, from what was given back where that is possible. `None`: there is none.
+    pub fn try_memory(&mut self, len: usize) -> Option<Vec<u8>> {
         // The smallest that is large enough; small messages leave the large ones alone.
         let fits = |memory: &(usize, usize)| memory.1 >= len && memory.1 / 8 <= len.max(512);
         let sizes = self.spare.iter().map(Vec::capacity).enumerate();
         let Some((index, bytes)) = sizes.filter(fits).min_by_key(|memory| memory.1) else {
-            return Vec::with_capacity(len);
+            let mut memory = Vec::new();
+            return memory.try_reserve_exact(len).is_ok().then_some(memory);
         };
         self.spare_bytes -= bytes;
-        self.spare.swap_remove(index)
+        Some(self.spare.swap_remove(index))
     }
 
     /// Takes memory back.
@@ -119,7 +120,7 @@ impl Buffers {
 
     /// A new buffer (`pvm_mkbuf`).
     pub fn make(&mut self, encoding: Encoding) -> i32 {
-        let body = Body::within(self.memory(0));
+        let body = Body::within(self.try_memory(0).unwrap_or_default());
         let head = Head { encoding: encoding as i32, ..Head::default() };
         self.add(Box::new(Message::new(head, body, encoding)))
     }
@@ -329,9 +330,9 @@ mod tests {
         memory.push(1);
         let address = memory.as_ptr();
         buffers.recycle(memory);
-        let small = buffers.memory(10);
+        let small = buffers.try_memory(10).expect("memory");
         assert_ne!(small.as_ptr(), address, "a small message leaves it");
-        let large = buffers.memory(1 << 20);
+        let large = buffers.try_memory(1 << 20).expect("memory");
         assert_eq!(large.as_ptr(), address);
         assert!(large.is_empty());
     }

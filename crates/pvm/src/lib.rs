@@ -9,6 +9,7 @@ pub mod error;
 pub mod limit;
 pub mod machine;
 pub mod protocol;
+pub mod record;
 pub mod search;
 pub mod tid;
 pub mod wire;

@@ -1,9 +1,9 @@
 //! The sender's side of a link.
 
-use super::record;
 use super::segment::Segment;
 use hpvm_pvm::Tid;
 use hpvm_pvm::buffers::Head;
+use hpvm_pvm::record;
 use hpvm_sync::atomic::{Ordering, fence};
 use std::io;
 use std::os::fd::OwnedFd;

@@ -5,6 +5,7 @@ use super::outgoing::{Carrier, Outgoing};
 use super::segment::Segment;
 use hpvm_pvm::Tid;
 use hpvm_pvm::buffers::Head;
+use hpvm_pvm::record;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -53,7 +54,9 @@ fn take(segments: &Receiver<(u32, Segment)>, wanted: usize) -> Vec<(Head, Vec<u8
         for (generation, segment) in segments.try_iter() {
             link.add(generation, segment);
         }
-        let polled = link.poll(&mut Vec::with_capacity, &mut |head, bytes| got.push((head, bytes)));
+        let polled = link.poll(&mut |len| Some(Vec::with_capacity(len)), &mut |head, bytes| {
+            got.push((head, bytes))
+        });
         assert!(polled.is_ok());
         std::thread::yield_now();
     }
@@ -146,8 +149,9 @@ fn what_waits_for_a_receiver_that_takes_nothing_is_bounded() {
         for (generation, segment) in segments.try_iter() {
             incoming.add(generation, segment);
         }
-        let polled =
-            incoming.poll(&mut Vec::with_capacity, &mut |head, bytes| got.push((head, bytes)));
+        let polled = incoming.poll(&mut |len| Some(Vec::with_capacity(len)), &mut |head, bytes| {
+            got.push((head, bytes))
+        });
         assert!(polled.is_ok());
     };
     poll(&mut got);
@@ -161,13 +165,8 @@ fn what_waits_for_a_receiver_that_takes_nothing_is_bounded() {
 #[test]
 fn garbage_ends_a_link_and_not_the_process() {
     let (sender, file) = Segment::create(1 << 16).expect("memory");
-    let words: [[u32; 2]; 5] = [
-        [0, 0],
-        [u32::MAX, super::record::FIRST],
-        [8, super::record::MORE],
-        [70_000, 1],
-        [9, super::record::FIRST],
-    ];
+    let words: [[u32; 2]; 5] =
+        [[0, 0], [u32::MAX, record::FIRST], [8, record::MORE], [70_000, 1], [9, record::FIRST]];
     for garbage in words {
         let segment = Segment::attach(&file, 1 << 16).expect("attaches");
         // SAFETY: within the segment.
@@ -175,12 +174,12 @@ fn garbage_ends_a_link_and_not_the_process() {
         sender.head().store(16, hpvm_sync::atomic::Ordering::Release);
         let mut link = Incoming::new(1, segment);
         assert!(
-            link.poll(&mut |_| Vec::new(), &mut |_, _| panic!("a message")).is_err(),
+            link.poll(&mut |_| Some(Vec::new()), &mut |_, _| panic!("a message")).is_err(),
             "{garbage:?}"
         );
     }
     sender.head().store(1 << 40, hpvm_sync::atomic::Ordering::Release);
     let mut link = Incoming::new(1, Segment::attach(&file, 1 << 16).expect("attaches"));
-    assert!(link.poll(&mut |_| Vec::new(), &mut |_, _| panic!("a message")).is_err());
+    assert!(link.poll(&mut |_| Some(Vec::new()), &mut |_, _| panic!("a message")).is_err());
     assert!(Segment::attach(&file, 1 << 17).is_err(), "another size than it has");
 }
