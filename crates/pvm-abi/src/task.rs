@@ -1,11 +1,12 @@
 //! This process as a task: its links, and its connection to the virtual machine.
 
-use crate::control::Control;
+use crate::control;
 use crate::link::incoming::Incoming;
 use crate::link::outgoing::{Carrier, Outgoing};
 use crate::link::sockets::{Arrival, Machine, Sockets};
 use hpvm_pvm::body::{Body, Encoding};
 use hpvm_pvm::buffers::{Buffers, Head, Message};
+use hpvm_pvm::connection::Connection;
 use hpvm_pvm::limit;
 use hpvm_pvm::protocol::{Answer, Identity, Mail, Request};
 use hpvm_pvm::wire::{Bytes, LONGEST};
@@ -28,7 +29,7 @@ const HEADROOM: usize = 4 << 10;
 
 pub struct Task {
     pub identity: Identity,
-    pub control: Control,
+    pub control: Connection,
     sockets: Sockets,
     outgoing: Vec<Outgoing>,
     /// The link that was used last: its index.
@@ -52,7 +53,7 @@ impl Task {
     /// A text for people.
     pub fn enroll() -> Result<Task, String> {
         let limit = limit::parse(std::env::var_os(limit::VARIABLE))?;
-        let (control, identity, made) = Control::open()?;
+        let (control, identity, made) = control::open()?;
         let machine = Machine { nonce: identity.nonce, secret: identity.secret.0.clone() };
         let sockets = Sockets::open(machine, identity.tid, made)
             .map_err(|cause| format!("the sockets of task t{:x}: {cause}", identity.tid))?;
@@ -72,6 +73,11 @@ impl Task {
         })
     }
 
+    /// The connection to the virtual machine, to sleep on.
+    pub fn control_fd(&self) -> RawFd {
+        self.control.stream().as_raw_fd()
+    }
+
     pub fn tid(&self) -> Tid {
         self.identity.tid
     }
@@ -81,7 +87,7 @@ impl Task {
     /// # Errors
     /// It has ended, or says no.
     pub fn ask(&mut self, request: &Request) -> Result<Answer, Code> {
-        match self.control.exchange(request) {
+        match self.control.ask(request) {
             Ok(answer) => Ok(answer),
             Err(_) => {
                 self.lost = true;
@@ -264,7 +270,7 @@ impl Task {
 
     /// What to sleep on; the first is the virtual machine's.
     pub fn descriptors(&self) -> Vec<RawFd> {
-        std::iter::once(self.control.fd()).chain(self.sockets.descriptors()).collect()
+        std::iter::once(self.control_fd()).chain(self.sockets.descriptors()).collect()
     }
 
     /// Asks all senders to ring; says whether nothing is there yet.
@@ -344,6 +350,6 @@ fn no_task(cause: &io::Error) -> Result<(), Code> {
 
 impl AsRawFd for Task {
     fn as_raw_fd(&self) -> RawFd {
-        self.control.fd()
+        self.control_fd()
     }
 }

@@ -110,7 +110,7 @@ pub unsafe extern "C" fn pvm_mstat(name: *const c_char) -> c_int {
 pub extern "C" fn pvm_halt() -> c_int {
     let halt = || {
         // All tasks get a signal, this one too.
-        enrolled()?.enroll()?.control.halt();
+        let _ = enrolled()?.enroll()?.control.tell(&Request::Halt {});
         Ok(0)
     };
     finish("pvm_halt", halt())

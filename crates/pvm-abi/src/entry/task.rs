@@ -113,7 +113,7 @@ fn wait_for_output() -> Result<(), Code> {
     }
     let Some(task) = &library.task else { return Err(Code::SysErr) };
     // Output comes from the virtual machine.
-    let from = task.control.fd();
+    let from = task.control_fd();
     drop(library);
     crate::task::sleep(&[from], None);
     Ok(())
