@@ -55,6 +55,50 @@ pub struct Body {
     read: usize,
 }
 
+/// Copies `count` elements of `N` bytes, so many bytes apart on both sides.
+///
+/// # Safety
+/// They can be read and written, and do not overlap.
+unsafe fn spread_of<const N: usize>(
+    from: *const u8,
+    from_step: isize,
+    to: *mut u8,
+    to_step: isize,
+    count: usize,
+) {
+    for i in 0..count as isize {
+        // SAFETY: the caller's promise. A length that the compiler knows is a move or two.
+        unsafe {
+            let element = from.offset(i * from_step).cast::<[u8; N]>().read_unaligned();
+            to.offset(i * to_step).cast::<[u8; N]>().write_unaligned(element);
+        }
+    }
+}
+
+/// The same with a length of an element's.
+///
+/// # Safety
+/// As `spread_of`; `size` is that of an [`Element`].
+unsafe fn spread(
+    from: *const u8,
+    from_step: isize,
+    to: *mut u8,
+    to_step: isize,
+    count: usize,
+    size: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size {
+            1 => spread_of::<1>(from, from_step, to, to_step, count),
+            2 => spread_of::<2>(from, from_step, to, to_step, count),
+            4 => spread_of::<4>(from, from_step, to, to_step, count),
+            8 => spread_of::<8>(from, from_step, to, to_step, count),
+            _ => spread_of::<16>(from, from_step, to, to_step, count),
+        }
+    }
+}
+
 /// Appends `count` elements of `size` bytes, `step` bytes apart.
 ///
 /// # Safety
@@ -68,9 +112,7 @@ unsafe fn gather(packed: &mut Vec<u8>, from: *const u8, count: usize, size: usiz
         if step == size as isize {
             from.copy_to_nonoverlapping(to, len);
         } else {
-            for i in 0..count {
-                from.offset(i as isize * step).copy_to_nonoverlapping(to.add(i * size), size);
-            }
+            spread(from, step, to, size as isize, count, size);
         }
         packed.set_len(packed.len() + len);
     }
@@ -315,9 +357,7 @@ impl Body {
             if step == size as isize {
                 bytes.copy_to_nonoverlapping(to, count * size);
             } else {
-                for i in 0..count {
-                    bytes.add(i * size).copy_to_nonoverlapping(to.offset(i as isize * step), size);
-                }
+                spread(bytes, size as isize, to, step, count, size);
             }
         }
         Ok(())

@@ -15,9 +15,12 @@ const FIRST_CAPACITY: u64 = 64 << 10;
 const STREAM_CAPACITY: u64 = 1 << 20;
 /// A large message is written in fragments of this size, so that the receiver copies one while the next is written.
 const FRAGMENT: u64 = 32 << 10;
-/// How long a sender waits for a receiver that has stopped taking fragments, before it gives the link more memory: a few
-/// times what it takes to copy a fragment.
-const PATIENCE: Duration = Duration::from_micros(50);
+/// How long a sender polls for a receiver that has stopped taking fragments, before it offers its processor to others: a few times
+/// what it takes to copy a fragment.
+const SPIN: Duration = Duration::from_micros(50);
+/// How long it waits in all before it gives the link more memory. A receiver that only waits for a processor gets one in that time,
+/// mostly; memory that is touched for the first time costs more than that, and leaves the cache.
+const PATIENCE: Duration = Duration::from_millis(2);
 
 /// What the link needs of the task it belongs to.
 pub trait Carrier {
@@ -176,6 +179,8 @@ impl Outgoing {
                     return self.grow(more.max(2 * self.segment.capacity()), carrier);
                 }
                 carrier.rest(self.to)?;
+            } else if since.elapsed() > SPIN {
+                std::thread::yield_now();
             }
             core::hint::spin_loop();
         }
