@@ -26,14 +26,13 @@ struct clock {
 
 static void open_universe(struct run *run, struct universe *u)
 {
-    static uint64_t steps, sums; /* names are used once, also if --check has several universes */
+    static uint64_t steps; /* names are used once, also if --check has several universes */
     memset(u, 0, sizeof *u);
     u->app = &run->app;
     u->total = run->bodies;
     u->accuracy = run->accuracy;
     u->softening = run->softening;
     u->step = steps += (uint64_t)1 << 40;
-    u->sums = sums += (uint64_t)1 << 40;
 }
 
 static void close_universe(struct universe *u)

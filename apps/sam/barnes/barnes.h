@@ -9,6 +9,7 @@
 
 #include "../../common/app.h"
 #include "../../common/gravity.h"
+#include "../common/together.h"
 
 #include <sam.h>
 
@@ -17,9 +18,6 @@ enum { SUBTREE_BODIES = 256, GROUP_BODIES = 64, LEAF_BODIES = 16 };
 
 /* Levels of the top that are counted together: one accumulator has the counts of so many cells. */
 enum { BLOCK_LEVELS = 3, BLOCK_CELLS = 512 };
-
-/* Sums of numbers with a fixed point are the same in any order. */
-typedef __int128 wide;
 
 /* A cell of the top. Children are side by side, without the empty ones. */
 struct top {
@@ -58,7 +56,6 @@ struct universe {
     double softening, accuracy;
     double half; /* the tree's cube is from -half to half, a power of two */
     uint64_t step; /* of forces: part of all names */
-    uint64_t sums; /* that were made: likewise */
     struct top *tops;
     int top_count, top_room;
     struct subtree *subtrees; /* by key */
@@ -73,17 +70,8 @@ struct universe {
     int bounded;           /* whether accelerations of an earlier step say what may be left out */
 };
 
-/* Names. The key of each begins with the rank that is its home. */
-enum kind_of_object { SUMS, COUNTS, BODIES, ROOTS, SUBTREE };
-sam_name name_of(const struct universe *u, enum kind_of_object kind, int home, int number);
-int home_of(sam_name name, int ranks);
-
-/* together.c: numbers of all ranks, added up or the largest of them, on all ranks. Collective. */
-enum { MOST_NUMBERS = 4096 };
-void add_together(struct universe *u, wide *numbers, int count);
-void most_together(struct universe *u, wide *numbers, int count);
-wide fixed(double number);
-double from_fixed(wide number);
+/* Objects of a step. */
+enum kind_of_object { COUNTS = KIND_OF_SUMS + 1, BODIES, ROOTS, SUBTREE };
 
 /* top.c: counts all bodies, which have keys and are in their order; then the top and its subtrees are known, and their owners. */
 void make_top(struct universe *u);

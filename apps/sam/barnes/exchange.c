@@ -29,7 +29,7 @@ static void find_cube(struct universe *u)
             most = fmax(most, fabs(u->bodies[i].x[d]));
     frexp(most, &exponent);
     wide number = exponent;
-    most_together(u, &number, 1);
+    most_together(&number, 1);
     u->half = ldexp(1, (int)number);
 }
 
@@ -54,7 +54,7 @@ static int begin_of(const struct universe *u, int rank)
 static void send_to(struct universe *u, int rank)
 {
     int first = begin_of(u, rank), count = begin_of(u, rank + 1) - first;
-    sam_name name = name_of(u, BODIES, u->app->rank, rank);
+    sam_name name = name_with_home(u->step, BODIES, u->app->rank, rank);
     struct body *to = sam_value_begin(name, ((size_t)count + 1) * sizeof *to);
     to[0].id = count;
     memcpy(to + 1, u->bodies + first, (size_t)count * sizeof *to);
@@ -81,7 +81,7 @@ void exchange_bodies(struct universe *u)
     memmove(u->bodies, u->bodies + first, (size_t)(behind - first) * sizeof *u->bodies);
     u->count = behind - first;
     for (int other = 1; other < ranks; other++) {
-        sam_name name = name_of(u, BODIES, (rank + other) % ranks, rank);
+        sam_name name = name_with_home(u->step, BODIES, (rank + other) % ranks, rank);
         const struct body *from = sam_use(name, NULL);
         append(u, from + 1, from[0].id);
         sam_end_use(name);

@@ -19,7 +19,7 @@ static void ask_for(struct universe *u, int at, const double low[3], const doubl
     struct subtree *s = &u->subtrees[t->subtree];
     if (s->owner != u->app->rank && !s->asked) {
         s->asked = 1;
-        sam_prefetch(name_of(u, SUBTREE, s->owner, t->subtree));
+        sam_prefetch(name_with_home(u->step, SUBTREE, s->owner, t->subtree));
     }
 }
 
@@ -64,7 +64,7 @@ static int walk(struct universe *u, const struct group *g, int at, int wait)
     }
     struct subtree *s = &u->subtrees[t->subtree];
     if (!s->here) {
-        sam_name name = name_of(u, SUBTREE, s->owner, t->subtree);
+        sam_name name = name_with_home(u->step, SUBTREE, s->owner, t->subtree);
         s->here = wait ? sam_use(name, NULL) : sam_try_use(name, NULL);
     }
     if (!s->here)

@@ -28,7 +28,7 @@ struct sums sum_up(struct universe *u)
         n[5] += (wide)bits_of(b);
     }
     n[6] = (wide)u->interactions;
-    add_together(u, n, 7);
+    add_together(n, 7);
     struct sums s = {.kinetic = from_fixed(n[0]), .potential = from_fixed(n[1])};
     double p[3] = {from_fixed(n[2]), from_fixed(n[3]), from_fixed(n[4])};
     s.momentum = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]);
@@ -47,7 +47,7 @@ void centre(struct universe *u)
             n[d] += fixed(u->bodies[i].mass * u->bodies[i].x[d]);
             n[3 + d] += fixed(u->bodies[i].mass * u->bodies[i].v[d]);
         }
-    add_together(u, n, 6);
+    add_together(n, 6);
     for (int i = 0; i < u->count; i++)
         for (int d = 0; d < 3; d++) {
             u->bodies[i].x[d] -= from_fixed(n[d]);
@@ -75,7 +75,7 @@ static void gather(struct universe *u, int64_t every, wide *all, int numbers)
             memcpy(&all[6 * n + 3 + d], &b->a[d], sizeof b->a[d]);
         }
     }
-    add_together(u, all, numbers);
+    add_together(all, numbers);
 }
 
 static double number_of(const wide *bits)
@@ -105,7 +105,7 @@ static void add_direct(struct universe *u, const wide *sample, wide *sums, int c
         sam_poll();
     }
     lists_free(&l);
-    add_together(u, sums, 3 * count);
+    add_together(sums, 3 * count);
 }
 
 struct errors compare_with_direct(struct universe *u, int sample)

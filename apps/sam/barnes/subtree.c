@@ -74,7 +74,7 @@ static void write_subtree(struct universe *u, int number)
     u->cell_count = 0;
     build(u, new_cells(u, 1), u->tops[s->top].level, s->first, s->first, s->count, 0);
     s->root = u->cells[0];
-    sam_name name = name_of(u, SUBTREE, u->app->rank, number);
+    sam_name name = name_with_home(u->step, SUBTREE, u->app->rank, number);
     size_t cells = (size_t)u->cell_count * sizeof *u->cells;
     struct tree *t = sam_value_begin(name, sizeof *t + cells + (size_t)s->count * sizeof(struct point));
     t->cells = u->cell_count, t->points = s->count;
@@ -92,7 +92,7 @@ static void write_subtree(struct universe *u, int number)
 static void tell_roots(struct universe *u, int first, int count)
 {
     int rank = u->app->rank, ranks = u->app->ranks;
-    sam_name name = name_of(u, ROOTS, rank, 0);
+    sam_name name = name_with_home(u->step, ROOTS, rank, 0);
     struct cell *roots = sam_value_begin(name, ((size_t)count + 1) * sizeof *roots);
     for (int n = 0; n < count; n++)
         roots[n] = u->subtrees[first + n].root;
@@ -106,14 +106,14 @@ static void learn_roots(struct universe *u)
 {
     int number = 0;
     for (int rank = 0; rank < u->app->ranks; rank++) {
-        const struct cell *roots = sam_use(name_of(u, ROOTS, rank, 0), NULL);
+        const struct cell *roots = sam_use(name_with_home(u->step, ROOTS, rank, 0), NULL);
         for (; number < u->subtree_count && u->subtrees[number].owner == rank; number++) {
             struct cell *to = &u->tops[u->subtrees[number].top].cell;
             uint64_t key = to->key;
             *to = *roots++;
             to->key = key, to->first = 0, to->count = 0, to->kind = REMOTE, to->owner = rank;
         }
-        sam_end_use(name_of(u, ROOTS, rank, 0));
+        sam_end_use(name_with_home(u->step, ROOTS, rank, 0));
     }
 }
 
@@ -140,9 +140,9 @@ void free_subtrees(struct universe *u)
 {
     for (int n = 0; n < u->subtree_count; n++)
         if (u->subtrees[n].here)
-            sam_end_use(name_of(u, SUBTREE, u->subtrees[n].owner, n));
+            sam_end_use(name_with_home(u->step, SUBTREE, u->subtrees[n].owner, n));
     sam_barrier();
     for (int n = 0; n < u->subtree_count; n++)
         if (u->subtrees[n].owner == u->app->rank)
-            sam_free(name_of(u, SUBTREE, u->app->rank, n));
+            sam_free(name_with_home(u->step, SUBTREE, u->app->rank, n));
 }

@@ -63,7 +63,7 @@ static void add_to_round(struct round *r, int at)
 
 static sam_name block_name(const struct universe *u, const struct round *r, int n)
 {
-    return name_of(u, COUNTS, n % u->app->ranks, r->named + n);
+    return name_with_home(u->step, COUNTS, n % u->app->ranks, r->named + n);
 }
 
 static void count_one(struct universe *u, const struct round *r, int n, int make)
