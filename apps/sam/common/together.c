@@ -42,10 +42,10 @@ void most_together(wide *numbers, int count)
     together(numbers, count, 0);
 }
 
-/* 80 bits behind the point: 47 bits before it, and a last one of 1e-24, far below the last bits of what is added. */
-static const double ONE = 0x1p80;
-/* So much of it that a million millions of numbers can be added. */
-static const double MOST = 0x1p126 / 0x1p40;
+/* 64 bits behind the point: the last one is 5e-20. */
+static const double ONE = 0x1p64;
+/* Numbers up to 2^32, of which 2^30 can be added; larger ones count as that. */
+static const double MOST = 0x1p96;
 
 wide fixed(double number)
 {
