@@ -184,7 +184,7 @@ static void print_speed(const struct run *run, struct universe *u, int64_t force
     double seconds = app_slowest(MPI_COMM_WORLD, u->seconds);
     MPI_Allreduce(MPI_IN_PLACE, mine, 2, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (run->app.rank == 0 && forces > 0)
-        fprintf(stderr, "%lld forces in %.4f s on %d ranks: %.0f bodies/s; %ld uses of values since the start, %ld had to wait\n",
+        printf("%lld forces in %.4f s on %d ranks: %.0f bodies/s; %ld uses of values since the start, %ld had to wait\n",
                 (long long)forces, seconds, run->app.ranks, (double)u->total * (double)forces / seconds, mine[0], mine[1]);
 }
 

@@ -181,7 +181,7 @@ static void print_speed(const struct run *run, const struct water *w, int64_t st
     seconds = app_slowest(MPI_COMM_WORLD, seconds);
     double forces = app_slowest(MPI_COMM_WORLD, w->seconds);
     if (run->app.rank == 0 && steps > 0)
-        fprintf(stderr, "%lld steps in %.4f s on %d ranks, forces %.4f s: %.0f molecule steps/s\n", (long long)steps, seconds,
+        printf("%lld steps in %.4f s on %d ranks, forces %.4f s: %.0f molecule steps/s\n", (long long)steps, seconds,
                 run->app.ranks, forces, (double)w->total * (double)steps / seconds);
 }
 
