@@ -115,10 +115,11 @@ int grid_refuse(const struct app *app, const int64_t n[3], int ranks, int least)
 
 double *grid_field(const struct grid *g)
 {
-    double *memory = aligned_alloc(GRID_LINE * sizeof *memory, g->points * sizeof *memory);
+    size_t points = g->points + 2 * GRID_LINE; /* vectors may reach beyond the end */
+    double *memory = aligned_alloc(GRID_LINE * sizeof *memory, points * sizeof *memory);
     if (!memory)
         return app_memory(SIZE_MAX, sizeof *memory); /* which says that there is no memory */
-    memset(memory, 0, g->points * sizeof *memory);
+    memset(memory, 0, points * sizeof *memory);
     return memory + g->origin;
 }
 

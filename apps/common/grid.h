@@ -34,7 +34,7 @@ void grid_free(struct grid *g);
 /* Says that there is none, for all ranks; returns the exit code. */
 int grid_refuse(const struct app *app, const int64_t n[3], int ranks, int least);
 
-/* A field of zeros with ghosts, as a pointer to cell (0, 0, 0); NULL is free to free. */
+/* A field of zeros with ghosts, as a pointer to cell (0, 0, 0), and room for two lines behind it; NULL is free to free. */
 double *grid_field(const struct grid *g);
 void grid_field_free(const struct grid *g, double *field);
 
