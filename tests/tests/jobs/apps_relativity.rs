@@ -32,8 +32,7 @@ fn a_relativity_of_three_ranks_goes_on_with_others() {
 fn relativity_is_the_same_on_any_ranks() {
     let lines = |ranks, start| {
         let flags = ["--start", start, "--nx", "18", "--ny", "15", "--nz", "11"];
-        let output =
-            succeed(app(ranks, "relativity", &[&flags[..], &["--steps", "20"]].concat())?);
+        let output = succeed(app(ranks, "relativity", &[&flags[..], &["--steps", "20"]].concat())?);
         let is_row = |line: &&str| line.split_whitespace().all(|word| word.parse::<f64>().is_ok());
         Some(output.lines().filter(is_row).map(str::to_owned).collect::<Vec<_>>())
     };
