@@ -11,6 +11,7 @@ mod abi;
 mod apps;
 mod apps_aspcg;
 mod apps_relativity;
+mod apps_sweep;
 mod armci;
 mod bound;
 mod bsp;
