@@ -10,7 +10,9 @@
 mod abi;
 mod apps;
 mod apps_aspcg;
+mod apps_relativity;
 mod apps_sam;
+mod apps_sweep;
 mod armci;
 mod bound;
 mod bsp;
