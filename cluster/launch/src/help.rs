@@ -61,6 +61,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
          accesses to windows that meet; slower",
     ),
     (
+        "HPVM_PVM_QUEUE",
+        "read by PVM programs. Bytes of messages that may wait in a task's queue, and on the way to another task (1g) ([pvm.md](pvm.md))",
+    ),
+    (
         "HPVM_SAM_CACHE",
         "read by programs of shared objects. Bytes of copies of other ranks' objects that a rank keeps (256m) ([sam.md](sam.md))",
     ),

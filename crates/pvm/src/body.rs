@@ -3,7 +3,7 @@
 //! The hosts of a virtual machine are alike (64 bits, the small end first), so all encodings pack elements as they lie in
 //! memory; they differ in when the elements are copied: `PvmDataInPlace` does so when the message is sent.
 
-use crate::{Code, element::Element};
+use crate::{Code, buffers::Head, element::Element};
 
 /// How a message was made; the numbers are those of `pvm_initsend`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -253,6 +253,38 @@ impl Body {
             return Err(Code::NoData);
         };
         self.take(len)
+    }
+
+    /// Appends a whole message, with its head, as `pvm_pkmesg` does.
+    pub fn append_message(&mut self, head: &Head, bytes: &[u8]) {
+        let words =
+            [bytes.len() as i32, head.context, head.tag, head.wait_id, head.encoding, head.crc];
+        words.into_iter().chain([head.source, head.target]).for_each(|word| self.append_int(word));
+        self.append(bytes);
+    }
+
+    /// The next message of `pvm_pkmesg`: its head and its bytes.
+    ///
+    /// # Errors
+    /// The message is at its end before, or has something else here; then nothing is taken.
+    pub fn take_message(&mut self) -> Result<(Head, Vec<u8>), Code> {
+        let start = self.read;
+        let taken = self.message();
+        if taken.is_err() {
+            self.read = start;
+        }
+        taken
+    }
+
+    fn message(&mut self) -> Result<(Head, Vec<u8>), Code> {
+        let mut words = [0; 8];
+        for word in &mut words {
+            *word = self.take_int()?;
+        }
+        let [len, context, tag, wait_id, encoding, crc, source, target] = words;
+        let len = usize::try_from(len).map_err(|_| Code::BadMsg)?;
+        let bytes = self.take(len)?.to_vec();
+        Ok((Head { source, target, tag, context, wait_id, encoding, crc }, bytes))
     }
 
     /// Unpacks `count` elements to `to`, every `stride`th.

@@ -34,6 +34,7 @@ mod load;
 mod mistakes;
 mod network;
 mod pvm;
+mod pvm_fortran;
 mod pvm_hosts;
 mod random;
 mod report;
