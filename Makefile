@@ -20,7 +20,7 @@ setup:
 	@scripts/setup build
 
 # What programs are linked with.
-LIBRARIES := $(addprefix -p hpvm-,mpi-abi abi-mpich abi-ompi abi-ompi-cxx abi-fortran armci-abi bsp-abi pvm-abi sam-abi shmem-abi)
+LIBRARIES := $(addprefix -p hpvm-,mpi-abi abi-mpich abi-ompi abi-ompi-cxx abi-fortran armci-abi bsp-abi portals-abi pvm-abi sam-abi shmem-abi)
 
 build: setup
 	@scripts/web maybe
@@ -88,6 +88,8 @@ conformance: build ## C programs of tests/conformance on the built library
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/sam \
 	    --mpicc $(STAGE)/bin/samcc --mpirun $(STAGE)/bin/mpirun
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/armci --library armci \
+	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
+	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/portals --library portals \
 	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
 	@for copies in yes no; do \
 	    HPVM_SINGLE_COPY=$$copies $(CARGO) run -q -p hpvm-tests --bin conformance -- --filter p2p_both_ends \
