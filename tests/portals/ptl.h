@@ -16,7 +16,7 @@
 #define MAX_PROCESSES 64
 static ptl_process_t map[MAX_PROCESSES];
 
-static void begin(void)
+static inline void begin(void)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
     MUST(PtlInit());
@@ -27,7 +27,7 @@ static void begin(void)
     MUST(runtime_get_nidpid_map(map, n));
 }
 
-static ptl_handle_ni_t open_ni(unsigned int options, const ptl_ni_limits_t *desired, ptl_ni_limits_t *actual)
+static inline ptl_handle_ni_t open_ni(unsigned int options, const ptl_ni_limits_t *desired, ptl_ni_limits_t *actual)
 {
     ptl_handle_ni_t ni = PTL_INVALID_HANDLE;
     MUST(PtlNIInit(PTL_IFACE_DEFAULT, options, PTL_PID_ANY, desired, actual, &ni));
@@ -78,7 +78,7 @@ static inline ptl_pt_index_t new_pt(ptl_handle_ni_t ni, unsigned int options, pt
 }
 
 /* A match entry for everybody; without matching, the list entry with the same content. */
-static ptl_handle_me_t append_to(ptl_handle_ni_t ni, int matching, ptl_pt_index_t pt, void *start, ptl_size_t length,
+static inline ptl_handle_me_t append_to(ptl_handle_ni_t ni, int matching, ptl_pt_index_t pt, void *start, ptl_size_t length,
                                  unsigned int options, ptl_handle_ct_t ct, ptl_match_bits_t bits,
                                  ptl_match_bits_t ignore, ptl_list_t list, void *user)
 {
@@ -123,7 +123,7 @@ static inline ptl_ct_event_t reach(ptl_handle_ct_t ct, ptl_size_t test)
 }
 
 /* Ends, and says what all have found. */
-static int end(void)
+static inline int end(void)
 {
     ptl_handle_ni_t ni;
     ptl_process_t first = map[0];

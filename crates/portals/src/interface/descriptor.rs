@@ -30,7 +30,7 @@ pub struct Descriptor {
     pub(super) options: MdOptions,
     pub(super) queue: Option<Id>,
     pub(super) counter: Option<Id>,
-    /// Operations that still need its memory, or will tell its queue something.
+    /// Operations that still need its memory.
     pub(super) pending: u32,
 }
 

@@ -67,7 +67,7 @@ pub(super) struct Pending {
     pub length: u64,
     pub user_ptr: u64,
     pub ack: Ack,
-    /// The data has left this process.
+    /// The data has left this process; before, the descriptor is in use.
     pub sent: bool,
     /// The target has been told to expect the data, or has refused it.
     pub answered: bool,
@@ -162,16 +162,17 @@ impl Interface {
         get: Option<(Id, u64)>,
         sent: bool,
     ) -> Id {
-        // What a short operation sends is copied: only its acknowledgment needs the descriptor.
-        let used = [put.filter(|_| get.is_none()), get];
-        for (id, _) in used.into_iter().flatten() {
+        // What a short operation sends is copied: its acknowledgment finds the descriptor, or nobody who waits for it.
+        let put = put.filter(|_| get.is_none());
+        let (read, written) = (put.filter(|_| !sent), get);
+        for (id, _) in [read, written].into_iter().flatten() {
             if let Some(descriptor) = self.descriptors.get_mut(id) {
                 descriptor.pending += 1;
             }
         }
         self.pending.insert(Pending {
             target,
-            put: used[0].map(|(id, _)| id),
+            put: put.map(|(id, _)| id),
             get,
             put_offset: put.map_or(0, |(_, offset)| offset),
             length: request.length,

@@ -141,10 +141,17 @@ impl Interface {
     /// Takes an operation out that is over.
     pub(super) fn end(&mut self, ticket: Id) {
         let Some(pending) = self.pending.remove(ticket) else { return };
-        for id in [pending.put, pending.get.map(|(id, _)| id)].into_iter().flatten() {
-            if let Some(descriptor) = self.descriptors.get_mut(id) {
-                descriptor.pending -= 1;
-            }
+        let read = pending.put.filter(|_| !pending.sent);
+        let written = pending.get.map(|(id, _)| id);
+        for id in [read, written].into_iter().flatten() {
+            self.unused(id);
+        }
+    }
+
+    /// An operation needs a descriptor's memory no more.
+    pub(super) fn unused(&mut self, descriptor: Id) {
+        if let Some(descriptor) = self.descriptors.get_mut(descriptor) {
+            descriptor.pending -= 1;
         }
     }
 

@@ -49,6 +49,7 @@ impl Interface {
         let (put, length, user_ptr) = (pending.put, pending.length, pending.user_ptr);
         let over = pending.ack == Ack::None || pending.answered;
         if let Some(put) = put {
+            self.unused(put);
             self.of_send(put, length, user_ptr, NiFail::Ok);
         }
         if over {
@@ -83,6 +84,7 @@ impl Interface {
             pending.sent = true;
             let (put, length, user_ptr) = (pending.put, pending.length, pending.user_ptr);
             if let Some(put) = put {
+                self.unused(put);
                 self.of_send(put, length, user_ptr, NiFail::Ok);
             }
         }
