@@ -6,8 +6,8 @@ use crate::progress::wait;
 use crate::types::{CT_NONE, EQ_NONE, IOVEC, Iovec, Le, Md, Me, code, give, given};
 use core::ffi::{c_int, c_uint, c_void};
 use hpvm_portals::{
-    ANY, ANY_ID, Appended, Entry, Fault, Interface, List, MdOptions, Options, PtOptions, Region,
-    Run, Search, Source,
+    ANY, ANY_ID, Appended, Entry, Fault, Handle, HandleKind, Interface, List, MdOptions, Options,
+    PtOptions, Region, Run, Search, Source,
 };
 
 #[unsafe(no_mangle)]
@@ -227,7 +227,7 @@ fn kind_of_search(number: u8) -> Result<Search, Fault> {
 
 /// Defines append and search of one kind of entries.
 macro_rules! entries {
-    ($append:ident $search:ident $unlink:ident $ty:ident $read:ident) => {
+    ($append:ident $search:ident $unlink:ident $ty:ident $read:ident $kind:ident) => {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $append(
             ni_handle: u32,
@@ -271,6 +271,9 @@ macro_rules! entries {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $unlink(handle: u32) -> c_int {
             code(run(|p| {
+                if !Handle::from_bits(handle).is_some_and(|h| h.kind == HandleKind::$kind) {
+                    return Err(Fault::ArgInvalid);
+                }
                 let unlinked = p.interface(handle)?.0.unlink(handle);
                 if unlinked == Err(Fault::InUse) {
                     // The data that it waits for may have come.
@@ -283,8 +286,8 @@ macro_rules! entries {
     };
 }
 
-entries!(PtlLEAppend PtlLESearch PtlLEUnlink Le list_entry);
-entries!(PtlMEAppend PtlMESearch PtlMEUnlink Me match_entry);
+entries!(PtlLEAppend PtlLESearch PtlLEUnlink Le list_entry ListEntry);
+entries!(PtlMEAppend PtlMESearch PtlMEUnlink Me match_entry MatchEntry);
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PtlTriggeredMEAppend(
