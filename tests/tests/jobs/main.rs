@@ -30,6 +30,7 @@ mod kill;
 mod load;
 mod mistakes;
 mod network;
+mod portals;
 mod pvm;
 mod pvm_hosts;
 mod random;
