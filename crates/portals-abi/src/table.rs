@@ -136,7 +136,7 @@ const OPTIONS: [(c_uint, Options); 19] = [
 /// `PTL_IOVEC`, `PTL_ME_IS_ACCESSIBLE`, `PTL_ME_MAY_ALIGN`, `PTL_ME_OV_RDMA_DISABLE`: no bits of [`Options`].
 const OTHERS: c_uint = IOVEC | 1 << 6 | 1 << 18 | 1 << 22;
 /// The last option of list entries is `PTL_LE_EVENT_CT_BYTES`; `PTL_LE_OV_RDMA_DISABLE` is another.
-const OF_LISTS: c_uint = (1 << 16) - 1 | 1 << 22;
+const OF_LISTS: c_uint = ((1 << 16) - 1) | 1 << 22;
 
 fn options(bits: c_uint) -> Result<Options, Fault> {
     let mut left = bits & !OTHERS;
