@@ -84,14 +84,6 @@ impl<T> Slab<T> {
         self.slots.len() - self.free.len()
     }
 
-    pub fn ids(&self) -> impl Iterator<Item = Id> {
-        self.slots
-            .iter()
-            .enumerate()
-            .filter(|(_, slot)| slot.value.is_some())
-            .map(|(index, slot)| Id { index: index as u32, generation: slot.generation })
-    }
-
     pub fn is_empty(&self) -> bool {
         self.slots.len() == self.free.len()
     }

@@ -172,16 +172,6 @@ impl Interface {
         self.end(ticket);
     }
 
-    /// Process `peer` is gone: operations that wait for it fail.
-    pub fn lost(&mut self, peer: u32, carrier: &mut impl crate::Carrier) {
-        let waits = |id: &Id| self.pending.get(*id).is_some_and(|p| p.target == peer);
-        let tickets: Vec<Id> = self.pending.ids().filter(waits).collect();
-        for ticket in tickets {
-            self.fail(ticket, NiFail::Undeliverable);
-        }
-        self.run_due(carrier);
-    }
-
     /// Whether operations of this process or of others are not over.
     pub fn is_busy(&self) -> bool {
         !self.pending.is_empty() || !self.moving.is_empty()
