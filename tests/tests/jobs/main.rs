@@ -33,6 +33,7 @@ mod kill;
 mod load;
 mod mistakes;
 mod network;
+mod portals;
 mod pvm;
 mod pvm_fortran;
 mod pvm_hosts;
