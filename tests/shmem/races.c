@@ -81,6 +81,18 @@ static void right(long *heap)
     if (me + 1 < n)
         shmem_signal_set(&signal_word, 1, me + 1);
     shmem_barrier_all();
+    /* There and back: what came back tells that the put is complete. */
+    for (long round = 1; round < 5; round++) {
+        if (me == 0)
+            shmem_long_put_signal(heap, values, 8, &signal_word, 1 + round, SHMEM_SIGNAL_SET, next);
+        if (me == 1 % n)
+            shmem_signal_wait_until(&signal_word, SHMEM_CMP_EQ, 1 + round);
+        if (me == 1 % n)
+            shmem_long_p(&flag, 1 + round, 0);
+        if (me == 0)
+            shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1 + round);
+    }
+    shmem_barrier_all();
     static long lock;
     shmem_set_lock(&lock);
     shmem_long_p(heap, shmem_long_g(heap, 0) + 1, 0);

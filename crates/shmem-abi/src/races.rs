@@ -1,6 +1,6 @@
 //! `HPVM_CHECK` for OpenSHMEM: accesses to the same symmetric bytes that nothing orders.
 //!
-//! A PE's own operations are compared when they are called, until a quiet, fence or barrier. What several PEs do is
+//! A PE's own operations are compared when they are called, until a quiet, fence or barrier, or until it hears of others. What several PEs do is
 //! compared when all meet (`shmem_barrier_all`, allocations, `shmem_finalize`): of each PE what it did before it first
 //! heard of others in that span, by a wait, test, atomic operation, lock or collective. What comes behind that may be
 //! ordered by it, in ways that are not followed.
@@ -128,10 +128,14 @@ pub fn completed(s: &State) {
     }
 }
 
-/// This PE may know now what others have done.
+/// This PE may know now what others have done, and what they have seen of it: its puts may be complete.
 pub fn heard(s: &State) {
     if let Some(races) = &s.races {
-        races.known().heard = true;
+        let mut known = races.known();
+        known.heard = true;
+        for pending in &mut known.pending {
+            pending.retain(|one| one.access == Access::GetNbi);
+        }
     }
 }
 
