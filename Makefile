@@ -9,7 +9,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
 .PHONY: all build mpi setup install uninstall demo test check unit seeds fuzz flap conformance foreign count instructions \
-        apps web web-test mpi4py-tests mpi4py-wheel lammps bench bench-peers report loom sanitize miri wheel deb docs container clean distclean help
+        apps web web-test mpi4py-tests mpi4py-wheel lammps model-suites bench bench-peers report loom sanitize miri wheel deb docs container clean distclean help
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -117,6 +117,9 @@ mpi4py-tests: build ## the tests of mpi4py itself, on 1, 2, 3 and 5 ranks (6 min
 mpi4py-wheel: build ## the same on 1 and 2 ranks with mpi4py's wheel, for MPICH's and Open MPI's ABI
 	@RANKS="$${RANKS-1 2}" scripts/mpi4py tests $(STAGE) mpich
 	@RANKS="$${RANKS-1 2}" scripts/mpi4py tests $(STAGE) openmpi
+
+model-suites: build ## public suites of OpenSHMEM, BSPlib, Global Arrays that you have: SUITES="tests-sos=FOLDER ..." (tests/README.md)
+	@scripts/model-suites $(STAGE) $(SUITES)
 
 report: build ## everything that can be measured of this machine, into build/report.html; interruptible (docs/evaluation.md)
 	@$(STAGE)/bin/hpvm bench report -o $(STAGE)/report.html $(REPORT)
