@@ -12,6 +12,10 @@ pub type Reduction = unsafe extern "C" fn(usize, *mut c_void, *mut c_void, MPI_C
 /// the error code.
 pub type ErrorCall = unsafe extern "C" fn(usize, *mut usize, *mut c_int);
 
+/// `MPI::ERRORS_THROW_EXCEPTIONS` of C++, whose bindings throw what calls return. A value among those that the standard
+/// ABI keeps for error handlers and gives no meaning to.
+pub const ERRORS_THROW: MPI_Errhandler = MPI_Errhandler(0x14f);
+
 /// Moves bytes between a buffer of the program and the copy that stands for it, or frees the copy: `state`.
 pub type Staging = unsafe extern "C" fn(usize);
 
