@@ -82,6 +82,25 @@ browserTest("colours show, markup does not run", { prepare: (mock) => mock.add(j
 });
 
 browserTest(
+  "the end of what has ended is in view, however late its lines are drawn",
+  { prepare: (mock) => (mock.add(ended(4)), mock.output.set(4, new Numbered(2 ** 20))) },
+  async ({ page, open }) => {
+    // All that the server has to say arrives before the first frame.
+    await page.addInitScript(() => {
+      const frame = window.requestAnimationFrame.bind(window);
+      window.requestAnimationFrame = (draw) => window.setTimeout(() => frame(draw), 1000);
+    });
+    await open("/jobs/4");
+    const last = page.getByText(`line ${2 ** 20 / 64 - 1} `);
+    await last.waitFor();
+    await sequence(page, "g", "g");
+    await page.getByText("line 0 ").waitFor();
+    await page.keyboard.press("Shift+G");
+    await last.waitFor();
+  },
+);
+
+browserTest(
   "of a gigabyte of output a window is kept, and all of it can be searched",
   { prepare: (mock) => (mock.add(ended(4)), mock.output.set(4, new Numbered(2 ** 30))) },
   async ({ page, open }) => {
