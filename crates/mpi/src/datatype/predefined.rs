@@ -199,7 +199,8 @@ scalars! {
     WCHAR = 0x23c, WChar, Other, 2;
     INT8_T = 0x240, I8, CInteger, 1;
     UINT8_T = 0x241, U8, CInteger, 1;
-    CHAR = 0x243, Char, Other, 1;
+    // The standard has no reductions of characters; other MPIs and programs do.
+    CHAR = 0x243, Char, CInteger, 1;
     SIGNED_CHAR = 0x244, I8, CInteger, 1;
     UNSIGNED_CHAR = 0x245, U8, CInteger, 1;
     BYTE = 0x247, Byte, Byte, 1;

@@ -254,6 +254,7 @@ unsafe fn scalar(op: Predef, basic: Basic, input: *const u8, inout: *mut u8, n: 
     unsafe {
         match basic {
             Basic::I8 => integer::<i8>(op, input, inout, n),
+            Basic::Char => integer::<core::ffi::c_char>(op, input, inout, n),
             Basic::I16 => integer::<i16>(op, input, inout, n),
             Basic::I32 => integer::<i32>(op, input, inout, n),
             Basic::I64 => integer::<i64>(op, input, inout, n),
@@ -279,7 +280,7 @@ unsafe fn scalar(op: Predef, basic: Basic, input: *const u8, inout: *mut u8, n: 
             Basic::Logical128 => logical::<u128>(op, input, inout, n),
             Basic::Byte => bitwise::<u8>(op, input, inout, n),
             // `check` lets no reduction through to these.
-            Basic::Char | Basic::WChar | Basic::Packed => {}
+            Basic::WChar | Basic::Packed => {}
         }
     }
 }

@@ -41,9 +41,9 @@ fn native(entry: &Predefined) -> Option<Kind> {
         Basic::I16 => Kind::I16,
         Basic::I32 => Kind::I32,
         Basic::I64 => Kind::I64,
-        Basic::U8 | Basic::Bool | Basic::Logical8 | Basic::Char | Basic::Byte | Basic::Packed => {
-            Kind::U8
-        }
+        Basic::Char if core::ffi::c_char::MIN == 0 => Kind::U8,
+        Basic::Char => Kind::I8,
+        Basic::U8 | Basic::Bool | Basic::Logical8 | Basic::Byte | Basic::Packed => Kind::U8,
         Basic::U16 | Basic::Logical16 => Kind::U16,
         Basic::U32 | Basic::Logical32 => Kind::U32,
         Basic::WChar if entry.size == 4 => Kind::U32,
