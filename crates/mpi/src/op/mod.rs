@@ -188,6 +188,7 @@ impl Predef {
     /// Whether the operation is defined for the group (section 6.9.2), here or in other MPIs.
     pub fn allows(self, group: Group) -> bool {
         use Group::{CInteger, Complex, Floating, FortranInteger, Logical, MultiLanguage, Pair};
+        let group = if group == Group::Character { CInteger } else { group };
         let number = matches!(group, CInteger | FortranInteger | Floating | MultiLanguage);
         match self {
             Predef::Max | Predef::Min => number,

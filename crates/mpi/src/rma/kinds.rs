@@ -1,6 +1,6 @@
 //! MPI's operations and elements in the words of the one-sided layer.
 
-use crate::datatype::predefined::all;
+use crate::datatype::predefined::{Group, all};
 use crate::datatype::{Basic, Datatype, Kind as Shape, Predefined};
 use crate::op::Predef;
 use hpvm_onesided::{Apply, AtomicOp, Kind};
@@ -64,7 +64,8 @@ pub fn kind(entry: &'static Predefined) -> Option<Kind> {
 fn scalars() -> &'static [&'static Predefined] {
     static LIST: OnceLock<Vec<&'static Predefined>> = OnceLock::new();
     LIST.get_or_init(|| {
-        let scalar = |e: &&Predefined| e.basic().is_some() && Predef::Min.allows(e.group);
+        let number = |group| group != Group::Character && Predef::Min.allows(group);
+        let scalar = |e: &&Predefined| e.basic().is_some() && number(e.group);
         let mut kinds: Vec<&'static Predefined> = Vec::new();
         for entry in all().filter(scalar) {
             if !kinds.iter().any(|k| k.basic() == entry.basic()) {
