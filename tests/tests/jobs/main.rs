@@ -22,6 +22,7 @@ mod common;
 mod dynamic;
 mod dynamic_hosts;
 mod ends;
+mod files;
 mod flap;
 mod fm;
 mod forbidden;
