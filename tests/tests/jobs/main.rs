@@ -10,6 +10,7 @@
 mod abi;
 mod apps;
 mod apps_aspcg;
+mod apps_sam;
 mod armci;
 mod bound;
 mod bsp;
