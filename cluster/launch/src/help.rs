@@ -128,6 +128,12 @@ const VARIABLES_READ: &[(&str, &str)] = &[
          your own one on this machine",
     ),
     (
+        "HPVM_NODE_CONFIG, HPVM_NODE_CPUS, HPVM_NODE_DATA, HPVM_NODE_FINGERPRINT, HPVM_NODE_GPUS, \
+         HPVM_NODE_NAME, HPVM_NODE_SERVER, HPVM_NODE_TOKEN_FILE",
+        "read by hpvm node: its configuration file, and what a flag of the same name sets. They \
+         count more than the file and less than the flag",
+    ),
+    (
         "HPVM_SERVE_CONFIG, HPVM_SERVE_DATA, HPVM_SERVE_KEEP_DAYS, HPVM_SERVE_KEEP_JOBS, \
          HPVM_SERVE_LISTEN, HPVM_SERVE_NAME, HPVM_SERVE_NODE_TIMEOUT, HPVM_SERVE_QUEUE, \
          HPVM_SERVE_QUIET, HPVM_SERVE_SYSTEM, HPVM_SERVE_TLS_CERT, HPVM_SERVE_TLS_KEY",
