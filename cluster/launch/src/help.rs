@@ -52,6 +52,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     ),
     ("HPVM_NET", "as --net; read by the ranks"),
     ("HPVM_NET_TIMEOUT", "as --net-timeout; also read by the ranks"),
+    (
+        "HPVM_RESTART_COUNT, SLURM_RESTART_COUNT",
+        "starts of the job before this launcher; --max-restarts counts on from there",
+    ),
     ("PATH", "where programs without a slash in their name are searched"),
     (TIMEOUT_VARIABLE, "time limit in seconds, where --timeout is not given"),
     (

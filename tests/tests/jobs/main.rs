@@ -32,6 +32,7 @@ mod hosts;
 mod install;
 mod kill;
 mod load;
+mod long_run;
 mod mistakes;
 mod network;
 mod portals;
