@@ -21,6 +21,7 @@ pub mod progress;
 pub mod pvm;
 pub mod record;
 pub mod report;
+pub mod sam;
 pub mod stats;
 pub mod table;
 pub mod target;
@@ -41,6 +42,7 @@ pub fn run(matches: &clap::ArgMatches) -> i32 {
         Some(("bsp", sub)) => args::bsp(sub).and_then(|plan| bsp::run(&plan)),
         Some(("pvm", sub)) => args::pvm(sub).and_then(|plan| pvm::run(&plan)),
         Some(("report", sub)) => args::report(sub).and_then(|plan| report::run(&plan)),
+        Some(("sam", sub)) => args::sam(sub).and_then(|plan| sam::run(&plan)),
         Some(("npb", sub)) => args::npb(sub).and_then(|plan| npb::run(&plan)),
         _ if matches.contains_id("plot") => plot::run(&args::plot(matches)),
         _ => args::network(matches).and_then(|plan| match plan {

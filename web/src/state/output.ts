@@ -14,6 +14,9 @@ export class Output {
   /// Grows when the window has changed, at most once a frame.
   readonly version = signal(0);
   readonly following = signal(false);
+  /// The end is to be in view, whether more comes or not, until someone looks elsewhere. What has ended is
+  /// no longer followed when its lines are drawn.
+  readonly atEnd = signal(false);
   /// Nothing more will be written.
   readonly ended = signal(false);
   readonly size = signal(0);
@@ -52,9 +55,10 @@ export class Output {
     }
   }
 
-  /// Goes on at the end.
+  /// Goes to the end, and on there while the job runs.
   async follow(): Promise<void> {
-    if (this.following.value || this.ended.value) return;
+    this.atEnd.value = true;
+    if (this.following.value) return;
     this.following.value = true;
     this.stopFollowing = new AbortController();
     const encoder = new TextEncoder();
@@ -77,6 +81,7 @@ export class Output {
   pause(): void {
     this.stopFollowing.abort();
     this.following.value = false;
+    this.atEnd.value = false;
   }
 
   /// A window far from the end would have to run through all between: it jumps.
@@ -112,11 +117,11 @@ export class Output {
     });
   }
 
-  /// Goes to the output's first bytes, or its last, whatever else is being brought.
-  async jump(to: "start" | "end"): Promise<void> {
+  /// Goes to the output's first bytes, whatever else is being brought.
+  async toStart(): Promise<void> {
     this.pause();
     try {
-      const part = await readPart(this.job, this.stream, to === "start" ? 0 : -PART, PART, this.stop.signal);
+      const part = await readPart(this.job, this.stream, 0, PART, this.stop.signal);
       this.show(part.bytes, part.offset, part.next, part.size);
     } catch (error) {
       this.fail(error);

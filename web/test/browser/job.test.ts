@@ -82,6 +82,25 @@ browserTest("colours show, markup does not run", { prepare: (mock) => mock.add(j
 });
 
 browserTest(
+  "the end of what has ended is in view, however late its lines are drawn",
+  { prepare: (mock) => (mock.add(ended(4)), mock.output.set(4, new Numbered(2 ** 20))) },
+  async ({ page, open }) => {
+    // All that the server has to say arrives before the first frame.
+    await page.addInitScript(() => {
+      const frame = window.requestAnimationFrame.bind(window);
+      window.requestAnimationFrame = (draw) => window.setTimeout(() => frame(draw), 1000);
+    });
+    await open("/jobs/4");
+    const last = page.getByText(`line ${2 ** 20 / 64 - 1} `);
+    await last.waitFor();
+    await sequence(page, "g", "g");
+    await page.getByText("line 0 ").waitFor();
+    await page.keyboard.press("Shift+G");
+    await last.waitFor();
+  },
+);
+
+browserTest(
   "of a gigabyte of output a window is kept, and all of it can be searched",
   { prepare: (mock) => (mock.add(ended(4)), mock.output.set(4, new Numbered(2 ** 30))) },
   async ({ page, open }) => {
@@ -153,6 +172,25 @@ browserTest("ranks: who waits, for whom, since when; the map and its table; live
   mock.ranks.set(6, [rank(0), rank(1), rank(2), rank(3)]);
   mock.events.sample(host("n1", { sample: sample(Date.now() + 5000, 0.9) }));
   await page.getByText("4 computing").waitFor();
+});
+
+browserTest("ranks on several hosts; a host that tells nothing; one of a Slurm that has no samples", { prepare: (mock) => mock.add(job(6, { hosts: ["n1", "n2"] })) }, async ({ page, mock, open }) => {
+  const named = (last_seen: string) => {
+    const { sample: _, ...rest } = host("n2", { last_seen });
+    return rest;
+  };
+  mock.hosts = [named(new Date(Date.now() - 4000).toISOString())];
+  mock.ranks.set(6, [rank(0), rank(1, { host: "n2" })]);
+  mock.notes.set(6, ["host n3 has not told of its ranks"]);
+  mock.matrices.set(6, { size: 2, entries: [[0, 1, 5]], notes: ["host n3 has not told of its ranks"] });
+  await open("/jobs/6/ranks");
+  const table = page.getByRole("region", { name: "Table of ranks" });
+  await table.getByRole("row", { name: /^1 n2/ }).waitFor();
+  assert.equal(await page.getByText("host n3 has not told of its ranks").count(), 2, "beside the ranks and the map");
+  mock.notes.delete(6);
+  mock.ranks.set(6, [rank(0), rank(1, { host: "n2" }), rank(2, { host: "n3" })]);
+  mock.events.sample(named(new Date().toISOString()));
+  await table.getByRole("row", { name: /^2 n3/ }).waitFor();
 });
 
 browserTest("without a map the server says why", { prepare: (mock) => mock.add(job(6)) }, async ({ page, open, errors }) => {

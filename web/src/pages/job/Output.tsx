@@ -35,7 +35,7 @@ function Pane({ job, stream }: { job: Job; stream: StreamName }) {
     { keys: "s", does: "search in the output", run: () => document.getElementById("output-search")?.focus() },
     { keys: "N", does: "previous hit", run: () => search.step(true) },
     { keys: "n", does: "next hit", run: () => search.step(false) },
-    { keys: "g g", does: "to the beginning", run: () => void output.jump("start").then(() => box.current?.scrollTo(0, 0)) },
+    { keys: "g g", does: "to the beginning", run: () => void output.toStart().then(() => box.current?.scrollTo(0, 0)) },
     { keys: "G", does: "to the end, and follow", run: () => void output.follow() },
   ]);
   return (
@@ -113,13 +113,13 @@ function sift(lines: Line[], rank: number | undefined): { shown: Line[]; ranks: 
   return { shown, ranks: [...found].sort((a, b) => a - b) };
 }
 
-/// While following, the end stays in view; scrolling up ends it.
+/// The end stays in view until someone scrolls up.
 function useFollow(output: Output, box: { current: HTMLElement | null }, count: number): void {
-  const following = output.following.value;
+  const atEnd = output.atEnd.value;
   const top = useRef(0);
   useLayoutEffect(() => {
-    if (following && box.current) box.current.scrollTop = box.current.scrollHeight;
-  }, [following, count, output.version.value]);
+    if (atEnd && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [atEnd, count, output.version.value]);
   useEffect(() => {
     const element = box.current;
     if (!element) return;
@@ -127,7 +127,7 @@ function useFollow(output: Output, box: { current: HTMLElement | null }, count: 
       const up = element.scrollTop < top.current - 1;
       top.current = element.scrollTop;
       const below = element.scrollHeight - element.clientHeight - element.scrollTop;
-      if (up && below > LINE && output.following.peek()) output.pause();
+      if (up && below > LINE && output.atEnd.peek()) output.pause();
       if (element.scrollTop < 20 * LINE) void output.earlier();
       if (below < 20 * LINE) void output.later();
     };
