@@ -21,7 +21,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-fm", &["transport", "wire"]),
     ("hpvm-coll", &[]),
     ("hpvm-onesided", &["copy", "fm", "sync", "wire"]),
-    ("hpvm-mpi", &["coll", "copy", "fm", "onesided", "sync", "wire"]),
+    ("hpvm-conflicts", &[]),
+    ("hpvm-mpi", &["coll", "conflicts", "copy", "fm", "onesided", "sync", "wire"]),
     ("hpvm-io", &["mpi"]),
     ("hpvm-abi", &[]),
     ("hpvm-model", &["abi", "copy"]),
@@ -43,7 +44,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-sam", &[]),
     ("hpvm-sam-abi", &["abi", "sam"]),
     ("hpvm-shmem", &[]),
-    ("hpvm-shmem-abi", &["abi", "copy", "model", "shmem"]),
+    ("hpvm-shmem-abi", &["abi", "conflicts", "copy", "model", "shmem"]),
     (
         "hpvm-mpi-abi",
         &[
