@@ -1,8 +1,8 @@
 //! Output of tasks that the console has spawned, and its lists.
 
-use crate::client::Connection;
 use hpvm_pvm::Tid;
 use hpvm_pvm::body::Body;
+use hpvm_pvm::connection::Connection;
 use hpvm_pvm::protocol::{HostLine, OUTPUT_EOF, OUTPUT_NEW, OUTPUT_SPAWN, TaskLine};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
