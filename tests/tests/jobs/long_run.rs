@@ -106,7 +106,7 @@ fn a_rank_killed_and_a_host_cut_off_change_no_bit() {
     let Some(hosts) = Hosts::up(3, &["--ssh"]) else { return };
     let (home, marker) = (folder("cut"), marker());
     let (state, whole) = (home.join("state"), home.join("whole"));
-    let length = ["--steps", "1500", "--every", "10", "--checkpoint"];
+    let length = ["--steps", "600", "--every", "10", "--checkpoint"];
     let problem = [&BODIES[..], &length, &[text(&state)]].concat();
     let undisturbed = [&BODIES[..], &length, &[text(&whole)]].concat();
     let Some(command) = app(3, "treecode", &undisturbed) else { return };
