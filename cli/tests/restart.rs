@@ -49,7 +49,8 @@ fn a_killed_rank_starts_the_job_again_and_nothing_of_the_first_is_left() {
 
 #[test]
 fn the_last_attempt_gives_the_exit_code() {
-    let ended = two(&["--max-restarts", "2"], "[ $PMI_RANK = 1 ] && { echo up; kill -9 $$; }; sleep 99");
+    let ended =
+        two(&["--max-restarts", "2"], "[ $PMI_RANK = 1 ] && { echo up; kill -9 $$; }; sleep 99");
     assert_eq!(ended.code, 137, "{ended:?}");
     assert_eq!(ended.out.lines().filter(|line| *line == "up").count(), 3, "{ended:?}");
     assert!(ended.err.contains("(restart 2 of 2)"), "{ended:?}");
