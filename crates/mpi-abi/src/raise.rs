@@ -86,7 +86,7 @@ pub fn raise_global(function: &'static str, error: Error) -> c_int {
         Some(own) => raise(function, &own, MPI_COMM_SELF, error),
         // Before MPI_Init and after MPI_Finalize: MPI_ERRORS_ARE_FATAL until told otherwise.
         None => match crate::body::errh::initial_handler() {
-            Handler::Return => remember(error),
+            Handler::Return | Handler::Throw => remember(error),
             _ => fatal(function, "", &error),
         },
     }
@@ -109,7 +109,7 @@ pub fn raise(
 ) -> c_int {
     let handler = object.extras().handler;
     match handler {
-        Handler::Return => remember(error),
+        Handler::Return | Handler::Throw => remember(error),
         Handler::Comm(Some(f)) => {
             let mut code = remember(error);
             let mut handle = handle;

@@ -78,7 +78,7 @@ pub(crate) fn app_with(
 }
 
 /// Progress, on standard error, may come after the verdict.
-fn has_passed(output: &str) -> bool {
+pub(crate) fn has_passed(output: &str) -> bool {
     output.lines().any(|line| line == "PASSED")
 }
 
@@ -229,7 +229,7 @@ fn vortex_rings_go_as_fast_as_theory_says() {
 }
 
 /// Runs an application on its small problem; its output.
-fn run(ranks: u32, (name, problem): (&str, &[&str]), more: &[&str]) -> Option<String> {
+pub(crate) fn run(ranks: u32, (name, problem): (&str, &[&str]), more: &[&str]) -> Option<String> {
     app(ranks, name, &[problem, more].concat()).map(succeed)
 }
 
@@ -238,7 +238,7 @@ pub(crate) fn text(path: &Path) -> &str {
 }
 
 /// The numbers of the last line of a run's table: step first.
-fn last_line(output: &str) -> Vec<f64> {
+pub(crate) fn last_line(output: &str) -> Vec<f64> {
     let numbers = |line: &str| -> Option<Vec<f64>> {
         line.split_whitespace().map(|word| word.parse().ok()).collect()
     };
@@ -391,7 +391,7 @@ fn kill_while_writing(command: Command, name: &str, checkpoint: &Path, random: &
     });
 }
 
-fn survives_kills(what: (&str, &[&str]), every: &str) {
+pub(crate) fn survives_kills(what: (&str, &[&str]), every: &str) {
     let seed = seed();
     tell(&format!("{}: HPVM_TEST_SEED={seed}", what.0));
     let mut random = Random::new(seed);
@@ -489,6 +489,11 @@ fn wrong_input_is_refused_in_a_sentence() {
         ("qmc", &["--steps", "501"], "is no multiple of --block 500"),
         ("qmc", &["--block", "501"], "is no multiple of --branch 5"),
         ("vortex", &["--around", "1000", "--layers", "50"], "there can be 1000000"),
+        ("sam_water", &["--scaling", "strong"], "see hpvm bench sam"),
+        ("sam_water", &["--cutoff", "9"], "less two bonds is 8.96"),
+        ("sam_water", &["--molecules", "1"], "a whole number from 2 to"),
+        ("sam_barnes", &["--scaling", "strong"], "see hpvm bench sam"),
+        ("sam_barnes", &["--bodies", "1"], "a whole number from 2 to"),
         ("sam_cholesky", &["--dense", "9", "--matrix", "a"], "one is needed"),
         ("sam_cholesky", &["--checkpoint", "state"], "no checkpoints here"),
         ("sam_cholesky", &["--dense", "4000", "--scaling", "weak"], "are more than 6000"),
