@@ -159,7 +159,8 @@ pub fn end_with(why: &str, code: c_int) -> ! {
 pub fn broken(job: &mut Job, cause: &Broken) -> Error {
     let code = Class::Other.code();
     let launcher = std::env::var_os("HPVM_JOB_ID").and(job.manager.as_mut());
-    let told = launcher.map(|manager| manager.abort_because(code, &cause.to_string()));
+    let lost = if matches!(cause, Broken::PeerLost { .. }) { hpvm_job::PEER_LOST } else { "" };
+    let told = launcher.map(|manager| manager.abort_because(code, &format!("{lost}{cause}")));
     if !matches!(told, Some(Ok(true))) {
         say(&format!("a rank on {} must give up: {cause}", host_name()));
     }
