@@ -1,6 +1,7 @@
 //! The arguments of `hpvm bench`, `hpvm bench peers` and `hpvm tune`.
 
 mod npb;
+mod pvm;
 mod report;
 mod sam;
 
@@ -30,6 +31,7 @@ pub fn command() -> Command {
         .args_conflicts_with_subcommands(true)
         .subcommand(peers_command())
         .subcommand(bsp_command())
+        .subcommand(pvm::command())
         .subcommand(report::command())
         .subcommand(npb::command())
         .subcommand(sam::command())
@@ -83,6 +85,7 @@ pub fn command() -> Command {
 }
 
 pub use npb::plan as npb;
+pub use pvm::plan as pvm;
 pub use report::plan as report;
 pub use sam::plan as sam;
 

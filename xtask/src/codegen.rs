@@ -156,7 +156,7 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
 
     let shmem = crate::shmem::Spec::load(&root.join("spec/shmem"))?;
     files.extend(crate::shmem::headers(&shmem)?);
-    files.extend(crate::shmem::reference(&shmem)?);
+    files.extend(crate::reference::files(root, &shmem)?);
     let own = crate::shmem::modules(&shmem)?;
     let heading = "//! Entry points of OpenSHMEM made from spec/.";
     add(&mut files, RUST[7], module(heading, &own), own);

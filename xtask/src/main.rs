@@ -8,6 +8,7 @@ mod emit;
 mod foreign_tests;
 #[cfg(test)]
 mod header_tests;
+mod reference;
 mod shmem;
 mod spec;
 mod tidy;

@@ -52,6 +52,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     ),
     ("HPVM_NET", "as --net; read by the ranks"),
     ("HPVM_NET_TIMEOUT", "as --net-timeout; also read by the ranks"),
+    (
+        "HPVM_RESTART_COUNT, SLURM_RESTART_COUNT",
+        "starts of the job before this launcher; --max-restarts counts on from there",
+    ),
     ("PATH", "where programs without a slash in their name are searched"),
     (TIMEOUT_VARIABLE, "time limit in seconds, where --timeout is not given"),
     (
@@ -59,6 +63,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "read by the ranks. 1: MPI_Finalize reports what was not freed, not completed or never \
          received, collectives that do not fit together end with an error that names both sides, and so do \
          accesses to windows that meet; slower",
+    ),
+    (
+        "HPVM_PVM_QUEUE",
+        "read by PVM programs. Bytes of messages that may wait in a task's queue, and on the way to another task (1g) ([pvm.md](pvm.md))",
     ),
     (
         "HPVM_SAM_CACHE",

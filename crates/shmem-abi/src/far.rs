@@ -1,6 +1,7 @@
 //! Transfers that are no loads and stores: through the table of `libmpi_abi.so.1`. What is wrong with an address is said
 //! here, too.
 
+use crate::races::{self, Access};
 use crate::state::State;
 use crate::types::Name;
 use hpvm_abi::onesided::{Kind, Op, Run};
@@ -25,6 +26,7 @@ pub unsafe fn put(
         return;
     }
     let (region, offset) = s.symmetric(name, dest, len);
+    races::note(s, name, (region, offset), len, pe, Access::Put);
     let target = region.there[pe].target;
     // SAFETY: attached; the caller's promise.
     let code = unsafe { (onesided().put)(target, offset as u64, source.cast(), len, wait.into()) };
@@ -50,6 +52,8 @@ pub unsafe fn get(
         return;
     }
     let (region, offset) = s.symmetric(name, source, len);
+    let access = if wait { Access::Get } else { Access::GetNbi };
+    races::note(s, name, (region, offset), len, pe, access);
     let target = region.there[pe].target;
     // SAFETY: attached; the caller's promise.
     let code = unsafe { (onesided().get)(target, offset as u64, dest.cast(), len, wait.into()) };
@@ -69,8 +73,10 @@ pub unsafe fn runs(
     puts: bool,
 ) {
     let (region, _) = s.symmetric(name, low, span);
+    let access = if puts { Access::Put } else { Access::Get };
     for run in &mut *runs {
         run.offset -= region.base as u64;
+        races::note(s, name, (region, run.offset as usize), run.len, pe, access);
     }
     let target = region.there[pe].target;
     let call = if puts { onesided().put_runs } else { onesided().get_runs };
@@ -93,6 +99,8 @@ fn element(
         );
     }
     let (region, offset) = s.symmetric(name, at, size);
+    races::note(s, name, (region, offset), size, pe, Access::Atomic);
+    races::heard(s);
     (region.there[pe].target, offset as u64)
 }
 

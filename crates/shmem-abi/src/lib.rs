@@ -34,6 +34,7 @@ mod far;
 mod generated;
 mod long_double;
 mod mpi;
+mod races;
 mod settings;
 mod state;
 mod static_data;

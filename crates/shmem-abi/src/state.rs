@@ -2,6 +2,7 @@
 
 use crate::body::context::Context;
 use crate::body::team::TeamObject;
+use crate::races::{self, Races};
 use crate::types::{Ctx, DEFAULT, Name};
 use core::ffi::{c_int, c_long};
 use hpvm_abi::constants::MPI_Session;
@@ -37,6 +38,8 @@ pub struct State {
     pub memory: usize,
     pub allocator: Mutex<Heap>,
     pub checks: bool,
+    /// With `checks`.
+    pub races: Option<Races>,
     pub debug: bool,
     pub level: c_int,
     pub session: MPI_Session,
@@ -81,6 +84,7 @@ impl State {
             heap: heap.base,
             fast: if checks { 0 } else { heap.len },
             bases: heap.there.iter().map(usable).collect(),
+            races: checks.then(|| Races::new(heap.there.len())),
             me,
             allocator: Mutex::new(Heap::new(heap.len)),
             regions,
@@ -169,7 +173,8 @@ impl State {
     /// Notes what a call of the table returned.
     #[inline]
     pub fn note(&self, name: Name, code: c_int) {
-        if started(name, code) {
+        // Under `HPVM_CHECK` all operations count as under way, so that a quiet tells the check that they are complete.
+        if started(name, code) || self.checks {
             // Relaxed: a thread that completes operations has started them itself, or was told so.
             self.issued.fetch_add(1, Ordering::Relaxed);
         }
@@ -200,6 +205,7 @@ impl State {
         // SAFETY: attached, and as many as we say.
         let code = unsafe { (onesided().flush)(targets.as_ptr(), targets.len()) };
         hpvm_model::done(name, code);
+        races::completed(self);
         // Release pairs with the acquire in `quiet`: who finds its operations complete sees what they brought.
         self.completed.fetch_max(issued, Ordering::Release);
     }

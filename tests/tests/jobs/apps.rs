@@ -17,15 +17,16 @@ use hpvm_tests::process;
 pub(crate) const LONG: Duration = Duration::from_secs(240);
 
 /// All write checkpoints and take the same flags for them. The arguments make a problem of milliseconds per step.
-const MD: (&str, &[&str]) = ("md", &["--cells", "8"]);
-const TREECODE: (&str, &[&str]) = ("treecode", &["--bodies", "1500", "--sample", "0"]);
-const FDTD: (&str, &[&str]) = ("fdtd", &["--cells", "24", "--layers", "5", "--sphere", "4"]);
+pub(crate) const MD: (&str, &[&str]) = ("md", &["--cells", "8"]);
+pub(crate) const TREECODE: (&str, &[&str]) = ("treecode", &["--bodies", "1500", "--sample", "0"]);
+pub(crate) const FDTD: (&str, &[&str]) =
+    ("fdtd", &["--cells", "24", "--layers", "5", "--sphere", "4"]);
 const PLASMA: (&str, &[&str]) =
     ("fdtd", &["--case", "plasma", "--cells", "12", "--thermal", "0.2"]);
 
-const HYDRO: (&str, &[&str]) = ("hydro", &["--cells", "16"]);
-const QMC: (&str, &[&str]) = ("qmc", &["--walkers", "50", "--block", "10"]);
-const VORTEX: (&str, &[&str]) = ("vortex", &["--around", "20", "--layers", "1"]);
+pub(crate) const HYDRO: (&str, &[&str]) = ("hydro", &["--cells", "16"]);
+pub(crate) const QMC: (&str, &[&str]) = ("qmc", &["--walkers", "50", "--block", "10"]);
+pub(crate) const VORTEX: (&str, &[&str]) = ("vortex", &["--around", "20", "--layers", "1"]);
 
 /// Whether the C compiler finds a header.
 fn has_header(name: &str) -> bool {
@@ -57,12 +58,22 @@ pub(crate) fn built() -> Option<&'static Path> {
 
 /// `mpirun -n RANKS APP ARGUMENTS`; `None`, and counted as skipped, where the applications cannot be built.
 pub(crate) fn app(ranks: u32, name: &str, arguments: &[&str]) -> Option<Command> {
+    app_with(&[], ranks, name, arguments)
+}
+
+/// The same with flags for `mpirun`.
+pub(crate) fn app_with(
+    flags: &[&str],
+    ranks: u32,
+    name: &str,
+    arguments: &[&str],
+) -> Option<Command> {
     let Some(built) = built() else {
         hpvm_tests::skip::skipped("zlib.h is missing; install zlib1g-dev");
         return None;
     };
     let mut command = clean(prefix().join("bin/mpirun"));
-    command.args(["-n", &ranks.to_string()]).arg(built.join(name)).args(arguments);
+    command.args(flags).args(["-n", &ranks.to_string()]).arg(built.join(name)).args(arguments);
     Some(command)
 }
 
@@ -239,7 +250,12 @@ pub(crate) fn last_line(output: &str) -> Vec<f64> {
 }
 
 /// The checkpoint of an uninterrupted run of `steps` steps.
-fn uninterrupted(ranks: u32, what: (&str, &[&str]), steps: &str, home: &Path) -> Option<Vec<u8>> {
+pub(crate) fn uninterrupted(
+    ranks: u32,
+    what: (&str, &[&str]),
+    steps: &str,
+    home: &Path,
+) -> Option<Vec<u8>> {
     let whole = home.join("whole");
     run(ranks, what, &["--steps", steps, "--checkpoint", text(&whole)])?;
     Some(std::fs::read(whole).expect("a checkpoint"))
@@ -343,7 +359,7 @@ fn a_vortex_of_three_ranks_goes_on_with_others() {
 }
 
 /// Waits until the file has been replaced `times` times, as its number in the file system tells.
-fn wait_for_replacements(path: &Path, times: u64) {
+pub(crate) fn wait_for_replacements(path: &Path, times: u64) {
     let (deadline, mut seen, mut count) = (Instant::now() + PATIENCE, None, 0);
     while count < times {
         let now = std::fs::metadata(path).ok().map(|data| (data.ino(), data.mtime_nsec()));

@@ -247,9 +247,10 @@ pub fn headers(spec: &Spec) -> Result<Vec<(PathBuf, String)>, String> {
     ])
 }
 
-/// Paths (from the root) and texts of the reference: a document, and man pages with the list of their other names.
-pub fn reference(spec: &Spec) -> Result<Vec<(PathBuf, String)>, String> {
-    reference::files(spec)
+/// The pages of the reference.
+pub fn reference(spec: &Spec) -> Result<crate::reference::Reference<'_>, String> {
+    let Reference { model, sections, .. } = &spec.reference;
+    Ok(crate::reference::Reference { model, sections, pages: reference::all(spec)? })
 }
 
 /// The generated modules of the library.

@@ -54,7 +54,7 @@ fn trim_sentences(all: &mut Vec<String>) {
     all.truncate(SENTENCES);
     for text in all {
         if text.len() > SENTENCE {
-            text.truncate(text.floor_char_boundary(SENTENCE));
+            text.truncate(super::boundary(text, SENTENCE));
         }
     }
 }

@@ -14,7 +14,7 @@ pub fn lines(host: &str, look: &str) -> String {
     let mut out = String::with_capacity(look.len() + look.len() / PART * 32 + 64);
     let mut rest = look;
     while rest.len() > PART {
-        let (part, more) = rest.split_at(rest.floor_char_boundary(PART));
+        let (part, more) = rest.split_at(super::boundary(rest, PART));
         out += &format!("{host} + {part}\n");
         rest = more;
     }

@@ -23,6 +23,11 @@ use hpvm_queue::driver::{Settings, account_of};
 use hpvm_queue::job::{Job, JobId};
 use hpvm_queue::node::Parts;
 
+/// The last end of a character within so many bytes.
+fn boundary(text: &str, most: usize) -> usize {
+    (0..=most.min(text.len())).rfind(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
 /// What one host tells of the ranks of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]

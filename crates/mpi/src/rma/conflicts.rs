@@ -3,6 +3,11 @@
 
 use hpvm_onesided::AtomicOp;
 
+pub type Use = hpvm_conflicts::Use<Access>;
+
+/// The uses of one target's memory that nothing orders so far.
+pub type Log = hpvm_conflicts::Log<Access>;
+
 /// What an operation does with bytes of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -54,87 +59,22 @@ impl core::fmt::Display for Access {
     }
 }
 
-/// Bytes of a target that an operation of a rank accesses: from `first` up to, without, `end`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Use {
-    pub first: u64,
-    pub end: u64,
-    pub origin: u32,
-    pub access: Access,
-}
-
-impl Use {
-    fn clashes(&self, other: &Use) -> bool {
-        if self.end.min(other.end) <= self.first.max(other.first) {
-            return false;
-        }
-        match (self.access, other.access) {
+impl hpvm_conflicts::Access for Access {
+    fn clashes(self, other: Access, same_origin: bool) -> bool {
+        match (self, other) {
             (a, b) if a.only_reads() && b.only_reads() => false,
             (Access::Put | Access::Get, _) | (_, Access::Put | Access::Get) => true,
             // Accumulates of one rank are in order, and those of several may meet where their operations are the
             // same, or MPI_NO_OP (info key `accumulate_ops`).
             (Access::Update(a), Access::Update(b)) => {
-                self.origin != other.origin && a != b && a != AtomicOp::NoOp && b != AtomicOp::NoOp
+                !same_origin && a != b && a != AtomicOp::NoOp && b != AtomicOp::NoOp
             }
             (Access::CompareAndSwap, _) | (_, Access::CompareAndSwap) => false,
         }
     }
-}
 
-/// Uses that a log has room for. Those beyond are not looked at, so that a program with very many of them in one
-/// epoch does not need more memory for the check (24 MiB) than for its data.
-const MAX_USES: usize = 1 << 20;
-
-/// The uses of one target's memory that nothing orders so far.
-#[derive(Clone, Debug, Default)]
-pub struct Log(Vec<Use>);
-
-impl Log {
-    pub fn note(&mut self, new: Use) {
-        if new.end <= new.first {
-            return;
-        }
-        if let Some(last) = self.0.last_mut()
-            && (last.origin, last.access) == (new.origin, new.access)
-            && last.end == new.first
-        {
-            last.end = new.end;
-        } else if self.0.len() < MAX_USES {
-            self.0.push(new);
-        }
-    }
-
-    /// Two uses that clash, if any do.
-    pub fn conflict(&mut self) -> Option<(Use, Use)> {
-        self.0.sort_unstable_by_key(|one| (one.first, one.end, one.origin));
-        let mut open: Vec<Use> = Vec::new();
-        for new in &self.0 {
-            open.retain(|old| old.end > new.first);
-            if let Some(old) = open.iter().find(|old| old.clashes(new)) {
-                return Some((*old, *new));
-            }
-            // The same access of the same rank once more: as if it were longer.
-            let same = |old: &&mut Use| (old.origin, old.access) == (new.origin, new.access);
-            match open.iter_mut().find(same) {
-                Some(old) => old.end = old.end.max(new.end),
-                None => open.push(*new),
-            }
-        }
-        None
-    }
-
-    /// What has fetched has been at the target; puts may still be under way. (Accumulates that fetch nothing may be,
-    /// too, but are not told from those that do.)
-    pub fn complete_locally(&mut self) {
-        self.0.retain(|one| one.access == Access::Put);
-    }
-
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    pub fn uses(&self) -> &[Use] {
-        &self.0
+    fn is_put(self) -> bool {
+        self == Access::Put
     }
 }
 

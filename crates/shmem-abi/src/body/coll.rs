@@ -1,7 +1,8 @@
 //! Collectives (section 9.9), which are MPI's on the team's communicator.
 
 use super::team::{self, TeamObject};
-use crate::state::{bytes, state};
+use crate::races;
+use crate::state::{State, bytes, state};
 use crate::types::{Name, Team};
 use core::ffi::{c_int, c_void};
 use hpvm_abi::constants::{
@@ -11,7 +12,9 @@ use hpvm_model::{done, fail, mpi};
 
 /// The team of a collective. `None`: `SHMEM_TEAM_INVALID`, for which such functions return -1.
 fn team_of(name: Name, team: Team) -> Option<&'static TeamObject> {
-    team::checked(state(name), name, team).map(|team| &**team)
+    let s = state(name);
+    races::heard(s);
+    team::checked(s, name, team).map(|team| &**team)
 }
 
 /// A number of elements or bytes as MPI counts.
@@ -23,13 +26,22 @@ pub(super) fn count(name: Name, n: usize) -> MPI_Count {
 }
 
 pub unsafe fn barrier_all(name: Name) {
-    let s = state(name);
+    complete_all(state(name), name);
+}
+
+/// Completes the operations of all PEs, which all call this.
+pub(super) fn complete_all(s: &State, name: Name) {
     s.quiet(name);
+    if s.checks {
+        races::all_meet(s, name);
+    }
     barrier(name, &s.world);
 }
 
 pub unsafe fn sync_all(name: Name) {
-    barrier(name, &state(name).world);
+    let s = state(name);
+    races::heard(s);
+    barrier(name, &s.world);
 }
 
 pub(super) fn barrier(name: Name, team: &TeamObject) {

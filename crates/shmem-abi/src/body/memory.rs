@@ -71,8 +71,7 @@ fn allocate(s: &State, name: Name, len: usize, alignment: usize) -> *mut c_void 
 
 /// Ends a call: all PEs have their memory.
 fn together(s: &State, name: Name) {
-    s.quiet(name);
-    coll::barrier(name, &s.world);
+    coll::complete_all(s, name);
 }
 
 pub unsafe fn malloc(name: Name, len: usize) -> *mut c_void {

@@ -3,6 +3,7 @@
 
 use super::coll;
 use super::team::{TeamObject, free, quieten};
+use crate::races;
 use crate::state::{State, state};
 use crate::types::Name;
 use core::ffi::{c_int, c_long, c_void};
@@ -13,6 +14,7 @@ use std::sync::{Arc, PoisonError};
 
 /// The set's team. Blocks until all its members are here when it is made.
 fn team(s: &'static State, name: Name, start: c_int, log: c_int, size: c_int) -> Arc<TeamObject> {
+    races::heard(s);
     let set = Strided::active_set(start, log, size);
     let found = set.and_then(|set| Ok((set, set.members(s.n_pes as u32)?)));
     let (set, members) = match found {

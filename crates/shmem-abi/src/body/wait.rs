@@ -1,5 +1,6 @@
 //! Waiting for memory of our own to change (section 9.10).
 
+use crate::races;
 use crate::state::state;
 use crate::types::Name;
 use core::ffi::c_int;
@@ -48,7 +49,7 @@ impl<T: Word> Variables<T> {
         status: *const c_int,
         cmp: c_int,
     ) -> Variables<T> {
-        state(name);
+        races::heard(state(name));
         if !(1..=6).contains(&cmp) {
             fail(name, &format!("cmp is {cmp}; expected one of SHMEM_CMP_EQ, NE, GT, LE, LT, GE"));
         }

@@ -1,4 +1,4 @@
-//! A page of the reference: functions with all that is said about them, in whatever form it is shown.
+//! A page: functions with all that is said about them.
 
 use std::collections::BTreeSet;
 
@@ -6,27 +6,7 @@ use super::super::prototype::Prototype;
 use super::super::{Family, Function, Spec};
 use super::PageData;
 use crate::emit::wrap;
-
-pub struct Page<'a> {
-    pub name: &'a str,
-    pub title: &'a str,
-    pub section: &'a str,
-    pub does: &'a str,
-    /// Signatures by the language that has them.
-    pub signatures: Vec<(&'static str, Vec<String>)>,
-    /// What a placeholder of the signatures stands for.
-    pub placeholders: Vec<String>,
-    /// Name and meaning.
-    pub arguments: Vec<(String, &'a str)>,
-    pub blocks: &'a str,
-    pub reuse: &'a str,
-    pub returns: Option<&'a str>,
-    pub errors: String,
-    /// Names, and the version of the standard that deprecates them.
-    pub deprecated: Vec<(String, &'a str)>,
-    /// The functions, and names of generic forms.
-    pub names: BTreeSet<String>,
-}
+use crate::reference::{Page, joined};
 
 /// An entry of families.toml or functions.toml.
 #[derive(Clone, Copy)]
@@ -117,6 +97,7 @@ fn page<'a>(spec: &'a Spec, data: &'a PageData, entries: &[Entry<'a>]) -> Result
         name: &data.name,
         title: &data.title,
         section: first.section(),
+        standard: format!("{}, section {}", reference.model.standard, first.section()),
         does: &data.does,
         signatures: signatures(entries)?,
         placeholders: placeholders(spec, entries)?,
@@ -124,11 +105,7 @@ fn page<'a>(spec: &'a Spec, data: &'a PageData, entries: &[Entry<'a>]) -> Result
         blocks: &manner.blocks,
         reuse: &manner.reuse,
         returns: returns.filter(|_| gives),
-        errors: [manner.errors.as_deref(), data.errors.as_deref()]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(" "),
+        errors: joined(manner.errors.as_deref(), data.errors.as_deref()),
         deprecated,
         names,
     };

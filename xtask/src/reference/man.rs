@@ -2,21 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use super::page::Page;
+use super::{Model, Page, Reference};
 use crate::emit::NOTICE;
 
 /// For each page a line with its name and the other names.
-pub fn aliases(pages: &[Page<'_>]) -> Result<String, String> {
-    let mut home: BTreeMap<&str, &str> = pages.iter().map(|page| (page.name, page.name)).collect();
+pub fn aliases(all: &[Reference<'_>]) -> Result<String, String> {
+    let pages = || all.iter().flat_map(|reference| &reference.pages);
+    let mut home: BTreeMap<&str, &str> = pages().map(|page| (page.name, page.name)).collect();
     let mut text = String::new();
-    for page in pages {
+    for page in pages() {
         let mut line = page.name.to_owned();
         for name in page.names.iter().filter(|name| *name != page.name) {
             if let Some(other) = home.insert(name, page.name) {
-                return Err(format!(
-                    "spec/shmem/reference.toml: {name} is on the pages {other} and {}",
-                    page.name
-                ));
+                return Err(format!("{name} is on the pages {other} and {}", page.name));
             }
             line.push_str(&format!(" {name}"));
         }
@@ -26,13 +24,16 @@ pub fn aliases(pages: &[Page<'_>]) -> Result<String, String> {
     Ok(text)
 }
 
-pub fn page(page: &Page<'_>) -> String {
+/// A man page.
+pub fn page(model: &Model, page: &Page<'_>) -> String {
     let mut text = format!(
-        ".\\\" {NOTICE}\n.TH {} 3 \"\" \"hpvm\" \"OpenSHMEM 1.6\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.nf\n\
-         #include <shmem.h>\n",
+        ".\\\" {NOTICE}\n.TH {} 3 \"\" \"hpvm\" \"{}\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.nf\n\
+         #include <{}>\n",
         page.name.to_uppercase(),
+        model.name,
         page.name,
-        escaped(page.title)
+        escaped(page.title),
+        model.header
     );
     for (language, lines) in &page.signatures {
         text.push_str(&format!(".PP\n/* {language} */\n"));
@@ -57,16 +58,16 @@ pub fn page(page: &Page<'_>) -> String {
     if let Some(returns) = page.returns {
         part("RETURN VALUE", returns);
     }
-    let common = "A mistake ends the job with one line that names the function, what was found and what was expected.";
-    part("ERRORS", format!("{common} {}", page.errors).trim_end());
-    part("STANDARDS", &format!("OpenSHMEM 1.6, section {}.", page.section));
+    part("ERRORS", format!("{} {}", model.mistakes, page.errors).trim_end());
+    part("STANDARDS", &format!("{}.", page.standard));
     for (name, version) in &page.deprecated {
         text.push_str(&format!(
             ".PP\n{}",
             paragraph(&format!("`{name}` is deprecated since {version}."))
         ));
     }
-    text.push_str(".SH SEE ALSO\n.BR oshcc (1),\n.BR oshrun (1);\ndocs/shmem.md\n");
+    let see: Vec<String> = model.see.iter().map(|name| format!(".BR {name} (1)")).collect();
+    text.push_str(&format!(".SH SEE ALSO\n{};\n{}\n", see.join(",\n"), model.guide));
     text
 }
 
@@ -89,21 +90,20 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::Spec;
-    use super::super::page::all;
+    use crate::shmem::{Spec, reference};
 
     #[test]
     fn every_form_is_found_and_shown() {
         let spec = Spec::load(&crate::root().join("spec/shmem")).expect("spec/shmem");
-        let pages = all(&spec).expect("pages");
-        let names = super::aliases(&pages).expect("names");
+        let all = [reference(&spec).expect("pages")];
+        let names = super::aliases(&all).expect("names");
         for instance in spec.instances().expect("functions") {
             let name = instance.prototype.name;
             let found = names.split_whitespace().filter(|known| *known == name).count();
             assert_eq!(found, 1, "{name}");
         }
-        let put = pages.iter().find(|page| page.name == "shmem_put").expect("a page");
-        let text = super::page(put);
+        let put = all[0].pages.iter().find(|page| page.name == "shmem_put").expect("a page");
+        let text = super::page(all[0].model, put);
         for line in [
             "void shmem_ctx_TYPENAME_put(shmem_ctx_t ctx, TYPE *dest, const TYPE *source, size_t nelems, int pe);",
             "void shmem_putSIZE(void *dest, const void *source, size_t nelems, int pe);",
@@ -118,11 +118,12 @@ mod tests {
     fn a_function_without_a_page_is_named() {
         let mut spec = Spec::load(&crate::root().join("spec/shmem")).expect("spec/shmem");
         spec.reference.page.retain(|page| page.name != "shmem_put");
-        assert!(all(&spec).is_err_and(|why| why.contains("no page is of `shmem_NAME_put`")));
+        assert!(reference(&spec).is_err_and(|why| why.contains("no page is of `shmem_NAME_put`")));
         let mut spec = Spec::load(&crate::root().join("spec/shmem")).expect("spec/shmem");
         spec.reference.arguments.remove("nblocks");
         assert!(
-            all(&spec).is_err_and(|why| why.contains("shmem_iput has no meaning for `nblocks`"))
+            reference(&spec)
+                .is_err_and(|why| why.contains("shmem_iput has no meaning for `nblocks`"))
         );
     }
 }

@@ -1,35 +1,22 @@
-//! docs/shmem-reference.md.
+//! The document of a model.
 
-use super::Reference;
-use super::page::Page;
+use super::{Page, Reference};
 use crate::emit::NOTICE;
 
-const HEAD: &str = "# Reference of OpenSHMEM
-
-Every routine of OpenSHMEM 1.6, by section of the standard; the guide is [shmem.md](shmem.md). The same as man pages: `man shmem_put`,
-and under the name of each form, `man shmem_ctx_int_put`.
-
-TYPENAME stands for a type in names, TYPE for the type itself: `shmem_int_put` has `int *dest`. C11 and C++ know a name without both,
-and choose by the arguments. A function whose name begins with `shmem_ctx_` is the same on a context other than `SHMEM_CTX_DEFAULT`.
-Every function is also there with `p` before its name, for profiling libraries (`pshmem.h`).
-
-A mistake ends the job with one line that names the function, what was found and what was expected. A call before `shmem_init` is
-one; only questions about the library and what does nothing may come earlier. \"Symmetric\" is memory of the symmetric heap, and
-static data of the program.
-";
-
-pub fn document(reference: &Reference, pages: &[Page<'_>]) -> Result<String, String> {
-    let mut text = format!("<!-- {NOTICE} -->\n{HEAD}");
+pub fn document(reference: &Reference<'_>) -> Result<String, String> {
+    let Reference { model, sections, pages } = reference;
+    let mut text = format!("<!-- {NOTICE} -->\n# Reference of {}\n\n{}", model.name, model.about);
     let mut section = "";
     for page in pages {
         if page.section != section {
             section = page.section;
-            let title = reference.sections.get(section);
-            let title = title.ok_or_else(|| {
-                format!("spec/shmem/reference.toml: section {section} has no title")
-            })?;
+            let title = sections.get(section);
+            let title = title
+                .ok_or_else(|| format!("{}: section {section} has no title", model.document))?;
             let same = pages.iter().filter(|page| page.section == section);
-            let links: Vec<String> = same.map(|page| format!("[{0}](#{0})", page.name)).collect();
+            let links: Vec<String> = same
+                .map(|page| format!("[{0}](#{1})", page.name, page.name.to_lowercase()))
+                .collect();
             text.push_str(&format!("\n## {section} {title}\n\n{}\n", links.join(", ")));
         }
         text.push_str(&one(page));
@@ -61,7 +48,7 @@ fn one(page: &Page<'_>) -> String {
         row("returns", returns);
     }
     row("errors", if page.errors.is_empty() { "None of its own." } else { &page.errors });
-    row("standard", &format!("OpenSHMEM 1.6, section {}", page.section));
+    row("standard", &page.standard);
     if !page.deprecated.is_empty() {
         let all: Vec<String> = page
             .deprecated

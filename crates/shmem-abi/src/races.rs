@@ -1,0 +1,245 @@
+//! `HPVM_CHECK` for OpenSHMEM: accesses to the same symmetric bytes that nothing orders.
+//!
+//! A PE's own operations are compared when they are called, until a quiet, fence or barrier, or until it hears of others. What several PEs do is
+//! compared when all meet (`shmem_barrier_all`, allocations, `shmem_finalize`): of each PE what it did before it first
+//! heard of others in that span, by a wait, test, atomic operation, lock or collective. What comes behind that may be
+//! ordered by it, in ways that are not followed.
+
+use crate::state::{Region, State};
+use crate::types::Name;
+use core::ffi::c_void;
+use hpvm_abi::constants::{MPI_Aint, MPI_BYTE, MPI_Count, MPI_UINT64_T};
+use hpvm_conflicts::{Log, Use};
+use hpvm_model::{done, fail, mpi};
+use std::sync::{Mutex, PoisonError};
+
+/// What an operation does with symmetric bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Put,
+    Get,
+    /// A non-blocking get, to this PE itself until it is complete.
+    GetNbi,
+    Atomic,
+}
+
+impl hpvm_conflicts::Access for Access {
+    /// Those of one PE are compared when they are called: it may have completed the one before the other.
+    fn clashes(self, other: Access, same_origin: bool) -> bool {
+        !same_origin && self.needs_order(other)
+    }
+
+    fn is_put(self) -> bool {
+        self == Access::Put
+    }
+}
+
+impl Access {
+    fn needs_order(self, other: Access) -> bool {
+        let reads = |access| matches!(access, Access::Get | Access::GetNbi);
+        !(reads(self) && reads(other) || self == other && self == Access::Atomic)
+    }
+
+    fn shown(self) -> &'static str {
+        match self {
+            Access::Put => "a put",
+            Access::Get | Access::GetNbi => "a get",
+            Access::Atomic => "an atomic operation",
+        }
+    }
+
+    fn from_code(code: u64) -> Access {
+        match code {
+            0 => Access::Put,
+            1 => Access::Get,
+            2 => Access::GetNbi,
+            _ => Access::Atomic,
+        }
+    }
+}
+
+/// Operations of this PE at one other that are compared with the next ones: enough for what programs do between two
+/// quiets, few enough to look through at each call.
+const MAX_PENDING: usize = 4096;
+
+/// Bits of an offset; the number of the region is above them.
+const OFFSET_BITS: u32 = 56;
+
+/// Words of a use in messages: first byte, end, access.
+const WORDS: usize = 3;
+
+/// What is known of the operations of this PE, by the PE whose memory they access.
+struct Known {
+    pending: Vec<Vec<Use<Access>>>,
+    since_barrier: Vec<Log<Access>>,
+    heard: bool,
+}
+
+pub struct Races(Mutex<Known>);
+
+impl Races {
+    pub fn new(pes: usize) -> Races {
+        Races(Mutex::new(Known {
+            pending: vec![Vec::new(); pes],
+            since_barrier: vec![Log::default(); pes],
+            heard: false,
+        }))
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes an operation, and compares it with those of this PE that are under way.
+pub fn note(
+    s: &State,
+    name: Name,
+    (region, offset): (&Region, usize),
+    len: usize,
+    pe: usize,
+    access: Access,
+) {
+    let Some(races) = &s.races else { return };
+    let number = s.regions.iter().position(|known| known.base == region.base).unwrap_or(0);
+    let first = (number as u64) << OFFSET_BITS | offset as u64;
+    let new = Use { first, end: first + len as u64, origin: s.me as u32, access };
+    let mut known = races.known();
+    let clashes = |old: &&Use<Access>| old.meets(&new) && old.access.needs_order(access);
+    let clash = known.pending[pe].iter().find(clashes).copied();
+    if let Some(old) = clash {
+        drop(known);
+        let text = "no shmem_quiet, shmem_fence or barrier comes between them";
+        conflict(s, name, pe, (old, new), text);
+    }
+    // A get that has returned is complete.
+    if access != Access::Get && known.pending[pe].len() < MAX_PENDING {
+        known.pending[pe].push(new);
+    }
+    if !known.heard {
+        known.since_barrier[pe].note(new);
+    }
+}
+
+/// The operations of this PE are complete.
+pub fn completed(s: &State) {
+    if let Some(races) = &s.races {
+        races.known().pending.iter_mut().for_each(Vec::clear);
+    }
+}
+
+/// This PE may know now what others have done, and what they have seen of it: its puts may be complete.
+pub fn heard(s: &State) {
+    if let Some(races) = &s.races {
+        let mut known = races.known();
+        known.heard = true;
+        for pending in &mut known.pending {
+            pending.retain(|one| one.access == Access::GetNbi);
+        }
+    }
+}
+
+/// All PEs call this, with their operations complete: compares what they did to the memory of this one.
+#[cold]
+pub fn all_meet(s: &State, name: Name) {
+    let Some(races) = &s.races else { return };
+    let mut known = races.known();
+    known.heard = false;
+    let logs: Vec<Log<Access>> = known.since_barrier.iter_mut().map(std::mem::take).collect();
+    drop(known);
+    let mut here = gather(s, name, &logs);
+    if let Some(pair) = here.conflict() {
+        conflict(s, name, s.me, pair, "no barrier comes between them");
+    }
+}
+
+/// Sends each PE what this one did there; what all did here.
+fn gather(s: &State, name: Name, logs: &[Log<Access>]) -> Log<Access> {
+    let words = |one: &Use<Access>| [one.first, one.end, one.access as u64];
+    let send: Vec<u64> = logs.iter().flat_map(Log::uses).flat_map(words).collect();
+    let counts: Vec<u64> = logs.iter().map(|log| (log.uses().len() * WORDS * 8) as u64).collect();
+    let mut due = vec![0_u64; counts.len()];
+    let comm = s.world.comm;
+    // SAFETY: a word for each PE.
+    done(name, unsafe {
+        let (from, to) = (counts.as_ptr().cast(), due.as_mut_ptr().cast());
+        (mpi().MPI_Alltoall)(from, 1, MPI_UINT64_T, to, 1, MPI_UINT64_T, comm)
+    });
+    let (sent, sent_at) = parts(&counts);
+    let (got, got_at) = parts(&due);
+    let mut recv = vec![0_u64; (due.iter().sum::<u64>() / 8) as usize];
+    // SAFETY: as many bytes as the counts say, which the PEs have told each other.
+    done(name, unsafe {
+        let (from, to) = (send.as_ptr().cast::<c_void>(), recv.as_mut_ptr().cast::<c_void>());
+        let (sent, sent_at) = (sent.as_ptr(), sent_at.as_ptr());
+        let (got, got_at) = (got.as_ptr(), got_at.as_ptr());
+        (mpi().MPI_Alltoallv_c)(from, sent, sent_at, MPI_BYTE, to, got, got_at, MPI_BYTE, comm)
+    });
+    let mut log = Log::default();
+    for (origin, (at, len)) in got_at.iter().zip(&got).enumerate() {
+        let from = *at as usize / 8;
+        for [first, end, code] in recv[from..from + *len as usize / 8].as_chunks::<WORDS>().0 {
+            let access = Access::from_code(*code);
+            log.note(Use { first: *first, end: *end, origin: origin as u32, access });
+        }
+    }
+    log
+}
+
+/// Lengths in bytes as MPI counts them, and where each part begins.
+fn parts(counts: &[u64]) -> (Vec<MPI_Count>, Vec<MPI_Aint>) {
+    let mut end = 0;
+    let begins = counts.iter().map(|len| {
+        end += *len;
+        (end - len) as MPI_Aint
+    });
+    let begins = begins.collect();
+    (counts.iter().map(|len| *len as MPI_Count).collect(), begins)
+}
+
+#[cold]
+fn conflict(s: &State, name: Name, pe: usize, (a, b): (Use<Access>, Use<Access>), why: &str) -> ! {
+    let (first, last) = (a.first.max(b.first), a.end.min(b.end) - 1);
+    let region = &s.regions[(first >> OFFSET_BITS) as usize];
+    let offset = |at: u64| at & ((1 << OFFSET_BITS) - 1);
+    let base = region.base as u64;
+    let text = format!(
+        "{} of PE {} and {} of PE {} both access bytes {} to {} of the {} of PE {pe} (here at {:#x}), and {why}",
+        a.access.shown(),
+        a.origin,
+        b.access.shown(),
+        b.origin,
+        offset(first),
+        offset(last),
+        region.what,
+        base + offset(first)
+    );
+    fail(name, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hpvm_conflicts::Access as _;
+
+    #[test]
+    fn accesses_meet_as_the_standard_says() {
+        use Access::{Atomic, Get, GetNbi, Put};
+        for (a, b, clash) in [
+            (Put, Put, true),
+            (Put, Get, true),
+            (Put, Atomic, true),
+            (Get, Atomic, true),
+            (GetNbi, Put, true),
+            (Get, Get, false),
+            (Get, GetNbi, false),
+            (Atomic, Atomic, false),
+        ] {
+            assert_eq!((a.clashes(b, false), b.clashes(a, false)), (clash, clash), "{a:?} {b:?}");
+            assert_eq!((a.needs_order(b), a.clashes(b, true)), (clash, false), "{a:?} {b:?}");
+        }
+        for access in [Put, Get, GetNbi, Atomic] {
+            assert_eq!(Access::from_code(access as u64), access);
+        }
+    }
+}
