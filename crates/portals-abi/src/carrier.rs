@@ -22,6 +22,11 @@ pub const PACKET: usize = Head::BYTES + EAGER as usize;
 /// Receives that are posted: packets that may come while nobody looks, without being kept elsewhere.
 const POSTED: usize = 16;
 
+/// Sends that are looked at for each new one.
+const SWEPT: usize = 4;
+/// Packets that may wait to leave, 4 MiB of them, before calls of the program wait with them.
+const UNSENT: usize = 1024;
+
 pub type Buffer = Box<[u8; PACKET]>;
 
 /// A receive of a packet.
@@ -64,7 +69,7 @@ pub struct Mpi {
     spare: Vec<Buffer>,
     out: Buffer,
     /// Sends of packets that MPI still reads.
-    unsent: Vec<(MPI_Request, Buffer)>,
+    unsent: VecDeque<(MPI_Request, Buffer)>,
     moving: Vec<Moving>,
     /// The interface that calls.
     pub interface: u8,
@@ -88,7 +93,7 @@ impl Mpi {
             posted: VecDeque::with_capacity(POSTED),
             spare: Vec::new(),
             out: buffer(),
-            unsent: Vec::new(),
+            unsent: VecDeque::new(),
             moving: Vec::new(),
             interface: 0,
             totals: Totals::default(),
@@ -138,30 +143,33 @@ impl Mpi {
         }
         if done == 0 {
             let fresh = self.spare.pop().unwrap_or_else(buffer);
-            self.unsent.push((request, std::mem::replace(&mut self.out, fresh)));
+            self.unsent.push_back((request, std::mem::replace(&mut self.out, fresh)));
         }
         self.totals.sent += 1;
         Ok(())
     }
 
-    /// Forgets sends that are done.
+    /// Looks at the oldest sends, and forgets those that are done: more than go out with each call.
     fn sweep(&mut self) {
-        let spare = &mut self.spare;
-        let mut at = 0;
-        while at < self.unsent.len() {
+        for _ in 0..SWEPT.min(self.unsent.len()) {
+            let Some((mut request, buffer)) = self.unsent.pop_front() else { return };
             let mut done = 0;
             // SAFETY: our request, whose buffer is held. One that failed is done, too.
-            let code =
-                unsafe { (mpi().MPI_Test)(&mut self.unsent[at].0, &mut done, MPI_STATUS_IGNORE) };
-            if done != 0 || !ok(code) {
-                let (_, buffer) = self.unsent.swap_remove(at);
-                if spare.len() < POSTED {
-                    spare.push(buffer);
-                }
+            let code = unsafe { (mpi().MPI_Test)(&mut request, &mut done, MPI_STATUS_IGNORE) };
+            if done == 0 && ok(code) {
+                self.unsent.push_back((request, buffer));
             } else {
-                at += 1;
+                self.recycle(buffer);
             }
         }
+    }
+
+    /// Whether so many packets wait to leave that a call of the program should not add another.
+    pub fn is_full(&mut self) -> bool {
+        if self.unsent.len() >= UNSENT {
+            self.sweep();
+        }
+        self.unsent.len() >= UNSENT
     }
 
     /// Makes a call that waits for the next packet return in this process, which treats it as nothing.
@@ -203,7 +211,11 @@ impl Mpi {
         }
     }
 
-    pub fn is_moving(&self) -> bool {
+    /// Whether something has not left, or not arrived.
+    pub fn is_moving(&mut self) -> bool {
+        for _ in 0..self.unsent.len().div_ceil(SWEPT) {
+            self.sweep();
+        }
         !self.moving.is_empty() || !self.unsent.is_empty()
     }
 

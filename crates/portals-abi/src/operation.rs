@@ -95,6 +95,7 @@ unsafe fn request(interface: &Interface, what: &What, common: &Common) -> Result
 /// # Safety
 /// As for `request`.
 pub unsafe fn operate(what: &What, common: &Common, trigger: Option<Trigger>) -> c_int {
+    crate::progress::make_room();
     code(run(|p| {
         let handle = match what {
             What::Put(local, _) | What::Get(local) | What::Atomic(local, ..) => local.descriptor,

@@ -207,6 +207,24 @@ fn follow_until(mut guard: Guard, limit: Duration) -> Guard {
     guard
 }
 
+/// Waits until there is room for another packet to leave. What comes is taken meanwhile: others may wait for room, too.
+pub fn make_room() {
+    loop {
+        let mut guard = lock();
+        let Some(p) = guard.process.as_mut() else { return };
+        if !p.carrier.is_full() {
+            return;
+        }
+        if p.progress.leader == Leader::Nobody {
+            p.progress.calls += 1;
+            p.advance();
+            p.tell();
+        }
+        drop(guard);
+        std::thread::yield_now();
+    }
+}
+
 /// Starts the helper. Without it, others wait for calls of this process.
 pub fn start_helper(process: &mut Process) {
     let thread = std::thread::Builder::new().name("hpvm-portals".into());
