@@ -29,6 +29,7 @@ mod install;
 mod kill;
 mod load;
 mod mistakes;
+mod models;
 mod network;
 mod pvm;
 mod pvm_hosts;
