@@ -8,7 +8,7 @@ RELEASE := $(TARGET)/release
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
-.PHONY: all build mpi setup install uninstall demo test check unit seeds fuzz flap conformance foreign count instructions \
+.PHONY: all build mpi setup install uninstall demo test check unit seeds fuzz flap long-run conformance foreign count instructions \
         apps web web-test mpi4py-tests mpi4py-wheel lammps model-suites bench bench-peers report loom sanitize miri wheel deb docs container clean distclean help
 
 help: ## this list
@@ -20,7 +20,7 @@ setup:
 	@scripts/setup build
 
 # What programs are linked with.
-LIBRARIES := $(addprefix -p hpvm-,mpi-abi abi-mpich abi-ompi abi-ompi-cxx abi-fortran armci-abi bsp-abi pvm-abi sam-abi shmem-abi)
+LIBRARIES := $(addprefix -p hpvm-,mpi-abi abi-mpich abi-ompi abi-ompi-cxx abi-fortran armci-abi bsp-abi portals-abi pvm-abi sam-abi shmem-abi)
 
 build: setup
 	@scripts/web maybe
@@ -69,7 +69,7 @@ unit: build ## Rust tests, and multi-process tests of the launcher and the libra
 	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test --workspace --no-fail-fast
 
 seeds: setup ## the protocols on virtual networks with many more seeds than `make unit` (HPVM_SEEDS, 2000 each)
-	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-reliable -p hpvm-sim -p hpvm-onesided -p hpvm-sam
+	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-reliable -p hpvm-sim -p hpvm-onesided -p hpvm-portals -p hpvm-sam
 	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-mpi --test network
 
 fuzz: setup ## what peers, strangers and users write, changed at random, for HPVM_FUZZ_SECONDS (30) for each reader
@@ -80,6 +80,10 @@ flap: build ## jobs on test hosts while cables go out and in and processes are k
 	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test -p hpvm-tests --test jobs -- \
 	    --ignored --nocapture --test-threads 1 flap::
 
+long-run: build ## treecode for hours (HPVM_LONG_RUN_SECONDS, 7200) while ranks are killed and hosts are cut off (root)
+	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test -p hpvm-tests --test jobs -- \
+	    --ignored --nocapture --test-threads 1 long_run::
+
 conformance: build ## C programs of tests/conformance on the built library
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- \
 	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
@@ -88,6 +92,8 @@ conformance: build ## C programs of tests/conformance on the built library
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/sam \
 	    --mpicc $(STAGE)/bin/samcc --mpirun $(STAGE)/bin/mpirun
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/armci --library armci \
+	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
+	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/portals --library portals \
 	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
 	@for copies in yes no; do \
 	    HPVM_SINGLE_COPY=$$copies $(CARGO) run -q -p hpvm-tests --bin conformance -- --filter p2p_both_ends \

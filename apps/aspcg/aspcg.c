@@ -93,8 +93,9 @@ static int begin(struct run *run, struct flow *f)
     return 0;
 }
 
-static int simulate(struct run *run)
+static int simulate(void *with)
 {
+    struct run *run = with;
     struct flow f;
     int status = begin(run, &f);
     if (status != 0)
@@ -113,8 +114,9 @@ static int simulate(struct run *run)
     return status;
 }
 
-static int make_problem(struct run *run)
+static int make_problem(void *with)
 {
+    struct run *run = with;
     static const char *const cases[CASES] = {"cavity", "vortices", "shear"};
     int which = app_find(run->which, cases, CASES);
     if (which < 0)
@@ -126,8 +128,15 @@ static int make_problem(struct run *run)
     return flow_refuse(&run->app, &run->p);
 }
 
+static int check(void *with)
+{
+    const struct run *run = with;
+    return flow_check(&run->app);
+}
+
 int main(int argc, char **argv)
 {
+    static const struct app_parts parts = {make_problem, check, simulate, timed};
     static struct run run = {
         .p = {.relaxation = 0.9, .tolerance = 1e-6, .reynolds = 1000, .cfl = 0.8},
         .which = "cavity", .cells = 128, .block = 16, .overlap = 1, .sweeps = 4, .steps = 1000, .print = 100};
@@ -147,17 +156,5 @@ int main(int argc, char **argv)
         {"--print", APP_WHOLE, &run.print, 0, 1e9, "N", "steps between lines of output (100), 0: none"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    int status = app_begin(&argc, &argv, &run.app, "aspcg", "incompressible flow, its pressure by preconditioned conjugate gradients", flags);
-    if (status >= 0)
-        return status;
-    status = make_problem(&run);
-    if (status != 0)
-        return app_end(status);
-    if (run.app.check)
-        status = flow_check(&run.app);
-    else if (run.app.scaling != APP_NO_SCALING)
-        status = app_scaling(&run.app, timed, &run);
-    else
-        status = simulate(&run);
-    return app_end(status);
+    return app_run(argc, argv, &run.app, "aspcg", "incompressible flow, its pressure by preconditioned conjugate gradients", flags, &parts, &run);
 }

@@ -44,6 +44,19 @@ struct app {
     double started, said; /* MPI_Wtime of the first step and of the last progress line */
 };
 
+/* What an application does with its flags; each part gets `with`. Exit codes, but for the seconds of `timed`, which is
+ * what app_scaling wants. */
+struct app_parts {
+    int (*problem)(void *with);  /* makes a problem of the flags, or says why they make none */
+    int (*check)(void *with);    /* --check */
+    int (*simulate)(void *with); /* the run itself */
+    double (*timed)(MPI_Comm comm, int times, void *with);
+};
+
+/* An application from its arguments to its exit code. */
+int app_run(int argc, char **argv, struct app *app, const char *name, const char *what, const struct app_flag *own,
+            const struct app_parts *parts, void *with);
+
 /* Starts MPI and reads the arguments, on rank 0 for all. Returns -1 when the run is to go on, else
  * the exit code with which to end (help was printed, or a sentence says what is wrong). */
 int app_begin(int *argc, char ***argv, struct app *app, const char *name, const char *what,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static char scaling[APP_TEXT_SIZE];
 
@@ -135,6 +136,43 @@ static int parse(int argc, char **argv, struct app *app, const char *what,
     return scaling_kind(app) ? -1 : APP_USAGE;
 }
 
+/* How often this job was started before, or -1 where nobody starts jobs again: mpirun --max-restarts and the queue say
+ * it in HPVM_RESTART_COUNT, Slurm from the second start on in a variable of its own. */
+static long restarts(void)
+{
+    const char *count = getenv("HPVM_RESTART_COUNT");
+    if (!count)
+        count = getenv("SLURM_RESTART_COUNT");
+    if (count)
+        return strtol(count, NULL, 10);
+    return getenv("SLURM_JOB_ID") ? 0 : -1;
+}
+
+/* On rank 0. A job that is started again goes on from its last checkpoint. When it is started first, a file of that name
+ * is another run's: it is set aside, so that no later start takes it for this run's. Returns -1, or the exit code. */
+static int go_on(struct app *app)
+{
+    long count = restarts();
+    if (count < 0 || *app->checkpoint == '\0' || access(app->checkpoint, F_OK) != 0)
+        return -1;
+    if (count > 0) {
+        strcpy(app->restart, app->checkpoint);
+        fprintf(stderr, "%s: restart %ld of the job, from checkpoint %s\n", app->name, count, app->checkpoint);
+        return -1;
+    }
+    if (strcmp(app->restart, app->checkpoint) == 0)
+        return -1;
+    char old[APP_TEXT_SIZE + 4];
+    snprintf(old, sizeof old, "%s.old", app->checkpoint);
+    if (rename(app->checkpoint, old) != 0) {
+        fprintf(stderr, "%s: checkpoint %s, of another run, cannot be renamed to %s: %s\n", app->name,
+                app->checkpoint, old, strerror(errno));
+        return APP_FILE;
+    }
+    fprintf(stderr, "%s: checkpoint %s, of another run, is now %s\n", app->name, app->checkpoint, old);
+    return -1;
+}
+
 static void share(const struct app_flag *flags)
 {
     static const size_t size[] = {sizeof(int), sizeof(long), sizeof(double), APP_TEXT_SIZE};
@@ -155,6 +193,8 @@ int app_begin(int *argc, char ***argv, struct app *app, const char *name, const 
     MPI_Comm_size(MPI_COMM_WORLD, &app->ranks);
     if (app->rank == 0)
         status = parse(*argc, *argv, app, what, own, common);
+    if (status < 0 && app->rank == 0)
+        status = go_on(app);
     MPI_Bcast(&status, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (status >= 0)
         return app_end(status);
@@ -168,6 +208,22 @@ int app_end(int code)
 {
     MPI_Finalize();
     return code;
+}
+
+int app_run(int argc, char **argv, struct app *app, const char *name, const char *what, const struct app_flag *own,
+            const struct app_parts *parts, void *with)
+{
+    int status = app_begin(&argc, &argv, app, name, what, own);
+    if (status >= 0)
+        return status;
+    status = parts->problem(with);
+    if (status == 0 && app->check)
+        status = parts->check(with);
+    else if (status == 0 && app->scaling != APP_NO_SCALING)
+        status = app_scaling(app, parts->timed, with);
+    else if (status == 0)
+        status = parts->simulate(with);
+    return app_end(status);
 }
 
 int app_find(const char *word, const char *const *list, int count)

@@ -39,7 +39,7 @@ int grid_fits(const int64_t n[3], int ranks, int least)
     return choose_dims(&g, least);
 }
 
-static int rank_at(const struct grid *g, const int at[3])
+int grid_rank(const struct grid *g, const int at[3])
 {
     return (at[0] * g->dims[1] + at[1]) * g->dims[2] + at[2];
 }
@@ -53,7 +53,7 @@ static int neighbour(const struct grid *g, int d, int step)
             return MPI_PROC_NULL;
         at[d] = (at[d] + g->dims[d]) % g->dims[d];
     }
-    return rank_at(g, at);
+    return grid_rank(g, at);
 }
 
 static int split(struct grid *g, MPI_Comm comm, const int n[3], const int periodic[3], int least)
@@ -87,7 +87,7 @@ int grid_split(struct grid *g, MPI_Comm comm, const int n[3], const int periodic
 {
     memset(g, 0, sizeof *g);
     for (int d = 0; d < 3; d++)
-        g->block[d] = 1, g->ghost[d] = ghost;
+        g->block[d] = 1, g->ghost[d] = n[d] > 1 ? ghost : 0;
     return split(g, comm, n, periodic, least);
 }
 
@@ -115,10 +115,11 @@ int grid_refuse(const struct app *app, const int64_t n[3], int ranks, int least)
 
 double *grid_field(const struct grid *g)
 {
-    double *memory = aligned_alloc(GRID_LINE * sizeof *memory, g->points * sizeof *memory);
+    size_t points = g->points + 2 * GRID_LINE; /* vectors may reach beyond the end */
+    double *memory = aligned_alloc(GRID_LINE * sizeof *memory, points * sizeof *memory);
     if (!memory)
         return app_memory(SIZE_MAX, sizeof *memory); /* which says that there is no memory */
-    memset(memory, 0, g->points * sizeof *memory);
+    memset(memory, 0, points * sizeof *memory);
     return memory + g->origin;
 }
 
@@ -239,84 +240,4 @@ double *grid_plane(const struct grid *g, const double *field, int d, int at)
     MPI_Reduce(mine, all, (int)points, MPI_DOUBLE, MPI_SUM, 0, g->comm);
     free(mine);
     return all;
-}
-
-/* Which of the parts of a direction has a cell. */
-static int part_of(const struct grid *g, int d, int cell)
-{
-    int blocks = g->n[d] / g->block[d], share = blocks / g->dims[d], rest = blocks % g->dims[d];
-    int block = cell / g->block[d], larger = rest * (share + 1);
-    return block < larger ? block / (share + 1) : rest + (block - larger) / share;
-}
-
-void grid_cell(const struct grid *g, int64_t number, int cell[3])
-{
-    for (int d = 2; d >= 0; d--) {
-        cell[d] = (int)(number % g->n[d]) - g->first[d];
-        number /= g->n[d];
-    }
-}
-
-static int owner(const struct grid *g, int64_t number)
-{
-    int cell[3], at[3];
-    grid_cell(g, number, cell);
-    for (int d = 0; d < 3; d++)
-        at[d] = part_of(g, d, cell[d] + g->first[d]);
-    return rank_at(g, at);
-}
-
-static int64_t key_of(const void *records, int64_t r, size_t size)
-{
-    int64_t key;
-    memcpy(&key, (const char *)records + (size_t)r * size, sizeof key);
-    return key;
-}
-
-/* Whether all records of all ranks have cells of this box. */
-static int all_inside(const struct grid *g, const void *records, int64_t count, size_t size, int64_t kinds)
-{
-    int64_t cells = (int64_t)g->n[0] * g->n[1] * g->n[2];
-    int good = 1, all;
-    for (int64_t r = 0; r < count; r++) {
-        int64_t key = key_of(records, r, size);
-        good = good && key >= 0 && key / kinds < cells;
-    }
-    MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_LAND, g->comm);
-    return all;
-}
-
-void *grid_deal(const struct grid *g, const void *records, int64_t count, size_t size, int64_t kinds, int64_t *came)
-{
-    if (!all_inside(g, records, count, size, kinds))
-        return NULL;
-    size_t ranks = (size_t)g->ranks;
-    int *numbers = app_memory(5 * ranks, sizeof *numbers), *to = app_memory((size_t)count, sizeof *to);
-    int *counts = numbers, *from = counts + ranks, *begins = from + ranks, *places = begins + ranks, *heads = places + ranks;
-    char *out = app_memory((size_t)count, size);
-    memset(counts, 0, ranks * sizeof *counts);
-    for (int64_t r = 0; r < count; r++) {
-        to[r] = owner(g, key_of(records, r, size) / kinds);
-        counts[to[r]]++;
-    }
-    MPI_Alltoall(counts, 1, MPI_INT, from, 1, MPI_INT, g->comm);
-    begins[0] = places[0] = 0;
-    for (size_t r = 1; r < ranks; r++) {
-        begins[r] = begins[r - 1] + counts[r - 1];
-        places[r] = places[r - 1] + from[r - 1];
-    }
-    memcpy(heads, begins, ranks * sizeof *heads);
-    for (int64_t r = 0; r < count; r++)
-        memcpy(out + (size_t)heads[to[r]]++ * size, (const char *)records + (size_t)r * size, size);
-    *came = (int64_t)places[ranks - 1] + from[ranks - 1];
-    char *in = app_memory((size_t)*came, size);
-    MPI_Datatype record;
-    MPI_Type_contiguous((int)size, MPI_BYTE, &record);
-    MPI_Type_commit(&record);
-    MPI_Alltoallv(out, counts, begins, record, in, from, places, record, g->comm);
-    MPI_Type_free(&record);
-    free(out);
-    free(to);
-    free(numbers);
-    return in;
 }

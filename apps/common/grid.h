@@ -34,7 +34,7 @@ void grid_free(struct grid *g);
 /* Says that there is none, for all ranks; returns the exit code. */
 int grid_refuse(const struct app *app, const int64_t n[3], int ranks, int least);
 
-/* A field of zeros with ghosts, as a pointer to cell (0, 0, 0); NULL is free to free. */
+/* A field of zeros with ghosts, as a pointer to cell (0, 0, 0), and room for two lines behind it; NULL is free to free. */
 double *grid_field(const struct grid *g);
 void grid_field_free(const struct grid *g, double *field);
 
@@ -59,12 +59,28 @@ static inline int64_t grid_number(const struct grid *g, int i, int j, int k)
     return ((int64_t)(g->first[0] + i) * g->n[1] + g->first[1] + j) * g->n[2] + g->first[2] + k;
 }
 
+/* Rank of a position among the parts. */
+int grid_rank(const struct grid *g, const int at[3]);
+
+/* grid_state.c: cells in checkpoints. A record begins with an int64_t: the number of its cell, times `kinds`, plus a kind. */
+
 /* The cell with a number, as own cell of this rank. */
 void grid_cell(const struct grid *g, int64_t number, int cell[3]);
 
-/* Sends records, wherever they are, to the ranks of their cells. A record begins with an int64_t: the number of its cell,
- * times `kinds`, plus a kind. The order of records that stay is left alone. The caller frees the result, which has room
- * for one record at least. NULL on all ranks when a record has a cell that is not in the box. */
-void *grid_deal(const struct grid *g, const void *records, int64_t count, size_t size, int64_t kinds, int64_t *came);
+/* Takes records of own cells; returns whether they are what they should be. */
+typedef int grid_take(void *with, const void *records, int64_t count);
+
+/* After app_checkpoint_read: sends the records to the ranks of their cells, where `take` gets them, in the order of the file
+ * if the ranks are as many as wrote it. Returns 0, or APP_FILE after the sentence `wrong` when a cell is not in the box or a
+ * rank's take says no. */
+int grid_restore(const struct grid *g, const struct app *app, const struct app_state *state, int64_t kinds, grid_take *take,
+                 void *with, const char *wrong);
+
+/* Writes a checkpoint of fields, one record of size GRID_RECORD per cell; returns 0 or the exit code. */
+#define GRID_RECORD(fields) (sizeof(int64_t) + (size_t)(fields) * sizeof(double))
+int grid_write(const struct grid *g, const struct app *app, void *head, size_t head_size, double *const *fields, int count);
+
+/* A grid_take for such records: whether every cell is there and holds numbers. */
+int grid_take_fields(const struct grid *g, const void *records, int64_t count, double *const *fields, int fields_count);
 
 #endif

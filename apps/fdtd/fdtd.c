@@ -107,8 +107,9 @@ static int begin(struct run *run, struct fdtd *f)
     return status;
 }
 
-static int simulate(struct run *run)
+static int simulate(void *with)
 {
+    struct run *run = with;
     struct fdtd f;
     int status = begin(run, &f);
     if (status != 0)
@@ -127,8 +128,9 @@ static int simulate(struct run *run)
 }
 
 /* The flags as a problem; returns the exit code when they make none. */
-static int make_problem(struct run *run)
+static int make_problem(void *with)
 {
+    struct run *run = with;
     static const char *const kinds[3] = {"dipole", "cavity", "plasma"};
     const long n[3] = {run->nx, run->ny, run->nz};
     int kind = app_find(run->kind, kinds, 3);
@@ -146,8 +148,15 @@ static int make_problem(struct run *run)
     return fdtd_refuse(&run->app, &run->p);
 }
 
+static int check(void *with)
+{
+    const struct run *run = with;
+    return fdtd_check(&run->app);
+}
+
 int main(int argc, char **argv)
 {
+    static const struct app_parts parts = {make_problem, check, simulate, timed};
     static struct run run = {
         .p = {.courant = 0.5, .wavelength = 16, .frequency = 0.2},
         .kind = "dipole", .cells = 64, .layers = 10, .mode = {1, 1, 1}, .per_cell = 2, .steps = 200, .print = 50};
@@ -173,17 +182,5 @@ int main(int argc, char **argv)
         {"--print", APP_WHOLE, &run.print, 0, 1e9, "N", "steps between lines of output (50), 0: none"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    int status = app_begin(&argc, &argv, &run.app, "fdtd", "electromagnetic fields in time, with particles or without", flags);
-    if (status >= 0)
-        return status;
-    status = make_problem(&run);
-    if (status != 0)
-        return app_end(status);
-    if (run.app.check)
-        status = fdtd_check(&run.app);
-    else if (run.app.scaling != APP_NO_SCALING)
-        status = app_scaling(&run.app, timed, &run);
-    else
-        status = simulate(&run);
-    return app_end(status);
+    return app_run(argc, argv, &run.app, "fdtd", "electromagnetic fields in time, with particles or without", flags, &parts, &run);
 }

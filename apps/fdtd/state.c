@@ -120,7 +120,7 @@ static int take_particle(struct fdtd *f, const int cell[3], const double *value)
     return good;
 }
 
-static int take(struct fdtd *f, const struct record *r)
+static int take_one(struct fdtd *f, const struct record *r)
 {
     int cell[3], kind = (int)(r->key % KINDS);
     grid_cell(&f->g, r->key / KINDS, cell);
@@ -135,6 +135,17 @@ static int take(struct fdtd *f, const struct record *r)
     return 1;
 }
 
+static int take(void *with, const void *records, int64_t count)
+{
+    struct fdtd *f = with;
+    const struct record *all = records;
+    int good = 1;
+    particles_room(f, count);
+    for (int64_t r = 0; r < count && good; r++)
+        good = take_one(f, &all[r]);
+    return good;
+}
+
 int fdtd_read(const struct app *app, struct fdtd *f)
 {
     struct head head;
@@ -142,26 +153,14 @@ int fdtd_read(const struct app *app, struct fdtd *f)
     int status = app_checkpoint_read(app, MPI_COMM_WORLD, app->restart, &state);
     if (status == 0)
         status = fdtd_refuse(app, &head.p);
-    if (status != 0) {
-        free(state.records);
-        return status;
-    }
-    if (!fdtd_split(f, MPI_COMM_WORLD, &head.p)) {
-        free(state.records);
-        return grid_refuse(app, head.p.cells, app->ranks, GHOSTS);
-    }
-    f->step = head.step;
-    int64_t came = 0;
-    struct record *records = grid_deal(&f->g, state.records, state.count, sizeof *records, KINDS, &came);
+    if (status == 0 && !fdtd_split(f, MPI_COMM_WORLD, &head.p))
+        status = grid_refuse(app, head.p.cells, app->ranks, GHOSTS);
+    if (status == 0)
+        status = grid_restore(&f->g, app, &state, KINDS, take, f, "it has cells or particles outside of its box");
     free(state.records);
-    int good = records != NULL, all;
-    particles_room(f, came);
-    for (int64_t r = 0; r < came && good; r++)
-        good = take(f, &records[r]);
-    free(records);
-    MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_LAND, f->g.comm);
-    if (!all)
-        return app_refuse(app, APP_FILE, "checkpoint %s: it has cells or particles outside of its box", app->restart);
+    if (status != 0)
+        return status;
+    f->step = head.step;
     grid_exchange(&f->g, f->h, 3, 1);
     layers_exchange(f);
     return 0;

@@ -88,8 +88,9 @@ static int begin(struct run *run, struct hydro *h)
     return 0;
 }
 
-static int simulate(struct run *run)
+static int simulate(void *with)
 {
+    struct run *run = with;
     struct hydro h;
     int status = begin(run, &h);
     if (status != 0)
@@ -118,8 +119,9 @@ static void choose_cells(struct run *run)
     }
 }
 
-static int make_problem(struct run *run)
+static int make_problem(void *with)
 {
+    struct run *run = with;
     static const char *const starts[STARTS] = {"sod", "sedov", "wave", "shear"}, *const axes[3] = {"x", "y", "z"};
     static const char *const borders[BORDERS] = {"periodic", "outflow", "reflecting"};
     static const enum border usual[STARTS] = {OUTFLOW, REFLECTING, PERIODIC, PERIODIC};
@@ -140,8 +142,15 @@ static int make_problem(struct run *run)
     return hydro_refuse(&run->app, &run->p);
 }
 
+static int check(void *with)
+{
+    const struct run *run = with;
+    return hydro_check(&run->app);
+}
+
 int main(int argc, char **argv)
 {
+    static const struct app_parts parts = {make_problem, check, simulate, timed};
     static struct run run = {
         .p = {.gamma = 1.4, .cfl = 0.8, .wave = 1e-4},
         .start = "sedov", .axis = "x", .cells = 64, .steps = 100, .print = 50, .end = 1e9};
@@ -163,17 +172,5 @@ int main(int argc, char **argv)
         {"--print", APP_WHOLE, &run.print, 0, 1e9, "N", "steps between lines of output (50), 0: none"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    int status = app_begin(&argc, &argv, &run.app, "hydro", "compressible gas: shocks, explosions, waves", flags);
-    if (status >= 0)
-        return status;
-    status = make_problem(&run);
-    if (status != 0)
-        return app_end(status);
-    if (run.app.check)
-        status = hydro_check(&run.app);
-    else if (run.app.scaling != APP_NO_SCALING)
-        status = app_scaling(&run.app, timed, &run);
-    else
-        status = simulate(&run);
-    return app_end(status);
+    return app_run(argc, argv, &run.app, "hydro", "compressible gas: shocks, explosions, waves", flags, &parts, &run);
 }

@@ -154,8 +154,9 @@ static int begin(struct run *run, struct md *md, double *first)
     return 0;
 }
 
-static int simulate(struct run *run)
+static int simulate(void *with)
 {
+    struct run *run = with;
     struct md md;
     double first = 0;
     int status = begin(run, &md, &first);
@@ -212,8 +213,9 @@ static void go_on(struct md *md, int steps)
         md_step(md, s == steps);
 }
 
-static int check(struct run *run)
+static int check(void *with)
 {
+    struct run *run = with;
     struct md md;
     if (!md_split(&md, MPI_COMM_WORLD, &run->p))
         return thin(run, &run->p, run->app.ranks);
@@ -236,8 +238,18 @@ static int check(struct run *run)
     return app_verdict(&run->app, good & steady);
 }
 
+static int make_problem(void *with)
+{
+    struct run *run = with;
+    run->p.seed = run->seed, run->p.rebuild = run->rebuild;
+    for (int d = 0; d < 3; d++)
+        run->p.cells[d] = run->cells;
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    static const struct app_parts parts = {make_problem, check, simulate, timed};
     static struct run run = {
         .p = {.density = 0.8442, .temperature = 1.44, .cutoff = 2.5, .skin = 0.3, .dt = 0.005},
         .cells = 20, .seed = 87287, .rebuild = 20, .steps = 100, .thermo = 100};
@@ -255,18 +267,5 @@ int main(int argc, char **argv)
         {"--thermo", APP_WHOLE, &run.thermo, 0, 1e9, "N", "steps between lines of output (100), 0: none"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    int status = app_begin(&argc, &argv, &run.app, "md",
-                           "molecular dynamics of a Lennard-Jones liquid", flags);
-    if (status >= 0)
-        return status;
-    run.p.seed = run.seed, run.p.rebuild = run.rebuild;
-    for (int d = 0; d < 3; d++)
-        run.p.cells[d] = run.cells;
-    if (run.app.check)
-        status = check(&run);
-    else if (run.app.scaling != APP_NO_SCALING)
-        status = app_scaling(&run.app, timed, &run);
-    else
-        status = simulate(&run);
-    return app_end(status);
+    return app_run(argc, argv, &run.app, "md", "molecular dynamics of a Lennard-Jones liquid", flags, &parts, &run);
 }

@@ -111,8 +111,9 @@ static int begin(struct run *run, struct qmc *q)
     return refuse_steps(run, &q->p);
 }
 
-static int simulate(struct run *run)
+static int simulate(void *with)
 {
+    struct run *run = with;
     struct qmc q;
     int status = begin(run, &q);
     if (status != 0)
@@ -134,8 +135,9 @@ static int simulate(struct run *run)
 }
 
 /* What the names of system and method say; values that were not given are the system's. */
-static int make_problem(struct run *run)
+static int make_problem(void *with)
 {
+    struct run *run = with;
     struct problem *p = &run->p;
     if (strcmp(run->system, "he") != 0 && strcmp(run->system, "h2") != 0)
         return app_refuse(&run->app, APP_USAGE, "'%s' is no good as --system: he or h2 is needed", run->system);
@@ -150,8 +152,15 @@ static int make_problem(struct run *run)
     return status != 0 || *run->app.restart || run->app.scaling != APP_NO_SCALING ? status : refuse_steps(run, p);
 }
 
+static int check(void *with)
+{
+    const struct run *run = with;
+    return qmc_check(&run->app, &run->p);
+}
+
 int main(int argc, char **argv)
 {
+    static const struct app_parts parts = {make_problem, check, simulate, timed};
     static struct run run = {
         .p = {.distance = 1.4, .tau = 0.01, .settle = 5, .memory = 5},
         .system = "h2", .method = "dmc", .walkers = 1000, .seed = 1, .block = 500, .branch = 5, .steps = 10000};
@@ -171,17 +180,5 @@ int main(int argc, char **argv)
         {"--seed", APP_WHOLE, &run.seed, 0, 4294967295.0, "N", "of the random numbers (1)"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    int status = app_begin(&argc, &argv, &run.app, "qmc", "quantum Monte Carlo of two electrons", flags);
-    if (status >= 0)
-        return status;
-    status = make_problem(&run);
-    if (status != 0)
-        return app_end(status);
-    if (run.app.check)
-        status = qmc_check(&run.app, &run.p);
-    else if (run.app.scaling != APP_NO_SCALING)
-        status = app_scaling(&run.app, timed, &run);
-    else
-        status = simulate(&run);
-    return app_end(status);
+    return app_run(argc, argv, &run.app, "qmc", "quantum Monte Carlo of two electrons", flags, &parts, &run);
 }

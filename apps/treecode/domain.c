@@ -6,28 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 21 bits, two zeros between each and the next. */
-static uint64_t spread(uint64_t v)
-{
-    v &= 0x1fffff;
-    v = (v | v << 32) & 0x1f00000000ffff;
-    v = (v | v << 16) & 0x1f0000ff0000ff;
-    v = (v | v << 8) & 0x100f00f00f00f00f;
-    v = (v | v << 4) & 0x10c30c30c30c30c3;
-    return (v | v << 2) & 0x1249249249249249;
-}
-
-static uint64_t key_of(const struct tree *t, const double x[3])
-{
-    const double most = (double)((1 << LEVELS) - 1);
-    uint64_t at[3];
-    for (int d = 0; d < 3; d++) {
-        double place = (x[d] - t->corner[d]) / t->size * (double)(1 << LEVELS);
-        at[d] = (uint64_t)(place < 0 ? 0 : place > most ? most : place);
-    }
-    return spread(at[0]) << 2 | spread(at[1]) << 1 | spread(at[2]);
-}
-
 static void find_cube(struct universe *u)
 {
     struct tree *t = &u->tree;
@@ -46,53 +24,6 @@ static void find_cube(struct universe *u)
     t->size *= 1.0001; /* the last body inside, whatever the rounding */
     for (int d = 0; d < 3; d++)
         t->corner[d] = 0.5 * (all[d] - all[d + 3]) - 0.5 * t->size;
-}
-
-struct place {
-    uint64_t key;
-    int body;
-};
-
-/* Least significant digit first, stable. */
-static void sort_by_key(struct universe *u)
-{
-    int count = u->count;
-    enum { BITS = 11, PASSES = 6, DIGITS = 1 << BITS };
-    struct place *from = app_memory((size_t)count, sizeof *from);
-    struct place *to = app_memory((size_t)count, sizeof *to), *other;
-    for (int i = 0; i < count; i++)
-        from[i] = (struct place){u->bodies[i].key, i};
-    for (int pass = 0; pass < PASSES; pass++) {
-        int begins[DIGITS + 1] = {0}, shift = BITS * pass;
-        for (int i = 0; i < count; i++)
-            begins[(from[i].key >> shift & (DIGITS - 1)) + 1]++;
-        for (int d = 0; d < DIGITS; d++)
-            begins[d + 1] += begins[d];
-        for (int i = 0; i < count; i++)
-            to[begins[from[i].key >> shift & (DIGITS - 1)]++] = from[i];
-        other = from, from = to, to = other;
-    }
-    struct body *sorted = app_memory((size_t)count, sizeof *sorted);
-    for (int i = 0; i < count; i++)
-        sorted[i] = u->bodies[from[i].body];
-    free(u->bodies);
-    u->bodies = sorted;
-    free(from);
-    free(to);
-}
-
-/* The first body whose key is not below `key`. */
-static int lower_bound(const struct body *bodies, int count, uint64_t key)
-{
-    int low = 0, high = count;
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        if (bodies[middle].key < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 /* Borders between ranks, all found together, bit by bit: the largest keys with no more than their
@@ -152,11 +83,11 @@ void split_domains(struct universe *u)
 {
     find_cube(u);
     for (int i = 0; i < u->count; i++)
-        u->bodies[i].key = key_of(&u->tree, u->bodies[i].x);
-    sort_by_key(u);
+        u->bodies[i].key = morton_key(u->tree.corner, u->tree.size, u->bodies[i].x);
+    u->bodies = sort_by_key(u->bodies, u->count);
     find_borders(u);
     if (u->tree.ranks > 1) {
         exchange(u);
-        sort_by_key(u);
+        u->bodies = sort_by_key(u->bodies, u->count);
     }
 }

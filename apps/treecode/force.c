@@ -8,11 +8,6 @@
 
 /* Groups between two looks whether half-full batches of questions ought to go. */
 enum { GROUPS_PER_BATCH = 16 };
-/* What an interaction may leave out, as a part of the body's acceleration, for each unit of the
- * accuracy that is wanted. Bounds are pessimistic and errors of many cells partly cancel; the number is
- * measured so that the rms error stays below the accuracy for Plummer's sphere and for the universe. */
-static const double BOUND_PER_ACCURACY = 5;
-
 static void add_group(struct universe *u, int first, int count)
 {
     struct tree *t = &u->tree;
@@ -21,20 +16,10 @@ static void add_group(struct universe *u, int first, int count)
         t->groups = app_more_memory(t->groups, (size_t)t->group_room, sizeof *t->groups);
     }
     struct group *g = &t->groups[t->group_count++];
-    double least = INFINITY;
     g->first = first;
     g->count = count;
-    for (int d = 0; d < 3; d++)
-        g->low[d] = INFINITY, g->high[d] = -INFINITY;
-    for (int i = first; i < first + count; i++) {
-        const struct body *b = &u->bodies[i];
-        for (int d = 0; d < 3; d++) {
-            g->low[d] = fmin(g->low[d], b->x[d]);
-            g->high[d] = fmax(g->high[d], b->x[d]);
-        }
-        least = fmin(least, b->a[0] * b->a[0] + b->a[1] * b->a[1] + b->a[2] * b->a[2]);
-    }
-    g->tolerance = BOUND_PER_ACCURACY * u->accuracy * sqrt(least);
+    double least = box_of(u->bodies + first, count, g->low, g->high);
+    g->tolerance = t->bounded ? allowed_error(u->accuracy, least) : 0;
 }
 
 /* The bodies below an own cell, which lie side by side. */
@@ -70,7 +55,7 @@ static void compute(struct universe *u, int group)
     uint64_t work = (uint64_t)l->cell_count + (uint64_t)l->point_count;
     for (int i = g->first; i < g->first + g->count; i++) {
         u->bodies[i].work += work;
-        add_forces(l, &u->bodies[i], u->softening);
+        add_forces(l, u->bodies[i].x, u->softening, u->bodies[i].a, &u->bodies[i].potential);
     }
     u->tree.interactions += work * (uint64_t)g->count;
 }
@@ -183,10 +168,7 @@ void find_forces(struct universe *u, int bounded)
 
 void tree_free(struct tree *t)
 {
-    for (int n = 0; n < POINT_NUMBERS; n++)
-        free(t->lists.points[n]);
-    for (int n = 0; n < CELL_NUMBERS; n++)
-        free(t->lists.cells[n]);
+    lists_free(&t->lists);
     void *all[] = {t->borders, t->cells, t->points, t->branches, t->table.keys, t->table.cells,
                    t->groups, t->batches, t->stack, t->sendings, t->openings};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

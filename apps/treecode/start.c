@@ -1,43 +1,14 @@
 /* Bodies at the start. Each is made from the seed and its own number, so that a start is the same on
  * any number of ranks. Units: G = 1, total mass 1. */
 #include "treecode.h"
+#include "../common/plummer.h"
+#include "../common/random.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const double PI = 3.14159265358979323846;
-
-/* SplitMix64. */
-static uint64_t next(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-/* Between 0 and 1, neither of them. */
-static double uniform(uint64_t *state)
-{
-    return ((double)(next(state) >> 12) + 0.5) * 0x1p-52;
-}
-
-static uint64_t stream(int64_t seed, int64_t number)
-{
-    uint64_t state = (uint64_t)seed * 0xd1342543de82ef95u;
-    next(&state);
-    state ^= (uint64_t)number * 0xaf251af3b0f025b5u;
-    next(&state);
-    return state;
-}
-
-static void on_sphere(uint64_t *state, double radius, double out[3])
-{
-    double z = 2 * uniform(state) - 1, angle = 2 * PI * uniform(state);
-    double across = radius * sqrt(1 - z * z);
-    out[0] = across * cos(angle), out[1] = across * sin(angle), out[2] = radius * z;
-}
 
 static void room_for(struct universe *u, int64_t first, int64_t behind)
 {
@@ -64,26 +35,14 @@ static void centre(struct universe *u)
         }
 }
 
-/* Plummer's sphere in equilibrium, total energy -1/4 (Aarseth, Henon, Wielen 1974), without the
- * outermost thousandth. */
 void start_plummer(struct universe *u, int64_t seed)
 {
-    const double scale = 3 * PI / 16;
     int64_t first, behind;
     share(u, u->total, &first, &behind);
     room_for(u, first, behind);
     for (int i = 0; i < u->count; i++) {
         struct body *b = &u->bodies[i];
-        uint64_t state = stream(seed, first + i);
-        double radius = 1 / sqrt(pow(0.999 * uniform(&state), -2.0 / 3) - 1), q, g;
-        /* Speed as a part of the escape speed, by von Neumann's rejection. */
-        do {
-            q = uniform(&state);
-            g = 0.1 * uniform(&state);
-        } while (g > q * q * pow(1 - q * q, 3.5));
-        double speed = q * sqrt(2) * pow(1 + radius * radius, -0.25);
-        on_sphere(&state, scale * radius, b->x);
-        on_sphere(&state, speed / sqrt(scale), b->v);
+        plummer_body(seed, first + i, b->x, b->v);
         b->mass = 1.0 / (double)u->total;
         b->id = first + i;
         b->work = 1;
@@ -117,14 +76,14 @@ static double ball(double kr)
 static void make_waves(struct wave waves[WAVES], int64_t seed, double spacing)
 {
     double low = PI / 2, high = PI / spacing, step = log(high / low) / WAVES, variance = 0;
-    uint64_t state = stream(seed, -1);
+    uint64_t state = random_stream(seed, -1);
     for (int w = 0; w < WAVES; w++) {
         double k = low * exp((w + 0.5) * step);
         double sigma = sqrt(k * k * k * power(k) * step);
-        on_sphere(&state, k, waves[w].k);
+        random_on_sphere(&state, k, waves[w].k);
         /* Rayleigh: the length of a Gaussian complex number. */
-        waves[w].amplitude = sigma * sqrt(-2 * log(uniform(&state)));
-        waves[w].phase = 2 * PI * uniform(&state);
+        waves[w].amplitude = sigma * sqrt(-2 * log(random_uniform(&state)));
+        waves[w].phase = 2 * PI * random_uniform(&state);
         variance += sigma * sigma * pow(ball(k * 16.0 / 50), 2);
     }
     for (int w = 0; w < WAVES; w++)

@@ -202,8 +202,9 @@ static void print_speed(const struct run *run, const struct universe *u, int64_t
                (long long)steps, seconds, rate, rate / u->tree.ranks, 1e-6 * newtons);
 }
 
-static int simulate(struct run *run)
+static int simulate(void *with)
 {
+    struct run *run = with;
     struct universe u;
     struct clock c;
     int status = begin(run, &u, &c);
@@ -284,16 +285,18 @@ static int check_one(struct run *run, enum start kind, const char *name)
     return good;
 }
 
-static int check(struct run *run)
+static int check(void *with)
 {
+    struct run *run = with;
     int good = check_one(run, PLUMMER, "Plummer's sphere");
     good &= check_one(run, SPHERE, "ball of an Einstein-de Sitter universe");
     return app_verdict(&run->app, good);
 }
 
 /* Turns what the flags say into the problem; 0, or an exit code. */
-static int settle(struct run *run)
+static int settle(void *with)
 {
+    struct run *run = with;
     if (strcmp(run->start, "plummer") == 0)
         run->p.start = PLUMMER;
     else if (strcmp(run->start, "sphere") == 0)
@@ -315,6 +318,7 @@ static int settle(struct run *run)
 
 int main(int argc, char **argv)
 {
+    static const struct app_parts parts = {settle, check, simulate, timed};
     static struct run run = {
         .p = {.accuracy = 1e-3, .redshift = 24, .dt = 0.01},
         .start = "plummer", .bodies = 25000, .seed = 1, .steps = 10, .sample = 500, .every_line = 10};
@@ -331,18 +335,5 @@ int main(int argc, char **argv)
         {"--lines", APP_WHOLE, &run.every_line, 0, 1e9, "N", "steps between lines of output (10)"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    int status = app_begin(&argc, &argv, &run.app, "treecode", "gravity of N bodies by a hashed oct-tree",
-                           flags);
-    if (status >= 0)
-        return status;
-    status = settle(&run);
-    if (status != 0)
-        return app_end(status);
-    if (run.app.check)
-        status = check(&run);
-    else if (run.app.scaling != APP_NO_SCALING)
-        status = app_scaling(&run.app, timed, &run);
-    else
-        status = simulate(&run);
-    return app_end(status);
+    return app_run(argc, argv, &run.app, "treecode", "gravity of N bodies by a hashed oct-tree", flags, &parts, &run);
 }

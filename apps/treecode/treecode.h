@@ -3,36 +3,9 @@
 #define TREECODE_H
 
 #include "../common/app.h"
+#include "../common/gravity.h"
 
-/* Keys: 21 bits per direction, interleaved (Morton order). The key of a cell has a 1 in front of the
- * bits that all its bodies share, so the root is 1 and the children of k are 8 k to 8 k + 7. */
-enum { LEVELS = 21, LEAF_BODIES = 16, GROUP_BODIES = 128 };
-
-struct body {
-    double x[3], v[3], a[3];
-    double mass, potential;
-    int64_t id;
-    uint64_t key;
-    uint64_t work; /* interactions of the last force: its weight in the next split */
-};
-
-/* What forces need of a body. */
-struct point {
-    double x[3], mass;
-};
-
-/* What is below a cell: cells, or points, or something that its owner has to be asked for. */
-enum kind { INTERNAL, LEAF, REMOTE, ASKED };
-
-struct cell {
-    uint64_t key;
-    double mass, x[3];  /* centre of mass */
-    double quad[6];     /* 3 m x_a x_b - m x^2 delta_ab about it: xx yy zz xy xz yz */
-    double radius;      /* of a ball about it that holds all bodies */
-    double third;       /* sum of m |x|^3: what bounds the terms that are left out */
-    int32_t kind, owner;
-    int32_t first, count; /* children in `cells`, or points */
-};
+enum { LEAF_BODIES = 16, GROUP_BODIES = 128 };
 
 /* Bodies that are near each other share a walk and its lists. */
 struct group {
@@ -47,13 +20,6 @@ struct table {
     uint64_t *keys;
     int *cells;
     size_t mask;
-};
-
-/* Interactions of a group, one array per number so that loops become vectors. */
-enum { POINT_NUMBERS = 4, CELL_NUMBERS = 10 };
-struct lists {
-    double *points[POINT_NUMBERS], *cells[CELL_NUMBERS];
-    int point_count, point_room, cell_count, cell_room;
 };
 
 /* Keys that are asked for together. */
@@ -111,10 +77,6 @@ void start_sphere(struct universe *u, int64_t seed, double redshift);
 /* domain.c: gives every rank an interval of keys with its share of the work, bodies in order. */
 void split_domains(struct universe *u);
 
-/* moments.c */
-void moments_of_bodies(struct cell *cell, const struct body *bodies, int count);
-void moments_of_cells(struct cell *cell, const struct cell *children, int count);
-
 /* build.c, branches.c */
 void build_tree(struct universe *u);
 void join_branches(struct tree *t);
@@ -132,7 +94,6 @@ int walk_own(struct tree *t, struct group *g);
 int walk_others(struct tree *t, const struct group *g);
 
 /* kernel.c */
-void add_forces(const struct lists *lists, struct body *body, double softening);
 void direct_sum(const struct body *bodies, int count, const double x[3], double softening,
                 double a[3]);
 

@@ -72,8 +72,9 @@ static double timed(MPI_Comm comm, int times, void *with)
     return seconds;
 }
 
-static int simulate(struct run *run)
+static int simulate(void *with)
 {
+    struct run *run = with;
     struct vortex v;
     int status = 0;
     if (*run->app.restart) {
@@ -99,8 +100,22 @@ static int simulate(struct run *run)
     return status;
 }
 
+static int make_problem(void *with)
+{
+    struct run *run = with;
+    run->p.around = run->around, run->p.layers = run->layers, run->p.rings = run->rings;
+    return vortex_refuse(&run->app, &run->p);
+}
+
+static int check(void *with)
+{
+    const struct run *run = with;
+    return vortex_check(&run->app);
+}
+
 int main(int argc, char **argv)
 {
+    static const struct app_parts parts = {make_problem, check, simulate, timed};
     static struct run run = {
         .p = {.core = 0.3, .smoothing = 0.15, .distance = 2.6, .tilt = 15, .dt = 0.1},
         .around = 100, .layers = 3, .rings = 2, .steps = 100, .print = 10};
@@ -117,18 +132,5 @@ int main(int argc, char **argv)
         {"--print", APP_WHOLE, &run.print, 0, 1e9, "N", "steps between lines of output (10), 0: none"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    int status = app_begin(&argc, &argv, &run.app, "vortex", "vortex rings that meet, by vortex particles", flags);
-    if (status >= 0)
-        return status;
-    run.p.around = run.around, run.p.layers = run.layers, run.p.rings = run.rings;
-    status = vortex_refuse(&run.app, &run.p);
-    if (status != 0)
-        return app_end(status);
-    if (run.app.check)
-        status = vortex_check(&run.app);
-    else if (run.app.scaling != APP_NO_SCALING)
-        status = app_scaling(&run.app, timed, &run);
-    else
-        status = simulate(&run);
-    return app_end(status);
+    return app_run(argc, argv, &run.app, "vortex", "vortex rings that meet, by vortex particles", flags, &parts, &run);
 }

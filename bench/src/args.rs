@@ -1,7 +1,9 @@
 //! The arguments of `hpvm bench`, `hpvm bench peers` and `hpvm tune`.
 
 mod npb;
+mod pvm;
 mod report;
+mod sam;
 
 use crate::bsp;
 use crate::error::BenchError;
@@ -19,6 +21,7 @@ const ABOUT: &str = "Measure this machine's message passing, beside the figures 
 const ABOUT_REPORT: &str =
     "Measure everything and write one page, beside the papers' tables and figures";
 const ABOUT_NPB: &str = "Build and run your own copy of the NAS Parallel Benchmarks";
+const ABOUT_SAM: &str = "Speed-up of the applications on shared objects, from one rank to several";
 const ABOUT_PEERS: &str = "Compare hpvm with MPICH, Open MPI and Intel MPI, alternating in one run";
 
 /// The `bench` subcommand.
@@ -28,8 +31,10 @@ pub fn command() -> Command {
         .args_conflicts_with_subcommands(true)
         .subcommand(peers_command())
         .subcommand(bsp_command())
+        .subcommand(pvm::command())
         .subcommand(report::command())
         .subcommand(npb::command())
+        .subcommand(sam::command())
         .arg(
             Arg::new("what")
                 .value_parser(What::NAMES)
@@ -80,7 +85,9 @@ pub fn command() -> Command {
 }
 
 pub use npb::plan as npb;
+pub use pvm::plan as pvm;
 pub use report::plan as report;
+pub use sam::plan as sam;
 
 fn bsp_command() -> Command {
     let own = ["program"];

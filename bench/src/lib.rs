@@ -18,8 +18,10 @@ pub mod papers;
 pub mod peers;
 pub mod plot;
 pub mod progress;
+pub mod pvm;
 pub mod record;
 pub mod report;
+pub mod sam;
 pub mod stats;
 pub mod table;
 pub mod target;
@@ -38,7 +40,9 @@ pub fn run(matches: &clap::ArgMatches) -> i32 {
     let outcome = match matches.subcommand() {
         Some(("peers", sub)) => args::peers(sub).and_then(|plan| peers::run(&plan)),
         Some(("bsp", sub)) => args::bsp(sub).and_then(|plan| bsp::run(&plan)),
+        Some(("pvm", sub)) => args::pvm(sub).and_then(|plan| pvm::run(&plan)),
         Some(("report", sub)) => args::report(sub).and_then(|plan| report::run(&plan)),
+        Some(("sam", sub)) => args::sam(sub).and_then(|plan| sam::run(&plan)),
         Some(("npb", sub)) => args::npb(sub).and_then(|plan| npb::run(&plan)),
         _ if matches.contains_id("plot") => plot::run(&args::plot(matches)),
         _ => args::network(matches).and_then(|plan| match plan {

@@ -50,5 +50,10 @@ fn dispatch(args: &[OsString]) -> i32 {
     if args.get(1).is_some_and(|word| word == "stepd") {
         return cluster::stepd(&args[2..]);
     }
+    // For the server before a Slurm only.
+    #[cfg(feature = "cluster")]
+    if args.get(1).is_some_and(|word| word == hpvm_serve::look::step::VERB) {
+        return hpvm_serve::look::step::main(&args[2..]);
+    }
     command::run(args)
 }

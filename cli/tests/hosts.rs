@@ -7,30 +7,8 @@ use std::io::{Read, Write};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Ended, Job, PMI, sorted, until, wait};
+use common::{Ended, Job, PMI, nothing_left, on_hosts, quick, sorted, until, wait};
 use hpvm_tests::hosts::Hosts;
-
-/// `mpirun` on the first of the test hosts.
-fn on_hosts(hosts: &Hosts, args: &[&str]) -> Job {
-    let mut job = common::mpirun::<&str>(&[]);
-    let mut command = hosts.command(1, env!("CARGO_BIN_EXE_hpvm"));
-    command.arg("run").args(args);
-    for (name, value) in job.command.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    job.command = command;
-    job
-}
-
-/// A job whose agents are started without ssh.
-fn quick(hosts: &Hosts, args: &[&str]) -> Job {
-    let agent = Hosts::agent();
-    on_hosts(hosts, &[&["--launch-agent", agent.to_str().unwrap()], args].concat())
-}
 
 /// Runs a job on these hosts and checks that it leaves nothing on any of them.
 fn run(hosts: &Hosts, args: &[&str]) -> Ended {
@@ -38,21 +16,6 @@ fn run(hosts: &Hosts, args: &[&str]) -> Ended {
     let ended = wait(job.start());
     nothing_left(hosts);
     ended
-}
-
-fn nothing_left(hosts: &Hosts) {
-    let end = Instant::now() + Duration::from_secs(10);
-    for host in 1..=hosts.count() {
-        loop {
-            let mut left = hosts.processes(host);
-            left.retain(|(_, line)| !line.contains("sshd: /usr/sbin/sshd [listener]"));
-            if left.is_empty() {
-                break;
-            }
-            assert!(Instant::now() < end, "still on {}: {left:?}", hosts.name(host));
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
 }
 
 /// Arguments that make every rank run a bash script which can speak PMI.

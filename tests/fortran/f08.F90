@@ -382,7 +382,87 @@ contains
     spread = [(i, i = 1, 3 * size)]
     call MPI_Scatter(spread(1::3), 1, MPI_INTEGER, i, 1, MPI_INTEGER, 0, MPI_COMM_WORLD)
     call must(i == 3 * rank + 1, 'scatter of a section')
+#ifndef OMPI
+    call pending_sections
+#endif
   end subroutine collective_sections
+
+#ifndef OMPI
+  ! Sections in collective calls that return before the operation ends: copies that live with the request.
+  subroutine pending_sections
+    integer, asynchronous :: mine(4, 4), sum(8, 4), parts(3, 4 * size), to(2, 2 * size)
+    integer :: i, total
+    integer :: counts(size), places(size)
+    type(MPI_Datatype) :: types(size)
+    type(MPI_Request) :: request, requests(2)
+    total = size * (size + 1) / 2
+    mine = rank + 1
+    sum = -7
+    call MPI_Iallreduce(mine(1:4:3, :), sum(2:8:4, :), 8, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request)
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
+    call MPI_F_sync_reg(sum)
+    call must(count(sum == total) == 8 .and. count(sum == -7) == 24, 'iallreduce of sections')
+    ! Two at a time, the first one in place; one is freed while it goes on.
+    sum = -7
+    sum(1:8:2, 1:4:3) = rank + 1
+    call MPI_Iallreduce(MPI_IN_PLACE, sum(1:8:2, 1:4:3), 8, MPI_INTEGER, MPI_MAX, MPI_COMM_WORLD, requests(1))
+    call MPI_Iscan(mine(1:3:2, 1:4:2), sum(2:8:6, 2:3), 4, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, requests(2))
+    call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
+    call MPI_F_sync_reg(sum)
+    call must(all(sum(1:8:2, 1:4:3) == size), 'iallreduce in place of a section')
+    call must(all(sum(2:8:6, 2:3) == (rank + 1) * (rank + 2) / 2), 'iscan of sections')
+    call must(count(sum == -7) == 20, 'what the two leave')
+    call MPI_Ireduce(mine(::2, ::2), sum(::4, :2), 4, MPI_INTEGER, MPI_SUM, size - 1, MPI_COMM_WORLD, request)
+    call MPI_Request_free(request)
+    call MPI_Barrier(MPI_COMM_WORLD)
+    ! Parts of two dimensions.
+    parts = 0
+    call MPI_Iallgather(mine(1:4:3, 1), 2, MPI_INTEGER, parts(1:3:2, ::4), 2, MPI_INTEGER, MPI_COMM_WORLD, request)
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
+    call MPI_F_sync_reg(parts)
+    call must(all(parts(1, ::4) == [(i, i = 1, size)]) .and. all(parts(3, ::4) == parts(1, ::4)), 'iallgather of rows')
+    call must(count(parts == 0) == 10 * size, 'what it leaves, too')
+    ! One datatype for each rank: displacements are those in the contiguous array.
+    parts = 0
+    parts(2, 1::2) = 10 * rank + [(i, i = 1, 2 * size)]
+    to = 0
+    counts = 1
+    places = [(8 * (i - 1), i = 1, size)]
+    types = MPI_2INTEGER
+    call MPI_Ialltoallw(parts(2, 1::2), counts, places, types, to(2, :), counts, places, types, &
+                        MPI_COMM_WORLD, request)
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
+    call MPI_F_sync_reg(to)
+    call must(all(to(1, :) == 0), 'what ialltoallw leaves')
+    do i = 1, size
+      call must(all(to(2, 2 * i - 1:2 * i) == 10 * (i - 1) + 2 * rank + [1, 2]), 'ialltoallw of sections')
+    end do
+    call persistent_sections(mine, sum)
+  end subroutine pending_sections
+
+  ! What a persistent operation starts with is what the section holds then.
+  subroutine persistent_sections(mine, sum)
+    integer, asynchronous, intent(inout) :: mine(4, 4), sum(8, 4)
+    type(MPI_Request) :: request
+    integer :: k
+    if (MPI_VERSION < 4) return
+#ifndef NO_LARGE_COUNTS
+    sum = 0
+    call MPI_Allreduce_init(mine(1:4:3, :), sum(2:8:4, :), 8, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, &
+                            MPI_INFO_NULL, request)
+    do k = 1, 3
+      mine = k * (rank + 1)
+      sum = -k
+      call MPI_Start(request)
+      call MPI_Wait(request, MPI_STATUS_IGNORE)
+      call MPI_F_sync_reg(sum)
+      call must(count(sum == k * size * (size + 1) / 2) == 8, 'a persistent allreduce of sections')
+      call must(count(sum == -k) == 24, 'what it leaves')
+    end do
+    call MPI_Request_free(request)
+#endif
+  end subroutine persistent_sections
+#endif
 
   ! Counts of INTEGER(MPI_COUNT_KIND).
   subroutine large

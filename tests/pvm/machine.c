@@ -70,6 +70,19 @@ static void wrong(void)
     CHECK(pvm_unpackf("%d", &value) == PvmNoBuf);
 }
 
+/* What programs call that is in no header. */
+extern int pvmdebmask;
+void pvmgetclock(struct timeval *);
+void pvmdisplaymhfinfo(char *, char *, int);
+
+static void beside_the_header(void)
+{
+    struct timeval now = {0, 0};
+    pvmgetclock(&now);
+    CHECK(now.tv_sec > 1700000000 && pvmdebmask == 0);
+    pvmdisplaymhfinfo("machine", "begins", pvm_mytid());
+}
+
 int main(int argc, char **argv)
 {
     int tids[TASKS], i, tid, hosts;
@@ -86,6 +99,7 @@ int main(int argc, char **argv)
     }
     CHECK(pvm_parent() == PvmNoParent);
     wrong();
+    beside_the_header();
     mailbox();
     CHECK(pvm_config(&hosts, NULL, &host) == 0 && hosts == 1 && pvm_tidtohost(pvm_mytid()) == host->hi_tid);
     pvm_catchout(stdout);

@@ -60,7 +60,7 @@ static int solve(struct run *run, const struct system *s, struct basis *b)
     if (run->app.rank == 0) {
         printf("%s modulo %ld, %d variables: basis of %d polynomials, %ld terms, sum %016llx\n", s->name, run->prime,
                s->variables, b->count, terms, (unsigned long long)sum_of(b));
-        fprintf(stderr, "%.3f s on %d ranks; %ld S-polynomials reduced, %ld of them to 0; %ld tasks stolen so far\n",
+        printf("basis in %.6f s on %d ranks; %ld S-polynomials reduced, %ld of them to 0; %ld tasks stolen so far\n",
                 seconds, run->app.ranks, b->reduced, b->zero, stolen);
     }
     int good = judge(run, "polynomials that do not reduce to 0", basis_wrong(&run->app, k, s, b), 0);

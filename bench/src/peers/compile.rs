@@ -100,7 +100,10 @@ mod tests {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let name = entry.unwrap().file_name().into_string().unwrap();
                 // Programs of their own, for two hosts, and what they share; measurements of other models.
-                let own = matches!(&*name, "udp.c" | "tcp.c" | "network.h" | "bsp.c" | "shmem.c");
+                let own = matches!(
+                    &*name,
+                    "udp.c" | "tcp.c" | "network.h" | "bsp.c" | "pvm.c" | "shmem.c"
+                );
                 if !own && (name.ends_with(".c") || name.ends_with(".h")) {
                     assert!(sources.iter().any(|s| s.0 == name), "{name} is not compiled");
                 }

@@ -1,5 +1,5 @@
-//! The configuration file of `hpvm serve`, and its variables. A flag counts more than a variable, which counts more than
-//! the file. What values are allowed is said once, by the flags: a setting is checked by the flag of its name.
+//! The configuration files of `hpvm serve` and `hpvm node`, and their variables. A flag counts more than a variable, which
+//! counts more than the file. What values are allowed is said once, by the flags: a setting is checked by the flag of its name.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,28 +8,25 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Command};
 
-/// The variable that names the file.
-const FILE: &str = "HPVM_SERVE_CONFIG";
-/// The file of a server that root runs.
-const SYSTEM_FILE: &str = "/etc/hpvm/serve.conf";
+use super::node::SERVICE as NODE;
+use super::serve::SERVICE as SERVE;
 
-/// All keys of the file, which are flags, too, with their variables.
-const KEYS: [(&str, &str); 11] = [
-    ("data", "HPVM_SERVE_DATA"),
-    ("keep-days", "HPVM_SERVE_KEEP_DAYS"),
-    ("keep-jobs", "HPVM_SERVE_KEEP_JOBS"),
-    ("listen", "HPVM_SERVE_LISTEN"),
-    ("name", "HPVM_SERVE_NAME"),
-    ("node-timeout", "HPVM_SERVE_NODE_TIMEOUT"),
-    ("queue", "HPVM_SERVE_QUEUE"),
-    ("quiet", "HPVM_SERVE_QUIET"),
-    ("system", "HPVM_SERVE_SYSTEM"),
-    ("tls-cert", "HPVM_SERVE_TLS_CERT"),
-    ("tls-key", "HPVM_SERVE_TLS_KEY"),
-];
-
-/// Keys whose values are paths. A service has no folder to which a relative one could refer.
-const PATHS: [&str; 3] = ["data", "tls-cert", "tls-key"];
+/// A command that runs on as a service.
+pub struct Service {
+    /// `serve`: so its file is called, and in capitals its variables.
+    pub name: &'static str,
+    pub definition: fn() -> Command,
+    /// All keys of the file, which are flags, too.
+    pub keys: &'static [&'static str],
+    /// Keys whose values are paths. A service has no folder to which a relative one could refer.
+    pub paths: &'static [&'static str],
+    /// A key that makes no sense without the other.
+    pub pairs: &'static [(&'static str, &'static str)],
+    /// A line of the file.
+    pub example: &'static str,
+    /// What flags cannot say of a value.
+    pub check: fn(&str, &str) -> Result<(), String>,
+}
 
 /// The values of a key, and who has set them.
 struct Setting {
@@ -63,114 +60,212 @@ impl Configured {
     }
 }
 
-/// What a server without flags would do.
-pub fn without_flags(definition: &Command) -> Result<Configured, String> {
-    let none = definition.clone().no_binary_name(true).try_get_matches_from([""; 0]);
-    configure(&none.map_err(|error| first_line(&error))?, definition)
-}
-
-/// Whether a variable is for servers, by its name: all begin as that of the file does.
+/// Whether a variable is for services, by its name.
 pub fn is_variable(name: &str) -> bool {
-    name.starts_with(FILE.trim_end_matches("CONFIG"))
+    [&SERVE, &NODE].iter().any(|service| name.starts_with(&service.prefix()))
 }
 
-/// Adds variables and file to the flags.
-pub fn configure(flags: &ArgMatches, definition: &Command) -> Result<Configured, String> {
-    let file = file(flags)?;
-    let mut settings = match &file {
-        Some(path) => {
-            let text = std::fs::read_to_string(path).map_err(|error| {
-                format!("serve: configuration file {}: {error}", path.display())
-            })?;
-            parse(&path.display().to_string(), &text, definition)
-                .map_err(|text| format!("serve: {text}"))?
+/// A file that is there, and where the others of a service belong.
+fn usual(names: &str) -> Vec<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let own = variable("XDG_CONFIG_HOME").map(PathBuf::from);
+    let own = own.or_else(|| variable("HOME").map(|home| Path::new(&home).join(".config")));
+    let own = own.map(|folder| folder.join("hpvm").join(names));
+    // SAFETY: the call has no arguments and cannot fail.
+    let root = unsafe { libc::geteuid() } == 0;
+    let system = root.then(|| Path::new("/etc/hpvm").join(names));
+    own.into_iter().chain(system).collect()
+}
+
+impl Service {
+    /// What its variables begin with.
+    fn prefix(&self) -> String {
+        format!("HPVM_{}_", self.name.to_uppercase())
+    }
+
+    /// The variable that names the file.
+    fn file_variable(&self) -> String {
+        self.prefix() + "CONFIG"
+    }
+
+    fn variable(&self, key: &str) -> String {
+        self.prefix() + &key.to_uppercase().replace('-', "_")
+    }
+
+    /// A file beside the usual ones of this service, if it is there.
+    pub fn beside(&self, name: &str) -> Option<PathBuf> {
+        usual(name).into_iter().find(|path| path.exists())
+    }
+
+    /// What it would do without flags.
+    pub fn without_flags(&self) -> Result<Configured, String> {
+        let none = (self.definition)().no_binary_name(true).try_get_matches_from([""; 0]);
+        self.configure(&none.map_err(|error| first_line(&error))?)
+    }
+
+    /// Adds variables and file to the flags.
+    pub fn configure(&self, flags: &ArgMatches) -> Result<Configured, String> {
+        let told = |text: String| format!("{}: {text}", self.name);
+        let definition = (self.definition)();
+        let file = self.file(flags).map_err(told)?;
+        let mut settings = match &file {
+            Some(path) => {
+                let text = std::fs::read_to_string(path).map_err(|error| {
+                    told(format!("configuration file {}: {error}", path.display()))
+                })?;
+                self.parse(&path.display().to_string(), &text, &definition).map_err(told)?
+            }
+            None => Settings::new(),
+        };
+        settings.extend(self.variables(&definition).map_err(told)?);
+        settings.extend(self.from_flags(flags));
+        for (key, needed) in self.pairs {
+            both(&settings, key, needed).map_err(told)?;
         }
-        None => Settings::new(),
-    };
-    settings.extend(variables(definition)?);
-    settings.extend(from_flags(flags));
-    both(&settings, "tls-cert", "tls-key")?;
-    both(&settings, "tls-key", "tls-cert")?;
-    let all = settings.iter().flat_map(|(key, setting)| as_flags(key, &setting.values, definition));
-    let matches = definition.clone().no_binary_name(true).try_get_matches_from(all);
-    let matches = matches.map_err(|error| format!("serve: {}", first_line(&error)))?;
-    Ok(Configured { matches, settings, file })
+        let all = settings.iter();
+        let all = all.flat_map(|(key, setting)| as_flags(key, &setting.values, &definition));
+        let matches = definition.clone().no_binary_name(true).try_get_matches_from(all);
+        let matches = matches.map_err(|error| told(first_line(&error)))?;
+        Ok(Configured { matches, settings, file })
+    }
+
+    /// The file that is named, or the usual one if it is there.
+    fn file(&self, flags: &ArgMatches) -> Result<Option<PathBuf>, String> {
+        if let Some(file) = flags.get_one::<PathBuf>("config") {
+            return Ok(Some(file.clone()));
+        }
+        if let Some(file) = std::env::var_os(self.file_variable()).filter(|value| !value.is_empty())
+        {
+            return Ok(Some(PathBuf::from(file)));
+        }
+        for path in usual(&format!("{}.conf", self.name)) {
+            match path.try_exists() {
+                Ok(true) => return Ok(Some(path)),
+                Ok(false) => {}
+                Err(error) => {
+                    return Err(format!("configuration file {}: {error}", path.display()));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The settings of a file's text: lines `key = value`, empty ones, and comments.
+    fn parse(&self, file: &str, text: &str, definition: &Command) -> Result<Settings, String> {
+        let mut settings = Settings::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let from = format!("{file}:{}", index + 1);
+            let told = |text: String| format!("{from}: {text}");
+            let (key, value) = line
+                .split_once('=')
+                .ok_or_else(|| told(format!("'{line}': expected a line like: {}", self.example)))?;
+            let key = self.known(key.trim()).map_err(told)?;
+            let value = unquoted(value.trim()).map_err(told)?;
+            self.check(key, value, definition).map_err(told)?;
+            let value = OsString::from(value);
+            match settings.get_mut(key) {
+                None => {
+                    settings.insert(key, Setting { values: vec![value], from });
+                }
+                Some(before) if repeats(definition, key) => before.values.push(value),
+                Some(before) => {
+                    return Err(told(format!("'{key}' is set twice, before at {}", before.from)));
+                }
+            }
+        }
+        Ok(settings)
+    }
+
+    /// The key of this name.
+    fn known(&self, name: &str) -> Result<&'static str, String> {
+        let found = self.keys.iter().find(|key| **key == name);
+        found.copied().ok_or_else(|| {
+            format!("unknown key '{name}'; expected one of {}", self.keys.join(", "))
+        })
+    }
+
+    /// Whether a value is one of this key.
+    fn check(&self, key: &'static str, value: &str, definition: &Command) -> Result<(), String> {
+        if is_switch(definition, key) {
+            return match value {
+                "true" | "false" => Ok(()),
+                _ => Err(format!("{key} = '{value}': expected true or false")),
+            };
+        }
+        if value.is_empty() {
+            return Err(format!("{key} has no value"));
+        }
+        if self.paths.contains(&key) && !Path::new(value).is_absolute() {
+            return Err(format!("{key} = '{value}': expected an absolute path"));
+        }
+        (self.check)(key, value)?;
+        if matches!(value, "true" | "false") {
+            return Err(format!("{key} = '{value}': this key is no switch; expected a value"));
+        }
+        let one = as_flags(key, &[value.into()], definition);
+        let read = definition.clone().no_binary_name(true).try_get_matches_from(one);
+        read.map(|_| ()).map_err(|error| first_line(&error))
+    }
+
+    /// What the variables set.
+    fn variables(&self, definition: &Command) -> Result<Settings, String> {
+        let known = |name: &str| {
+            name == self.file_variable() || self.keys.iter().any(|key| self.variable(key) == name)
+        };
+        let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+        let mut names = names.filter(|name| name.starts_with(&self.prefix()));
+        if let Some(name) = names.find(|name| !known(name)) {
+            let all: Vec<String> = self.keys.iter().map(|key| self.variable(key)).collect();
+            let (file, all) = (self.file_variable(), all.join(", "));
+            return Err(format!("unknown variable {name}; expected {file} or one of {all}"));
+        }
+        let mut settings = Settings::new();
+        for key in self.keys.iter().copied() {
+            let variable = self.variable(key);
+            let Some(value) = std::env::var_os(&variable).filter(|value| !value.is_empty()) else {
+                continue;
+            };
+            let told = |text: String| format!("{variable}: {text}");
+            let value = value.into_string().map_err(|_| told("expected UTF-8".to_string()))?;
+            let values: Vec<String> = match repeats(definition, key) {
+                true => value.split(',').map(|one| one.trim().to_string()).collect(),
+                false => vec![value],
+            };
+            for value in &values {
+                self.check(key, value, definition).map_err(told)?;
+            }
+            let values = values.into_iter().map(OsString::from).collect();
+            settings.insert(key, Setting { values, from: variable });
+        }
+        Ok(settings)
+    }
+
+    /// What the command line sets.
+    fn from_flags(&self, flags: &ArgMatches) -> Settings {
+        let given = |key: &str| flags.value_source(key) == Some(ValueSource::CommandLine);
+        let mut settings = Settings::new();
+        for key in self.keys.iter().copied().filter(|key| given(key)) {
+            let raw = flags.get_raw(key).unwrap_or_default();
+            let values: Vec<OsString> = raw.map(OsString::from).collect();
+            let values = if values.is_empty() { vec!["true".into()] } else { values };
+            settings.insert(key, Setting { values, from: format!("--{key}") });
+        }
+        settings
+    }
 }
 
 /// Refuses a key without the one that it needs. They may be set in two ways, so the flags cannot say it.
 fn both(settings: &Settings, key: &str, needed: &str) -> Result<(), String> {
     match settings.get(key) {
         Some(setting) if !settings.contains_key(needed) => {
-            Err(format!("serve: {}: {key} is set without {needed}; set both or none", setting.from))
+            Err(format!("{}: {key} is set without {needed}; set both or none", setting.from))
         }
         _ => Ok(()),
     }
-}
-
-/// The file that is named, or the usual one if it is there.
-fn file(flags: &ArgMatches) -> Result<Option<PathBuf>, String> {
-    if let Some(file) = flags.get_one::<PathBuf>("config") {
-        return Ok(Some(file.clone()));
-    }
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    if let Some(file) = variable(FILE) {
-        return Ok(Some(PathBuf::from(file)));
-    }
-    let own = variable("XDG_CONFIG_HOME").map(PathBuf::from);
-    let own = own.or_else(|| variable("HOME").map(|home| Path::new(&home).join(".config")));
-    let own = own.map(|folder| folder.join("hpvm/serve.conf"));
-    // SAFETY: the call has no arguments and cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
-    let all = own.into_iter().chain(root.then(|| PathBuf::from(SYSTEM_FILE)));
-    for path in all {
-        match path.try_exists() {
-            Ok(true) => return Ok(Some(path)),
-            Ok(false) => {}
-            Err(error) => {
-                return Err(format!("serve: configuration file {}: {error}", path.display()));
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// The settings of a file's text: lines `key = value`, empty ones, and comments.
-fn parse(file: &str, text: &str, definition: &Command) -> Result<Settings, String> {
-    let mut settings = Settings::new();
-    for (index, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let from = format!("{file}:{}", index + 1);
-        let told = |text: String| format!("{from}: {text}");
-        let (key, value) = line.split_once('=').ok_or_else(|| {
-            told(format!("'{line}': expected a line like: listen = 127.0.0.1:8421"))
-        })?;
-        let key = known(key.trim()).map_err(told)?;
-        let value = unquoted(value.trim()).map_err(told)?;
-        check(key, value, definition).map_err(told)?;
-        let value = OsString::from(value);
-        match settings.get_mut(key) {
-            None => {
-                settings.insert(key, Setting { values: vec![value], from });
-            }
-            Some(before) if repeats(definition, key) => before.values.push(value),
-            Some(before) => {
-                return Err(told(format!("'{key}' is set twice, before at {}", before.from)));
-            }
-        }
-    }
-    Ok(settings)
-}
-
-/// The key of this name.
-fn known(name: &str) -> Result<&'static str, String> {
-    let found = KEYS.iter().find(|(key, _)| *key == name);
-    found.map(|(key, _)| *key).ok_or_else(|| {
-        let all: Vec<&str> = KEYS.iter().map(|(key, _)| *key).collect();
-        format!("unknown key '{name}'; expected one of {}", all.join(", "))
-    })
 }
 
 /// A value without the quotation marks around it.
@@ -197,31 +292,6 @@ fn repeats(definition: &Command, key: &str) -> bool {
     found.is_some_and(|arg| matches!(arg.get_action(), ArgAction::Append))
 }
 
-/// Whether a value is one of this key.
-fn check(key: &'static str, value: &str, definition: &Command) -> Result<(), String> {
-    if is_switch(definition, key) {
-        return match value {
-            "true" | "false" => Ok(()),
-            _ => Err(format!("{key} = '{value}': expected true or false")),
-        };
-    }
-    if value.is_empty() {
-        return Err(format!("{key} has no value"));
-    }
-    if PATHS.contains(&key) && !Path::new(value).is_absolute() {
-        return Err(format!("{key} = '{value}': expected an absolute path"));
-    }
-    if key == "listen" {
-        super::serve::address(value).map_err(|text| format!("listen = {text}"))?;
-    }
-    if matches!(value, "true" | "false") {
-        return Err(format!("{key} = '{value}': this key is no switch; expected a value"));
-    }
-    let one = as_flags(key, &[value.into()], definition);
-    let read = definition.clone().no_binary_name(true).try_get_matches_from(one);
-    read.map(|_| ()).map_err(|error| first_line(&error))
-}
-
 /// What clap says, without its headline and its hint about help.
 fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();
@@ -244,81 +314,59 @@ fn as_flags(key: &str, values: &[OsString], definition: &Command) -> Vec<OsStrin
     values.iter().map(flag).collect()
 }
 
-/// What the variables set.
-fn variables(definition: &Command) -> Result<Settings, String> {
-    let known = |name: &str| name == FILE || KEYS.iter().any(|(_, variable)| *variable == name);
-    let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
-    if let Some(name) = names.filter(|name| is_variable(name)).find(|name| !known(name)) {
-        let all: Vec<&str> = KEYS.iter().map(|(_, variable)| *variable).collect();
-        let all = all.join(", ");
-        return Err(format!("serve: unknown variable {name}; expected {FILE} or one of {all}"));
-    }
-    let mut settings = Settings::new();
-    for (key, variable) in KEYS {
-        let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) else {
-            continue;
-        };
-        let told = |text: String| format!("serve: {variable}: {text}");
-        let value = value.into_string().map_err(|_| told("expected UTF-8".to_string()))?;
-        let values: Vec<String> = match repeats(definition, key) {
-            true => value.split(',').map(|one| one.trim().to_string()).collect(),
-            false => vec![value],
-        };
-        for value in &values {
-            check(key, value, definition).map_err(told)?;
-        }
-        let values = values.into_iter().map(OsString::from).collect();
-        settings.insert(key, Setting { values, from: variable.to_string() });
-    }
-    Ok(settings)
-}
-
-/// What the command line sets.
-fn from_flags(flags: &ArgMatches) -> Settings {
-    let given = |key: &str| flags.value_source(key) == Some(ValueSource::CommandLine);
-    let mut settings = Settings::new();
-    for (key, _) in KEYS.into_iter().filter(|(key, _)| given(key)) {
-        let raw = flags.get_raw(key).unwrap_or_default();
-        let values: Vec<OsString> = raw.map(OsString::from).collect();
-        let values = if values.is_empty() { vec!["true".into()] } else { values };
-        settings.insert(key, Setting { values, from: format!("--{key}") });
-    }
-    settings
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::serve::definition;
     use super::*;
 
+    fn parse(service: &Service, text: &str) -> Result<Settings, String> {
+        service.parse("f", text, &(service.definition)())
+    }
+
     fn error(text: &str) -> String {
-        parse("f", text, &definition()).err().unwrap_or_else(|| panic!("{text} passes"))
+        parse(&SERVE, text).err().unwrap_or_else(|| panic!("{text} passes"))
     }
 
     #[test]
-    fn the_example_names_every_key_and_its_comments_are_good_settings() {
-        let example = include_str!("../../../cluster/serve/units/serve.conf");
-        let set = parse("example", example, &definition());
-        assert!(set.is_ok(), "{:?}", set.err());
-        let all: Vec<&str> = example
-            .lines()
-            .filter(|line| !line.starts_with("# ") && line.contains(" = "))
-            .map(|line| line.trim_start_matches('#'))
-            .collect();
-        let Ok(all) = parse("example", &all.join("\n"), &definition()) else {
-            panic!("{}", error(&all.join("\n")));
-        };
-        assert_eq!(all.len(), KEYS.len(), "{:?}", all.keys());
+    fn the_examples_name_every_key_and_their_comments_are_good_settings() {
+        for (service, example) in [
+            (&SERVE, include_str!("../../../cluster/serve/units/serve.conf")),
+            (&NODE, include_str!("../../../cluster/serve/units/node.conf")),
+        ] {
+            let set = parse(service, example);
+            assert!(set.is_ok(), "{:?}", set.err());
+            let all: Vec<&str> = example
+                .lines()
+                .filter(|line| !line.starts_with("# ") && line.contains(" = "))
+                .map(|line| line.trim_start_matches('#'))
+                .collect();
+            let all = parse(service, &all.join("\n")).unwrap_or_else(|text| panic!("{text}"));
+            assert_eq!(all.len(), service.keys.len(), "{:?}", all.keys());
+        }
     }
 
     #[test]
     fn every_key_is_a_flag_and_every_flag_that_sets_something_a_key() {
-        let definition = definition();
-        let acts = ["config", "check-config", "link", "help", "version"];
-        let flags = definition.get_arguments().map(|arg| arg.get_id().as_str());
-        let mut flags: Vec<&str> = flags.filter(|flag| !acts.contains(flag)).collect();
-        flags.sort_unstable();
-        assert_eq!(flags, KEYS.map(|(key, _)| key));
+        for service in [&SERVE, &NODE] {
+            let definition = (service.definition)();
+            let acts = ["config", "check-config", "link", "remove", "help", "version"];
+            let flags = definition.get_arguments().map(|arg| arg.get_id().as_str());
+            let mut flags: Vec<&str> = flags.filter(|flag| !acts.contains(flag)).collect();
+            flags.sort_unstable();
+            assert_eq!(flags, service.keys);
+        }
+    }
+
+    #[test]
+    fn variables_of_services_are_known_by_their_names() {
+        for (name, expected) in [
+            ("HPVM_SERVE_LISTEN", true),
+            ("HPVM_NODE_TOKEN_FILE", true),
+            ("HPVM_NODE", false),
+            ("HPVM_NODELIST", false),
+        ] {
+            assert_eq!(is_variable(name), expected, "{name}");
+        }
+        assert_eq!(NODE.variable("token-file"), "HPVM_NODE_TOKEN_FILE");
     }
 
     #[test]
@@ -342,11 +390,24 @@ mod tests {
         ] {
             assert!(error(text).contains(expected), "{text}: {}", error(text));
         }
+        for (text, expected) in [
+            ("port = 1", "f:1: unknown key 'port'; expected one of cpus,"),
+            ("server", "f:1: 'server': expected a line like: server = https://head:8421"),
+            ("server = head", "f:1: server = head"),
+            ("cpus = some", "f:1: invalid value 'some'"),
+            ("cpus = 0", "f:1: invalid value '0'"),
+            ("token-file = token", "f:1: token-file = 'token': expected an absolute path"),
+            ("name = a b", "f:1: name = "),
+            ("fingerprint = MD5:1", "f:1: fingerprint = 'MD5:1': expected SHA256:"),
+        ] {
+            let found = parse(&NODE, text).err().unwrap_or_else(|| panic!("{text} passes"));
+            assert!(found.contains(expected), "{text}: {found}");
+        }
     }
 
     #[test]
     fn only_switches_become_flags_without_a_value() {
-        let definition = definition();
+        let definition = (SERVE.definition)();
         let flags = |key, value: &str| as_flags(key, &[value.into()], &definition);
         assert_eq!(flags("quiet", "true"), ["--quiet"]);
         assert!(flags("quiet", "false").is_empty());
@@ -357,7 +418,7 @@ mod tests {
     #[test]
     fn names_add_up_and_quotation_marks_are_taken_away() {
         let text = "name = \"a b\"\r\nname=c";
-        let Ok(all) = parse("f", text, &definition()) else { panic!("{}", error(text)) };
+        let Ok(all) = parse(&SERVE, text) else { panic!("{}", error(text)) };
         assert_eq!(all["name"].values, ["a b", "c"]);
     }
 }

@@ -11,9 +11,9 @@ use hpvm_serve::api::types::Info;
 use hpvm_serve::client::{Client, Failure};
 use serde_json::json;
 
-use super::config::{Configured, without_flags};
+use super::config::Configured;
 use super::list::printable;
-use super::{credentials, json_flag, serve, server};
+use super::{credentials, doctor_node, json_flag, serve, server};
 
 /// Free space below which records and outputs soon find none.
 const SPACE_MIN: u64 = 256 << 20;
@@ -22,7 +22,7 @@ const SHM_MIN: u64 = 64 << 20;
 
 /// How something is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
+pub(super) enum Level {
     Good,
     /// It works, though not as well as it could.
     Poor,
@@ -30,18 +30,18 @@ enum Level {
 }
 
 /// What was looked at, and what to do.
-struct Finding {
+pub(super) struct Finding {
     about: &'static str,
     level: Level,
     text: String,
     remedy: Option<String>,
 }
 
-fn good(about: &'static str, text: impl Into<String>) -> Finding {
+pub(super) fn good(about: &'static str, text: impl Into<String>) -> Finding {
     Finding { about, level: Level::Good, text: text.into(), remedy: None }
 }
 
-fn ill(
+pub(super) fn ill(
     about: &'static str,
     level: Level,
     text: impl Into<String>,
@@ -66,7 +66,7 @@ pub fn definition() -> Command {
 
 /// Performs it: exit code 1 when something is broken.
 pub fn run(matches: &ArgMatches) -> Result<i32, String> {
-    let configured = without_flags(&serve::definition());
+    let configured = serve::SERVICE.without_flags();
     let set = configured.as_ref().ok().and_then(|all| all.matches.get_one::<PathBuf>("data"));
     let data = match matches.get_one::<PathBuf>("data").or(set) {
         Some(data) => data.clone(),
@@ -78,6 +78,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     all.push(single_copy());
     all.extend(data_folder(&data));
     all.push(answers(&data));
+    all.extend(doctor_node::findings());
     all.extend(slurm());
     all.extend(tokens());
     let bad = all.iter().any(|finding| finding.level == Level::Bad);
@@ -163,7 +164,7 @@ fn configuration(configured: &Result<Configured, String>) -> Vec<Finding> {
 }
 
 /// Whether a file can be changed by its owner alone, who is us or root: what it says is done with our rights.
-fn ours_to_write(about: &'static str, file: &Path) -> Finding {
+pub(super) fn ours_to_write(about: &'static str, file: &Path) -> Finding {
     let shown = file.display();
     let meta = match file.metadata() {
         Ok(meta) => meta,

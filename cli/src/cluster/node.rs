@@ -14,11 +14,39 @@ use hpvm_serve::tls::fingerprint;
 use hpvm_serve::tls::trust::{Trust, look};
 use hyper::Method;
 
+use super::config::Service;
 use super::list::percent;
 use super::{credentials, serve, server};
 
+/// Beside the configuration file, unless another is named.
+pub(super) const TOKEN_FILE: &str = "node.token";
 /// Between two looks for a server that is not there yet.
 const AGAIN: Duration = Duration::from_secs(2);
+
+/// What its configuration may set.
+pub const SERVICE: Service = Service {
+    name: "node",
+    definition,
+    keys: &["cpus", "data", "fingerprint", "gpus", "name", "server", "token-file"],
+    paths: &["data", "token-file"],
+    pairs: &[],
+    example: "server = https://head:8421",
+    check,
+};
+
+fn check(key: &str, value: &str) -> Result<(), String> {
+    let told = |text: String| format!("{key} = {text}");
+    match key {
+        "server" => {
+            Address::parse(value).map(|_| ()).map_err(|text| told(format!("{value}: {text}")))
+        }
+        "name" => hpvm_queue::check::host(value).map_or(Ok(()), |text| Err(told(text))),
+        "fingerprint" if !value.to_ascii_uppercase().starts_with("SHA256:") => Err(told(format!(
+            "'{value}': expected SHA256: and what follows, as hpvm serve prints it"
+        ))),
+        _ => Ok(()),
+    }
+}
 
 /// The subcommand.
 pub fn definition() -> Command {
@@ -26,7 +54,12 @@ pub fn definition() -> Command {
         Arg::new(name).long(name).value_name(of).value_parser(value_parser!(PathBuf)).help(help)
     };
     let count = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name("N").value_parser(value_parser!(u32)).help(help)
+        let least = i64::from(name == "cpus");
+        Arg::new(name)
+            .long(name)
+            .value_name("N")
+            .value_parser(value_parser!(u32).range(least..))
+            .help(help)
     };
     Command::new("node")
         .about("Run jobs of a server on this host")
@@ -36,7 +69,17 @@ pub fn definition() -> Command {
              node. On each other host: hpvm node --server https://HEAD:8421 --fingerprint SHA256:.. \
              --token-file FILE. The host shows its load in the page and gets jobs, which run as who \
              has started hpvm node. Jobs go on when it ends or loses the server; the next one finds \
-             them again. Jobs of several hosts start their ranks by ssh, as mpirun -H does.",
+             them again. Jobs of several hosts start their ranks by ssh, as mpirun -H does.\n\n\
+             Each flag that sets something may stand in a configuration file, as a line like cpus = \
+             16, and in a variable, like HPVM_NODE_CPUS; a flag counts more than a variable, and \
+             that more than the file.",
+        )
+        .arg(path("config", "FILE", "Configuration file [default: ~/.config/hpvm/node.conf, or else, for root, /etc/hpvm/node.conf]"))
+        .arg(
+            Arg::new("check-config")
+                .long("check-config")
+                .action(ArgAction::SetTrue)
+                .help("Say what is wrong with the configuration, or what it sets, and end"),
         )
         .arg(
             Arg::new("server")
@@ -44,7 +87,7 @@ pub fn definition() -> Command {
                 .value_name("https://HOST:PORT")
                 .help("The server [default: HPVM_SERVER]"),
         )
-        .arg(path("token-file", "FILE", "File with a token of the scope node [default: HPVM_TOKEN]"))
+        .arg(path("token-file", "FILE", "File with a token of the scope node [default: HPVM_TOKEN, or else node.token beside node.conf]"))
         .arg(
             Arg::new("fingerprint")
                 .long("fingerprint")
@@ -70,24 +113,21 @@ pub fn definition() -> Command {
 }
 
 /// Performs it.
-pub fn run(matches: &ArgMatches) -> Result<i32, String> {
-    if let Some(name) = matches.get_one::<String>("remove") {
+pub fn run(flags: &ArgMatches) -> Result<i32, String> {
+    if let Some(name) = flags.get_one::<String>("remove") {
         let path = format!("/api/v1/nodes/{}", percent(name));
         let nothing = serde_json::json!({});
         server::with(async |client: Client| client.call(Method::DELETE, &path, &nothing).await)?;
         return Ok(0);
     }
-    let server = match matches.get_one::<String>("server") {
-        Some(text) => Address::parse(text)?,
-        None => {
-            server::address()?.ok_or("node: name the server, like --server https://head:8421")?
-        }
-    };
-    let data = match matches.get_one::<PathBuf>("data") {
-        Some(data) => data.clone(),
-        None => usual_data(&server)?,
-    };
-    let data = std::path::absolute(&data).map_err(|e| format!("--data {}: {e}", data.display()))?;
+    let configured = SERVICE.configure(flags)?;
+    let matches = &configured.matches;
+    if flags.get_flag("check-config") {
+        crate::info::print(configured.report().as_bytes())?;
+        return Ok(0);
+    }
+    let server = server_of(matches)?;
+    let data = data_of(matches, &server)?;
     let found = Capacity::of_this_machine();
     let given = |name: &str| matches.get_one::<u32>(name).copied();
     let options = Options {
@@ -104,6 +144,26 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
         env: serve::environment(),
     };
     hpvm_node::run(&options).map(|()| 0).map_err(|text| format!("node: {text}"))
+}
+
+/// The server that is named.
+pub(super) fn server_of(matches: &ArgMatches) -> Result<Address, String> {
+    match matches.get_one::<String>("server") {
+        Some(text) => Address::parse(text),
+        None => {
+            Ok(server::address()?
+                .ok_or("node: name the server, like --server https://head:8421")?)
+        }
+    }
+}
+
+/// The data folder, which is one of the server's own unless it is named.
+pub(super) fn data_of(matches: &ArgMatches, server: &Address) -> Result<PathBuf, String> {
+    let data = match matches.get_one::<PathBuf>("data") {
+        Some(data) => data.clone(),
+        None => usual_data(server)?,
+    };
+    std::path::absolute(&data).map_err(|e| format!("--data {}: {e}", data.display()))
 }
 
 /// One folder for each server.
@@ -128,7 +188,10 @@ fn client(server: &Address, data: &Path, matches: &ArgMatches) -> Result<Client,
     let stored = credentials::find(server)?;
     let token = match matches.get_one::<PathBuf>("token-file") {
         Some(path) => Some(token_in(path)?),
-        None => std::env::var(server::TOKEN).ok().filter(|token| !token.is_empty()),
+        None => match std::env::var(server::TOKEN).ok().filter(|token| !token.is_empty()) {
+            Some(token) => Some(token),
+            None => SERVICE.beside(TOKEN_FILE).map(|path| token_in(&path)).transpose()?,
+        },
     };
     let token = token.ok_or_else(|| {
         format!(
@@ -145,9 +208,8 @@ fn client(server: &Address, data: &Path, matches: &ArgMatches) -> Result<Client,
 }
 
 /// A token that nobody else can read.
-fn token_in(path: &Path) -> Result<String, String> {
-    let told =
-        |why: &dyn std::fmt::Display| format!("node: --token-file {}: {why}", path.display());
+pub(super) fn token_in(path: &Path) -> Result<String, String> {
+    let told = |why: &dyn std::fmt::Display| format!("node: token file {}: {why}", path.display());
     let mode = std::fs::metadata(path).map_err(|error| told(&error))?.mode();
     if mode & 0o077 != 0 {
         let text = format!("others can read it (mode {:o}): chmod 600", mode & 0o777);

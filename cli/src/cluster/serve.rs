@@ -11,7 +11,34 @@ use hpvm_serve::api::types::Link;
 use hpvm_serve::client::Client;
 use hpvm_serve::run::Which;
 
-use super::{config, server};
+use super::config::Service;
+use super::server;
+
+/// What its configuration may set.
+pub const SERVICE: Service = Service {
+    name: "serve",
+    definition,
+    keys: &[
+        "data",
+        "keep-days",
+        "keep-jobs",
+        "listen",
+        "name",
+        "node-timeout",
+        "queue",
+        "quiet",
+        "system",
+        "tls-cert",
+        "tls-key",
+    ],
+    paths: &["data", "tls-cert", "tls-key"],
+    pairs: &[("tls-cert", "tls-key"), ("tls-key", "tls-cert")],
+    example: "listen = 127.0.0.1:8421",
+    check: |key, value| match key {
+        "listen" => address(value).map(|_| ()).map_err(|text| format!("listen = {text}")),
+        _ => Ok(()),
+    },
+};
 
 /// The subcommand.
 pub fn definition() -> Command {
@@ -126,7 +153,7 @@ pub fn definition() -> Command {
 
 /// Performs it.
 pub fn run(flags: &ArgMatches) -> Result<i32, String> {
-    let configured = config::configure(flags, &definition())?;
+    let configured = SERVICE.configure(flags)?;
     let matches = &configured.matches;
     let listen = matches.get_one::<String>("listen").map(|text| address(text)).transpose();
     let listen = listen.map_err(|text| format!("serve: --listen {text}"))?;

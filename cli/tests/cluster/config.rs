@@ -1,4 +1,4 @@
-//! The configuration file of `hpvm serve`.
+//! The configuration files of `hpvm serve` and `hpvm node`.
 
 use std::process::Output;
 
@@ -112,4 +112,97 @@ fn a_server_does_what_its_file_says_and_jobs_do_not_see_its_variables() {
     let seen = std::fs::read_to_string(server.dir.path().join("out")).unwrap();
     assert!(seen.contains("SEEN=1") && !seen.contains("HPVM_SERVE_"), "{seen}");
     assert!(!seen.contains("HPVM_TOKEN"), "{seen}");
+}
+
+#[test]
+fn a_host_does_what_its_file_says() {
+    let server = Server::start();
+    let url = server.link.split("/#").next().unwrap().to_string();
+    let folder = server.dir.path().join("hpvm");
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("node.conf");
+    let data = server.dir.path().join("node");
+    let lines = format!("server = {url}\nname = n7\ncpus = 3\ndata = {}\n", data.display());
+    std::fs::write(&file, &lines).unwrap();
+    let token = server.good(&["token", "create", "nodes", "--scope", "node"]);
+    let node = |args: &[&str], variables: &[(&str, &str)]| {
+        let mut command = server.command();
+        command.env("XDG_CONFIG_HOME", server.dir.path()).arg("node").args(args);
+        command.envs(variables.iter().copied());
+        command
+    };
+    let said = |args: &[&str], variables: &[(&str, &str)]| {
+        let output = node(args, variables).output().unwrap();
+        text(&[output.stdout, output.stderr].concat())
+    };
+    let all = said(&["--check-config", "--cpus", "5"], &[("HPVM_NODE_GPUS", "1")]);
+    for expected in [
+        "node.conf: good\n",
+        "cpus = 5    # --cpus\n",
+        "gpus = 1    # HPVM_NODE_GPUS\n",
+        "name = n7 ",
+    ] {
+        assert!(all.contains(expected), "{all}");
+    }
+    let wrong = said(&["--check-config"], &[("HPVM_NODE_PORT", "1")]);
+    assert!(wrong.contains("node: unknown variable HPVM_NODE_PORT"), "{wrong}");
+    // The token beside it, which nobody else may read.
+    let doctor = || {
+        let mut command = server.command();
+        let output = command.env("XDG_CONFIG_HOME", server.dir.path()).arg("doctor").output();
+        text(&output.unwrap().stdout)
+    };
+    assert!(doctor().contains("bad   node           there is no token"), "{}", doctor());
+    let beside = folder.join("node.token");
+    std::fs::write(&beside, &token).unwrap();
+    let mode = |mode| {
+        std::fs::set_permissions(&beside, std::os::unix::fs::PermissionsExt::from_mode(mode))
+            .unwrap();
+    };
+    mode(0o644);
+    assert!(said(&[], &[]).contains("chmod 600"));
+    assert!(doctor().contains("chmod 600"), "{}", doctor());
+    mode(0o600);
+    assert!(doctor().contains("warn  node           hpvm node does not run on"), "{}", doctor());
+    let mut child = node(&[], &[]).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let there = || server.good(&["nodes", "--json"]).contains("\"name\":\"n7\"");
+    assert!(crate::common::until(there), "{}", server.good(&["nodes"]));
+    assert!(server.good(&["nodes", "--json"]).contains("\"cpus\":3"));
+    assert!(doctor().contains("ok    node           hpvm node runs"), "{}", doctor());
+    crate::common::kill(child.id() as i32, libc::SIGTERM);
+    assert!(child.wait().unwrap().success());
+}
+
+/// The units as systemd reads them, with this program in the place of an installed one.
+#[test]
+fn systemd_finds_no_fault_in_the_units() {
+    let analyze = std::process::Command::new("systemd-analyze").arg("--version").output();
+    if !analyze.is_ok_and(|output| output.status.success()) {
+        return hpvm_tests::skip::skipped("no systemd-analyze: apt-get install systemd");
+    }
+    let units = concat!(env!("CARGO_MANIFEST_DIR"), "/../cluster/serve/units");
+    let dir = tempfile::tempdir().unwrap();
+    let mut count = 0;
+    for entry in std::fs::read_dir(units).unwrap().flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        if !name.ends_with(".service") {
+            continue;
+        }
+        let unit = std::fs::read_to_string(entry.path()).unwrap();
+        let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=hpvm ")).unwrap();
+        // Flags that the program does not know would be found at the first start only.
+        let words: Vec<&str> = start.split(' ').chain(["--help"]).collect();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_hpvm")).args(&words).output();
+        assert!(output.unwrap().status.success(), "{name}: {start}");
+        let path = dir.path().join(&name);
+        let started = format!("ExecStart={} ", env!("CARGO_BIN_EXE_hpvm"));
+        std::fs::write(&path, unit.replace("ExecStart=hpvm ", &started)).unwrap();
+        let mut verify = std::process::Command::new("systemd-analyze");
+        let output = verify.args(["verify", "--man=no"]).arg(&path).output().unwrap();
+        let said = text(&[output.stdout, output.stderr].concat());
+        let about: Vec<&str> = said.lines().filter(|line| line.contains(&name)).collect();
+        assert!(output.status.success() && about.is_empty(), "{name}: {said}");
+        count += 1;
+    }
+    assert_eq!(count, 4);
 }

@@ -10,6 +10,7 @@ mod doctor;
 mod kills;
 mod life;
 mod nodes;
+mod ranks;
 mod remote;
 mod restore;
 mod scale;

@@ -14,13 +14,13 @@ use crate::restore::change_store;
 use crate::server::Server;
 
 /// A server with hosts that report to it. The server's own machine is drained.
-struct Cluster {
-    server: Server,
+pub struct Cluster {
+    pub server: Server,
     nodes: Vec<(String, Option<Child>)>,
 }
 
 impl Cluster {
-    fn start(names: &[&str]) -> Cluster {
+    pub fn start(names: &[&str]) -> Cluster {
         let server = Server::start();
         let mut cluster = Cluster { server, nodes: Vec::new() };
         token(&cluster.server);
@@ -36,25 +36,25 @@ impl Cluster {
     }
 
     /// Starts `hpvm node` of a host.
-    fn begin(&mut self, number: usize) {
+    pub fn begin(&mut self, number: usize) {
         let url = self.server.link.split("/#").next().unwrap().to_string();
         let name = &self.nodes[number].0;
         let mut command = self.server.command();
         command.args(["node", "--cpus", "2", "--server", &url, "--name", name]);
         command.arg("--data").arg(self.data(number)).arg("--token-file");
-        command.arg(self.server.dir.path().join("token"));
+        command.arg(self.server.dir.path().join("token")).env("HPVM_NODE_CONFIG", "/dev/null");
         let child = command.stderr(Stdio::null()).spawn().unwrap();
         self.nodes[number].1 = Some(child);
     }
 
-    fn end(&mut self, number: usize, signal: i32) {
+    pub fn end(&mut self, number: usize, signal: i32) {
         let mut child = self.nodes[number].1.take().expect("hpvm node");
         common::kill(child.id() as i32, signal);
         let status = child.wait().unwrap();
         assert!(signal != libc::SIGTERM || status.success(), "{status}");
     }
 
-    fn data(&self, number: usize) -> PathBuf {
+    pub fn data(&self, number: usize) -> PathBuf {
         self.server.dir.path().join(&self.nodes[number].0)
     }
 
@@ -75,7 +75,7 @@ impl Cluster {
         all
     }
 
-    fn nothing_left(&self) {
+    pub fn nothing_left(&self) {
         assert!(common::until(|| self.job_processes().is_empty()), "{:?}", self.job_processes());
         for number in 0..self.nodes.len() {
             assert!(common::until(|| self.kept(number) == 0), "host {number} keeps folders");
@@ -315,14 +315,14 @@ fn whatever_is_killed_on_any_host_no_job_is_lost_and_none_runs_twice() {
 }
 
 /// A server and hosts in namespaces of their own, over TLS.
-struct Spread {
-    hosts: Hosts,
-    dir: tempfile::TempDir,
+pub struct Spread {
+    pub hosts: Hosts,
+    pub dir: tempfile::TempDir,
     processes: Vec<Child>,
 }
 
 impl Spread {
-    fn start() -> Option<Spread> {
+    pub fn start() -> Option<Spread> {
         let hosts = Hosts::up(3, &[])?;
         let dir = tempfile::tempdir().unwrap();
         let mut spread = Spread { hosts, dir, processes: Vec::new() };
@@ -349,7 +349,7 @@ impl Spread {
         Some(spread)
     }
 
-    fn data(&self) -> PathBuf {
+    pub fn data(&self) -> PathBuf {
         self.dir.path().join("data")
     }
 
@@ -361,7 +361,7 @@ impl Spread {
         command
     }
 
-    fn good(&self, args: &[&str]) -> String {
+    pub fn good(&self, args: &[&str]) -> String {
         let output = self.on(1, args).output().unwrap();
         assert!(output.status.success(), "{args:?}: {output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()

@@ -12,15 +12,15 @@ use crate::common;
 const HPVM: &str = env!("CARGO_BIN_EXE_hpvm");
 
 /// A server on the first host of a cluster.
-struct Front {
-    cluster: Cluster,
-    dir: tempfile::TempDir,
+pub struct Front {
+    pub cluster: Cluster,
+    pub dir: tempfile::TempDir,
     address: String,
     process: Option<Child>,
 }
 
 impl Front {
-    fn start() -> Option<Front> {
+    pub fn start() -> Option<Front> {
         let cluster = Cluster::up(2, 4)?;
         // Other users' jobs read and write in it.
         let dir = tempfile::tempdir().unwrap();
@@ -52,28 +52,28 @@ impl Front {
         command
     }
 
-    fn hpvm(&self, args: &[&str]) -> Output {
+    pub fn hpvm(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }
 
-    fn good(&self, args: &[&str]) -> String {
+    pub fn good(&self, args: &[&str]) -> String {
         good(self.hpvm(args), args)
     }
 
     /// One of Slurm's own commands.
-    fn slurm(&self, args: &[&str]) -> String {
+    pub fn slurm(&self, args: &[&str]) -> String {
         good(self.cluster.command(args).current_dir(self.dir.path()).output().unwrap(), args)
     }
 
-    fn submit(&self, args: &[&str]) -> i64 {
+    pub fn submit(&self, args: &[&str]) -> i64 {
         self.good(&[&["submit", "--parsable"], args].concat()).trim().parse().unwrap()
     }
 
-    fn show(&self, id: i64) -> Value {
+    pub fn show(&self, id: i64) -> Value {
         serde_json::from_str(&self.good(&["show", "--json", &id.to_string()])).unwrap()
     }
 
-    fn until(&self, id: i64, state: &str) -> Value {
+    pub fn until(&self, id: i64, state: &str) -> Value {
         let reached = common::until(|| self.show(id)["state"] == state);
         assert!(reached, "job {id} does not become {state}: {}", self.show(id));
         self.show(id)
@@ -148,7 +148,7 @@ fn slurm_has_the_jobs_and_the_words_are_ours() {
     assert!(front.good(&["nodes", "--json"]).contains("\"cpus_reserved\":4"));
     assert!(front.good(&["queues"]).contains("all"));
     let top = front.good(&["top", "--once", "--sort", "state"]);
-    assert!(top.contains(&format!("Ranks of job {first} sleep: of a job in Slurm")), "{top}");
+    assert!(top.contains(&format!("Ranks of job {first} sleep")), "{top}");
     assert!(top.contains("8 of 8 processors reserved   running 1"), "{top}");
 
     // Somebody else's, that did not come through us; and the server is killed meanwhile.

@@ -11,6 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use hpvm_tests::hosts::Hosts;
 use hpvm_tests::process::clean;
 
 /// Long enough for a loaded machine; only a hang takes as long.
@@ -51,6 +52,44 @@ pub fn mpirun<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Job {
 pub fn bash(flags: &[&str], script: &str) -> Job {
     let script = format!("{PMI}{script}");
     mpirun(&[flags, &["bash", "-c", &script]].concat())
+}
+
+/// `mpirun` on the first of the test hosts.
+pub fn on_hosts(hosts: &Hosts, args: &[&str]) -> Job {
+    let mut job = mpirun::<&str>(&[]);
+    let mut command = hosts.command(1, env!("CARGO_BIN_EXE_hpvm"));
+    command.arg("run").args(args);
+    for (name, value) in job.command.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    job.command = command;
+    job
+}
+
+/// A job whose agents are started without ssh.
+pub fn quick(hosts: &Hosts, args: &[&str]) -> Job {
+    let agent = Hosts::agent();
+    on_hosts(hosts, &[&["--launch-agent", agent.to_str().unwrap()], args].concat())
+}
+
+/// Fails if processes are left on one of these hosts after a while.
+pub fn nothing_left(hosts: &Hosts) {
+    let end = Instant::now() + Duration::from_secs(10);
+    for host in 1..=hosts.count() {
+        loop {
+            let mut left = hosts.processes(host);
+            left.retain(|(_, line)| !line.contains("sshd: /usr/sbin/sshd [listener]"));
+            if left.is_empty() {
+                break;
+            }
+            assert!(Instant::now() < end, "still on {}: {left:?}", hosts.name(host));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
 }
 
 /// What a job left.

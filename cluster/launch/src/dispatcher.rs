@@ -1,7 +1,7 @@
 //! What happens to a job, decided without doing anything: events and the time go in, actions come
 //! out. The [executor](crate::executor) reads the world and performs the actions.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use crate::error::TIMED_OUT;
@@ -9,9 +9,12 @@ use crate::pmi::server::{ClientEvent, ClientState, JOB_KEY, Outcome, Server};
 use crate::remote::frame::Frame;
 use crate::remote::links::Links;
 use crate::text;
+use cause::PEER_LOST;
+pub use cause::{Cause, Loss};
 pub use hosts::Layout;
 use leaving::{Found, Leaving};
 
+mod cause;
 mod hosts;
 pub mod leaving;
 
@@ -186,8 +189,16 @@ pub struct Dispatcher {
     phase: Phase,
     code: Option<i32>,
     reason: Option<String>,
+    /// Why, if it was a failure.
+    cause: Option<Cause>,
+    /// Hosts that were lost, with how.
+    lost: BTreeMap<u32, Loss>,
+    /// Signals that the launcher has passed on: a rank that dies of one was ended by the user.
+    passed_on: BTreeSet<i32>,
     unfinished: usize,
     limit: Option<Duration>,
+    /// How long the job has run already, in attempts before this one.
+    before: Duration,
     /// Whether stacks are shown when the time limit ends the job.
     stack_traces: bool,
     /// Whether ranks that fail do not end the job.
@@ -222,8 +233,12 @@ impl Dispatcher {
             phase: Phase::Running,
             code: None,
             reason: None,
+            cause: None,
+            lost: BTreeMap::new(),
+            passed_on: BTreeSet::new(),
             unfinished,
             limit,
+            before: Duration::ZERO,
             stack_traces: false,
             recovery: false,
             abandoned: false,
@@ -240,6 +255,11 @@ impl Dispatcher {
     /// Ranks that fail do not end the job.
     pub fn with_recovery(&mut self, wanted: bool) {
         self.recovery = wanted;
+    }
+
+    /// The time limit has begun so long before this attempt.
+    pub fn with_time_before(&mut self, before: Duration) {
+        self.before = before;
     }
 
     /// Tells the ranks the job's random key.
@@ -260,7 +280,7 @@ impl Dispatcher {
     /// When [`Event::Tick`] is due, if ever.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let own = match &self.phase {
-            Phase::Running => self.limit,
+            Phase::Running => self.limit.map(|limit| limit.saturating_sub(self.before)),
             Phase::Ending(kill_at) => *kill_at,
             Phase::Leaving(leaving) => leaving.due(),
             Phase::Done => return None,
@@ -281,6 +301,16 @@ impl Dispatcher {
     /// Why the job ended early, if it did.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
+    }
+
+    /// The failure that ended it, if one did.
+    pub fn cause(&self) -> Option<Cause> {
+        self.cause
+    }
+
+    /// The hosts that were lost, with how.
+    pub fn lost_hosts(&self) -> impl Iterator<Item = (&str, Loss)> {
+        self.lost.iter().map(|(node, loss)| (&self.hosts[*node as usize][..], *loss))
     }
 
     /// Whether a rank has called MPI_Init as a part of this job.
@@ -313,9 +343,7 @@ impl Dispatcher {
         match event {
             Event::Started { rank, pid } => self.ranks[rank as usize].pid = Some(pid),
             Event::NotStarted { rank, text, code } => self.not_started(rank, text, code, now),
-            Event::NotExecuted { text, code, .. } => {
-                self.fail(code, text, GRACE_FAILURE, libc::SIGTERM, now);
-            }
+            Event::NotExecuted { text, code, .. } => self.fail(Cause::Other, code, text, now),
             Event::Pmi { rank, line } => self.client(rank, line, now),
             Event::PmiOverflow { rank } => {
                 let limit = crate::pmi::LINE_MAX;
@@ -329,7 +357,7 @@ impl Dispatcher {
             Event::Signal(number) => self.signal(number, now),
             Event::OtherMpi { text } => self.other_mpi(text),
             Event::FileBroken { text } => {
-                self.fail(1, format!("{text}; ending the job"), GRACE_FAILURE, libc::SIGTERM, now);
+                self.fail(Cause::Other, 1, format!("{text}; ending the job"), now);
             }
             Event::OutputBroken { errno } => self.output_broken(errno, now),
             Event::LifelineCut => self.lifeline_cut(now),
@@ -347,14 +375,16 @@ impl Dispatcher {
     }
 
     /// Ends the job because of a fault; only the first one counts and is shown.
-    fn fail(&mut self, code: i32, text: String, grace: Duration, signal: i32, now: Duration) {
+    fn fail(&mut self, cause: Cause, code: i32, text: String, now: Duration) {
         if !matches!(self.phase, Phase::Running) {
             return;
         }
         self.code.get_or_insert(code);
         self.actions.push_back(Action::Error(text.clone()));
         self.reason = Some(text);
-        self.end(signal, grace, now);
+        self.cause = Some(cause);
+        let grace = if cause == Cause::TimeLimit { GRACE_USER } else { GRACE_FAILURE };
+        self.end(libc::SIGTERM, grace, now);
     }
 
     fn end(&mut self, signal: i32, grace: Duration, now: Duration) {
@@ -386,7 +416,7 @@ impl Dispatcher {
                 self.unfinished -= 1;
             }
         }
-        self.fail(code, text, GRACE_FAILURE, libc::SIGTERM, now);
+        self.fail(Cause::Other, code, text, now);
         self.check_all_ended(now);
     }
 
@@ -414,18 +444,18 @@ impl Dispatcher {
             }
             ClientEvent::Abort { code, message } => {
                 let who = self.who(rank);
-                let (exit, text) = match message {
-                    // The library's own reason, not the program's: never a success.
-                    Some(why) => {
-                        ((code & 0xff).max(1), format!("{who} gives up: {why}; ending the job"))
-                    }
+                let Some(why) = message else {
                     // The program's choice, 0 too, as with MPICH's and Open MPI's launchers.
-                    None => (
-                        code & 0xff,
-                        format!("{who} called MPI_Abort with code {code}; ending the job"),
-                    ),
+                    let text = format!("{who} called MPI_Abort with code {code}; ending the job");
+                    return self.fail(Cause::Program, code & 0xff, text, now);
                 };
-                self.fail(exit, text, GRACE_FAILURE, libc::SIGTERM, now);
+                let (cause, why) = match why.strip_prefix(PEER_LOST) {
+                    Some(why) => (Cause::PeerLost, why),
+                    None => (Cause::Program, &why[..]),
+                };
+                // The library's own reason, not the program's: never a success.
+                let text = format!("{who} gives up: {why}; ending the job");
+                self.fail(cause, (code & 0xff).max(1), text, now);
             }
             ClientEvent::Opened => self.opened(),
             // These are for those above, and there is nobody.
@@ -440,7 +470,7 @@ impl Dispatcher {
     fn global_exit(&mut self, rank: u32, code: i32, now: Duration) {
         if code != 0 {
             let text = format!("{} ended the job with exit code {code}", self.who(rank));
-            self.fail(code, text, GRACE_FAILURE, libc::SIGTERM, now);
+            self.fail(Cause::Program, code, text, now);
         } else if matches!(self.phase, Phase::Running) {
             self.code.get_or_insert(0);
             self.end(libc::SIGTERM, GRACE_FAILURE, now);
@@ -450,7 +480,7 @@ impl Dispatcher {
     fn malformed(&mut self, rank: u32, fault: &str, now: Duration) {
         let who = self.who(rank);
         let text = format!("{who} sent a malformed PMI command: {fault}; ending the job");
-        self.fail(1, text, GRACE_FAILURE, libc::SIGTERM, now);
+        self.fail(Cause::Other, 1, text, now);
     }
 
     fn exited(&mut self, rank: u32, ended: Ended, now: Duration) {
@@ -483,6 +513,7 @@ impl Dispatcher {
             (Ended::Code(code), ClientState::Finalised) => {
                 if self.code.is_none() {
                     self.code = Some(code);
+                    self.cause = Some(Cause::Program);
                     let text = format!("{who} exited with code {code} after MPI_Finalize");
                     self.actions.push_back(Action::Error(text));
                 }
@@ -495,7 +526,11 @@ impl Dispatcher {
             self.actions.push_back(Action::Error(format!("{who} {what}")));
             return;
         }
-        self.fail(code, format!("{who} {what}; ending the job"), GRACE_FAILURE, libc::SIGTERM, now);
+        let cause = match ended {
+            Ended::Signal { number, .. } if !self.passed_on.contains(&number) => Cause::Killed,
+            _ => Cause::Program,
+        };
+        self.fail(cause, code, format!("{who} {what}; ending the job"), now);
     }
 
     /// Ranks that wait for one that is gone would hang for ever: in a barrier, or in `MPI_Init`,
@@ -521,7 +556,7 @@ impl Dispatcher {
         let Some((waiter, gone, waits, left)) = pair else { return };
         let (waiter, gone) = (self.who(waiter), self.who(gone));
         let text = format!("{waiter} {waits}, but {gone} {left}; ending the job");
-        self.fail(1, text, GRACE_FAILURE, libc::SIGTERM, now);
+        self.fail(Cause::Program, 1, text, now);
     }
 
     fn signal(&mut self, number: i32, now: Duration) {
@@ -531,7 +566,10 @@ impl Dispatcher {
                 self.signal_all(libc::SIGSTOP);
                 self.actions.push_back(Action::StopSelf);
             }
-            _ => self.signal_all(number),
+            _ => {
+                self.passed_on.insert(number);
+                self.signal_all(number);
+            }
         }
     }
 
@@ -585,7 +623,7 @@ impl Dispatcher {
             "cannot write to standard output: {}; ending the job",
             crate::error::errno_text(errno)
         );
-        self.fail(1, text, GRACE_FAILURE, libc::SIGTERM, now);
+        self.fail(Cause::Other, 1, text, now);
     }
 
     fn check_all_ended(&mut self, now: Duration) {
@@ -636,7 +674,7 @@ impl Dispatcher {
         self.tick_links(now);
         match &self.phase {
             Phase::Running => {
-                if let Some(limit) = self.limit.filter(|limit| now >= *limit) {
+                if let Some(limit) = self.limit.filter(|limit| now + self.before >= *limit) {
                     let text = format!(
                         "the job ran longer than the {} s of --timeout; ending it",
                         limit.as_secs_f64()
@@ -644,7 +682,7 @@ impl Dispatcher {
                     if self.stack_traces {
                         self.actions.push_back(Action::StackTraces);
                     }
-                    self.fail(TIMED_OUT, text, GRACE_USER, libc::SIGTERM, now);
+                    self.fail(Cause::TimeLimit, TIMED_OUT, text, now);
                 }
             }
             Phase::Ending(Some(kill_at)) if now >= *kill_at => self.kill(now),

@@ -52,6 +52,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     ),
     ("HPVM_NET", "as --net; read by the ranks"),
     ("HPVM_NET_TIMEOUT", "as --net-timeout; also read by the ranks"),
+    (
+        "HPVM_RESTART_COUNT, SLURM_RESTART_COUNT",
+        "starts of the job before this launcher; --max-restarts counts on from there",
+    ),
     ("PATH", "where programs without a slash in their name are searched"),
     (TIMEOUT_VARIABLE, "time limit in seconds, where --timeout is not given"),
     (
@@ -59,6 +63,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "read by the ranks. 1: MPI_Finalize reports what was not freed, not completed or never \
          received, collectives that do not fit together end with an error that names both sides, and so do \
          accesses to windows that meet; slower",
+    ),
+    (
+        "HPVM_PVM_QUEUE",
+        "read by PVM programs. Bytes of messages that may wait in a task's queue, and on the way to another task (1g) ([pvm.md](pvm.md))",
     ),
     (
         "HPVM_SAM_CACHE",
@@ -122,6 +130,12 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "HPVM_SERVER",
         "read by hpvm submit, queue and their like: the address or socket of the server to speak to. Default: \
          your own one on this machine",
+    ),
+    (
+        "HPVM_NODE_CONFIG, HPVM_NODE_CPUS, HPVM_NODE_DATA, HPVM_NODE_FINGERPRINT, HPVM_NODE_GPUS, \
+         HPVM_NODE_NAME, HPVM_NODE_SERVER, HPVM_NODE_TOKEN_FILE",
+        "read by hpvm node: its configuration file, and what a flag of the same name sets. They \
+         count more than the file and less than the flag",
     ),
     (
         "HPVM_SERVE_CONFIG, HPVM_SERVE_DATA, HPVM_SERVE_KEEP_DAYS, HPVM_SERVE_KEEP_JOBS, \

@@ -33,6 +33,7 @@ pub mod place;
 pub mod pmi;
 pub mod program;
 pub mod remote;
+pub mod restart;
 pub mod run;
 pub mod slurm;
 pub mod spread;

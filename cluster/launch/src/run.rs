@@ -1,13 +1,16 @@
 //! From a [`Request`] to a finished job.
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::args::{self, Options, Parsed, Program, Request};
 use crate::dispatcher::{Dispatcher, Ended, Layout, RankInfo};
 use crate::display;
 use crate::environment::{self, JOB_ID, NODE};
-use crate::error::LaunchError;
+use crate::error::{LaunchError, TIMED_OUT};
+use crate::executor::signals::Signals;
 use crate::executor::spawn::Image;
 use crate::executor::stacks;
 use crate::executor::{Outcome, Plan, execute};
@@ -17,6 +20,7 @@ use crate::output::pattern::Context;
 use crate::place::binding::Bound;
 use crate::remote::order::Order;
 use crate::remote::start::Starter;
+use crate::restart::{End, Next, Restarts};
 use crate::spread::{self, Spread};
 use crate::{help, hosts, linkage, program, sys, text};
 
@@ -79,7 +83,85 @@ pub fn run(request: &Request, lifeline: Option<Lifeline>) -> Result<i32, LaunchE
         return Ok(0);
     }
     report_pid(options)?;
-    let Prepared { mut plan, infos, layout, key } = prepare(request, &spread)?;
+    again_and_again(request, spread, lifeline)
+}
+
+/// Runs the job, and starts it again as long as that is wanted. When an attempt is over nothing is left of it.
+fn again_and_again(
+    request: &Request,
+    mut spread: Spread,
+    lifeline: Option<Lifeline>,
+) -> Result<i32, LaunchError> {
+    let begin = Instant::now();
+    let mut request = request.clone();
+    let mut restarts = Restarts::new(request.options.restart, |name| std::env::var(name).ok());
+    let mut code = 0;
+    loop {
+        restarts.apply(&mut request);
+        if restarts.again() {
+            // What remains of the hosts may be too little for what is asked for.
+            spread = match Spread::of(&request) {
+                Ok(spread) => spread,
+                Err(error) => {
+                    complain(&request.options.label, &error.message);
+                    return Ok(code);
+                }
+            };
+        }
+        let next;
+        (code, next) = attempt(&request, &spread, lifeline.clone(), &mut restarts, begin)?;
+        let Next::Again { pause, .. } = next else { return Ok(code) };
+        let (options, limit) = (&request.options, time_limit(&request.options)?);
+        let left = limit.map_or(pause, |limit| limit.saturating_sub(begin.elapsed()));
+        if let Some(number) = sleep(pause.min(left)) {
+            complain(
+                &options.label,
+                &format!("received {}; ending the job", text::signal_name(number)),
+            );
+            return Ok(128 + number);
+        }
+        if let Some(limit) = limit.filter(|limit| begin.elapsed() >= *limit) {
+            let seconds = limit.as_secs_f64();
+            complain(
+                &options.label,
+                &format!("the {seconds} s of --timeout are over; ending the job"),
+            );
+            return Ok(TIMED_OUT);
+        }
+    }
+}
+
+/// Waits so long; gives the signal that ends the job meanwhile. Nothing of it runs, so there is nothing else to be done.
+fn sleep(pause: Duration) -> Option<i32> {
+    let signals = Signals::new().ok()?;
+    let end = Instant::now() + pause;
+    loop {
+        let left = end.saturating_duration_since(Instant::now()).as_millis();
+        sys::wait_readable(signals.fd.as_raw_fd(), left.min(60_000) as i32);
+        while let Some(number) = signals.next() {
+            if matches!(number, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT) {
+                return Some(number);
+            }
+            if number == libc::SIGTSTP {
+                sys::kill(std::process::id() as i32, libc::SIGSTOP);
+            }
+        }
+        if Instant::now() >= end {
+            return None;
+        }
+    }
+}
+
+/// Runs the job once. Gives its exit code, and whether it is started again.
+fn attempt(
+    request: &Request,
+    spread: &Spread,
+    lifeline: Option<Lifeline>,
+    restarts: &mut Restarts,
+    begin: Instant,
+) -> Result<(i32, Next), LaunchError> {
+    let options = &request.options;
+    let Prepared { mut plan, infos, layout, key } = prepare(request, spread)?;
     plan.lifeline = lifeline;
     let limit = time_limit(options)?;
     if options.report_bindings {
@@ -100,9 +182,19 @@ pub fn run(request: &Request, lifeline: Option<Lifeline>) -> Result<i32, LaunchE
     dispatcher.set_universe(plan.universe);
     dispatcher.with_stack_traces(options.stack_traces);
     dispatcher.with_recovery(options.recovery);
+    dispatcher.with_time_before(begin.elapsed());
     let programs: Vec<PathBuf> = plan.images.iter().map(|image| image.file.clone()).collect();
+    let mut next = Next::Stop;
     let outcome = execute(plan, &mut dispatcher, |dispatcher, outcome| {
         let mut lines = Vec::new();
+        let end = how_it_ended(dispatcher, outcome);
+        next = restarts.ended(&end, request, begin.elapsed());
+        match &next {
+            Next::Stop => {}
+            Next::GiveUp(text) => lines.push(format!("{}: {text}", options.label)),
+            // Said even if quiet: the program's output is that of two runs from here on.
+            Next::Again { text, .. } => return vec![format!("{}: {text}", options.label)],
+        }
         if !options.quiet {
             lines.extend(nobody_joined(options, dispatcher, &programs));
         }
@@ -110,7 +202,7 @@ pub fn run(request: &Request, lifeline: Option<Lifeline>) -> Result<i32, LaunchE
             lines.extend(exit_codes(dispatcher));
         }
         if options.json {
-            lines.push(report(&job, dispatcher, outcome));
+            lines.push(report(&job, dispatcher, outcome, restarts.used()));
             return lines;
         }
         let text = format!(
@@ -122,10 +214,15 @@ pub fn run(request: &Request, lifeline: Option<Lifeline>) -> Result<i32, LaunchE
         lines.extend(options.verbose.then_some(text));
         lines
     })?;
-    Ok(outcome.code)
+    Ok((outcome.code, next))
 }
 
-fn time_limit(options: &Options) -> Result<Option<std::time::Duration>, LaunchError> {
+fn how_it_ended(dispatcher: &Dispatcher, outcome: &Outcome) -> End {
+    let lost = dispatcher.lost_hosts().map(|(host, loss)| (host.to_string(), loss)).collect();
+    End { cause: dispatcher.cause(), lost, lasted: outcome.elapsed }
+}
+
+fn time_limit(options: &Options) -> Result<Option<Duration>, LaunchError> {
     Ok(match (options.timeout, std::env::var_os(TIMEOUT_VARIABLE)) {
         (Some(limit), _) => Some(limit),
         (None, Some(value)) => Some(args::parse_seconds(TIMEOUT_VARIABLE, &value)?),
@@ -362,7 +459,7 @@ fn exit_codes(dispatcher: &Dispatcher) -> Vec<String> {
 }
 
 /// The end of the job as one line of JSON.
-fn report(job: &str, dispatcher: &Dispatcher, outcome: &Outcome) -> String {
+fn report(job: &str, dispatcher: &Dispatcher, outcome: &Outcome, restarts: u32) -> String {
     let ranks: Vec<_> = dispatcher
         .ranks()
         .iter()
@@ -388,6 +485,7 @@ fn report(job: &str, dispatcher: &Dispatcher, outcome: &Outcome) -> String {
         "host": hosts::local_name(),
         "exit_code": outcome.code,
         "reason": dispatcher.reason(),
+        "restarts": restarts,
         "wall_s": outcome.elapsed.as_secs_f64(),
         "ranks": ranks,
     })

@@ -100,6 +100,13 @@ pub fn writable_now(fd: RawFd) -> io::Result<bool> {
     Ok(check(unsafe { libc::poll(&mut poll, 1, 0) })? > 0)
 }
 
+/// Waits until there is something to read, or so many milliseconds, or for a while less (a signal).
+pub fn wait_readable(fd: RawFd, milliseconds: i32) {
+    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry, as said.
+    unsafe { libc::poll(&mut poll, 1, milliseconds) };
+}
+
 /// A descriptor that becomes readable when the child ends.
 pub fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
     // SAFETY: the call takes two integers.

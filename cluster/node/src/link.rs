@@ -88,14 +88,15 @@ fn told(failure: &Failure) -> News {
 
 /// Waits for orders, for ever.
 pub fn wait_for_orders(mut line: Line, name: &str, news: &Sender<News>) {
-    let mut seen = Version::default();
+    let (mut seen, mut looks) = (Version::default(), 0);
     loop {
         let Version { epoch, number } = seen;
-        let path = format!("/api/v1/nodes/{name}/orders?epoch={epoch}&number={number}");
+        let path =
+            format!("/api/v1/nodes/{name}/orders?epoch={epoch}&number={number}&looks={looks}");
         let got = match line.orders(&path, HOLD) {
             Ok(orders) => {
                 // A store that was restored from a copy may count from below again.
-                seen = orders.version;
+                (seen, looks) = (orders.version, orders.looks.number);
                 News::Orders(orders)
             }
             Err(failure) => {

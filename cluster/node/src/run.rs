@@ -9,14 +9,16 @@ use std::time::{Duration, Instant, SystemTime};
 use hpvm_monitor::Sampler;
 use hpvm_queue::driver::{Driver, Embedded, Settings};
 use hpvm_queue::job::JobId;
-use hpvm_queue::node::{Capacity, Daemon, Deed, Newest, Orders, Report, Work};
+use hpvm_queue::node::{Capacity, Daemon, Deed, Looks, Newest, Orders, Parts, Report, Work};
 use hpvm_queue::stepd::family;
 use hpvm_queue::time::Stamp;
 use hpvm_serve::api::types::NodeReport;
 use hpvm_serve::client::Client;
+use hpvm_serve::look::Place;
 
 use crate::disk::{Disk, Identity};
 use crate::link::{self, Line, News, Outgoing};
+use crate::look;
 use crate::output::{self, Task};
 
 /// Pace of reports and samples.
@@ -92,6 +94,8 @@ struct Jobs {
     place: Settings,
     /// The jobs whose output is sent.
     tasks: Sender<Vec<Task>>,
+    /// Those at whose ranks is looked once more.
+    looks: Sender<Vec<look::Task>>,
 }
 
 struct Node {
@@ -101,6 +105,7 @@ struct Node {
     daemon: Daemon,
     works: BTreeMap<JobId, Work>,
     jobs: Option<Jobs>,
+    looks: Looks,
     /// Jobs of which nothing is left here but our record.
     swept: BTreeSet<JobId>,
     sweeping: BTreeSet<JobId>,
@@ -148,6 +153,7 @@ impl Node {
             daemon,
             works,
             jobs: None,
+            looks: Looks::default(),
             swept: BTreeSet::new(),
             sweeping: BTreeSet::new(),
             outgoing,
@@ -184,7 +190,10 @@ impl Node {
         let (tasks, inbox) = channel();
         let (line, to, settings) = (Line::new(&options.server)?, self.news.clone(), place.clone());
         thread("output", move || output::run(line, &settings, &inbox, &to))?;
-        Ok(Jobs { driver, place, tasks })
+        let (looks, inbox) = channel();
+        let (line, identity) = (Line::new(&options.server)?, self.identity.identity.clone());
+        thread("looks", move || look::run(line, &identity, &inbox))?;
+        Ok(Jobs { driver, place, tasks, looks })
     }
 
     fn run(&mut self, inbox: &Receiver<News>) -> Result<(), String> {
@@ -202,6 +211,9 @@ impl Node {
                     next = Instant::now() + EVERY;
                     self.perform(self.daemon.overdue());
                     self.look_after_all();
+                    if !self.looks.jobs.is_empty() {
+                        self.look();
+                    }
                     self.report(true);
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -250,7 +262,22 @@ impl Node {
         let deeds = self.daemon.orders(orders);
         let any = !deeds.is_empty();
         self.perform(deeds);
+        if self.looks != orders.looks {
+            self.looks = orders.looks.clone();
+            self.look();
+        }
         Ok(any)
+    }
+
+    /// Looks at the ranks of the jobs at which somebody looks, by another thread.
+    fn look(&self) {
+        let Some(jobs) = &self.jobs else { return };
+        let task = |(id, parts): (&JobId, &Parts)| {
+            let place = Place::of(&jobs.place, &self.works.get(id)?.job);
+            Some(look::Task { place, parts: *parts })
+        };
+        // An error would mean that its thread has failed; nobody sees ranks then, and jobs go on.
+        let _ = jobs.looks.send(self.looks.jobs.iter().filter_map(task).collect());
     }
 
     fn perform(&mut self, deeds: Vec<Deed>) {

@@ -2,10 +2,13 @@
 
 mod command;
 mod help;
+pub mod line;
 mod print;
 
-use crate::client::Connection;
+use crate::client;
 use command::Next;
+use hpvm_pvm::connection::Connection;
+use hpvm_pvm::protocol::Identity;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -23,6 +26,7 @@ where there is none, and ends with its last task and console.
 /// A console: its connection, and what its commands have set.
 pub struct Console {
     connection: Connection,
+    identity: Identity,
     aliases: BTreeMap<String, Vec<String>>,
     /// Where the output of spawned tasks goes that does not come to the terminal, by job.
     jobs: print::Jobs,
@@ -63,15 +67,15 @@ pub fn main(args: &[OsString]) -> i32 {
         Some((Ok(script), _)) => Some(script),
         None => None,
     };
-    let connection = match Connection::open() {
-        Ok(connection) => connection,
+    let (connection, identity) = match client::open() {
+        Ok(opened) => opened,
         Err(cause) => {
             eprintln!("pvm: the virtual machine cannot be reached or started: {cause}");
             return 1;
         }
     };
     let mut console =
-        Console { connection, aliases: BTreeMap::new(), jobs: print::Jobs::default() };
+        Console { connection, identity, aliases: BTreeMap::new(), jobs: print::Jobs::default() };
     let done = match script {
         None => console.run(io::stdin().lock(), io::stdin().is_terminal()),
         Some(script) => console.run(&script[..], false),
@@ -92,18 +96,18 @@ fn usage(cause: &str) -> i32 {
 
 impl Console {
     fn run(&mut self, mut input: impl BufRead, prompt: bool) -> io::Result<()> {
-        let mut line = String::new();
+        let mut line = Vec::new();
         loop {
             if prompt {
                 print!("pvm> ");
                 io::stdout().flush()?;
             }
             line.clear();
-            if input.read_line(&mut line)? == 0 {
+            if input.read_until(b'\n', &mut line)? == 0 {
                 // What spawned tasks write to us is read to its end.
                 return self.jobs.finish(&mut self.connection);
             }
-            let words = self.words(&line);
+            let words = self.words(&String::from_utf8_lossy(&line));
             let Some((name, words)) = words.split_first() else { continue };
             match self.command(name, words) {
                 Ok(Next::More) => {}
@@ -118,11 +122,7 @@ impl Console {
 
     /// The words of a line; its first one may be an alias.
     fn words(&self, line: &str) -> Vec<String> {
-        let line = line.trim();
-        if line.starts_with('#') {
-            return Vec::new();
-        }
-        let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let mut words = line::words(line);
         if let Some(alias) = words.first().and_then(|first| self.aliases.get(first)) {
             words.splice(..1, alias.clone());
         }

@@ -23,6 +23,8 @@ use crate::api::types::Host;
 use crate::auth::{Remembered, Who};
 use crate::hosts::Shown;
 use crate::limit::{Limits, Rate};
+use crate::look::step::Steps;
+use crate::look::wanted::Wanted;
 use crate::problem::Problem;
 
 /// Events kept for a stream that is slow; one that is slower reads the store.
@@ -66,6 +68,10 @@ pub struct Inner {
     pub receiving: Mutex<()>,
     /// Jobs whose events are counted for pages.
     pub counting: Counting,
+    /// Jobs on other hosts at whose ranks somebody looks.
+    pub wanted: Wanted,
+    /// The same in a Slurm.
+    pub steps: Steps,
     /// Tokens of hosts, which report every second.
     pub remembered: Remembered,
     /// A hash that a password of an unknown user is compared with, so that it takes as long.
@@ -118,6 +124,8 @@ impl App {
             versions: parts.versions,
             receiving: Mutex::default(),
             counting: Counting::default(),
+            wanted: Wanted::default(),
+            steps: Steps::default(),
             remembered: Remembered::default(),
             decoy: crate::secret::hash_password("a password that nobody has")?,
             readers: Mutex::default(),

@@ -4,6 +4,7 @@
 use utoipa::OpenApi;
 
 use crate::api::types::*;
+use crate::look::JobLook;
 use hpvm_monitor::Series;
 use hpvm_queue::job::JobSpec;
 use hpvm_queue::store::rules::QueueLimits;
@@ -62,6 +63,7 @@ pub fn json() -> Result<String, String> {
         report,
         orders,
         receive,
+        tell,
         remove_node,
         queues,
         info,
@@ -251,7 +253,10 @@ operation!(
 operation!(
     /// What the ranks of a running job do.
     ranks, get, path = "/api/v1/jobs/{id}/ranks", params(("id" = i64, Path)),
-    responses((status = 200, body = Ranks)));
+    responses((status = 200, body = Ranks),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "It does not run"),
+        (status = 501, body = Problem, content_type = "application/problem+json", description = "Its Slurm does not let the server look"),
+        (status = 503, body = Problem, content_type = "application/problem+json", description = "Too many jobs are looked at")));
 operation!(
     /// Who sent how much to whom.
     matrix, get, path = "/api/v1/jobs/{id}/matrix",
@@ -272,7 +277,8 @@ operation!(
 operation!(
     /// For `hpvm node`: waits up to 15 s for orders newer than these.
     orders, get, path = "/api/v1/nodes/{name}/orders",
-    params(("name" = String, Path), ("epoch" = Option<u64>, Query), ("number" = Option<u64>, Query)),
+    params(("name" = String, Path), ("epoch" = Option<u64>, Query), ("number" = Option<u64>, Query),
+        ("looks" = Option<u64>, Query, description = "Number of the looks that the host knows; others are an answer, too")),
     responses((status = 200, description = "The orders of the host", body = Object)));
 operation!(
     /// For `hpvm node`: a part of the output of a job there, which is taken if it is the next one.
@@ -282,6 +288,13 @@ operation!(
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, body = Received),
         (status = 507, body = Problem, content_type = "application/problem+json", description = "The server's disk is full")));
+operation!(
+    /// For `hpvm node`: what the ranks of a job there do, while the host's orders say that somebody looks.
+    tell, post, path = "/api/v1/nodes/{name}/jobs/{id}/ranks",
+    params(("name" = String, Path), ("id" = i64, Path)), request_body = JobLook,
+    responses((status = 204, description = "Taken"),
+        (status = 404, body = Problem, content_type = "application/problem+json", description = "The job has no ranks there"),
+        (status = 422, body = Problem, content_type = "application/problem+json")));
 operation!(
     /// Forget a host that reports no more; for administrators.
     remove_node, delete, path = "/api/v1/nodes/{name}", params(("name" = String, Path)),

@@ -12,6 +12,7 @@ pub mod client;
 pub mod document;
 mod hosts;
 mod limit;
+pub mod look;
 mod origin;
 mod page;
 mod problem;

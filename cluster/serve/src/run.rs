@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -370,6 +370,10 @@ fn start_sampler(app: App) -> Result<(), String> {
                     }
                 }),
             }
+            let now = Instant::now();
+            app.wanted.tick(now);
+            app.counting.forget(now);
+            app.steps.tick(&app);
             std::thread::sleep(SAMPLE_EVERY);
         }
     };

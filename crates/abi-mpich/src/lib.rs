@@ -5,6 +5,7 @@
 //! passed on unchanged. The entry points are generated from spec/.
 
 mod convert;
+mod cxx;
 mod data;
 mod extensions;
 mod f08;
@@ -16,6 +17,7 @@ mod status;
 
 use core::ffi::{c_int, c_void};
 use hpvm_abi::constants as standard;
+use hpvm_abi::extra::ERRORS_THROW;
 use hpvm_abi::request::shorten;
 use hpvm_foreign::{Abi, Numbers, Outcome};
 
@@ -72,8 +74,6 @@ impl Abi for Mpich {
         datatype);
     handle!(Op MPI_Op op_in op_out op_toint op_fromint op);
     handle!(Message MPI_Message message_in message_out message_toint message_fromint message);
-    handle!(Errhandler MPI_Errhandler errhandler_in errhandler_out errhandler_toint
-        errhandler_fromint errhandler);
     handle!(Info MPI_Info info_in info_out info_toint info_fromint info);
     handle!(Win MPI_Win win_in win_out win_toint win_fromint win);
     handle!(Session MPI_Session session_in session_out session_toint session_fromint session);
@@ -101,6 +101,30 @@ impl Abi for Mpich {
     }
 
     fn request_fromint(number: c_int) -> Request {
+        number
+    }
+
+    type Errhandler = Errhandler;
+
+    fn errhandler_in(handle: Errhandler) -> standard::MPI_Errhandler {
+        match handle {
+            cxx::ERRORS_THROW => ERRORS_THROW,
+            other => standard::MPI_Errhandler(handles::errhandler::to_standard(other)),
+        }
+    }
+
+    fn errhandler_out(handle: standard::MPI_Errhandler) -> Errhandler {
+        match handle {
+            ERRORS_THROW => cxx::ERRORS_THROW,
+            other => handles::errhandler::to_foreign(other.0),
+        }
+    }
+
+    fn errhandler_toint(handle: Errhandler) -> c_int {
+        handle
+    }
+
+    fn errhandler_fromint(number: c_int) -> Errhandler {
         number
     }
 

@@ -1,7 +1,7 @@
 //! Functions that are not in the standard: callbacks with a word of state, so that one function of
 //! a library for another ABI can stand for any function of a program.
 
-use crate::constants::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Errhandler, MPI_Op};
+use crate::constants::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Errhandler, MPI_Op, MPI_Request};
 use crate::constants::{MPI_Comm_copy_attr_function, MPI_Comm_delete_attr_function};
 use core::ffi::{c_char, c_int, c_void};
 
@@ -11,6 +11,13 @@ pub type Reduction = unsafe extern "C" fn(usize, *mut c_void, *mut c_void, MPI_C
 /// An error handler: `state`, the place of the object's handle (of the standard ABI), the place of
 /// the error code.
 pub type ErrorCall = unsafe extern "C" fn(usize, *mut usize, *mut c_int);
+
+/// `MPI::ERRORS_THROW_EXCEPTIONS` of C++, whose bindings throw what calls return. A value among those that the standard
+/// ABI keeps for error handlers and gives no meaning to.
+pub const ERRORS_THROW: MPI_Errhandler = MPI_Errhandler(0x14f);
+
+/// Moves bytes between a buffer of the program and the copy that stands for it, or frees the copy: `state`.
+pub type Staging = unsafe extern "C" fn(usize);
 
 /// The kinds of object that error handlers and attributes belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +93,17 @@ pub struct Extra {
         count: MPI_Count,
         oldtype: MPI_Datatype,
         newtype: *mut MPI_Datatype,
+    ) -> c_int,
+    /// Has a request of a collective operation keep a copy that stands for a buffer which is not contiguous: an
+    /// operation that has been started uses it already and calls `empty` when it ends, at once where it has ended; a
+    /// persistent one calls `fill` at each start, too. `release` is called when nothing uses the copy any more. All
+    /// three get `state`, run inside the library, and may call nothing of MPI.
+    pub stage: unsafe extern "C" fn(
+        request: MPI_Request,
+        state: usize,
+        fill: Staging,
+        empty: Staging,
+        release: Staging,
     ) -> c_int,
     /// Raises the error that a function (of the given name, ended by a zero byte) is not available.
     pub unsupported: unsafe extern "C" fn(name: *const c_char) -> c_int,

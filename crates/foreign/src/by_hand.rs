@@ -8,6 +8,7 @@
 //! its arguments, in the form of its own ABI.
 #![allow(clippy::missing_safety_doc)]
 
+use crate::bindings;
 use crate::numbers::{error_in, error_out, keyval_in, rank_out, to_foreign};
 use crate::out_param::OutParam;
 use crate::program::{self, query_status, reduce_in_pieces, start_generalised};
@@ -28,6 +29,10 @@ type Narrow<A> =
 type Wide<A> =
     unsafe extern "C" fn(*mut c_void, *mut c_void, *mut MPI_Count, *mut <A as Abi>::Datatype);
 
+/// How bindings call a reduction: operands, elements, datatype, the program's function.
+type ReduceThrough<A> =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, c_int, <A as Abi>::Datatype, usize);
+
 /// Calls a reduction of the program.
 unsafe extern "C" fn reduce<A: Abi>(
     state: usize,
@@ -38,8 +43,16 @@ unsafe extern "C" fn reduce<A: Abi>(
 ) {
     let call = |invec, inoutvec, mut len| {
         let mut own = A::datatype_out(datatype);
-        // SAFETY: `op_create` gave the address of such a function; the buffers are the engine's.
-        unsafe { transmute::<usize, Narrow<A>>(state)(invec, inoutvec, &mut len, &mut own) };
+        // SAFETY: `op_create` gave the address of such a function, or of one that the bindings call for us; the buffers
+        // are the engine's.
+        unsafe {
+            match bindings::through(state) {
+                Some(through) => {
+                    transmute::<usize, ReduceThrough<A>>(through)(invec, inoutvec, len, own, state)
+                }
+                None => transmute::<usize, Narrow<A>>(state)(invec, inoutvec, &mut len, &mut own),
+            }
+        };
     };
     // SAFETY: the engine's buffers hold `count` elements.
     unsafe { reduce_in_pieces(invec, inoutvec, count, datatype, call) };
@@ -64,6 +77,7 @@ unsafe fn create_op<A: Abi>(
     op: *mut A::Op,
 ) -> c_int {
     let mut own = OutParam::new(op);
+    bindings::given([function.addr(), 0]);
     // SAFETY: the caller's promises; a null function is for the engine to refuse.
     unsafe {
         let code = match function.is_null() {
@@ -113,6 +127,18 @@ pub unsafe fn get_library_version<A: Abi>(version: *mut c_char, resultlen: *mut 
     }
 }
 
+/// How bindings call an error handler: the kind of object, its handle, the error code, the program's function.
+type ErrorThrough<H> = unsafe extern "C" fn(c_int, *mut H, *mut c_int, usize);
+
+/// MPICH's numbers of the kinds of objects that have error handlers in C++.
+fn error_kind(holder: Holder) -> c_int {
+    match holder {
+        Holder::File => 1,
+        Holder::Window => 2,
+        _ => 0,
+    }
+}
+
 macro_rules! error_handlers {
     ($($create:ident $call:ident $holder:ident $handle:ident $type:ident $out:ident;)*) => {$(
         unsafe extern "C" fn $call<A: Abi>(state: usize, handle: *mut usize, code: *mut c_int) {
@@ -121,7 +147,12 @@ macro_rules! error_handlers {
             unsafe {
                 let mut own = A::$out($type(*handle));
                 let mut number = error_out::<A>(*code);
-                transmute::<usize, Function<A>>(state)(&mut own, &mut number);
+                match bindings::through(state) {
+                    Some(through) => transmute::<usize, ErrorThrough<A::$handle>>(through)(
+                        error_kind(Holder::$holder), &mut own, &mut number, state,
+                    ),
+                    None => transmute::<usize, Function<A>>(state)(&mut own, &mut number),
+                }
                 *code = error_in::<A>(number);
             }
         }
@@ -151,6 +182,7 @@ unsafe fn create_errhandler<A: Abi>(
     errhandler: *mut A::Errhandler,
 ) -> c_int {
     let mut own = OutParam::new(errhandler);
+    bindings::given([function.addr(), 0]);
     // SAFETY: the caller's promises; a null function is for the engine to refuse.
     unsafe {
         let code = match function.is_null() {
@@ -163,6 +195,24 @@ unsafe fn create_errhandler<A: Abi>(
         error_out::<A>(code)
     }
 }
+
+/// How bindings call the copy function of an attribute: the program's function, the object's handle, the key, the
+/// program's state, the kind of value, the value, and the places of the new one and of the flag.
+type CopyThrough<H> = unsafe extern "C" fn(
+    usize,
+    H,
+    c_int,
+    *mut c_void,
+    c_int,
+    *mut c_void,
+    *mut c_void,
+    *mut c_int,
+) -> c_int;
+/// The same for delete functions, without the places, the state last.
+type DeleteThrough<H> =
+    unsafe extern "C" fn(usize, H, c_int, c_int, *mut c_void, *mut c_void) -> c_int;
+/// The kind of value: a pointer of C.
+const POINTER: c_int = 0;
 
 /// A key with the program's word of state.
 type Key = program::Key<*mut c_void>;
@@ -184,8 +234,15 @@ macro_rules! attributes {
             // SAFETY: the key is the box of `create_keyval`, with the address of such a function.
             unsafe {
                 let key = &*key.cast::<Key>();
+                let (own, extra) = (A::$out($type(handle)), key.extra);
+                if let Some(through) = bindings::through(key.copy) {
+                    let through = transmute::<usize, CopyThrough<A::$handle>>(through);
+                    return error_in::<A>(through(
+                        key.copy, own, keyval, extra, POINTER, value, new, flag,
+                    ));
+                }
                 let function = transmute::<usize, Function<A>>(key.copy);
-                error_in::<A>(function(A::$out($type(handle)), keyval, key.extra, value, new, flag))
+                error_in::<A>(function(own, keyval, extra, value, new, flag))
             }
         }
 
@@ -201,8 +258,13 @@ macro_rules! attributes {
             // SAFETY: as for the copy function.
             unsafe {
                 let key = &*key.cast::<Key>();
+                let (own, extra) = (A::$out($type(handle)), key.extra);
+                if let Some(through) = bindings::through(key.delete) {
+                    let through = transmute::<usize, DeleteThrough<A::$handle>>(through);
+                    return error_in::<A>(through(key.delete, own, keyval, POINTER, value, extra));
+                }
                 let function = transmute::<usize, Function<A>>(key.delete);
-                error_in::<A>(function(A::$out($type(handle)), keyval, value, key.extra))
+                error_in::<A>(function(own, keyval, value, extra))
             }
         }
 
@@ -286,6 +348,7 @@ unsafe fn create_keyval<A: Abi>(
 ) -> c_int {
     let (copy, delete) = (A::copy_function(copy), A::delete_function(delete));
     let key = Key { copy: copy.addr(), delete: delete.addr(), extra };
+    bindings::given([key.copy, key.delete]);
     let predefined = |function: *const c_void| function.addr() <= 1;
     let copy = if predefined(copy) { copy } else { ours.0 };
     let delete = if predefined(delete) { delete } else { ours.1 };

@@ -23,6 +23,7 @@
 //! point and the one through the table.
 
 pub mod abi;
+pub mod bindings;
 pub mod by_hand;
 pub mod contents;
 pub mod generated;

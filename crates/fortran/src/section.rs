@@ -4,7 +4,7 @@
 //!
 //! What a procedure does with a section depends on what the buffer is for:
 //! [`Typed`] describes it by a datatype, which lives as long as an operation uses it; [`Copied`]
-//! copies it for the time of the call; [`Parts`] stretches the datatype where that gives every part of a
+//! copies it for the time of the call or of the operation; [`Parts`] stretches the datatype where that gives every part of a
 //! collective buffer its place; [`whole`] refuses it.
 
 use core::cell::UnsafeCell;
@@ -275,7 +275,7 @@ impl<N> Drop for Typed<N> {
     }
 }
 
-/// A copy of a section for the time of a call; a contiguous buffer itself.
+/// A copy of a section for the time of a call, or of the operation that the call starts; a contiguous buffer itself.
 pub struct Copied {
     section: Section,
     copy: Vec<UnsafeCell<u8>>,
@@ -309,7 +309,14 @@ impl Copied {
 
     fn fill(&mut self) {
         self.copy.resize_with(self.section.bytes(), || UnsafeCell::new(0));
-        // SAFETY: the copy has as many bytes as the section, whose memory is valid.
+        // SAFETY: the caller of `new` promises that the section may be read.
+        unsafe { self.refill() };
+    }
+
+    /// # Safety
+    /// The section may be read, and nobody else uses the copy.
+    unsafe fn refill(&self) {
+        // SAFETY: the copy has as many bytes as the section.
         self.runs(|user, own, length| unsafe { user.copy_to_nonoverlapping(own, length) });
     }
 
@@ -328,10 +335,73 @@ impl Copied {
     #[inline(always)]
     pub unsafe fn give(self) {
         if !self.section.is_contiguous() {
-            // SAFETY: as in `fill`; the caller's promise.
-            self.runs(|user, own, length| unsafe { own.copy_to_nonoverlapping(user, length) });
+            // SAFETY: the caller's promise.
+            unsafe { self.empty() };
         }
     }
+
+    /// # Safety
+    /// The section may be written, and nobody writes the copy meanwhile.
+    unsafe fn empty(&self) {
+        // SAFETY: the copy has as many bytes as the section.
+        self.runs(|user, own, length| unsafe { own.copy_to_nonoverlapping(user, length) });
+    }
+
+    /// Has the request that the call has made keep the copy, which is `written` into the section when the operation ends,
+    /// unless it is only read. A call that has failed has made none.
+    ///
+    /// # Safety
+    /// `request` and `ierror` are addresses of integers; the section stays valid until the operation has ended.
+    #[inline(always)]
+    pub unsafe fn keep<F: Fortran>(self, written: bool, request: *const c_int, ierror: *mut c_int) {
+        if !self.section.is_contiguous() {
+            // SAFETY: the caller's promise.
+            unsafe { self.stage::<F>(written, request, ierror) };
+        }
+    }
+
+    #[cold]
+    unsafe fn stage<F: Fortran>(self, written: bool, request: *const c_int, ierror: *mut c_int) {
+        // SAFETY: the caller's promise.
+        if unsafe { *ierror } != MPI_SUCCESS {
+            return;
+        }
+        // SAFETY: as above.
+        let request = F::request_in(F::request_fromint(unsafe { *request }));
+        let state = Box::into_raw(Box::new(Kept { copied: self, written })) as usize;
+        // SAFETY: the functions are for this state.
+        let code = unsafe { (entries().extra.stage)(request, state, fill, empty, release) };
+        if code != MPI_SUCCESS {
+            // SAFETY: the caller's promise.
+            unsafe { *ierror = error_out::<F>(code) };
+        }
+    }
+}
+
+/// A copy that a request keeps.
+struct Kept {
+    copied: Copied,
+    written: bool,
+}
+
+unsafe extern "C" fn fill(state: usize) {
+    // SAFETY: `stage` gave this address, which is valid until `release`; the program keeps the section until then.
+    unsafe { (*(state as *const Kept)).copied.refill() }
+}
+
+unsafe extern "C" fn empty(state: usize) {
+    // SAFETY: as in `fill`.
+    unsafe {
+        let kept = &*(state as *const Kept);
+        if kept.written {
+            kept.copied.empty();
+        }
+    }
+}
+
+unsafe extern "C" fn release(state: usize) {
+    // SAFETY: `stage` made it of a box, and this is called once.
+    drop(unsafe { Box::from_raw(state as *mut Kept) });
 }
 
 /// A buffer whose parts a collective operation finds by counts and the datatype's extent.
@@ -343,8 +413,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// `lasting`: the operation goes on after the call, so that nothing can be copied. Returns an error of
-    /// the ABI where it would have to be.
+    /// `copies`: the section is copied where the datatype cannot be stretched, which otherwise is an error of the ABI.
     ///
     /// # Safety
     /// As [`Copied::new`].
@@ -352,7 +421,7 @@ impl Parts {
     pub unsafe fn new<F: Fortran, D: Descriptor>(
         buffer: *const D,
         datatype: c_int,
-        lasting: bool,
+        copies: bool,
     ) -> Result<Parts, c_int> {
         // SAFETY: the caller's promise.
         let section = unsafe { D::section(buffer) };
@@ -362,7 +431,7 @@ impl Parts {
             return Ok(plain);
         }
         // SAFETY: as above.
-        unsafe { plain.scattered::<F, D>(buffer, &section, lasting) }
+        unsafe { plain.scattered::<F, D>(buffer, &section, copies) }
     }
 
     #[cold]
@@ -370,13 +439,13 @@ impl Parts {
         mut self,
         buffer: *const D,
         section: &Section,
-        lasting: bool,
+        copies: bool,
     ) -> Result<Parts, c_int> {
         if stretch::<F>(section, self.datatype, &mut self.made) {
             self.datatype = F::datatype_toint(F::datatype_out(self.made));
             return Ok(self);
         }
-        if lasting {
+        if !copies {
             return Err(refuse::<F>());
         }
         // SAFETY: the caller's promise.
@@ -405,6 +474,23 @@ impl Parts {
         if let Some(copied) = self.copied.take() {
             // SAFETY: the caller's promise.
             unsafe { copied.give() };
+        }
+    }
+
+    /// As [`Copied::keep`], if it was copied.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub unsafe fn keep<F: Fortran>(
+        mut self,
+        written: bool,
+        request: *const c_int,
+        ierror: *mut c_int,
+    ) {
+        if let Some(copied) = self.copied.take() {
+            // SAFETY: the caller's promise.
+            unsafe { copied.keep::<F>(written, request, ierror) };
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::amode::Amode;
 use crate::error;
+use crate::filesystem;
 use crate::lock::RangeLock;
 use hpvm_mpi::error::Result;
 use std::fs::OpenOptions;
@@ -23,6 +24,8 @@ pub struct File {
     pub(crate) inner: std::fs::File,
     path: PathBuf,
     amode: Amode,
+    /// What other hosts write may be hidden by what this host has in its memory.
+    stale: bool,
 }
 
 impl File {
@@ -47,7 +50,9 @@ impl File {
             let e = io::Error::from_raw_os_error(libc::EISDIR);
             return Err(error::of("cannot open", path, &e));
         }
-        Ok(File { inner, path: path.to_owned(), amode })
+        let stale = filesystem::is_stale_by_nature(&inner)
+            .map_err(|e| error::of("cannot look at the file system of", path, &e))?;
+        Ok(File { inner, path: path.to_owned(), amode, stale })
     }
 
     pub fn path(&self) -> &Path {
@@ -98,6 +103,19 @@ impl File {
             // Devices and pipes have nothing to bring anywhere.
             Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
             Err(e) => Err(self.failed("cannot sync", &e)),
+        }
+    }
+
+    /// Has this host ask the server for what others have written, where it would take its own copies otherwise: a lock
+    /// does that on network file systems. Where those have no locks, the copies that nobody writes are given up.
+    pub fn refresh(&self) {
+        if !self.stale {
+            return;
+        }
+        let locked = self.amode.reads() && RangeLock::wait(&self.inner, 0, u64::MAX, false).is_ok();
+        if !locked {
+            // SAFETY: plain arguments about a descriptor that is open. Advice cannot fail in a way that matters.
+            unsafe { libc::posix_fadvise(self.inner.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
         }
     }
 

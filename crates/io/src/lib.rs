@@ -10,6 +10,7 @@
 pub mod amode;
 pub mod error;
 mod file;
+mod filesystem;
 mod hints;
 mod lock;
 mod pointer;

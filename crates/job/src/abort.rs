@@ -11,6 +11,9 @@ const REQUEST_MAX: usize = 128;
 /// Our launcher knows this word.
 pub const GLOBAL_EXIT: &str = "global-exit";
 
+/// In front of the reason of a request: a peer cannot be reached any more. Our launcher may then start the job again.
+pub const PEER_LOST: &str = "peer-lost: ";
+
 /// A text on the stack. What does not fit is cut off, at the end of a character.
 #[derive(Clone, Copy, Debug)]
 pub struct FixedText<const N: usize> {

@@ -12,7 +12,7 @@ pub mod mapping;
 pub mod pmi1;
 pub mod pmi2;
 
-pub use abort::{AbortRequest, FixedText, GLOBAL_EXIT};
+pub use abort::{AbortRequest, FixedText, GLOBAL_EXIT, PEER_LOST};
 pub use client::Client;
 pub use pmi1::PmiError;
 

@@ -25,6 +25,7 @@ pub const EXTRA: Extra = Extra {
     attr_set_integer,
     attr_get_integer,
     section_type,
+    stage: crate::staged::stage,
     unsupported,
     init_for_model,
     adopted,

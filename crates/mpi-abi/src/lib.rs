@@ -21,6 +21,7 @@ pub mod raise;
 mod region;
 pub mod runtime;
 mod say;
+mod staged;
 pub mod wait;
 
 use core::ffi::c_int;

@@ -86,7 +86,7 @@ pub fn raise_global(function: &'static str, error: Error) -> c_int {
         Some(own) => raise(function, &own, MPI_COMM_SELF, error),
         // Before MPI_Init and after MPI_Finalize: MPI_ERRORS_ARE_FATAL until told otherwise.
         None => match crate::body::errh::initial_handler() {
-            Handler::Return => remember(error),
+            Handler::Return | Handler::Throw => remember(error),
             _ => fatal(function, "", &error),
         },
     }
@@ -109,7 +109,7 @@ pub fn raise(
 ) -> c_int {
     let handler = object.extras().handler;
     match handler {
-        Handler::Return => remember(error),
+        Handler::Return | Handler::Throw => remember(error),
         Handler::Comm(Some(f)) => {
             let mut code = remember(error);
             let mut handle = handle;
@@ -159,7 +159,8 @@ pub fn end_with(why: &str, code: c_int) -> ! {
 pub fn broken(job: &mut Job, cause: &Broken) -> Error {
     let code = Class::Other.code();
     let launcher = std::env::var_os("HPVM_JOB_ID").and(job.manager.as_mut());
-    let told = launcher.map(|manager| manager.abort_because(code, &cause.to_string()));
+    let lost = if matches!(cause, Broken::PeerLost { .. }) { hpvm_job::PEER_LOST } else { "" };
+    let told = launcher.map(|manager| manager.abort_because(code, &format!("{lost}{cause}")));
     if !matches!(told, Some(Ok(true))) {
         say(&format!("a rank on {} must give up: {cause}", host_name()));
     }

@@ -5,6 +5,7 @@
 //! With several threads one of the waiting ones, the leader, polls for all; the others sleep until
 //! the leader has completed something, was woken or leaves.
 
+use crate::dynamic::link::Side;
 use crate::object::Meeting;
 use crate::object::comm::CommObject;
 use crate::runtime::{Entered, World, end_process};
@@ -13,7 +14,7 @@ use hpvm_mpi::coll::shm;
 use hpvm_mpi::comm::build::Host;
 use hpvm_mpi::engine::wait_policy::{self, Decision, SlotFacts};
 use hpvm_mpi::error::Result;
-use hpvm_mpi::{Class, Error, Outcome, Process, ReqId};
+use hpvm_mpi::{Class, Comm, Error, Outcome, Process, ReqId};
 use hpvm_mux::Mux;
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -345,5 +346,15 @@ impl Host for Entered {
 
     fn wait_only(&mut self, id: ReqId) -> Result<()> {
         self.wait_until(|w| w.process.requests().get(id).is_none_or(|r| r.done))
+    }
+
+    fn acquaint(
+        &mut self,
+        side: &Arc<Comm>,
+        leader: u32,
+        accepts: bool,
+        pass: impl FnMut(&mut Entered, &[u64]) -> Result<Vec<u64>>,
+    ) -> Result<()> {
+        self.connect_groups(&Side { comm: side.clone(), root: leader }, accepts, pass)
     }
 }

@@ -44,11 +44,12 @@ struct Counter<T> {
 pub struct Counters<T> {
     counters: Slab<Counter<T>>,
     calls: u64,
+    waiting: usize,
 }
 
 impl<T> Default for Counters<T> {
     fn default() -> Counters<T> {
-        Counters { counters: Slab::new(), calls: 0 }
+        Counters { counters: Slab::new(), calls: 0, waiting: 0 }
     }
 }
 
@@ -64,7 +65,23 @@ impl<T> Counters<T> {
 
     /// `PtlCTFree`: the operations that waited for it, which never happen. `None`: there is no such counting event.
     pub fn free(&mut self, ct: Id) -> Option<Vec<Triggered<T>>> {
-        Some(self.counters.remove(ct)?.waiting.into_values().collect())
+        let waiting = self.counters.remove(ct)?.waiting;
+        self.waiting -= waiting.len();
+        Some(waiting.into_values().collect())
+    }
+
+    /// The counting event with this index, if the low bits of its generation are these.
+    pub(crate) fn find(&self, index: u32, generation: u32) -> Option<Id> {
+        self.counters.find(index, generation)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.counters.len()
+    }
+
+    /// Operations that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
     }
 
     /// `PtlCTGet`
@@ -91,6 +108,7 @@ impl<T> Counters<T> {
             return Some(self.run(what));
         }
         self.calls += 1;
+        self.waiting += 1;
         counter.waiting.insert((threshold, self.calls), what);
         Some(Vec::new())
     }
@@ -98,7 +116,9 @@ impl<T> Counters<T> {
     /// `PtlCTCancelTriggered`: what waited, which never happens. `None`: there is no such counting event.
     pub fn cancel(&mut self, ct: Id) -> Option<Vec<Triggered<T>>> {
         let counter = self.counters.get_mut(ct)?;
-        Some(std::mem::take(&mut counter.waiting).into_values().collect())
+        let waiting = std::mem::take(&mut counter.waiting);
+        self.waiting -= waiting.len();
+        Some(waiting.into_values().collect())
     }
 
     /// Does `first` and what it triggers, and so on. This ends: each operation waits once only.
@@ -121,6 +141,7 @@ impl<T> Counters<T> {
                     break;
                 }
                 due.push_back(first.remove());
+                self.waiting -= 1;
             }
         }
         started

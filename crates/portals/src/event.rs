@@ -24,6 +24,25 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// The number in portals4.h. Between those of searches and of overflow are the ones that only initiators get.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            EventKind::Get => 0,
+            EventKind::GetOverflow => 1,
+            EventKind::Put => 2,
+            EventKind::PutOverflow => 3,
+            EventKind::Atomic => 4,
+            EventKind::AtomicOverflow => 5,
+            EventKind::FetchAtomic => 6,
+            EventKind::FetchAtomicOverflow => 7,
+            EventKind::PtDisabled => crate::queue::PT_DISABLED,
+            EventKind::Link => 12,
+            EventKind::AutoUnlink => 13,
+            EventKind::AutoFree => 14,
+            EventKind::Search => 15,
+        }
+    }
+
     fn arrival(operation: Operation) -> EventKind {
         match operation {
             Operation::Put => EventKind::Put,

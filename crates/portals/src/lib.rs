@@ -8,21 +8,42 @@
 //! [`atomic`] has the operations of `PtlAtomic`, `PtlFetchAtomic` and `PtlSwap` on little-endian bytes.
 //!
 //! Names are those of the specification: match entry (ME), list entry (LE), counting event (CT), event queue (EQ).
-//! There is no library on this crate yet; no program can call it.
+//!
+//! [`Interface`] puts them together with handles, limits, queues, descriptors and the initiator's side of operations. What it
+//! needs of the world is a [`Carrier`]: packets ([`Head`]) to other processes, and access to memory.
 
 #![forbid(unsafe_code)]
 
 pub mod atomic;
+mod carrier;
 mod counters;
 mod entry;
 mod event;
+mod fault;
+mod handle;
+mod interface;
+mod limits;
+mod memory;
 mod message;
 mod portal;
+mod queue;
 mod slab;
+mod wire;
 
+pub use carrier::{Carrier, Data, Inaccessible, Purpose, Transfer, Unreachable};
 pub use counters::{Count, Counters, Triggered};
 pub use entry::{Entry, Options, Source};
 pub use event::{Body, Effect, Event, EventKind, List, NiFail, Register};
+pub use fault::Fault;
+pub use handle::{Handle, Kind as HandleKind};
+pub use interface::{
+    ANY, ANY_ID, Ack, Appended, Interface, Local, MdOptions, Nature, Peer, PtOptions, Request,
+    Target, Verb,
+};
+pub use limits::{EAGER, Limits};
+pub use memory::{Region, Run};
 pub use message::{Message, Operation, Process};
 pub use portal::{Delivery, Portal, Refused, Revision, Search, Settings, Verdict};
+pub use queue::FullEvent;
 pub use slab::Id;
+pub use wire::{Head, Kind as PacketKind, Malformed, OPERAND};

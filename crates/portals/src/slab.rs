@@ -1,10 +1,31 @@
 //! A table whose entries are found by number, and whose numbers are not confused with those of entries that have gone.
 
+use crate::handle::GENERATION_MASK;
+
 /// Number of an entry of a [`Slab`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id {
     index: u32,
     generation: u32,
+}
+
+impl Id {
+    pub fn index(self) -> u32 {
+        self.index
+    }
+
+    pub fn generation(self) -> u32 {
+        self.generation
+    }
+
+    /// As a word, for packets.
+    pub fn to_bits(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    pub fn from_bits(bits: u64) -> Id {
+        Id { index: bits as u32, generation: (bits >> 32) as u32 }
+    }
 }
 
 struct Slot<T> {
@@ -50,6 +71,17 @@ impl<T> Slab<T> {
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(id.index);
         slot.value.take()
+    }
+
+    /// The number of the entry with this index, if the low bits of its generation are these.
+    pub fn find(&self, index: u32, generation: u32) -> Option<Id> {
+        let slot = self.slots.get(index as usize)?;
+        let same = slot.generation & GENERATION_MASK == generation;
+        (slot.value.is_some() && same).then_some(Id { index, generation: slot.generation })
+    }
+
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
     }
 
     pub fn is_empty(&self) -> bool {

@@ -15,7 +15,7 @@ pub struct Catching {
 }
 
 unsafe extern "C" {
-    static mut stdout: *mut libc::FILE;
+    pub static mut stdout: *mut libc::FILE;
 }
 
 impl Catching {

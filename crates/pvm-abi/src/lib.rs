@@ -9,6 +9,7 @@
 mod catchout;
 mod control;
 mod entry;
+mod fortran;
 mod library;
 mod link;
 mod others;

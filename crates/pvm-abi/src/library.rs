@@ -1,7 +1,7 @@
 //! What the library holds for the whole process, and how calls get at it.
 //!
 //! A mutex guards it. No function of the program runs under it, and nobody sleeps under it while a receive waits; requests
-//! of the virtual machine are waited for under it.
+//! of the virtual machine are waited for under it, and so are receivers for which too much waits.
 
 use crate::task::{self, Task};
 use core::ffi::{c_char, c_int};
@@ -13,8 +13,12 @@ use std::time::{Duration, Instant};
 
 /// A function of the program that compares messages (`pvm_recvf`).
 pub type Match = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
-/// A message handler (`pvm_addmhf`).
-pub type Handler = unsafe extern "C" fn(c_int) -> c_int;
+/// A message handler (`pvm_addmhf`): a function of C gets the message's number, one of Fortran its address.
+#[derive(Clone, Copy)]
+pub enum Handler {
+    ByValue(unsafe extern "C" fn(c_int) -> c_int),
+    ByAddress(unsafe extern "C" fn(*mut c_int) -> c_int),
+}
 
 /// A handler and what it is for.
 #[derive(Clone, Copy)]
@@ -65,6 +69,8 @@ pub struct Library {
     pub catching: crate::catchout::Catching,
     /// How long a receive polls before it sleeps.
     spin: Duration,
+    /// It was told that the queue is full.
+    told_full: bool,
 }
 
 /// A receive that finds its message while it polls polls longer the next time, and one that sleeps less: between these.
@@ -84,6 +90,7 @@ static LIBRARY: Mutex<Library> = Mutex::new(Library {
     matching: None,
     catching: crate::catchout::Catching::new(),
     spin: LONGEST_SPIN,
+    told_full: false,
 });
 
 /// The last error (`pvm_errno`).
@@ -144,7 +151,7 @@ impl Library {
     pub fn progress(&mut self, thoroughly: bool) -> Result<(), Code> {
         let Some(task) = &mut self.task else { return Err(Code::SysErr) };
         let buffers = self.buffers.get_or_insert_default();
-        let some = task.poll(buffers, thoroughly);
+        let some = task.poll(buffers, thoroughly) | std::mem::take(&mut task.unseen);
         let lost = task.lost;
         if some {
             self.print_output();
@@ -160,6 +167,18 @@ impl Library {
             if let Some(mut message) = self.buffers().take(number) {
                 self.catching.print(&mut message.body, self.options.values[SHOW_TIDS] != 0);
             }
+        }
+    }
+
+    /// What has come cannot be taken: why, once.
+    fn tell_full(&mut self) {
+        let waiting = self.buffers().waiting_bytes();
+        if self.options.values[AUTO_ERR] > 0 && !std::mem::replace(&mut self.told_full, true) {
+            let text = format!(
+                "{waiting} bytes of messages wait that this task has not received; no more are taken ({} is the limit)",
+                hpvm_pvm::limit::VARIABLE
+            );
+            tell(self, &text);
         }
     }
 
@@ -257,6 +276,10 @@ pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
                 library.spin = (library.spin * 2).min(LONGEST_SPIN);
             }
             return Ok(Some(number));
+        }
+        if library.task.as_ref().is_some_and(|task| task.full) {
+            library.tell_full();
+            return Err(Code::NoMem);
         }
         match until {
             Until::Now => return Ok(None),

@@ -1,21 +1,27 @@
 //! This process as a task: its links, and its connection to the virtual machine.
 
-use crate::control::Control;
+use crate::control;
 use crate::link::incoming::Incoming;
-use crate::link::outgoing::Outgoing;
+use crate::link::outgoing::{Carrier, Outgoing};
 use crate::link::sockets::{Arrival, Machine, Sockets};
 use hpvm_pvm::body::{Body, Encoding};
 use hpvm_pvm::buffers::{Buffers, Head, Message};
+use hpvm_pvm::connection::Connection;
+use hpvm_pvm::limit;
 use hpvm_pvm::protocol::{Answer, Identity, Mail, Request};
 use hpvm_pvm::wire::{Bytes, LONGEST};
 use hpvm_pvm::{Code, Tid, tid};
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 /// The sockets are looked at at most so often while the task polls: what comes by them, new links and what the virtual
 /// machine says, is seen that much later, and a look costs some hundred nanoseconds.
 const LOOK_EVERY: Duration = Duration::from_micros(20);
+/// How long a sender sleeps for whose receiver too much waits, if nothing comes for it meanwhile; and how often it asks whether the
+/// receiver is there at all.
+const REST: Duration = Duration::from_millis(1);
+const ASK_EVERY: Duration = Duration::from_millis(200);
 /// How long somebody who is about to listen is waited for.
 const LISTENING_SOON: Duration = Duration::from_secs(1);
 /// What is said about a message beside its bytes is shorter.
@@ -23,7 +29,7 @@ const HEADROOM: usize = 4 << 10;
 
 pub struct Task {
     pub identity: Identity,
-    pub control: Control,
+    pub control: Connection,
     sockets: Sockets,
     outgoing: Vec<Outgoing>,
     /// The link that was used last: its index.
@@ -34,13 +40,20 @@ pub struct Task {
     pub lost: bool,
     /// The program sleeps on our descriptors itself (`pvm_getfds`).
     pub watched: bool,
+    /// Bytes of messages that may wait here, and with each task that this one sends to (`HPVM_PVM_QUEUE`).
+    pub limit: u64,
+    /// Something has come that is not taken, because so much waits here already.
+    pub full: bool,
+    /// Something was taken while a send waited: output of children may be among it.
+    pub unseen: bool,
 }
 
 impl Task {
     /// # Errors
     /// A text for people.
     pub fn enroll() -> Result<Task, String> {
-        let (control, identity, made) = Control::open()?;
+        let limit = limit::parse(std::env::var_os(limit::VARIABLE))?;
+        let (control, identity, made) = control::open()?;
         let machine = Machine { nonce: identity.nonce, secret: identity.secret.0.clone() };
         let sockets = Sockets::open(machine, identity.tid, made)
             .map_err(|cause| format!("the sockets of task t{:x}: {cause}", identity.tid))?;
@@ -54,7 +67,15 @@ impl Task {
             looked: Instant::now(),
             lost: false,
             watched: false,
+            limit,
+            full: false,
+            unseen: false,
         })
+    }
+
+    /// The connection to the virtual machine, to sleep on.
+    pub fn control_fd(&self) -> RawFd {
+        self.control.stream().as_raw_fd()
     }
 
     pub fn tid(&self) -> Tid {
@@ -66,7 +87,7 @@ impl Task {
     /// # Errors
     /// It has ended, or says no.
     pub fn ask(&mut self, request: &Request) -> Result<Answer, Code> {
-        match self.control.exchange(request) {
+        match self.control.ask(request) {
             Ok(answer) => Ok(answer),
             Err(_) => {
                 self.lost = true;
@@ -75,20 +96,50 @@ impl Task {
         }
     }
 
-    /// Sends a message to another task.
+    /// Sends a message to another task. Where it waits, what comes goes to `buffers`.
     ///
     /// # Errors
     /// There is no memory. A task that is gone gets nothing, and that is no error.
-    pub fn send(&mut self, to: Tid, head: &Head, parts: &[&[u8]]) -> Result<(), Code> {
+    pub fn send(
+        &mut self,
+        to: Tid,
+        head: &Head,
+        parts: &[&[u8]],
+        buffers: &mut Buffers,
+    ) -> Result<(), Code> {
         if tid::host_of(to) != tid::host_of(self.tid()) {
             return self.send_away(to, head, parts);
         }
         let Some(index) = self.link_to(to)? else { return Ok(()) };
-        let sent = self.outgoing[index].send(head, parts, &mut self.sockets);
+        let mut links = std::mem::take(&mut self.outgoing);
+        let sent =
+            links[index].send(head, parts, &mut Sending { task: self, buffers, asked: None });
+        self.outgoing = links;
         sent.or_else(|cause| {
-            self.outgoing.swap_remove(index);
+            // Of no memory the link knows; the next message may find some.
+            if cause.kind() != io::ErrorKind::OutOfMemory {
+                self.outgoing.swap_remove(index);
+            }
             no_task(&cause)
         })
+    }
+
+    /// Waits a moment for a receiver that takes nothing; meanwhile this task takes what others send, so that two that send to
+    /// each other do not wait for ever. An error: it cannot take more, either, or the receiver is gone.
+    fn rest(&mut self, to: Tid, buffers: &mut Buffers, asked: &mut Instant) -> io::Result<()> {
+        self.unseen |= self.poll(buffers, true);
+        if self.full {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        if asked.elapsed() > ASK_EVERY {
+            *asked = Instant::now();
+            match self.ask(&Request::TaskStatus { tid: to }) {
+                Ok(Answer::Code { code: 0 }) => {}
+                _ => return Err(io::ErrorKind::ConnectionReset.into()),
+            }
+        }
+        sleep(&self.descriptors(), Some(Instant::now() + REST));
+        Ok(())
     }
 
     /// To another host: by the virtual machine's processes. What they cannot pass on at once is waited for.
@@ -122,7 +173,7 @@ impl Task {
         }
         let since = Instant::now();
         loop {
-            match Outgoing::open(to, &mut self.sockets) {
+            match Outgoing::open(to, self.limit, &mut self.sockets) {
                 Ok(link) => {
                     self.outgoing.push(link);
                     self.recent = self.outgoing.len() - 1;
@@ -162,13 +213,18 @@ impl Task {
     fn poll_links(&mut self, buffers: &mut Buffers) -> bool {
         let mut some = false;
         let mut garbled = None;
+        self.full = false;
         for (index, link) in self.incoming.iter_mut().enumerate() {
             if !link.is_ready() {
                 continue;
             }
+            if buffers.waiting_bytes() > self.limit {
+                self.full |= !link.awaits_segment();
+                continue;
+            }
             let mut whole = Vec::new();
             let polled = {
-                let mut memory = |len| buffers.memory(len);
+                let mut memory = |len| buffers.try_memory(len);
                 link.poll(&mut memory, &mut |head, bytes| whole.push((head, bytes)))
             };
             for (head, bytes) in whole {
@@ -214,7 +270,7 @@ impl Task {
 
     /// What to sleep on; the first is the virtual machine's.
     pub fn descriptors(&self) -> Vec<RawFd> {
-        std::iter::once(self.control.fd()).chain(self.sockets.descriptors()).collect()
+        std::iter::once(self.control_fd()).chain(self.sockets.descriptors()).collect()
     }
 
     /// Asks all senders to ring; says whether nothing is there yet.
@@ -227,6 +283,35 @@ impl Task {
         if !self.watched {
             self.incoming.iter().for_each(Incoming::disarm);
         }
+    }
+}
+
+/// A task that sends, as its link needs it.
+struct Sending<'a> {
+    task: &'a mut Task,
+    buffers: &'a mut Buffers,
+    /// When the virtual machine was asked for the receiver.
+    asked: Option<Instant>,
+}
+
+impl Carrier for Sending<'_> {
+    fn hand_over(
+        &mut self,
+        to: Tid,
+        generation: u32,
+        capacity: u64,
+        file: OwnedFd,
+    ) -> io::Result<()> {
+        self.task.sockets.hand_over(to, generation, capacity, file)
+    }
+
+    fn ring(&mut self, to: Tid) {
+        self.task.sockets.ring(to);
+    }
+
+    fn rest(&mut self, to: Tid) -> io::Result<()> {
+        let asked = self.asked.get_or_insert_with(Instant::now);
+        self.task.rest(to, self.buffers, asked)
     }
 }
 
@@ -248,7 +333,7 @@ fn waiting(fd: RawFd) -> libc::pollfd {
 
 fn deliver(buffers: &mut Buffers, head: Head, bytes: Vec<u8>) {
     let encoding = Encoding::from_number(head.encoding).unwrap_or_default();
-    buffers.arrived(Box::new(Message { head, body: Body::of(bytes), encoding }));
+    buffers.arrived(Box::new(Message::new(head, Body::of(bytes), encoding)));
 }
 
 /// Nobody is there: no error. Anything else is one.
@@ -265,6 +350,6 @@ fn no_task(cause: &io::Error) -> Result<(), Code> {
 
 impl AsRawFd for Task {
     fn as_raw_fd(&self) -> RawFd {
-        self.control.fd()
+        self.control_fd()
     }
 }

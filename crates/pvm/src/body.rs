@@ -3,7 +3,7 @@
 //! The hosts of a virtual machine are alike (64 bits, the small end first), so all encodings pack elements as they lie in
 //! memory; they differ in when the elements are copied: `PvmDataInPlace` does so when the message is sent.
 
-use crate::{Code, element::Element};
+use crate::{Code, buffers::Head, element::Element};
 
 /// How a message was made; the numbers are those of `pvm_initsend`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +55,50 @@ pub struct Body {
     read: usize,
 }
 
+/// Copies `count` elements of `N` bytes, so many bytes apart on both sides.
+///
+/// # Safety
+/// They can be read and written, and do not overlap.
+unsafe fn spread_of<const N: usize>(
+    from: *const u8,
+    from_step: isize,
+    to: *mut u8,
+    to_step: isize,
+    count: usize,
+) {
+    for i in 0..count as isize {
+        // SAFETY: the caller's promise. A length that the compiler knows is a move or two.
+        unsafe {
+            let element = from.offset(i * from_step).cast::<[u8; N]>().read_unaligned();
+            to.offset(i * to_step).cast::<[u8; N]>().write_unaligned(element);
+        }
+    }
+}
+
+/// The same with a length of an element's.
+///
+/// # Safety
+/// As `spread_of`; `size` is that of an [`Element`].
+unsafe fn spread(
+    from: *const u8,
+    from_step: isize,
+    to: *mut u8,
+    to_step: isize,
+    count: usize,
+    size: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size {
+            1 => spread_of::<1>(from, from_step, to, to_step, count),
+            2 => spread_of::<2>(from, from_step, to, to_step, count),
+            4 => spread_of::<4>(from, from_step, to, to_step, count),
+            8 => spread_of::<8>(from, from_step, to, to_step, count),
+            _ => spread_of::<16>(from, from_step, to, to_step, count),
+        }
+    }
+}
+
 /// Appends `count` elements of `size` bytes, `step` bytes apart.
 ///
 /// # Safety
@@ -68,9 +112,7 @@ unsafe fn gather(packed: &mut Vec<u8>, from: *const u8, count: usize, size: usiz
         if step == size as isize {
             from.copy_to_nonoverlapping(to, len);
         } else {
-            for i in 0..count {
-                from.offset(i as isize * step).copy_to_nonoverlapping(to.add(i * size), size);
-            }
+            spread(from, step, to, size as isize, count, size);
         }
         packed.set_len(packed.len() + len);
     }
@@ -255,6 +297,38 @@ impl Body {
         self.take(len)
     }
 
+    /// Appends a whole message, with its head, as `pvm_pkmesg` does.
+    pub fn append_message(&mut self, head: &Head, bytes: &[u8]) {
+        let words =
+            [bytes.len() as i32, head.context, head.tag, head.wait_id, head.encoding, head.crc];
+        words.into_iter().chain([head.source, head.target]).for_each(|word| self.append_int(word));
+        self.append(bytes);
+    }
+
+    /// The next message of `pvm_pkmesg`: its head and its bytes.
+    ///
+    /// # Errors
+    /// The message is at its end before, or has something else here; then nothing is taken.
+    pub fn take_message(&mut self) -> Result<(Head, Vec<u8>), Code> {
+        let start = self.read;
+        let taken = self.message();
+        if taken.is_err() {
+            self.read = start;
+        }
+        taken
+    }
+
+    fn message(&mut self) -> Result<(Head, Vec<u8>), Code> {
+        let mut words = [0; 8];
+        for word in &mut words {
+            *word = self.take_int()?;
+        }
+        let [len, context, tag, wait_id, encoding, crc, source, target] = words;
+        let len = usize::try_from(len).map_err(|_| Code::BadMsg)?;
+        let bytes = self.take(len)?.to_vec();
+        Ok((Head { source, target, tag, context, wait_id, encoding, crc }, bytes))
+    }
+
     /// Unpacks `count` elements to `to`, every `stride`th.
     ///
     /// # Errors
@@ -283,9 +357,7 @@ impl Body {
             if step == size as isize {
                 bytes.copy_to_nonoverlapping(to, count * size);
             } else {
-                for i in 0..count {
-                    bytes.add(i * size).copy_to_nonoverlapping(to.offset(i as isize * step), size);
-                }
+                spread(bytes, size as isize, to, step, count, size);
             }
         }
         Ok(())

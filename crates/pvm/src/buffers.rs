@@ -25,7 +25,23 @@ pub struct Message {
     pub head: Head,
     pub body: Body,
     pub encoding: Encoding,
+    /// It is in the queue of those that nobody has received.
+    queued: bool,
 }
+
+impl Message {
+    pub fn new(head: Head, body: Body, encoding: Encoding) -> Message {
+        Message { head, body, encoding, queued: false }
+    }
+
+    /// Bytes that the message takes while nobody receives it.
+    fn cost(&self) -> u64 {
+        self.body.len() as u64 + OVERHEAD
+    }
+}
+
+/// What a message takes beside its bytes, about: a message of none is not for nothing.
+const OVERHEAD: u64 = 256;
 
 /// Buffers whose memory is used again, and how many bytes they may have together: enough for a pair of large messages
 /// that go back and forth, little beside what programs use.
@@ -56,21 +72,24 @@ pub struct Buffers {
     send: i32,
     receive: i32,
     queue: VecDeque<i32>,
+    /// Bytes of the messages in the queue.
+    waiting_bytes: u64,
     spare: Vec<Vec<u8>>,
     spare_bytes: usize,
 }
 
 impl Buffers {
-    /// Memory for `len` bytes, from what was given back where that is possible.
-    pub fn memory(&mut self, len: usize) -> Vec<u8> {
+    /// Memory for `len` bytes, from what was given back where that is possible. `None`: there is none.
+    pub fn try_memory(&mut self, len: usize) -> Option<Vec<u8>> {
         // The smallest that is large enough; small messages leave the large ones alone.
         let fits = |memory: &(usize, usize)| memory.1 >= len && memory.1 / 8 <= len.max(512);
         let sizes = self.spare.iter().map(Vec::capacity).enumerate();
         let Some((index, bytes)) = sizes.filter(fits).min_by_key(|memory| memory.1) else {
-            return Vec::with_capacity(len);
+            let mut memory = Vec::new();
+            return memory.try_reserve_exact(len).is_ok().then_some(memory);
         };
         self.spare_bytes -= bytes;
-        self.spare.swap_remove(index)
+        Some(self.spare.swap_remove(index))
     }
 
     /// Takes memory back.
@@ -101,9 +120,9 @@ impl Buffers {
 
     /// A new buffer (`pvm_mkbuf`).
     pub fn make(&mut self, encoding: Encoding) -> i32 {
-        let body = Body::within(self.memory(0));
+        let body = Body::within(self.try_memory(0).unwrap_or_default());
         let head = Head { encoding: encoding as i32, ..Head::default() };
-        self.add(Box::new(Message { head, body, encoding }))
+        self.add(Box::new(Message::new(head, body, encoding)))
     }
 
     /// Ends a buffer (`pvm_freebuf`); it is the send or the receive buffer no more.
@@ -122,6 +141,9 @@ impl Buffers {
     /// Takes a buffer out.
     pub fn take(&mut self, number: i32) -> Option<Box<Message>> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        if self.all.get(index)?.as_ref()?.queued {
+            self.unqueue(number);
+        }
         let message = self.all.get_mut(index)?.take()?;
         self.free.push(number);
         if self.send == number {
@@ -199,7 +221,9 @@ impl Buffers {
     }
 
     /// A message has come.
-    pub fn arrived(&mut self, message: Box<Message>) -> i32 {
+    pub fn arrived(&mut self, mut message: Box<Message>) -> i32 {
+        message.queued = true;
+        self.waiting_bytes += message.cost();
         let number = self.add(message);
         self.queue.push_back(number);
         number
@@ -220,9 +244,18 @@ impl Buffers {
 
     /// Takes a message out of the queue; its buffer stays.
     pub fn unqueue(&mut self, number: i32) {
-        if let Some(at) = self.queue.iter().position(|queued| *queued == number) {
-            self.queue.remove(at);
+        let Some(at) = self.queue.iter().position(|queued| *queued == number) else { return };
+        self.queue.remove(at);
+        if let Some(message) = self.get(number) {
+            message.queued = false;
+            let cost = message.cost();
+            self.waiting_bytes -= cost;
         }
+    }
+
+    /// Bytes of the messages that have come and that nobody has received.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes
     }
 
     /// A message of the queue becomes the receive buffer, and the one before ends.
@@ -275,6 +308,21 @@ mod tests {
         assert_eq!(buffers.remove(0), Err(Code::NoSuchBuf));
     }
 
+    /// A buffer that `pvm_probe` has named may be ended without having been received.
+    #[test]
+    fn a_message_that_is_ended_in_the_queue_leaves_it() {
+        let mut buffers = Buffers::default();
+        let first = buffers.arrived(message(1, 5, 0));
+        let second = buffers.arrived(message(1, 6, 0));
+        assert_eq!(buffers.waiting_bytes(), 2 * OVERHEAD);
+        assert_eq!(buffers.remove(first), Ok(()));
+        let own = buffers.make(Encoding::Raw);
+        assert_eq!(own, first, "the number is used again");
+        assert_eq!(buffers.waiting().collect::<Vec<_>>(), [second]);
+        buffers.receive(second);
+        assert_eq!(buffers.waiting_bytes(), 0);
+    }
+
     #[test]
     fn memory_is_used_again() {
         let mut buffers = Buffers::default();
@@ -282,9 +330,9 @@ mod tests {
         memory.push(1);
         let address = memory.as_ptr();
         buffers.recycle(memory);
-        let small = buffers.memory(10);
+        let small = buffers.try_memory(10).expect("memory");
         assert_ne!(small.as_ptr(), address, "a small message leaves it");
-        let large = buffers.memory(1 << 20);
+        let large = buffers.try_memory(1 << 20).expect("memory");
         assert_eq!(large.as_ptr(), address);
         assert!(large.is_empty());
     }

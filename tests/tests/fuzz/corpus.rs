@@ -10,7 +10,7 @@ use hpvm_wire::datagram::{HEADER, Header};
 use hpvm_wire::envelope::{Envelope, Kind, MAC, PROBE};
 use std::time::Duration;
 
-fn write(target: &str, name: &str, bytes: &[u8]) {
+pub fn write(target: &str, name: &str, bytes: &[u8]) {
     let folder = folder(target);
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join(name), bytes).expect("an input");

@@ -6,6 +6,8 @@
 //! panic is written beside the corpus and belongs into it when the fault is mended.
 
 mod corpus;
+mod pvm;
+mod pvm_corpus;
 mod targets;
 
 use std::collections::HashSet;

@@ -14,18 +14,19 @@ use crate::random::{Random, seed};
 use hpvm_tests::process;
 
 /// Some seconds of work for one processor; a loaded machine has less than one.
-const LONG: Duration = Duration::from_secs(240);
+pub(crate) const LONG: Duration = Duration::from_secs(240);
 
 /// All write checkpoints and take the same flags for them. The arguments make a problem of milliseconds per step.
-const MD: (&str, &[&str]) = ("md", &["--cells", "8"]);
-const TREECODE: (&str, &[&str]) = ("treecode", &["--bodies", "1500", "--sample", "0"]);
-const FDTD: (&str, &[&str]) = ("fdtd", &["--cells", "24", "--layers", "5", "--sphere", "4"]);
+pub(crate) const MD: (&str, &[&str]) = ("md", &["--cells", "8"]);
+pub(crate) const TREECODE: (&str, &[&str]) = ("treecode", &["--bodies", "1500", "--sample", "0"]);
+pub(crate) const FDTD: (&str, &[&str]) =
+    ("fdtd", &["--cells", "24", "--layers", "5", "--sphere", "4"]);
 const PLASMA: (&str, &[&str]) =
     ("fdtd", &["--case", "plasma", "--cells", "12", "--thermal", "0.2"]);
 
-const HYDRO: (&str, &[&str]) = ("hydro", &["--cells", "16"]);
-const QMC: (&str, &[&str]) = ("qmc", &["--walkers", "50", "--block", "10"]);
-const VORTEX: (&str, &[&str]) = ("vortex", &["--around", "20", "--layers", "1"]);
+pub(crate) const HYDRO: (&str, &[&str]) = ("hydro", &["--cells", "16"]);
+pub(crate) const QMC: (&str, &[&str]) = ("qmc", &["--walkers", "50", "--block", "10"]);
+pub(crate) const VORTEX: (&str, &[&str]) = ("vortex", &["--around", "20", "--layers", "1"]);
 
 /// Whether the C compiler finds a header.
 fn has_header(name: &str) -> bool {
@@ -37,7 +38,7 @@ fn has_header(name: &str) -> bool {
 }
 
 /// The applications, built once per run; `None` where they cannot be.
-fn built() -> Option<&'static Path> {
+pub(crate) fn built() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     BUILT
         .get_or_init(|| {
@@ -57,17 +58,27 @@ fn built() -> Option<&'static Path> {
 
 /// `mpirun -n RANKS APP ARGUMENTS`; `None`, and counted as skipped, where the applications cannot be built.
 pub(crate) fn app(ranks: u32, name: &str, arguments: &[&str]) -> Option<Command> {
+    app_with(&[], ranks, name, arguments)
+}
+
+/// The same with flags for `mpirun`.
+pub(crate) fn app_with(
+    flags: &[&str],
+    ranks: u32,
+    name: &str,
+    arguments: &[&str],
+) -> Option<Command> {
     let Some(built) = built() else {
         hpvm_tests::skip::skipped("zlib.h is missing; install zlib1g-dev");
         return None;
     };
     let mut command = clean(prefix().join("bin/mpirun"));
-    command.args(["-n", &ranks.to_string()]).arg(built.join(name)).args(arguments);
+    command.args(flags).args(["-n", &ranks.to_string()]).arg(built.join(name)).args(arguments);
     Some(command)
 }
 
 /// Progress, on standard error, may come after the verdict.
-fn has_passed(output: &str) -> bool {
+pub(crate) fn has_passed(output: &str) -> bool {
     output.lines().any(|line| line == "PASSED")
 }
 
@@ -218,16 +229,16 @@ fn vortex_rings_go_as_fast_as_theory_says() {
 }
 
 /// Runs an application on its small problem; its output.
-fn run(ranks: u32, (name, problem): (&str, &[&str]), more: &[&str]) -> Option<String> {
+pub(crate) fn run(ranks: u32, (name, problem): (&str, &[&str]), more: &[&str]) -> Option<String> {
     app(ranks, name, &[problem, more].concat()).map(succeed)
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("a path of plain characters")
 }
 
 /// The numbers of the last line of a run's table: step first.
-fn last_line(output: &str) -> Vec<f64> {
+pub(crate) fn last_line(output: &str) -> Vec<f64> {
     let numbers = |line: &str| -> Option<Vec<f64>> {
         line.split_whitespace().map(|word| word.parse().ok()).collect()
     };
@@ -239,7 +250,12 @@ fn last_line(output: &str) -> Vec<f64> {
 }
 
 /// The checkpoint of an uninterrupted run of `steps` steps.
-fn uninterrupted(ranks: u32, what: (&str, &[&str]), steps: &str, home: &Path) -> Option<Vec<u8>> {
+pub(crate) fn uninterrupted(
+    ranks: u32,
+    what: (&str, &[&str]),
+    steps: &str,
+    home: &Path,
+) -> Option<Vec<u8>> {
     let whole = home.join("whole");
     run(ranks, what, &["--steps", steps, "--checkpoint", text(&whole)])?;
     Some(std::fs::read(whole).expect("a checkpoint"))
@@ -343,7 +359,7 @@ fn a_vortex_of_three_ranks_goes_on_with_others() {
 }
 
 /// Waits until the file has been replaced `times` times, as its number in the file system tells.
-fn wait_for_replacements(path: &Path, times: u64) {
+pub(crate) fn wait_for_replacements(path: &Path, times: u64) {
     let (deadline, mut seen, mut count) = (Instant::now() + PATIENCE, None, 0);
     while count < times {
         let now = std::fs::metadata(path).ok().map(|data| (data.ino(), data.mtime_nsec()));
@@ -375,7 +391,7 @@ fn kill_while_writing(command: Command, name: &str, checkpoint: &Path, random: &
     });
 }
 
-fn survives_kills(what: (&str, &[&str]), every: &str) {
+pub(crate) fn survives_kills(what: (&str, &[&str]), every: &str) {
     let seed = seed();
     tell(&format!("{}: HPVM_TEST_SEED={seed}", what.0));
     let mut random = Random::new(seed);
@@ -473,6 +489,11 @@ fn wrong_input_is_refused_in_a_sentence() {
         ("qmc", &["--steps", "501"], "is no multiple of --block 500"),
         ("qmc", &["--block", "501"], "is no multiple of --branch 5"),
         ("vortex", &["--around", "1000", "--layers", "50"], "there can be 1000000"),
+        ("sam_water", &["--scaling", "strong"], "see hpvm bench sam"),
+        ("sam_water", &["--cutoff", "9"], "less two bonds is 8.96"),
+        ("sam_water", &["--molecules", "1"], "a whole number from 2 to"),
+        ("sam_barnes", &["--scaling", "strong"], "see hpvm bench sam"),
+        ("sam_barnes", &["--bodies", "1"], "a whole number from 2 to"),
         ("sam_cholesky", &["--dense", "9", "--matrix", "a"], "one is needed"),
         ("sam_cholesky", &["--checkpoint", "state"], "no checkpoints here"),
         ("sam_cholesky", &["--dense", "4000", "--scaling", "weak"], "are more than 6000"),

@@ -6,9 +6,9 @@ use crate::apps::{
 };
 use crate::common::succeed;
 
-const CAVITY: (&str, &[&str]) =
+pub(crate) const CAVITY: (&str, &[&str]) =
     ("aspcg", &["--cells", "24", "--block", "4", "--tolerance", "1e-3"]);
-const SHEAR: (&str, &[&str]) = (
+pub(crate) const SHEAR: (&str, &[&str]) = (
     "aspcg",
     &[
         "--case",

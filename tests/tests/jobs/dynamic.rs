@@ -21,6 +21,14 @@ fn end(job: Job) -> (i32, String) {
     (code, output)
 }
 
+/// Children of different parents are members of one communicator, made by those.
+#[test]
+fn jobs_that_do_not_know_each_other_are_introduced() {
+    let job = Job::start(2, &program("introduced"), &[]).expect("starts");
+    let (code, output) = end(job);
+    assert_eq!((code, &*output), (0, "introduced: well\n"));
+}
+
 #[test]
 fn the_failure_of_spawned_processes_is_that_of_their_parents() {
     for (mode, code, cause) in [

@@ -102,6 +102,18 @@ fn processes_are_spawned_on_other_hosts() {
     }
 }
 
+/// As in `dynamic`, with parents on two hosts and their children on others.
+#[test]
+fn jobs_that_do_not_know_each_other_are_introduced_between_hosts() {
+    let Some(hosts) = Hosts::up(3, &[]) else { return };
+    let name = |host| hosts.name(host);
+    let mut command = hosts.command(1, prefix().join("bin/mpirun"));
+    command.args(["-n", "2", "-H", &format!("{},{}", name(1), name(2)), "--launch-agent"]);
+    command.arg(Hosts::agent()).arg(program("introduced"));
+    command.arg(format!("{},{}", name(2), name(3))).stdin(Stdio::null());
+    assert_eq!(succeed(command), "introduced: well\n");
+}
+
 #[test]
 fn parents_and_children_on_different_hosts_end_together() {
     let Some(hosts) = Hosts::up(2, &[]) else { return };

@@ -2,9 +2,11 @@
 //! symbols that programs may want. `make foreign` runs the conformance programs in both.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
 use crate::common::{clean, prefix, scratch, sources, succeed, workspace};
+use hpvm_tests::skip::skipped;
 
 /// A folder of `tests/abi` and our library for it.
 const ABIS: [(&str, &str); 2] = [("mpich", "libmpi.so.12"), ("ompi", "libmpi.so.40")];
@@ -31,6 +33,26 @@ fn programs_of_both_at_any_address() {
             let said = succeed(job);
             assert_eq!(said.matches(": good").count(), 3, "{abi} {place}: {said}");
         }
+    }
+}
+
+/// A program in C++ with MPICH's own bindings, which find our C library under the name of theirs.
+#[test]
+fn bindings_of_mpich_for_cxx() {
+    let header = Path::new("/usr/include/x86_64-linux-gnu/mpich/mpicxx.h");
+    if !header.exists() {
+        return skipped("needs libmpich-dev with C++ bindings (mpicxx.h)");
+    }
+    let binary = scratch().join("bindings");
+    let mut compiler = Command::new("c++");
+    compiler.args(["-std=c++11", "-w", "-I"]).arg(header.parent().expect("a folder"));
+    compiler.arg(sources().join("bindings.cpp")).args(["-lmpichcxx", "-lmpich", "-o"]);
+    let output = compiler.arg(&binary).output().expect("c++");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for ranks in ["1", "3"] {
+        let mut job = clean(prefix().join("bin/mpirun"));
+        job.args(["-n", ranks]).arg(&binary);
+        assert_eq!(succeed(job), "well\n");
     }
 }
 

@@ -69,6 +69,20 @@ fn files_between_hosts() {
     }
 }
 
+/// Where ranks go to two hosts by turns, half of the messages of a grid and all of some graphs would go between them.
+#[test]
+fn topologies_are_reordered() {
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    let list = [1, 2].map(|host| format!("{}:4", hosts.name(host)));
+    let mut command = hosts.command(1, prefix().join("bin/mpirun"));
+    command.args(["-H", &list.join(","), "-n", "8", "--map-by", "node", "--launch-agent"]);
+    command.arg(Hosts::agent()).arg(program("reorder"));
+    let output = succeed(command);
+    // Neighbours on other hosts, of both ends, before and after: rows of two places, around and not, and pairs.
+    let wanted = ["8 to 4", "8 to 8", "0 to 0", "8 to 0", "8 to 0", "8 to 0", "8 to 0"];
+    assert_eq!(output.lines().collect::<Vec<_>>(), wanted, "{output}");
+}
+
 /// Two processes spawn two more: under srun, and under our launcher in the allocation, on a host of its choice too. All of
 /// them are told the same universe: the tasks of the step, or of the allocation.
 fn spawning_in_slurm(cluster: &Cluster, mpirun: &str) {

@@ -40,6 +40,19 @@ fn messages_of_all_types_and_lengths() {
     assert_eq!(succeed(task(&program("messages"))), "No errors\n");
 }
 
+/// Senders wait for receivers that take nothing, and where that would be for ever there is an error.
+#[test]
+fn messages_that_nobody_receives_are_bounded() {
+    let mut command = task(&program("queue"));
+    command.env("HPVM_PVM_QUEUE", "2m");
+    assert_eq!(succeed(command), "No errors\n");
+    let mut wrong = task(&program("queue"));
+    wrong.env("HPVM_PVM_QUEUE", "much");
+    let output = run_within(wrong, PATIENCE).output;
+    let says = "HPVM_PVM_QUEUE is 'much'; expected bytes, such as 256m or 2g, and at least 1m";
+    assert!(output.contains(says), "{output}");
+}
+
 #[test]
 fn groups_mailbox_notification_and_wrong_arguments() {
     let output = succeed(task(&program("machine")));

@@ -350,6 +350,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/nodes/{name}/jobs/{id}/ranks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** For `hpvm node`: what the ranks of a job there do, while the host's orders say that somebody looks. */
+        post: operations["tell"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/nodes/{name}/orders": {
         parameters: {
             query?: never;
@@ -877,6 +894,28 @@ export interface components {
             /** @description Ask with it for what follows; missing on the last page. */
             next_page_token?: string | null;
         };
+        /** @description What one host tells of the ranks of a job. */
+        JobLook: {
+            /** @default null */
+            counters?: components["schemas"]["Counters"] | null;
+            /**
+             * @description Of the host's data folder, as in its reports.
+             * @default
+             */
+            identity?: string;
+            /**
+             * @description Each start of a program with ranks on this host.
+             * @default []
+             */
+            launches?: components["schemas"]["Launch"][];
+            /**
+             * @description What is missing, and why.
+             * @default []
+             */
+            notes?: string[];
+            /** @description What of it was looked at. */
+            parts?: Record<string, never>;
+        };
         /** @description A job's record was removed. */
         JobRemoved: {
             /** Format: int64 */
@@ -1043,6 +1082,27 @@ export interface components {
             time_limit_seconds?: number | null;
             user: string;
         };
+        /** @description The ranks of one launch on one host. */
+        Launch: {
+            /**
+             * @description What can be said about ranks that do not go on.
+             * @default []
+             */
+            findings?: string[];
+            /** @default [] */
+            ranks?: components["schemas"]["Rank"][];
+            /**
+             * @description Sender, receiver, messages, bytes; missing when the ranks do not count it.
+             * @default null
+             */
+            sent?: number[][] | null;
+            /**
+             * Format: int32
+             * @description Ranks on all hosts.
+             * @default 0
+             */
+            size?: number;
+        };
         /** @description Where the bounds are. */
         Limits: {
             /** Format: int64 */
@@ -1080,6 +1140,8 @@ export interface components {
         Matrix: {
             /** @description Sender, receiver, value; pairs that did not talk are missing. */
             entries: number[][];
+            /** @description What is missing, and why. */
+            notes?: string[];
             /** Format: int32 */
             size: number;
         };
@@ -1257,6 +1319,8 @@ export interface components {
         Ranks: {
             /** @description What can be said about a job that does not go on. */
             findings?: string[];
+            /** @description What is missing, and why: a host that tells nothing. */
+            notes?: string[];
             ranks: components["schemas"]["Rank"][];
         };
         /** @description How much of an output the server has. */
@@ -1919,6 +1983,33 @@ export interface operations {
                     "application/json": components["schemas"]["Ranks"];
                 };
             };
+            /** @description It does not run */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Its Slurm does not let the server look */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many jobs are looked at */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     release: {
@@ -2048,11 +2139,55 @@ export interface operations {
             };
         };
     };
+    tell: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobLook"];
+            };
+        };
+        responses: {
+            /** @description Taken */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The job has no ranks there */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     orders: {
         parameters: {
             query?: {
                 epoch?: number;
                 number?: number;
+                /** @description Number of the looks that the host knows; others are an answer, too */
+                looks?: number;
             };
             header?: never;
             path: {

@@ -174,6 +174,25 @@ browserTest("ranks: who waits, for whom, since when; the map and its table; live
   await page.getByText("4 computing").waitFor();
 });
 
+browserTest("ranks on several hosts; a host that tells nothing; one of a Slurm that has no samples", { prepare: (mock) => mock.add(job(6, { hosts: ["n1", "n2"] })) }, async ({ page, mock, open }) => {
+  const named = (last_seen: string) => {
+    const { sample: _, ...rest } = host("n2", { last_seen });
+    return rest;
+  };
+  mock.hosts = [named(new Date(Date.now() - 4000).toISOString())];
+  mock.ranks.set(6, [rank(0), rank(1, { host: "n2" })]);
+  mock.notes.set(6, ["host n3 has not told of its ranks"]);
+  mock.matrices.set(6, { size: 2, entries: [[0, 1, 5]], notes: ["host n3 has not told of its ranks"] });
+  await open("/jobs/6/ranks");
+  const table = page.getByRole("region", { name: "Table of ranks" });
+  await table.getByRole("row", { name: /^1 n2/ }).waitFor();
+  assert.equal(await page.getByText("host n3 has not told of its ranks").count(), 2, "beside the ranks and the map");
+  mock.notes.delete(6);
+  mock.ranks.set(6, [rank(0), rank(1, { host: "n2" }), rank(2, { host: "n3" })]);
+  mock.events.sample(named(new Date().toISOString()));
+  await table.getByRole("row", { name: /^2 n3/ }).waitFor();
+});
+
 browserTest("without a map the server says why", { prepare: (mock) => mock.add(job(6)) }, async ({ page, open, errors }) => {
   await open("/jobs/6/ranks");
   await page.getByText("This job does not count who talks to whom.").waitFor();

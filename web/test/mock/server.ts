@@ -23,6 +23,8 @@ export class Mock {
   readonly specs = new Map<number, JobSpec>();
   readonly output = new Map<number, Source>();
   readonly ranks = new Map<number, Rank[]>();
+  /// What is missing from them.
+  readonly notes = new Map<number, string[]>();
   readonly counters = new Map<number, Counters>();
   readonly matrices = new Map<number, Matrix>();
   hosts: Host[] = [host("n1")];
@@ -194,7 +196,7 @@ export class Mock {
     if (part === "cancel" || part === "hold" || part === "release") return this.act(response, summary, part);
     if (part === "output" && rest === "follow") return this.follow(response, summary, url);
     if (part === "output") return void this.part(response, id, url);
-    if (part === "ranks") return sendJson(response, 200, { ranks: this.ranks.get(id) ?? [] });
+    if (part === "ranks") return sendJson(response, 200, { ranks: this.ranks.get(id) ?? [], notes: this.notes.get(id) ?? [] });
     if (part === "matrix" && this.matrices.has(id)) return sendJson(response, 200, this.matrices.get(id));
     if (part === "counters") return sendJson(response, 200, this.counters.get(id) ?? { elapsed_seconds: 0, events: [], ranks: [], notes: [] });
     if (part === "matrix") return sendProblem(response, 501, "This job does not count who talks to whom.");

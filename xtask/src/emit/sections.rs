@@ -13,10 +13,9 @@ use crate::spec::{Chapter, Function, Param, Spec};
 enum Role {
     /// A datatype describes it: names of count and datatype.
     Typed(String, String),
-    /// It is copied for the time of the call.
+    /// It is copied.
     Copied,
-    /// Its datatype is stretched, or it is copied: name of the datatype; and whether the operation goes on
-    /// after the call.
+    /// Its datatype is stretched, or it is copied: name of the datatype; and whether it may be copied.
     Parts(String, bool),
     /// It must be contiguous.
     Whole,
@@ -50,7 +49,6 @@ fn role(chapter: &Chapter, function: &Function, at: usize) -> Role {
     let name = function.name.as_str();
     let params = &function.params;
     let buffer = params[at].decl.name.as_str();
-    let lasting = is_lasting(name);
     let after = |kind: fn(&Param) -> bool| params[at..].iter().find(|p| kind(p));
     let count = after(|p| p.decl.name.ends_with("count") && !p.decl.is_pointer());
     let datatype = after(|p| p.decl.base(Form::Narrow) == "MPI_Datatype" && !p.decl.is_pointer());
@@ -60,21 +58,20 @@ fn role(chapter: &Chapter, function: &Function, at: usize) -> Role {
         }
         _ => Role::Address,
     };
-    let copied = || if lasting { Role::Whole } else { Role::Copied };
     let reduces = params.iter().any(|p| p.decl.base(Form::Narrow) == "MPI_Op");
     match (chapter.name.as_str(), name) {
         ("pt2pt", _) if name.contains("ttach") => Role::Whole,
-        ("pt2pt", "MPI_Psend_init" | "MPI_Precv_init") => Role::Parts("datatype".to_owned(), true),
+        ("pt2pt", "MPI_Psend_init" | "MPI_Precv_init") => Role::Parts("datatype".to_owned(), false),
         ("datatype", "MPI_Get_address") | (_, "MPI_Free_mem") => Role::Address,
         ("datatype", _) if buffer == "outbuf" && name.starts_with("MPI_Pack") => Role::Copied,
         ("datatype", _) if buffer == "inbuf" && name.starts_with("MPI_Unpack") => Role::Copied,
         ("rma", "MPI_Win_create" | "MPI_Win_attach") => Role::Whole,
         ("io", _) if name.ends_with("_end") => Role::Address,
-        ("coll", _) | ("op", _) if reduces => copied(),
-        ("coll", _) if name.contains("lltoallw") => copied(),
+        ("coll", _) | ("op", _) if reduces => Role::Copied,
+        ("coll", _) if name.contains("lltoallw") => Role::Copied,
         ("coll", _) if in_parts(name, buffer) => match datatype {
-            Some(datatype) => Role::Parts(datatype.decl.name.clone(), lasting),
-            None => copied(),
+            Some(datatype) => Role::Parts(datatype.decl.name.clone(), true),
+            None => Role::Copied,
         },
         _ => typed(),
     }
@@ -118,6 +115,15 @@ fn parameters(this: &Procedure<'_>) -> Result<(Vec<String>, Vec<String>), String
     Ok((all, lengths))
 }
 
+/// What becomes of a copy when the call returns.
+fn end_of_copy(function: &Function, own: &str, written: bool) -> String {
+    match (is_lasting(&function.name), written) {
+        (true, _) => format!("        {own}.keep::<F>({written}, request, ierror);\n"),
+        (false, true) => format!("        {own}.give();\n"),
+        (false, false) => String::new(),
+    }
+}
+
 fn generic(chapter: &Chapter, this: &Procedure<'_>) -> Result<String, String> {
     let (function, symbol, _) = this;
     let (own, lengths) = parameters(this)?;
@@ -142,17 +148,15 @@ fn generic(chapter: &Chapter, this: &Procedure<'_>) -> Result<String, String> {
                 set(&datatype, format!("{own}.datatype()"));
                 Err(format!("Typed::new::<F, D>({name}, *{count}, *{datatype})"))
             }
-            Role::Parts(datatype, lasting) => {
+            Role::Parts(datatype, copies) => {
                 set(&datatype, format!("{own}.datatype()"));
-                if written {
-                    after.push_str(&format!("        {own}.give();\n"));
+                if copies {
+                    after.push_str(&end_of_copy(function, &own, written));
                 }
-                Err(format!("Parts::new::<F, D>({name}, *{datatype}, {lasting})"))
+                Err(format!("Parts::new::<F, D>({name}, *{datatype}, {copies})"))
             }
             Role::Copied => {
-                if written {
-                    after.push_str(&format!("        {own}.give();\n"));
-                }
+                after.push_str(&end_of_copy(function, &own, written));
                 Ok(format!("Copied::new({name})"))
             }
             Role::Whole => {

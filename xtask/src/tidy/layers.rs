@@ -38,6 +38,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-abi-ompi-cxx", &[]),
     ("hpvm-fm-abi", &["fm"]),
     ("hpvm-portals", &[]),
+    ("hpvm-portals-abi", &["abi", "model", "portals"]),
     ("hpvm-pvm", &[]),
     ("hpvm-pvm-abi", &["pvm", "sync"]),
     ("hpvm-sam", &[]),

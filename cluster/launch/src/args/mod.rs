@@ -13,6 +13,7 @@ use crate::place::policy::{MapBy, Policy};
 use crate::place::rankfile::{self, Seat};
 use crate::place::topology::{Level, Topology};
 use crate::place::universe::Universe;
+use crate::restart::RestartPolicy;
 use crate::slurm;
 
 mod files;
@@ -32,7 +33,7 @@ pub enum Parsed {
 }
 
 /// A job to run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Request {
     /// At least one; the index is the program's application number.
     pub programs: Vec<Program>,
@@ -124,6 +125,8 @@ pub struct Options {
     pub input: Input,
     pub timeout: Option<Duration>,
     pub stack_traces: bool,
+    /// When the job is started again.
+    pub restart: RestartPolicy,
     /// A rank that fails does not end the job.
     pub recovery: bool,
     pub exit_codes: bool,
@@ -161,6 +164,7 @@ impl Options {
             input: Input::Rank(0),
             timeout: None,
             stack_traces: false,
+            restart: RestartPolicy::default(),
             recovery: false,
             exit_codes: false,
             report_pid: None,
@@ -203,6 +207,11 @@ pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
             draft.ranks = draft.ranks.or(tasks);
         }
         programs.push(draft.settle(&hosts, single, &options)?);
+    }
+    if options.recovery && options.restart.max > 0 {
+        return Err(LaunchError::usage(
+            "--max-restarts and --enable-recovery exclude each other: with the second a rank that fails does not end the job",
+        ));
     }
     check_input(&options, programs.iter().map(|program| program.ranks).sum())?;
     Ok(Parsed::Run(Box::new(Request { programs, options })))

@@ -6,8 +6,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::values::{
-    attached_count, export, parse_count, parse_input, parse_launcher, parse_net_timeout,
-    parse_seconds, parse_universe, split_list, split_words, variable,
+    attached_count, export, parse_count, parse_duration, parse_input, parse_launcher,
+    parse_net_timeout, parse_restart_on, parse_restarts, parse_seconds, parse_universe, split_list,
+    split_words, variable,
 };
 use super::{Draft, LAUNCH_AGENT, NET_TIMEOUT, Options, Parsed, Pass, files, mca};
 use crate::environment::MONITOR;
@@ -204,6 +205,10 @@ impl Parser {
             }
             Id::Timeout => options.timeout = Some(parse_seconds(shown, &first)?),
             Id::StackTraces => options.stack_traces = true,
+            Id::MaxRestarts => options.restart.max = parse_restarts(shown, &first)?,
+            Id::RestartOn => options.restart.on = parse_restart_on(shown, &first)?,
+            Id::RestartDelay => options.restart.delay = parse_duration(shown, &first)?,
+            Id::RestartWait => options.restart.wait = parse_duration(shown, &first)?,
             Id::Recovery => options.recovery = true,
             Id::NoRecovery => options.recovery = false,
             Id::ExitCodes => options.exit_codes = true,

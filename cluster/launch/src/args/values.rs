@@ -9,6 +9,7 @@ use super::{Input, Launcher, MAX_RANKS, Options};
 use crate::error::LaunchError;
 use crate::place::affinity;
 use crate::place::universe::Universe;
+use crate::restart::RestartOn;
 
 pub fn split_words(shown: &str, value: &OsStr) -> Result<Vec<OsString>, LaunchError> {
     let words: Vec<OsString> = value
@@ -68,6 +69,34 @@ pub fn parse_universe(shown: &str, value: &OsStr) -> Result<Universe, LaunchErro
             "'{shown} {text}': expected a number of processes, SYSTEM or INFINITE"
         ))),
     }
+}
+
+/// How often a job is started again at most.
+pub fn parse_restarts(shown: &str, value: &OsStr) -> Result<u32, LaunchError> {
+    let text = value.to_string_lossy();
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits).ok_or_else(|| {
+        LaunchError::usage(format!(
+            "'{shown} {text}': '{text}' is not a number of restarts; give a whole number from 0"
+        ))
+    })
+}
+
+/// After which ends a job is started again.
+pub fn parse_restart_on(shown: &str, value: &OsStr) -> Result<RestartOn, LaunchError> {
+    match &*value.to_string_lossy() {
+        "abnormal" => Ok(RestartOn::Abnormal),
+        "failure" => Ok(RestartOn::Failure),
+        text => Err(LaunchError::usage(format!(
+            "'{shown} {text}': expected abnormal (killed ranks, lost hosts) or failure (any failure)"
+        ))),
+    }
+}
+
+/// Seconds, 0 too.
+pub fn parse_duration(shown: &str, value: &OsStr) -> Result<Duration, LaunchError> {
+    let zero = ["0", "0s", "0.0"].iter().any(|zero| value == OsStr::new(zero));
+    if zero { Ok(Duration::ZERO) } else { parse_seconds(shown, value) }
 }
 
 /// Seconds, with a fraction if need be.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Action, Dispatcher, GRACE_FAILURE, Phase};
+use super::{Action, Cause, Dispatcher, Loss, Phase};
 use crate::pmi::server::ClientEvent;
 use crate::remote::frame::Frame;
 use crate::remote::links::Links;
@@ -57,7 +57,7 @@ impl Dispatcher {
         match frame {
             Frame::Started { rank, pid } => self.ranks[rank as usize].pid = Some(pid),
             Frame::NotStarted { rank, text, code } => self.not_started(rank, text, code, now),
-            Frame::NotExecuted { text, code, .. } => self.give_up(code, text, now),
+            Frame::NotExecuted { text, code, .. } => self.fail(Cause::Other, code, text, now),
             Frame::State { rank, state } => {
                 self.pmi.set_state(rank, state);
                 self.check_missing(now);
@@ -126,6 +126,8 @@ impl Dispatcher {
         if !self.links.get(link).open {
             return;
         }
+        let node = self.links.get(link).nodes[0];
+        let cause = self.loss_of(node, Loss::Broken);
         self.close(link);
         if let Phase::Leaving(_) = self.phase
             && self.code.is_none()
@@ -134,18 +136,31 @@ impl Dispatcher {
             self.code = Some(code);
             self.actions.push_back(Action::Error(text.clone()));
         }
-        self.give_up(code, format!("{text}; ending the job"), now);
+        self.fail(cause, code, format!("{text}; ending the job"), now);
         self.check_all_ended(now);
         self.check_left();
+    }
+
+    /// Writes down that a host is lost: the nearest behind a connection, as of those behind it nothing is known.
+    fn loss_of(&mut self, node: u32, loss: Loss) -> Cause {
+        let started = self.ranks.iter().any(|rank| rank.node == node && rank.pid.is_some());
+        let loss = if started { loss } else { Loss::NotStarted };
+        let known = *self.lost.entry(node).or_insert(loss);
+        if known == Loss::NotStarted { Cause::NotStarted } else { Cause::HostLost }
     }
 
     fn lost_below(&mut self, link: usize, nodes: &[u32], text: String, code: i32, now: Duration) {
         if !nodes.iter().all(|node| self.links.leads_to(link, *node)) {
             return self.nonsense(link, "the loss of a host that it does not know", now);
         }
+        let cause = match nodes.first() {
+            // Silence of a host behind another ends the connection from there, with a text only.
+            Some(node) => self.loss_of(*node, Loss::Broken),
+            None => Cause::Other,
+        };
         self.absent(nodes);
         self.pmi.child_lost();
-        self.give_up(code, format!("{text}; ending the job"), now);
+        self.fail(cause, code, format!("{text}; ending the job"), now);
         self.check_all_ended(now);
     }
 
@@ -181,10 +196,6 @@ impl Dispatcher {
         }
     }
 
-    fn give_up(&mut self, code: i32, text: String, now: Duration) {
-        self.fail(code, text, GRACE_FAILURE, libc::SIGTERM, now);
-    }
-
     /// Everything was told to die: agents get so long to confirm it.
     pub(super) fn cut_soon(&mut self, now: Duration) {
         if self.links.any_open() {
@@ -205,6 +216,8 @@ impl Dispatcher {
             let seconds = self.links.patience().as_secs_f64();
             let host = &self.hosts[self.links.get(link).nodes[0] as usize];
             let text = format!("no sign of life from host '{host}' for {seconds} s");
+            let node = self.links.get(link).nodes[0];
+            self.loss_of(node, Loss::Silent);
             self.lost(link, text, 1, now);
         }
     }
@@ -218,6 +231,11 @@ impl Dispatcher {
                  connection is gone"
             );
             self.actions.push_back(Action::Note(text));
+            if self.cause == Some(Cause::PeerLost) {
+                // So this is the host whose silence a rank has noticed first.
+                let node = self.links.get(link).nodes[0];
+                self.loss_of(node, Loss::Silent);
+            }
             self.close(link);
         }
         self.check_all_ended(now);

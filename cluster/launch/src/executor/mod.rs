@@ -133,7 +133,7 @@ impl Source {
 pub fn execute(
     plan: Plan,
     dispatcher: &mut Dispatcher,
-    report: impl Fn(&Dispatcher, &Outcome) -> Vec<String>,
+    mut report: impl FnMut(&Dispatcher, &Outcome) -> Vec<String>,
 ) -> Result<Outcome, LaunchError> {
     let guardian = Guardian::start(&guardian::marks(&plan.job, plan.node), None)
         .map_err(|error| LaunchError::system("cannot start the guardian process", &error))?;

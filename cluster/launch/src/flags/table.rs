@@ -153,6 +153,18 @@ pub const WORKING: &[Flag] = &[
     flag(Id::StackTraces, Other, &["get-stack-traces"], &[],
         "When --timeout ends the job, first write the stacks of the ranks on this machine to standard error; needs gdb, gstack \
          or eu-stack."),
+    flag(Id::MaxRestarts, Other, &["max-restarts", "restart"], &["N"],
+        "When a rank is killed by a signal or a host is lost, start the whole job again, at most N times (default: 0), on the hosts \
+         that remain. Ranks find the number of starts before theirs in HPVM_RESTART_COUNT. Not when the program ends by itself, \
+         by an exit code or MPI_Abort, by --timeout or by the user; see --restart-on."),
+    flag(Id::RestartOn, Other, &["restart-on"], &["abnormal|failure"],
+        "abnormal (the default): --max-restarts is for killed ranks and lost hosts; failure: also for programs that end with \
+         an exit code other than 0, MPI_Abort or an error in MPI."),
+    flag(Id::RestartDelay, Other, &["restart-delay"], &["SECONDS"],
+        "Pause before the job is started again (default: 1), doubled each time up to 60 s; after 10 minutes of work it is as at \
+         first."),
+    flag(Id::RestartWait, Other, &["restart-wait"], &["SECONDS"],
+        "Try so long to reach a lost host again before the job goes on without it. Default: 0."),
     flag(Id::Recovery, Other, &["enable-recovery", "disable-auto-cleanup"], &[],
         "A rank that fails does not end the others. Ranks that wait for it in MPI still learn of its end by an error."),
     flag(Id::NoRecovery, Other, &["disable-recovery", "enable-auto-cleanup", "cleanup"], &[],

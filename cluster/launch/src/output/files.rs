@@ -22,7 +22,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Makes all files, and folders for them. What was in them is lost.
+    /// Makes all files, and folders for them. What was in them is lost, unless they are appended to.
     pub fn create<'a>(
         routing: &Routing,
         ranks: impl Iterator<Item = Context<'a>>,
@@ -41,7 +41,7 @@ impl Files {
                 let path = PathBuf::from(OsString::from_vec(pattern.fill(&context)));
                 let file = match known.get(&path) {
                     Some(file) => file.clone(),
-                    None => Rc::new((path.clone(), create(&path)?)),
+                    None => Rc::new((path.clone(), open(&path, routing.append)?)),
                 };
                 known.insert(path, file.clone());
                 *own = Some(file);
@@ -74,12 +74,14 @@ impl Files {
     }
 }
 
-fn create(path: &std::path::Path) -> Result<File, LaunchError> {
+fn open(path: &std::path::Path, append: bool) -> Result<File, LaunchError> {
     let fault = |error: std::io::Error| {
         LaunchError::system(format!("cannot write to '{}'", path.display()), &error)
     };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(fault)?;
     }
-    File::create(path).map_err(fault)
+    let mut options = File::options();
+    options.create(true).write(!append).append(append).truncate(!append);
+    options.open(path).map_err(fault)
 }

@@ -18,6 +18,8 @@ pub struct Routing {
     pub merge: bool,
     /// Files that take it.
     pub files: [Option<Pattern>; 2],
+    /// Whether what is in the files already stays: of a job that is started again.
+    pub append: bool,
     /// Whether it goes to the launcher's own output (too).
     pub copy: [bool; 2],
 }
@@ -31,6 +33,7 @@ impl Default for Routing {
             prepend: None,
             merge: false,
             files: [None, None],
+            append: false,
             copy: [true; 2],
         }
     }

@@ -1,11 +1,14 @@
 //! Finding jobs: the ranks of a job have its name in their environment.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use hpvm_launch::environment::JOB_ID;
+use hpvm_launch::environment::ranks::SLURM_JOB;
+use hpvm_launch::environment::{JOB_ID, NODE};
 use hpvm_launch::text::printable;
 use hpvm_shm::observe::{LINK, View};
 
@@ -28,14 +31,76 @@ struct Member {
     pid: i32,
     job: String,
     size: Option<u32>,
+    /// The job of Slurm that it belongs to.
+    slurm: Option<i64>,
+    /// The number of its host in the job; the first host of some jobs has none.
+    node: Option<u32>,
+}
+
+/// Which jobs are looked for. An environment says what its process likes: where we may look at those of
+/// several users, `owner` is whose they have to be.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    pub of: Of,
+    pub owner: Option<u32>,
+    /// The number of this host among those of the job, where that is known. One machine may play several hosts, and
+    /// then has processes of all of them.
+    pub node: Option<u32>,
+}
+
+/// See [`Scope`].
+#[derive(Clone, Debug)]
+pub enum Of {
+    /// The job of this name, and those that were started inside of it.
+    Job(String),
+    /// Those in the allocation of this job of Slurm.
+    Slurm(i64),
+}
+
+impl Of {
+    fn holds(&self, member: &Member) -> bool {
+        match self {
+            Of::Slurm(id) => member.slurm == Some(*id),
+            Of::Job(outer) => {
+                let rest = member.job.strip_prefix(outer.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            }
+        }
+    }
 }
 
 /// All jobs whose processes we may look at, by name.
 pub fn jobs() -> Vec<Job> {
-    let members: Vec<Member> = pids().into_iter().filter_map(member).collect();
+    grouped(&pids().into_iter().filter_map(member).collect::<Vec<_>>())
+}
+
+/// The jobs of a scope.
+pub fn jobs_in(scope: &Scope) -> Vec<Job> {
+    let theirs = |pid: &i32| match scope.owner {
+        Some(owner) => fs::metadata(format!("/proc/{pid}")).is_ok_and(|meta| meta.uid() == owner),
+        None => true,
+    };
+    let members = pids().into_iter().filter(theirs).filter_map(member);
+    let mut members: Vec<_> = members.filter(|member| scope.of.holds(member)).collect();
+    if let Some(node) = scope.node {
+        keep_own(&mut members, node);
+    }
+    grouped(&members)
+}
+
+/// Leaves out the processes of hosts that are only played here, in jobs that have such.
+fn keep_own(members: &mut Vec<Member>, node: u32) {
+    let mut nodes: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+    for member in members.iter() {
+        nodes.entry(member.job.clone()).or_default().insert(member.node.unwrap_or(0));
+    }
+    members.retain(|member| nodes[&member.job].len() < 2 || member.node.unwrap_or(0) == node);
+}
+
+fn grouped(members: &[Member]) -> Vec<Job> {
     let job_of: BTreeMap<i32, &str> = members.iter().map(|m| (m.pid, &*m.job)).collect();
     let mut jobs: BTreeMap<&str, Job> = BTreeMap::new();
-    for m in &members {
+    for m in members {
         let job = jobs.entry(&m.job).or_insert_with(|| Job {
             id: m.job.clone(),
             launcher: launcher(m.pid, &m.job, &job_of),
@@ -46,13 +111,6 @@ pub fn jobs() -> Vec<Job> {
         job.processes.push(m.pid);
     }
     jobs.into_values().collect()
-}
-
-/// The jobs that were started inside of the job called `outer`, and that job itself.
-pub fn jobs_of(outer: &str) -> Vec<Job> {
-    let inside =
-        |job: &Job| job.id.strip_prefix(outer).is_some_and(|r| r.is_empty() || r.starts_with('/'));
-    jobs().into_iter().filter(inside).collect()
 }
 
 fn pids() -> Vec<i32> {
@@ -69,7 +127,9 @@ fn member(pid: i32) -> Option<Member> {
     // What others put into names must not steer the terminal.
     let job = printable(&variable(&environment, JOB_ID)?);
     let size = variable(&environment, "PMI_SIZE").and_then(|size| size.parse().ok());
-    Some(Member { pid, job, size })
+    let slurm = variable(&environment, SLURM_JOB).and_then(|id| id.parse().ok());
+    let node = variable(&environment, NODE).and_then(|node| node.parse().ok());
+    Some(Member { pid, job, size, slurm, node })
 }
 
 /// The value of a variable in the text of `/proc/PID/environ`.
@@ -177,6 +237,36 @@ pub fn open(job: &Job) -> Result<View, String> {
     })
 }
 
+/// A segment of a job, with the processes that have it open.
+pub struct Segment {
+    pub view: View,
+    pub job: Job,
+}
+
+/// All segments of these jobs on this machine, one for each launch.
+pub fn segments(mut jobs: Vec<Job>) -> Vec<Segment> {
+    // A launcher inside of a job has the segment of its own ranks open, which is that of the job inside.
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.id.len()));
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for job in jobs {
+        let mut owners: BTreeMap<u64, (PathBuf, Vec<i32>)> = BTreeMap::new();
+        for pid in &job.processes {
+            let Ok(Some(path)) = segment(*pid) else { continue };
+            let Ok(meta) = fs::metadata(&path) else { continue };
+            owners.entry(meta.ino()).or_insert_with(|| (path, Vec::new())).1.push(*pid);
+        }
+        for (number, (path, processes)) in owners {
+            // What is no segment, or one of another version, shows nothing.
+            if let (true, Ok(view)) = (seen.insert(number), View::open(&path)) {
+                found.push(Segment { view, job: Job { processes, ..job.clone() } });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.job.id.cmp(&b.job.id));
+    found
+}
+
 /// The descriptor of the segment in a process.
 fn segment(pid: i32) -> std::io::Result<Option<PathBuf>> {
     for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
@@ -209,6 +299,32 @@ mod tests {
         assert!(choose(&jobs, "2000000000").unwrap_err().contains("no process"));
         let own = std::process::id().to_string();
         assert!(choose(&jobs, &own).unwrap_err().contains("no job"));
+    }
+
+    #[test]
+    fn a_scope_is_a_job_with_those_inside_or_an_allocation() {
+        let member =
+            |job: &str, slurm| Member { pid: 7, job: job.into(), size: None, slurm, node: None };
+        let of = Of::Job("queue-1-7".into());
+        for (name, inside) in [("queue-1-7", true), ("queue-1-7/a", true), ("queue-1-70", false)] {
+            assert_eq!(of.holds(&member(name, Some(7))), inside, "{name}");
+        }
+        assert!(Of::Slurm(7).holds(&member("x", Some(7))));
+        assert!(
+            !Of::Slurm(7).holds(&member("7", Some(8))) && !Of::Slurm(7).holds(&member("7", None))
+        );
+    }
+
+    #[test]
+    fn of_hosts_played_here_one_is_ours() {
+        let member =
+            |pid, job: &str, node| Member { pid, job: job.into(), size: None, slurm: None, node };
+        let all = || vec![member(1, "a", None), member(2, "a", Some(1)), member(3, "b", Some(7))];
+        for (node, expected) in [(0, &[1, 3][..]), (1, &[2, 3]), (2, &[3])] {
+            let mut members = all();
+            keep_own(&mut members, node);
+            assert!(members.iter().map(|member| member.pid).eq(expected.iter().copied()), "{node}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The console's commands.
 
+use super::line::{self, Output, Spawn};
 use super::{Console, help, print};
 use hpvm_pvm::protocol::{Answer, Destination, Request, Start};
 use hpvm_pvm::wire::Bytes;
@@ -21,9 +22,7 @@ fn wrong(text: impl Into<String>) -> io::Error {
 }
 
 fn tid(word: &str) -> io::Result<Tid> {
-    let digits = word.strip_prefix('t').unwrap_or(word);
-    Tid::from_str_radix(digits, 16)
-        .map_err(|_| wrong(format!("{word}: expected a task id, such as t40002")))
+    line::tid(word).map_err(wrong)
 }
 
 /// At least one word, or the command's syntax.
@@ -53,7 +52,7 @@ impl Console {
             "groups" => self.groups()?,
             "halt" => return self.halt(),
             "help" | "?" => help::print(words.first().map(String::as_str)),
-            "id" => println!("t{:x}", self.connection.identity.tid),
+            "id" => println!("t{:x}", self.identity.tid),
             "jobs" => self.jobs.list(),
             "kill" => {
                 for word in some(name, words)? {
@@ -180,38 +179,17 @@ impl Console {
     }
 
     fn spawn(&mut self, words: &[String]) -> io::Result<()> {
-        let mut start = Start { count: 1, ..Start::default() };
-        let mut output = None;
-        let mut words = words.iter();
-        for word in words.by_ref() {
-            match word.strip_prefix('-') {
-                None => {
-                    start.program.clone_from(word);
-                    break;
-                }
-                Some(">") => output = Some(None),
-                Some(rest) if rest.starts_with('>') => output = Some(Some(open(rest)?)),
-                Some("?") => return Err(wrong("spawn -?: a debugger is not started")),
-                Some(rest) => match rest.parse() {
-                    Ok(count) => start.count = count,
-                    Err(_) if rest == search::ARCH => {
-                        (start.flags, start.place) = (2, rest.to_owned())
-                    }
-                    Err(_) => (start.flags, start.place) = (1, rest.to_owned()),
-                },
-            }
-        }
-        if start.program.is_empty() {
-            return Err(wrong("spawn: no program; `help spawn` says what is expected"));
-        }
-        start.arguments = words.map(|word| Bytes(word.clone().into_bytes())).collect();
+        let spawn = Spawn::parse(words).map_err(wrong)?;
+        let arguments = spawn.arguments.into_iter().map(|word| Bytes(word.into_bytes())).collect();
+        let Spawn { program, flags, place, count, .. } = spawn;
+        let mut start = Start { program, arguments, flags, place, count, ..Start::default() };
         start.environment = environment();
         let working =
             std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned());
         start.folders = search::folders(|name| std::env::var(name).ok(), None, working.as_deref());
-        if let Some(file) = output {
-            let tag = self.jobs.add(file);
-            start.output = Destination { tid: self.connection.identity.tid, context: 0, tag };
+        if let Some(output) = spawn.output {
+            let tag = self.jobs.add(open(output)?);
+            start.output = Destination { tid: self.identity.tid, context: 0, tag };
             println!("[{tag}]");
         }
         let Answer::Tids { tids } = self.connection.ask(&Request::Spawn { start })? else {
@@ -228,15 +206,12 @@ impl Console {
     }
 }
 
-/// The file of `->FILE` or `->>FILE`.
-fn open(redirection: &str) -> io::Result<std::fs::File> {
-    let (append, name) = match redirection.strip_prefix(">>") {
-        Some(name) => (true, name),
-        None => (false, redirection.trim_start_matches('>')),
-    };
+/// The file that output goes to; `None`: it comes to the terminal.
+fn open(output: Output) -> io::Result<Option<std::fs::File>> {
+    let Output::File { name, append } = output else { return Ok(None) };
     let mut options = OpenOptions::new();
     options.create(true).write(true).append(append).truncate(!append);
-    options.open(name).map_err(|cause| wrong(format!("{name}: {cause}")))
+    options.open(&name).map(Some).map_err(|cause| wrong(format!("{name}: {cause}")))
 }
 
 fn environment() -> Vec<Bytes> {

@@ -1,8 +1,8 @@
 //! Output of tasks that the console has spawned, and its lists.
 
-use crate::client::Connection;
 use hpvm_pvm::Tid;
 use hpvm_pvm::body::Body;
+use hpvm_pvm::connection::Connection;
 use hpvm_pvm::protocol::{HostLine, OUTPUT_EOF, OUTPUT_NEW, OUTPUT_SPAWN, TaskLine};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -86,7 +86,7 @@ impl Jobs {
     pub fn finish(&mut self, connection: &mut Connection) -> io::Result<()> {
         loop {
             // What came behind an answer is there already.
-            connection.next()?;
+            connection.next_answer()?;
             self.print(connection)?;
             if self.jobs.is_empty() {
                 return Ok(());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{ACTIVE_MAX, Manager};
 use crate::apply::Event;
 use crate::driver::Driver;
-use crate::job::{Job, JobId};
+use crate::job::{Job, JobId, State};
 use crate::node::{self, Capacity, Newest, NodeView, Orders, Report};
 use crate::policy::{self, Other};
 use crate::store::jobs::New;
@@ -219,6 +219,16 @@ impl Manager {
     pub fn job_on(&self, name: &str, id: JobId) -> Result<Job, StoreError> {
         let job = self.active.get(&id).filter(|job| job.first_host() == Some(name));
         job.cloned().ok_or_else(|| StoreError::Missing(format!("job {id} does not run there")))
+    }
+
+    /// Whether ranks of a job are on this host, which is the one that reports under the name.
+    pub fn has_ranks_on(&self, name: &str, identity: &str, id: JobId) -> Result<(), StoreError> {
+        let job = self.active.get(&id).filter(|job| job.state() == State::Running);
+        let there = job.is_some_and(|job| job.allocation.iter().any(|share| share.host == name));
+        match there && self.driver.fleet.identity(name) == Some(identity) {
+            true => Ok(()),
+            false => Err(StoreError::Missing(format!("job {id} does not run there"))),
+        }
     }
 
     /// Takes over what another queue says of its jobs, or why it says nothing.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::protocol::{Ordered, Orders, Report, Said, Version, Work};
+use super::protocol::{Looks, Ordered, Orders, Report, Said, Version, Work};
 use crate::driver::Standing;
 use crate::job::{JobId, Outcome, OutcomeKind};
 use crate::time::Stamp;
@@ -129,6 +129,7 @@ impl Controller {
             version: self.version,
             jobs,
             set_aside: self.queue.set_aside.clone(),
+            looks: Looks::default(),
         }
     }
 

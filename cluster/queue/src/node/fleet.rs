@@ -161,6 +161,11 @@ impl Fleet {
         self.nodes.get(name).map(|node| node.controller.orders())
     }
 
+    /// Of the data folder of the host that reports under this name.
+    pub fn identity(&self, name: &str) -> Option<&str> {
+        self.nodes.get(name).map(|node| node.controller.identity())
+    }
+
     /// Takes a host's report. Gives the jobs of which there is news, and whether the policy has to
     /// look again, since the host is new, back, or of another size.
     pub fn report(

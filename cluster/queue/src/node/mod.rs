@@ -17,4 +17,4 @@ mod simulation;
 pub use controller::{Controller, Queue, Refused};
 pub use daemon::{Daemon, Deed, FORGOTTEN_MAX};
 pub use fleet::{Capacity, Fleet, News, NodeView, SILENT_SECONDS};
-pub use protocol::{Newest, Ordered, Orders, Report, Said, Told, Version, Work};
+pub use protocol::{Looks, Newest, Ordered, Orders, Parts, Report, Said, Told, Version, Work};

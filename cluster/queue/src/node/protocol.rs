@@ -1,6 +1,6 @@
 //! What goes over the link.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,48 @@ pub struct Orders {
     /// host has of them stays as it is.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub set_aside: BTreeSet<JobId>,
+    /// What somebody looks at now. It comes and goes with those who look, so the version does not count it.
+    #[serde(default, skip_serializing_if = "Looks::is_none")]
+    pub looks: Looks,
+}
+
+/// The jobs of a host at whose ranks somebody looks: the host tells of them as long as they are named.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Looks {
+    /// Another one when the jobs are others.
+    pub number: u64,
+    pub jobs: BTreeMap<JobId, Parts>,
+}
+
+impl Looks {
+    fn is_none(&self) -> bool {
+        *self == Looks::default()
+    }
+}
+
+/// What of the ranks of a job is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Parts {
+    /// What they do, for whom they wait, what they have counted.
+    pub ranks: bool,
+    /// Who has sent how much to whom.
+    pub traffic: bool,
+    /// What the kernel and the processor count for them.
+    pub events: bool,
+}
+
+impl Parts {
+    pub fn any(self) -> bool {
+        self.ranks || self.traffic || self.events
+    }
+
+    /// Whether all that `other` asks for is here.
+    pub fn hold(self, other: Parts) -> bool {
+        (self.ranks || !other.ranks)
+            && (self.traffic || !other.traffic)
+            && (self.events || !other.events)
+    }
 }
 
 /// A job that the server wants on the host. Whatever is not named shall not be there, unless it is

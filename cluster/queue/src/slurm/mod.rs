@@ -8,6 +8,7 @@
 pub mod nodes;
 pub mod rows;
 mod run;
+mod step;
 pub mod submit;
 
 use std::collections::BTreeMap;

@@ -57,6 +57,11 @@ pub fn run_as(
     input: &[u8],
     who: &Identity,
 ) -> Result<String, Failed> {
+    finish(program, command_as(program, args, who), Some(input))
+}
+
+/// The command of somebody, not started yet.
+pub fn command_as(program: &str, args: &[&str], who: &Identity) -> Command {
     let mut command = command(program, args);
     let kept = ["SLURM_CONF", "PATH"].map(|name| (name, std::env::var_os(name)));
     command.env_clear().envs(&who.env).env("SLURM_TIME_FORMAT", "%s");
@@ -80,7 +85,7 @@ pub fn run_as(
         // SAFETY: between fork and exec it makes system calls only and allocates nothing.
         unsafe { command.pre_exec(become_user) };
     }
-    finish(program, command, Some(input))
+    command
 }
 
 fn command(program: &str, args: &[&str]) -> Command {

@@ -9,6 +9,7 @@ use crate::describe::{quote, time};
 use crate::job::{DependKind, JobId};
 use crate::store::jobs::New;
 use crate::time::Stamp;
+use hpvm_launch::environment::MONITOR;
 
 impl Slurm {
     /// Submits a job; of an array, the number of the array.
@@ -111,6 +112,8 @@ fn identity(new: &New) -> Result<Identity, String> {
     }
     let mut env = new.spec.env.clone();
     env.extend(account.env());
+    // For the rank map; a job may say no.
+    env.entry(MONITOR.into()).or_insert_with(|| "1".into());
     let folder = Some(account.home).filter(|home| home.is_dir());
     Ok(Identity {
         user: (own == 0 && account.uid != 0).then_some((account.uid, account.gid, account.groups)),

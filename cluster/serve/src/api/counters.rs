@@ -9,15 +9,17 @@ use axum::extract::State;
 
 use super::extract::Id;
 use super::jobs::find as find_job;
-use super::ranks::must_run;
 use super::types::{Counted, CountedEvent, Counters, RankCounters};
-use crate::app::{App, blocking};
+use crate::app::App;
 use crate::auth::Who;
+use crate::look::Place;
+use crate::look::gather::gather;
 use crate::problem::Problem;
 use hpvm_counters::allowed::Offer;
 use hpvm_counters::{Estimate, Target, events};
 use hpvm_monitor::jobs::find;
 use hpvm_queue::job::JobId;
+use hpvm_queue::node::Parts;
 
 /// Events are closed when nobody has asked for so long: every rank and event takes a descriptor.
 const FORGOTTEN: Duration = Duration::from_secs(30);
@@ -42,19 +44,29 @@ pub async fn counters(
     who: Who,
     Id(id): Id,
 ) -> Result<Json<Counters>, Problem> {
-    must_run(&app, &find_job(&app, &who, id).await?)?;
-    blocking(move || {
-        let mut all = app.counting.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let job = find_job(&app, &who, id).await?;
+    let parts = Parts { events: true, ..Parts::default() };
+    Ok(Json(gather(&app, &job, parts).await?.counters()))
+}
+
+impl Counting {
+    /// What is counted on this host for a job's ranks.
+    pub fn read(&self, place: &Place) -> Counters {
         let now = Instant::now();
-        all.retain(|known, job| *known == id || now.duration_since(job.asked) < FORGOTTEN);
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let others: usize =
-            all.iter().filter(|(known, _)| **known != id).map(|(_, job)| job.ranks.len()).sum();
-        let job = all.entry(id).or_insert_with(|| Watched::new(now));
+            all.iter().filter(|(id, _)| **id != place.id).map(|(_, job)| job.ranks.len()).sum();
+        let job = all.entry(place.id).or_insert_with(|| Watched::new(now));
         job.asked = now;
-        job.find_ranks(&app.place.mark(id), MOST_RANKS.saturating_sub(others));
-        Ok(Json(job.read(&app.place.host, now)))
-    })
-    .await
+        job.find_ranks(place, MOST_RANKS.saturating_sub(others));
+        job.read(&place.host, now)
+    }
+
+    /// Closes what nobody asks for any more.
+    pub fn forget(&self, now: Instant) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, job| now.duration_since(job.asked) < FORGOTTEN);
+    }
 }
 
 impl Watched {
@@ -64,9 +76,9 @@ impl Watched {
     }
 
     /// Begins to count ranks that are new, and forgets those that are gone.
-    fn find_ranks(&mut self, mark: &str, room: usize) {
+    fn find_ranks(&mut self, place: &Place, room: usize) {
         let mut there = Vec::new();
-        for launched in find::jobs_of(mark) {
+        for launched in find::jobs_in(&place.scope) {
             for (rank, processes) in find::processes_by_rank(&launched) {
                 let (Some(rank), Some(first)) = (rank, processes.first()) else { continue };
                 there.push(*first);

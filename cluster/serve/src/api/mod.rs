@@ -56,6 +56,7 @@ pub fn routes() -> Router<App> {
         .route("/nodes/{name}/report", post(nodes::report))
         .route("/nodes/{name}/orders", get(nodes::orders))
         .route("/nodes/{name}/jobs/{id}/output", put(nodes::output))
+        .route("/nodes/{name}/jobs/{id}/ranks", post(ranks::tell))
         .route("/queues", get(about::queues))
         .route("/queues/{name}/limits", put(rules::limits))
         .route("/info", get(about::info))

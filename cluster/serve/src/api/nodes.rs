@@ -65,6 +65,7 @@ pub async fn report(
     let NodeReport { report, capacity, sample } = asked;
     let host = name.clone();
     let orders = app.ask(move |manager| manager.report(&host, &report, capacity)).await?;
+    let orders = Orders { looks: app.wanted.of_host(&name), ..orders };
     if let Some(sample) = sample {
         let mut history = app.history.lock().unwrap_or_else(PoisonError::into_inner);
         history.entry(name.clone()).or_default().push(&sample);
@@ -80,6 +81,8 @@ pub async fn report(
 pub struct After {
     epoch: u64,
     number: u64,
+    /// Of the looks that it knows; without it, looks are no news.
+    looks: Option<u64>,
 }
 
 /// Waits until there are newer orders, for a while.
@@ -87,8 +90,13 @@ pub async fn orders(
     State(app): State<App>,
     _: FromNode,
     Segments(name): Segments<String>,
-    Params(After { epoch, number }): Params<After>,
+    Params(After { epoch, number, looks }): Params<After>,
 ) -> Result<Json<Orders>, Problem> {
+    let mut wanted = app.wanted.looks.subscribe();
+    let other = wanted.wait_for(|wanted| {
+        let number = wanted.get(&name).map_or(0, |looks| looks.number);
+        looks.is_some_and(|known| known != number)
+    });
     let mut versions = app.versions.subscribe();
     let mut ending = app.ending.clone();
     let newer = versions.wait_for(|versions| {
@@ -96,10 +104,13 @@ pub async fn orders(
     });
     tokio::select! {
         _ = newer => {}
+        _ = other => {}
         () = tokio::time::sleep(HOLD) => {}
         _ = ending.wait_for(|ending| *ending) => {}
     }
-    Ok(Json(app.ask(move |manager| manager.orders(&name)).await?))
+    let looks = app.wanted.of_host(&name);
+    let orders = app.ask(move |manager| manager.orders(&name)).await?;
+    Ok(Json(Orders { looks, ..orders }))
 }
 
 /// Which part of which output.

@@ -309,6 +309,9 @@ pub struct Ranks {
     /// What can be said about a job that does not go on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
+    /// What is missing, and why: a host that tells nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// An event that the kernel or the processor counts.
@@ -360,6 +363,9 @@ pub struct Matrix {
     /// Sender, receiver, value; pairs that did not talk are missing.
     #[schema(value_type = Vec<Vec<u64>>)]
     pub entries: Vec<(u64, u64, u64)>,
+    /// What is missing, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// Whether a host takes part.

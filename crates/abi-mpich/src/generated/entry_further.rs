@@ -188,12 +188,6 @@ pub extern "C" fn MPII_Comm_set_attr() -> c_int {
 
 /// Not available.
 #[unsafe(no_mangle)]
-pub extern "C" fn MPII_Errhandler_set_cxx() -> c_int {
-    hpvm_foreign::unavailable::<Mpich>(c"MPII_Errhandler_set_cxx")
-}
-
-/// Not available.
-#[unsafe(no_mangle)]
 pub extern "C" fn MPII_Errhandler_set_fc_ilp64() -> c_int {
     hpvm_foreign::unavailable::<Mpich>(c"MPII_Errhandler_set_fc_ilp64")
 }
@@ -208,18 +202,6 @@ pub extern "C" fn MPII_Grequest_set_lang_f77() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn MPII_Grequest_set_lang_f77_ilp64() -> c_int {
     hpvm_foreign::unavailable::<Mpich>(c"MPII_Grequest_set_lang_f77_ilp64")
-}
-
-/// Not available.
-#[unsafe(no_mangle)]
-pub extern "C" fn MPII_Keyval_set_proxy() -> c_int {
-    hpvm_foreign::unavailable::<Mpich>(c"MPII_Keyval_set_proxy")
-}
-
-/// Not available.
-#[unsafe(no_mangle)]
-pub extern "C" fn MPII_Op_set_cxx() -> c_int {
-    hpvm_foreign::unavailable::<Mpich>(c"MPII_Op_set_cxx")
 }
 
 /// Not available.

@@ -22,7 +22,7 @@ pub unsafe fn allgather<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount:
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -42,7 +42,7 @@ pub unsafe fn allgather_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcoun
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -69,7 +69,7 @@ pub unsafe fn allgather_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendc
         plain::allgather_init::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             info, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -91,7 +91,7 @@ pub unsafe fn allgather_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
         plain::allgather_init_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             info, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -105,7 +105,7 @@ pub unsafe fn allgatherv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -126,7 +126,7 @@ pub unsafe fn allgatherv_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -154,7 +154,7 @@ pub unsafe fn allgatherv_init<F: Fortran, D: Descriptor>(sendbuf: *const D, send
         plain::allgatherv_init::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, info, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -176,7 +176,7 @@ pub unsafe fn allgatherv_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
         plain::allgatherv_init_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, info, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -214,16 +214,12 @@ pub unsafe fn allreduce_init<F: Fortran, D: Descriptor>(sendbuf: *const D, recvb
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::allreduce_init::<F>(own_sendbuf, own_recvbuf, count, datatype, op, comm, info,
-            request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::allreduce_init::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype,
+            op, comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -233,16 +229,12 @@ pub unsafe fn allreduce_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D, rec
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::allreduce_init_c::<F>(own_sendbuf, own_recvbuf, count, datatype, op, comm, info,
-            request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::allreduce_init_c::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype,
+            op, comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -252,11 +244,11 @@ pub unsafe fn alltoall<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: 
     comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, false) {
+        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -272,11 +264,11 @@ pub unsafe fn alltoall_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
     comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, false) {
+        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -302,7 +294,8 @@ pub unsafe fn alltoall_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendco
         };
         plain::alltoall_init::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, info, request, ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -323,7 +316,8 @@ pub unsafe fn alltoall_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
         };
         plain::alltoall_init_c::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, info, request, ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -333,11 +327,11 @@ pub unsafe fn alltoallv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcounts
     rdispls: *const c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, false) {
+        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -354,11 +348,11 @@ pub unsafe fn alltoallv_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, false) {
+        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -386,7 +380,8 @@ pub unsafe fn alltoallv_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendc
         plain::alltoallv_init::<F>(own_sendbuf.address(), sendcounts, sdispls,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, rdispls,
             own_recvbuf.datatype(), comm, info, request, ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -409,7 +404,8 @@ pub unsafe fn alltoallv_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
         plain::alltoallv_init_c::<F>(own_sendbuf.address(), sendcounts, sdispls,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, rdispls,
             own_recvbuf.datatype(), comm, info, request, ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -449,16 +445,12 @@ pub unsafe fn alltoallw_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendc
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::alltoallw_init::<F>(own_sendbuf, sendcounts, sdispls, sendtypes, own_recvbuf,
-            recvcounts, rdispls, recvtypes, comm, info, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::alltoallw_init::<F>(own_sendbuf.address(), sendcounts, sdispls, sendtypes,
+            own_recvbuf.address(), recvcounts, rdispls, recvtypes, comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -470,16 +462,12 @@ pub unsafe fn alltoallw_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::alltoallw_init_c::<F>(own_sendbuf, sendcounts, sdispls, sendtypes, own_recvbuf,
-            recvcounts, rdispls, recvtypes, comm, info, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::alltoallw_init_c::<F>(own_sendbuf.address(), sendcounts, sdispls, sendtypes,
+            own_recvbuf.address(), recvcounts, rdispls, recvtypes, comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -575,16 +563,12 @@ pub unsafe fn exscan_init<F: Fortran, D: Descriptor>(sendbuf: *const D, recvbuf:
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::exscan_init::<F>(own_sendbuf, own_recvbuf, count, datatype, op, comm, info, request,
-            ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::exscan_init::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype, op,
+            comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -594,16 +578,12 @@ pub unsafe fn exscan_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D, recvbu
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::exscan_init_c::<F>(own_sendbuf, own_recvbuf, count, datatype, op, comm, info,
-            request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::exscan_init_c::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype, op,
+            comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -617,7 +597,7 @@ pub unsafe fn gather<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: *c
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -637,7 +617,7 @@ pub unsafe fn gather_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: 
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -665,7 +645,7 @@ pub unsafe fn gather_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcoun
         plain::gather_init::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), root, comm, info, request,
             ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -687,7 +667,7 @@ pub unsafe fn gather_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
         plain::gather_init_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), root,
             comm, info, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -701,7 +681,7 @@ pub unsafe fn gatherv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: *
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -722,7 +702,7 @@ pub unsafe fn gatherv_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount:
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -750,7 +730,7 @@ pub unsafe fn gatherv_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcou
         plain::gatherv_init::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, displs, own_recvbuf.datatype(), root, comm, info,
             request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -773,7 +753,7 @@ pub unsafe fn gatherv_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
         plain::gatherv_init_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), root, comm, info, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -793,7 +773,7 @@ pub unsafe fn iallgather<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
         };
         plain::iallgather::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -814,7 +794,7 @@ pub unsafe fn iallgather_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
         };
         plain::iallgather_c::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -835,7 +815,7 @@ pub unsafe fn iallgatherv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcoun
         plain::iallgatherv::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, displs, own_recvbuf.datatype(), comm, request,
             ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -857,7 +837,7 @@ pub unsafe fn iallgatherv_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
         plain::iallgatherv_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -867,16 +847,12 @@ pub unsafe fn iallreduce<F: Fortran, D: Descriptor>(sendbuf: *const D, recvbuf: 
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::iallreduce::<F>(own_sendbuf, own_recvbuf, count, datatype, op, comm, request,
-            ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::iallreduce::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype, op,
+            comm, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -886,16 +862,12 @@ pub unsafe fn iallreduce_c<F: Fortran, D: Descriptor>(sendbuf: *const D, recvbuf
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::iallreduce_c::<F>(own_sendbuf, own_recvbuf, count, datatype, op, comm, request,
-            ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::iallreduce_c::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype, op,
+            comm, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -915,7 +887,8 @@ pub unsafe fn ialltoall<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount:
         };
         plain::ialltoall::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, request, ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -935,7 +908,8 @@ pub unsafe fn ialltoall_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcoun
         };
         plain::ialltoall_c::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, request, ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -957,7 +931,8 @@ pub unsafe fn ialltoallv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
         plain::ialltoallv::<F>(own_sendbuf.address(), sendcounts, sdispls, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, rdispls, own_recvbuf.datatype(), comm, request,
             ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -979,7 +954,8 @@ pub unsafe fn ialltoallv_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
         plain::ialltoallv_c::<F>(own_sendbuf.address(), sendcounts, sdispls, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, rdispls, own_recvbuf.datatype(), comm, request,
             ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -990,16 +966,12 @@ pub unsafe fn ialltoallw<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
     ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::ialltoallw::<F>(own_sendbuf, sendcounts, sdispls, sendtypes, own_recvbuf, recvcounts,
-            rdispls, recvtypes, comm, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::ialltoallw::<F>(own_sendbuf.address(), sendcounts, sdispls, sendtypes,
+            own_recvbuf.address(), recvcounts, rdispls, recvtypes, comm, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1010,16 +982,12 @@ pub unsafe fn ialltoallw_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     recvtypes: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::ialltoallw_c::<F>(own_sendbuf, sendcounts, sdispls, sendtypes, own_recvbuf,
-            recvcounts, rdispls, recvtypes, comm, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::ialltoallw_c::<F>(own_sendbuf.address(), sendcounts, sdispls, sendtypes,
+            own_recvbuf.address(), recvcounts, rdispls, recvtypes, comm, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1059,15 +1027,12 @@ pub unsafe fn iexscan<F: Fortran, D: Descriptor>(sendbuf: *const D, recvbuf: *co
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::iexscan::<F>(own_sendbuf, own_recvbuf, count, datatype, op, comm, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::iexscan::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype, op, comm,
+            request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1077,15 +1042,12 @@ pub unsafe fn iexscan_c<F: Fortran, D: Descriptor>(sendbuf: *const D, recvbuf: *
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::iexscan_c::<F>(own_sendbuf, own_recvbuf, count, datatype, op, comm, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::iexscan_c::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype, op,
+            comm, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1105,7 +1067,7 @@ pub unsafe fn igather<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: *
         };
         plain::igather::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), root, comm, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1125,7 +1087,7 @@ pub unsafe fn igather_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount:
         };
         plain::igather_c::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), root, comm, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1147,7 +1109,7 @@ pub unsafe fn igatherv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: 
         plain::igatherv::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, displs, own_recvbuf.datatype(), root, comm, request,
             ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1169,7 +1131,7 @@ pub unsafe fn igatherv_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
         plain::igatherv_c::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, displs, own_recvbuf.datatype(), root, comm, request,
             ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1190,7 +1152,7 @@ pub unsafe fn ineighbor_allgather<F: Fortran, D: Descriptor>(sendbuf: *const D,
         plain::ineighbor_allgather::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1212,7 +1174,7 @@ pub unsafe fn ineighbor_allgather_c<F: Fortran, D: Descriptor>(sendbuf: *const D
         plain::ineighbor_allgather_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1234,7 +1196,7 @@ pub unsafe fn ineighbor_allgatherv<F: Fortran, D: Descriptor>(sendbuf: *const D,
         plain::ineighbor_allgatherv::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1256,7 +1218,7 @@ pub unsafe fn ineighbor_allgatherv_c<F: Fortran, D: Descriptor>(sendbuf: *const 
         plain::ineighbor_allgatherv_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1276,7 +1238,8 @@ pub unsafe fn ineighbor_alltoall<F: Fortran, D: Descriptor>(sendbuf: *const D,
         };
         plain::ineighbor_alltoall::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, request, ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1297,7 +1260,8 @@ pub unsafe fn ineighbor_alltoall_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
         };
         plain::ineighbor_alltoall_c::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, request, ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1319,7 +1283,8 @@ pub unsafe fn ineighbor_alltoallv<F: Fortran, D: Descriptor>(sendbuf: *const D,
         plain::ineighbor_alltoallv::<F>(own_sendbuf.address(), sendcounts, sdispls,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, rdispls,
             own_recvbuf.datatype(), comm, request, ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1341,7 +1306,8 @@ pub unsafe fn ineighbor_alltoallv_c<F: Fortran, D: Descriptor>(sendbuf: *const D
         plain::ineighbor_alltoallv_c::<F>(own_sendbuf.address(), sendcounts, sdispls,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, rdispls,
             own_recvbuf.datatype(), comm, request, ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1352,16 +1318,12 @@ pub unsafe fn ineighbor_alltoallw<F: Fortran, D: Descriptor>(sendbuf: *const D,
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::ineighbor_alltoallw::<F>(own_sendbuf, sendcounts, sdispls, sendtypes, own_recvbuf,
-            recvcounts, rdispls, recvtypes, comm, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::ineighbor_alltoallw::<F>(own_sendbuf.address(), sendcounts, sdispls, sendtypes,
+            own_recvbuf.address(), recvcounts, rdispls, recvtypes, comm, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1372,16 +1334,12 @@ pub unsafe fn ineighbor_alltoallw_c<F: Fortran, D: Descriptor>(sendbuf: *const D
     recvtypes: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::ineighbor_alltoallw_c::<F>(own_sendbuf, sendcounts, sdispls, sendtypes, own_recvbuf,
-            recvcounts, rdispls, recvtypes, comm, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::ineighbor_alltoallw_c::<F>(own_sendbuf.address(), sendcounts, sdispls, sendtypes,
+            own_recvbuf.address(), recvcounts, rdispls, recvtypes, comm, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1391,16 +1349,12 @@ pub unsafe fn ireduce<F: Fortran, D: Descriptor>(sendbuf: *const D, recvbuf: *co
     comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::ireduce::<F>(own_sendbuf, own_recvbuf, count, datatype, op, root, comm, request,
-            ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::ireduce::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype, op, root,
+            comm, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1410,16 +1364,12 @@ pub unsafe fn ireduce_c<F: Fortran, D: Descriptor>(sendbuf: *const D, recvbuf: *
     comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::ireduce_c::<F>(own_sendbuf, own_recvbuf, count, datatype, op, root, comm, request,
-            ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::ireduce_c::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype, op,
+            root, comm, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1429,16 +1379,12 @@ pub unsafe fn ireduce_scatter<F: Fortran, D: Descriptor>(sendbuf: *const D, recv
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::ireduce_scatter::<F>(own_sendbuf, own_recvbuf, recvcounts, datatype, op, comm,
-            request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::ireduce_scatter::<F>(own_sendbuf.address(), own_recvbuf.address(), recvcounts,
+            datatype, op, comm, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1448,16 +1394,12 @@ pub unsafe fn ireduce_scatter_c<F: Fortran, D: Descriptor>(sendbuf: *const D, re
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::ireduce_scatter_c::<F>(own_sendbuf, own_recvbuf, recvcounts, datatype, op, comm,
-            request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::ireduce_scatter_c::<F>(own_sendbuf.address(), own_recvbuf.address(), recvcounts,
+            datatype, op, comm, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1467,16 +1409,12 @@ pub unsafe fn ireduce_scatter_block<F: Fortran, D: Descriptor>(sendbuf: *const D
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::ireduce_scatter_block::<F>(own_sendbuf, own_recvbuf, recvcount, datatype, op, comm,
-            request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::ireduce_scatter_block::<F>(own_sendbuf.address(), own_recvbuf.address(), recvcount,
+            datatype, op, comm, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1486,16 +1424,12 @@ pub unsafe fn ireduce_scatter_block_c<F: Fortran, D: Descriptor>(sendbuf: *const
     comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::ireduce_scatter_block_c::<F>(own_sendbuf, own_recvbuf, recvcount, datatype, op, comm,
-            request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::ireduce_scatter_block_c::<F>(own_sendbuf.address(), own_recvbuf.address(), recvcount,
+            datatype, op, comm, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1505,15 +1439,12 @@ pub unsafe fn iscan<F: Fortran, D: Descriptor>(sendbuf: *const D, recvbuf: *cons
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::iscan::<F>(own_sendbuf, own_recvbuf, count, datatype, op, comm, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::iscan::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype, op, comm,
+            request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1523,15 +1454,12 @@ pub unsafe fn iscan_c<F: Fortran, D: Descriptor>(sendbuf: *const D, recvbuf: *co
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::iscan_c::<F>(own_sendbuf, own_recvbuf, count, datatype, op, comm, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::iscan_c::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype, op, comm,
+            request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1552,6 +1480,7 @@ pub unsafe fn iscatter<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: 
         plain::iscatter::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), own_recvbuf.count(), own_recvbuf.datatype(), root, comm, request,
             ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
     }
 }
 
@@ -1572,6 +1501,7 @@ pub unsafe fn iscatter_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
         plain::iscatter_c::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), own_recvbuf.count(), own_recvbuf.datatype(), root, comm, request,
             ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
     }
 }
 
@@ -1593,6 +1523,7 @@ pub unsafe fn iscatterv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcounts
         plain::iscatterv::<F>(own_sendbuf.address(), sendcounts, displs, own_sendbuf.datatype(),
             own_recvbuf.address(), own_recvbuf.count(), own_recvbuf.datatype(), root, comm, request,
             ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
     }
 }
 
@@ -1614,6 +1545,7 @@ pub unsafe fn iscatterv_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
         plain::iscatterv_c::<F>(own_sendbuf.address(), sendcounts, displs, own_sendbuf.datatype(),
             own_recvbuf.address(), own_recvbuf.count(), own_recvbuf.datatype(), root, comm, request,
             ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
     }
 }
 
@@ -1627,7 +1559,7 @@ pub unsafe fn neighbor_allgather<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -1648,7 +1580,7 @@ pub unsafe fn neighbor_allgather_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -1677,7 +1609,7 @@ pub unsafe fn neighbor_allgather_init<F: Fortran, D: Descriptor>(sendbuf: *const
         plain::neighbor_allgather_init::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             info, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1699,7 +1631,7 @@ pub unsafe fn neighbor_allgather_init_c<F: Fortran, D: Descriptor>(sendbuf: *con
         plain::neighbor_allgather_init_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             info, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1713,7 +1645,7 @@ pub unsafe fn neighbor_allgatherv<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -1735,7 +1667,7 @@ pub unsafe fn neighbor_allgatherv_c<F: Fortran, D: Descriptor>(sendbuf: *const D
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -1764,7 +1696,7 @@ pub unsafe fn neighbor_allgatherv_init<F: Fortran, D: Descriptor>(sendbuf: *cons
         plain::neighbor_allgatherv_init::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, info, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1786,7 +1718,7 @@ pub unsafe fn neighbor_allgatherv_init_c<F: Fortran, D: Descriptor>(sendbuf: *co
         plain::neighbor_allgatherv_init_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, info, request, ierror);
-        own_recvbuf.give();
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1796,11 +1728,11 @@ pub unsafe fn neighbor_alltoall<F: Fortran, D: Descriptor>(sendbuf: *const D,
     recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, false) {
+        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -1816,11 +1748,11 @@ pub unsafe fn neighbor_alltoall_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     recvcount: *const MPI_Count, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, false) {
+        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -1847,7 +1779,8 @@ pub unsafe fn neighbor_alltoall_init<F: Fortran, D: Descriptor>(sendbuf: *const 
         };
         plain::neighbor_alltoall_init::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, info, request, ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1869,7 +1802,8 @@ pub unsafe fn neighbor_alltoall_init_c<F: Fortran, D: Descriptor>(sendbuf: *cons
         plain::neighbor_alltoall_init_c::<F>(own_sendbuf.address(), sendcount,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             info, request, ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1880,11 +1814,11 @@ pub unsafe fn neighbor_alltoallv<F: Fortran, D: Descriptor>(sendbuf: *const D,
     ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, false) {
+        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -1902,11 +1836,11 @@ pub unsafe fn neighbor_alltoallv_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, false) {
+        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, false) {
+        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -1935,7 +1869,8 @@ pub unsafe fn neighbor_alltoallv_init<F: Fortran, D: Descriptor>(sendbuf: *const
         plain::neighbor_alltoallv_init::<F>(own_sendbuf.address(), sendcounts, sdispls,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, rdispls,
             own_recvbuf.datatype(), comm, info, request, ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1958,7 +1893,8 @@ pub unsafe fn neighbor_alltoallv_init_c<F: Fortran, D: Descriptor>(sendbuf: *con
         plain::neighbor_alltoallv_init_c::<F>(own_sendbuf.address(), sendcounts, sdispls,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, rdispls,
             own_recvbuf.datatype(), comm, info, request, ierror);
-        own_recvbuf.give();
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -1999,16 +1935,12 @@ pub unsafe fn neighbor_alltoallw_init<F: Fortran, D: Descriptor>(sendbuf: *const
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::neighbor_alltoallw_init::<F>(own_sendbuf, sendcounts, sdispls, sendtypes,
-            own_recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::neighbor_alltoallw_init::<F>(own_sendbuf.address(), sendcounts, sdispls, sendtypes,
+            own_recvbuf.address(), recvcounts, rdispls, recvtypes, comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -2020,16 +1952,12 @@ pub unsafe fn neighbor_alltoallw_init_c<F: Fortran, D: Descriptor>(sendbuf: *con
     ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::neighbor_alltoallw_init_c::<F>(own_sendbuf, sendcounts, sdispls, sendtypes,
-            own_recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::neighbor_alltoallw_init_c::<F>(own_sendbuf.address(), sendcounts, sdispls, sendtypes,
+            own_recvbuf.address(), recvcounts, rdispls, recvtypes, comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -2067,16 +1995,12 @@ pub unsafe fn reduce_init<F: Fortran, D: Descriptor>(sendbuf: *const D, recvbuf:
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::reduce_init::<F>(own_sendbuf, own_recvbuf, count, datatype, op, root, comm, info,
-            request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::reduce_init::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype, op,
+            root, comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -2086,16 +2010,12 @@ pub unsafe fn reduce_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D, recvbu
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::reduce_init_c::<F>(own_sendbuf, own_recvbuf, count, datatype, op, root, comm, info,
-            request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::reduce_init_c::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype, op,
+            root, comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -2161,16 +2081,12 @@ pub unsafe fn reduce_scatter_block_init<F: Fortran, D: Descriptor>(sendbuf: *con
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::reduce_scatter_block_init::<F>(own_sendbuf, own_recvbuf, recvcount, datatype, op,
-            comm, info, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::reduce_scatter_block_init::<F>(own_sendbuf.address(), own_recvbuf.address(),
+            recvcount, datatype, op, comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -2180,16 +2096,12 @@ pub unsafe fn reduce_scatter_block_init_c<F: Fortran, D: Descriptor>(sendbuf: *c
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::reduce_scatter_block_init_c::<F>(own_sendbuf, own_recvbuf, recvcount, datatype, op,
-            comm, info, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::reduce_scatter_block_init_c::<F>(own_sendbuf.address(), own_recvbuf.address(),
+            recvcount, datatype, op, comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -2199,16 +2111,12 @@ pub unsafe fn reduce_scatter_init<F: Fortran, D: Descriptor>(sendbuf: *const D, 
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::reduce_scatter_init::<F>(own_sendbuf, own_recvbuf, recvcounts, datatype, op, comm,
-            info, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::reduce_scatter_init::<F>(own_sendbuf.address(), own_recvbuf.address(), recvcounts,
+            datatype, op, comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -2218,16 +2126,12 @@ pub unsafe fn reduce_scatter_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::reduce_scatter_init_c::<F>(own_sendbuf, own_recvbuf, recvcounts, datatype, op, comm,
-            info, request, ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::reduce_scatter_init_c::<F>(own_sendbuf.address(), own_recvbuf.address(), recvcounts,
+            datatype, op, comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -2265,16 +2169,12 @@ pub unsafe fn scan_init<F: Fortran, D: Descriptor>(sendbuf: *const D, recvbuf: *
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::scan_init::<F>(own_sendbuf, own_recvbuf, count, datatype, op, comm, info, request,
-            ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::scan_init::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype, op,
+            comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -2284,16 +2184,12 @@ pub unsafe fn scan_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D, recvbuf:
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match whole::<F, D>(sendbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match whole::<F, D>(recvbuf) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        plain::scan_init_c::<F>(own_sendbuf, own_recvbuf, count, datatype, op, comm, info, request,
-            ierror);
+        let own_sendbuf = Copied::new(sendbuf);
+        let own_recvbuf = Copied::new(recvbuf);
+        plain::scan_init_c::<F>(own_sendbuf.address(), own_recvbuf.address(), count, datatype, op,
+            comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
+        own_recvbuf.keep::<F>(true, request, ierror);
     }
 }
 
@@ -2303,7 +2199,7 @@ pub unsafe fn scatter<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: *
     root: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, false) {
+        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -2322,7 +2218,7 @@ pub unsafe fn scatter_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount:
     root: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, false) {
+        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -2353,6 +2249,7 @@ pub unsafe fn scatter_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcou
         plain::scatter_init::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), own_recvbuf.count(), own_recvbuf.datatype(), root, comm, info,
             request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
     }
 }
 
@@ -2374,6 +2271,7 @@ pub unsafe fn scatter_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
         plain::scatter_init_c::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), own_recvbuf.count(), own_recvbuf.datatype(), root, comm, info,
             request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
     }
 }
 
@@ -2383,7 +2281,7 @@ pub unsafe fn scatterv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcounts:
     recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, false) {
+        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -2402,7 +2300,7 @@ pub unsafe fn scatterv_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
     recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, false) {
+        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
@@ -2433,6 +2331,7 @@ pub unsafe fn scatterv_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendco
         plain::scatterv_init::<F>(own_sendbuf.address(), sendcounts, displs, own_sendbuf.datatype(),
             own_recvbuf.address(), own_recvbuf.count(), own_recvbuf.datatype(), root, comm, info,
             request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
     }
 }
 
@@ -2454,5 +2353,6 @@ pub unsafe fn scatterv_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
         plain::scatterv_init_c::<F>(own_sendbuf.address(), sendcounts, displs,
             own_sendbuf.datatype(), own_recvbuf.address(), own_recvbuf.count(),
             own_recvbuf.datatype(), root, comm, info, request, ierror);
+        own_sendbuf.keep::<F>(false, request, ierror);
     }
 }

@@ -408,13 +408,12 @@ pub unsafe fn precv_init<F: Fortran, D: Descriptor>(buf: *const D, partitions: *
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_buf = match Parts::new::<F, D>(buf, *datatype, true) {
+        let own_buf = match Parts::new::<F, D>(buf, *datatype, false) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
         plain::precv_init::<F>(own_buf.address(), partitions, count, own_buf.datatype(), dest, tag,
             comm, info, request, ierror);
-        own_buf.give();
     }
 }
 
@@ -424,7 +423,7 @@ pub unsafe fn psend_init<F: Fortran, D: Descriptor>(buf: *const D, partitions: *
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_buf = match Parts::new::<F, D>(buf, *datatype, true) {
+        let own_buf = match Parts::new::<F, D>(buf, *datatype, false) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };

@@ -141,16 +141,35 @@ pub fn together<R>(file: &FileObject, mine: Result<R>) -> Result<R> {
 
 /// As `together`, before there is a file.
 pub fn together_on<R>(comm: MPI_Comm, size: usize, mine: Result<R>) -> Result<R> {
-    let code = mine.as_ref().err().map_or(MPI_SUCCESS, Error::code);
-    let codes = all_words(comm, size, [code as u64])?;
-    let failed = codes.iter().position(|[code]| *code != MPI_SUCCESS as u64);
-    match (mine, failed) {
-        (Err(error), _) => Err(error),
-        (Ok(_), Some(rank)) => {
-            let class = Class::from_code(codes[rank][0] as c_int).unwrap_or(Class::Other);
+    let codes = all_words(comm, size, [code_of(&mine)])?;
+    unless_failed(mine, codes.iter().map(|[code]| *code))
+}
+
+/// As `together`; the ranks tell each other two words as well, which count where none has failed.
+pub fn together_with<R>(
+    file: &FileObject,
+    mine: Result<R>,
+    [a, b]: [u64; 2],
+) -> Result<(R, Vec<[u64; 2]>)> {
+    let all = all_words(file.comm, file.size(), [code_of(&mine), a, b])?;
+    let result = unless_failed(mine, all.iter().map(|[code, ..]| *code))?;
+    Ok((result, all.into_iter().map(|[_, a, b]| [a, b]).collect()))
+}
+
+fn code_of<R>(mine: &Result<R>) -> u64 {
+    mine.as_ref().err().map_or(MPI_SUCCESS, Error::code) as u64
+}
+
+/// The own result, unless a rank has an error by these codes.
+fn unless_failed<R>(mine: Result<R>, mut codes: impl Iterator<Item = u64>) -> Result<R> {
+    let result = mine?;
+    let success = MPI_SUCCESS as u64;
+    match codes.by_ref().enumerate().find(|(_, code)| *code != success) {
+        None => Ok(result),
+        Some((rank, code)) => {
+            let class = Class::from_code(code as c_int).unwrap_or(Class::Other);
             Err(wrong(class, format!("rank {rank} of those that take part failed")))
         }
-        (Ok(result), None) => Ok(result),
     }
 }
 

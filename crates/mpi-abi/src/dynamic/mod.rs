@@ -122,14 +122,71 @@ impl Entered {
         mut talk: Option<Talk>,
     ) -> Result<Arc<Comm>> {
         let linked = link::link(self, side, role, &mut talk)?;
+        self.watch_over(&linked, talk);
+        linked.join(self, side)
+    }
+
+    /// From now on nothing else tells that the other side has failed.
+    fn watch_over(&mut self, linked: &link::Linked, talk: Option<Talk>) {
         let others = linked.remote().iter().copied();
         let strangers: Vec<Rank> = others.filter(|process| *process >= self.job.size).collect();
-        // From now on nothing else tells that the other side has failed.
         if let Some(talk) = talk.filter(|_| !strangers.is_empty()) {
             let connected = Connected::with_job(talk.into_stream());
             self.dynamic.connected.push((strangers, connected));
         }
-        linked.join(self, side)
+    }
+
+    /// Connects two groups whose roots have words for each other already (`pass`, at the roots): processes of different
+    /// jobs that are to be members of one communicator. All members of both groups call it.
+    pub fn connect_groups(
+        &mut self,
+        side: &Side,
+        accepts: bool,
+        mut pass: impl FnMut(&mut Entered, &[u64]) -> Result<Vec<u64>>,
+    ) -> Result<()> {
+        let mut talk = None;
+        side.tell(self, |w| {
+            let made = if accepts { w.offer_port(&mut pass) } else { w.take_port(&mut pass) };
+            talk = Some(made?);
+            Ok(Vec::new())
+        })?;
+        let role = if accepts { Role::Accepts } else { Role::Connects };
+        let linked = link::link(self, side, role, &mut talk)?;
+        self.watch_over(&linked, talk);
+        Ok(())
+    }
+
+    /// A connection by a port of our own, whose name the other root gets.
+    fn offer_port(
+        &mut self,
+        pass: &mut impl FnMut(&mut Entered, &[u64]) -> Result<Vec<u64>>,
+    ) -> Result<Talk> {
+        let port = self.prepare().and_then(|()| Port::open());
+        // Without one the other root hears of nothing, and says that it has not connected.
+        let name = port.as_ref().map_or_else(|_| String::new(), |port| port.name.text());
+        pass(self, &dynamic::words_of(name.as_bytes()))?;
+        let connected = pass(self, &[])?;
+        let mut port = port?;
+        match connected.first() {
+            Some(1) => self.next_client(&mut port, || None),
+            _ => {
+                Err(Error::new(Class::Other, "the other group's leader could not connect to ours"))
+            }
+        }
+    }
+
+    /// A connection by the port that the other root names.
+    fn take_port(
+        &mut self,
+        pass: &mut impl FnMut(&mut Entered, &[u64]) -> Result<Vec<u64>>,
+    ) -> Result<Talk> {
+        let name = dynamic::text_of(&pass(self, &[])?);
+        let talk = self
+            .prepare()
+            .and_then(|()| PortName::parse(&String::from_utf8_lossy(&name)))
+            .and_then(|name| port::connect(&name));
+        pass(self, &[u64::from(talk.is_ok())])?;
+        talk
     }
 
     fn accept_root(&mut self, name: &str) -> Result<Talk> {

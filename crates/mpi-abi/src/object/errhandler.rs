@@ -4,7 +4,7 @@ use super::table::{Kind, Table};
 use super::{bad_handle, too_many};
 use crate::generated::constants::*;
 use core::ffi::c_int;
-use hpvm_abi::extra::{ErrorCall, Holder};
+use hpvm_abi::extra::{ERRORS_THROW, ErrorCall, Holder};
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use std::sync::{Mutex, PoisonError};
@@ -19,6 +19,8 @@ pub enum Handler {
     Abort,
     /// `MPI_ERRORS_RETURN`: the call returns the error code.
     Return,
+    /// `MPI::ERRORS_THROW_EXCEPTIONS` of C++: the call returns the error code, of which the bindings make an exception.
+    Throw,
     Comm(MPI_Comm_errhandler_function),
     Session(MPI_Session_errhandler_function),
     Window(MPI_Win_errhandler_function),
@@ -67,6 +69,7 @@ impl Handler {
             Handler::Fatal => Some(MPI_ERRORS_ARE_FATAL),
             Handler::Abort => Some(MPI_ERRORS_ABORT),
             Handler::Return => Some(MPI_ERRORS_RETURN),
+            Handler::Throw => Some(ERRORS_THROW),
             _ => None,
         }
     }
@@ -79,7 +82,7 @@ impl Handler {
             Handler::Window(_) => holder == Holder::Window,
             Handler::File(_) => holder == Holder::File,
             Handler::Foreign(f) => f.holder == holder,
-            Handler::Fatal | Handler::Abort | Handler::Return => false,
+            Handler::Fatal | Handler::Abort | Handler::Return | Handler::Throw => false,
         }
     }
 
@@ -93,7 +96,8 @@ impl Handler {
             Handler::Session(f) => (4, f.map_or(0, |f| f as usize)),
             Handler::Window(f) => (5, f.map_or(0, |f| f as usize)),
             Handler::File(f) => (6, f.map_or(0, |f| f as usize)),
-            Handler::Foreign(f) => (7 + f.holder as u8, f.state),
+            Handler::Throw => (7, 0),
+            Handler::Foreign(f) => (8 + f.holder as u8, f.state),
         }
     }
 }
@@ -104,6 +108,7 @@ pub fn find(handle: MPI_Errhandler) -> Result<Handler> {
         MPI_ERRORS_ARE_FATAL => Ok(Handler::Fatal),
         MPI_ERRORS_ABORT => Ok(Handler::Abort),
         MPI_ERRORS_RETURN => Ok(Handler::Return),
+        ERRORS_THROW => Ok(Handler::Throw),
         other => with_handlers(|t| t.get(other.0).map(|e| e.handler)).ok_or_else(|| {
             bad_handle(Class::Errhandler, "errhandler", handle == MPI_ERRHANDLER_NULL, handle.0)
         }),

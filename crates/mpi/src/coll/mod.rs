@@ -10,7 +10,7 @@ mod plan;
 pub mod shm;
 
 pub use memory::Memory;
-pub use plan::{Combine, Data, Plan, Planner, Root, Typed, Varied};
+pub use plan::{Combine, Data, Plan, Planner, Root, Staged, Typed, Varied};
 
 use crate::comm::{Channel, Comm, Form};
 use crate::datatype::Datatype;
@@ -107,6 +107,7 @@ impl<T: Transport> Process<T> {
         plan: Plan,
         error: Option<Box<Error>>,
     ) -> ReqId {
+        plan.staged.iter().for_each(|copy| copy.fill());
         let memory = Memory::for_schedule(plan.schedule.temps(), &plan.data, channel);
         let collective = Collective {
             comm: comm.clone(),
@@ -133,6 +134,7 @@ impl<T: Transport> Process<T> {
         let schedule = c.plan.schedule.clone();
         loop {
             let Some(round) = schedule.round(c.round) else {
+                c.plan.staged.iter().for_each(|copy| copy.empty());
                 return self.inbox.complete(id);
             };
             if !c.started {
@@ -157,6 +159,20 @@ impl<T: Transport> Process<T> {
             c.step = 0;
             c.started = false;
         }
+    }
+
+    /// Has a collective that has been started empty `copy`, which it has been using since, when it ends; at once where
+    /// it has ended. `false`: there is no such collective.
+    pub fn stage(&mut self, id: ReqId, copy: Arc<dyn Staged>) -> bool {
+        match self.inbox.requests.get_mut(id) {
+            Some(request) if request.done => copy.empty(),
+            Some(request) => match &mut request.op {
+                Operation::Collective(Some(c)) => c.plan.staged.push(copy),
+                _ => return false,
+            },
+            None => return false,
+        }
+        true
     }
 
     fn take_collective(&mut self, id: ReqId) -> Option<Box<Collective>> {

@@ -9,6 +9,7 @@ use crate::comm::group::Group;
 use crate::comm::{Channel, Comm, Form};
 use crate::datatype::Datatype;
 use crate::engine::matching::Pattern;
+use crate::engine::peers::RANK_BITS;
 use crate::engine::process::Process;
 use crate::engine::requests::{Outcome, ReqId};
 use crate::error::{Class, Error, Result};
@@ -30,6 +31,18 @@ pub trait Host {
     fn wait(&mut self, id: ReqId) -> Result<Outcome> {
         self.wait_only(id)?;
         self.with(|p| p.take_outcome(id)).ok_or_else(|| Class::Intern.into())
+    }
+    /// Connects the members of `side` with those of another group, of which one `accepts`. All members of both call it.
+    /// At `leader` `pass` gives words to the other side's leader, and takes some from it; both call it equally often.
+    fn acquaint(
+        &mut self,
+        side: &Arc<Comm>,
+        leader: u32,
+        accepts: bool,
+        pass: impl FnMut(&mut Self, &[u64]) -> Result<Vec<u64>>,
+    ) -> Result<()> {
+        let _ = (side, leader, accepts, pass);
+        Err(Error::new(Class::Other, "processes of different jobs can't be connected here"))
     }
 }
 
@@ -544,8 +557,26 @@ pub fn intercomm_create_from_groups(
     connect(host, &via, leader, bridge, tag)
 }
 
+/// Processes of a group that this side may not know, at most.
+const LARGEST_STRANGER: usize = 1 << 16;
+/// Words that leaders pass to each other at a time while their groups become connected, at most: the name of a port.
+const MOST_PASSED: usize = 64;
+
+/// Words of the leader, or its failure, which it gets itself; the others get no words then.
+fn spread_or_fail(
+    host: &mut impl Host,
+    side: &TaggedComm,
+    leader: u32,
+    words: Result<Vec<u64>>,
+    most: usize,
+) -> Result<Vec<u64>> {
+    let failed = words.as_ref().err().cloned();
+    let told = spread_words(host, side, leader, words.unwrap_or_default(), most)?;
+    failed.map_or(Ok(told), Err)
+}
+
 /// Joins two groups: the leaders swap the lists of members over `bridge`, and tell them to their
-/// sides.
+/// sides. Members of different jobs that do not know each other become connected first.
 fn connect(
     host: &mut impl Host,
     side: &TaggedComm,
@@ -555,16 +586,32 @@ fn connect(
 ) -> Result<Arc<Comm>> {
     let local = side.comm.group();
     let (mine, size) = host.with(|p| (p.identities(local), p.fm().size()));
-    let theirs = match bridge.filter(|_| side.comm.rank() == leader) {
-        None => Ok(Vec::new()),
-        Some(Err(error)) => Err(error),
-        Some(Ok((via, peer))) => swap_words(host, &via, peer, &mine, size as usize),
+    let most = LARGEST_STRANGER.max(size as usize);
+    let mut bridge = bridge.filter(|_| side.comm.rank() == leader).transpose();
+    let theirs = match &bridge {
+        Ok(None) => Ok(Vec::new()),
+        Err(error) => Err(error.clone()),
+        Ok(Some((via, peer))) => swap_words(host, via, *peer, &mine, most),
     };
     // The others must hear of the leader's failure: no group is empty.
-    let failed = theirs.as_ref().err().cloned();
-    let theirs = spread_words(host, side, leader, theirs.unwrap_or_default(), size as usize)?;
-    if let Some(error) = failed {
-        return Err(error);
+    let theirs = spread_or_fail(host, side, leader, theirs, most)?;
+    let job = |who: &u64| who >> RANK_BITS;
+    if mine.iter().chain(&theirs).any(|who| Some(job(who)) != mine.first().map(job)) {
+        let known = host.with(|p| theirs.iter().all(|who| p.find(*who).is_some()));
+        let known = gather_words(host, side, &[u64::from(known)])?.iter().all(|known| *known == 1);
+        let bridge = bridge.as_mut().ok().and_then(Option::as_mut);
+        let told = match &bridge {
+            None => Ok(Vec::new()),
+            Some((via, peer)) => swap_words(host, via, *peer, &[u64::from(known)], 1),
+        };
+        let told = spread_or_fail(host, side, leader, told, 1)?;
+        if !known || told.first() != Some(&1) {
+            let pass = |host: &mut _, words: &[u64]| match &bridge {
+                None => Err(Class::Intern.into()),
+                Some((via, peer)) => swap_words(host, via, *peer, words, MOST_PASSED),
+            };
+            host.acquaint(&side.comm, leader, mine < theirs, pass)?;
+        }
     }
     let remote = host.with(|p| group_of(&theirs, |who| p.find(who)))?;
     if remote.size() == 0 {

@@ -4,6 +4,7 @@ pub mod agreement;
 pub mod build;
 pub mod dynamic;
 pub mod group;
+pub mod reorder;
 pub mod topology;
 
 use crate::coll::shm;

@@ -60,7 +60,9 @@ pub enum Group {
     MultiLanguage,
     /// Value and index, for `MPI_MAXLOC` and `MPI_MINLOC`.
     Pair,
-    /// Characters and `MPI_PACKED`: no reduction.
+    /// `MPI_CHAR`: the standard has no reductions of it; other MPIs and programs do, as of an integer.
+    Character,
+    /// Other characters and `MPI_PACKED`: no reduction.
     Other,
 }
 
@@ -199,7 +201,7 @@ scalars! {
     WCHAR = 0x23c, WChar, Other, 2;
     INT8_T = 0x240, I8, CInteger, 1;
     UINT8_T = 0x241, U8, CInteger, 1;
-    CHAR = 0x243, Char, Other, 1;
+    CHAR = 0x243, Char, Character, 1;
     SIGNED_CHAR = 0x244, I8, CInteger, 1;
     UNSIGNED_CHAR = 0x245, U8, CInteger, 1;
     BYTE = 0x247, Byte, Byte, 1;

@@ -188,6 +188,7 @@ impl Predef {
     /// Whether the operation is defined for the group (section 6.9.2), here or in other MPIs.
     pub fn allows(self, group: Group) -> bool {
         use Group::{CInteger, Complex, Floating, FortranInteger, Logical, MultiLanguage, Pair};
+        let group = if group == Group::Character { CInteger } else { group };
         let number = matches!(group, CInteger | FortranInteger | Floating | MultiLanguage);
         match self {
             Predef::Max | Predef::Min => number,
@@ -254,6 +255,7 @@ unsafe fn scalar(op: Predef, basic: Basic, input: *const u8, inout: *mut u8, n: 
     unsafe {
         match basic {
             Basic::I8 => integer::<i8>(op, input, inout, n),
+            Basic::Char => integer::<core::ffi::c_char>(op, input, inout, n),
             Basic::I16 => integer::<i16>(op, input, inout, n),
             Basic::I32 => integer::<i32>(op, input, inout, n),
             Basic::I64 => integer::<i64>(op, input, inout, n),
@@ -279,7 +281,7 @@ unsafe fn scalar(op: Predef, basic: Basic, input: *const u8, inout: *mut u8, n: 
             Basic::Logical128 => logical::<u128>(op, input, inout, n),
             Basic::Byte => bitwise::<u8>(op, input, inout, n),
             // `check` lets no reduction through to these.
-            Basic::Char | Basic::WChar | Basic::Packed => {}
+            Basic::WChar | Basic::Packed => {}
         }
     }
 }

@@ -141,10 +141,24 @@ fn only_what_the_standard_defines() {
             assert_eq!(result.is_ok(), predef.allows(entry.group));
         }
     }
-    let error = Op::Predefined(Predef::Sum).check(named("MPI_CHAR")).unwrap_err();
+    let error = Op::Predefined(Predef::Sum).check(named("MPI_WCHAR")).unwrap_err();
     assert_eq!(error.class, Class::Op);
-    assert!(error.text.contains("MPI_SUM") && error.text.contains("MPI_CHAR"));
+    assert!(error.text.contains("MPI_SUM") && error.text.contains("MPI_WCHAR"));
     assert_eq!(Predef::from_abi(0x20), None);
+}
+
+/// Not in the standard, but in other MPIs and programs.
+#[test]
+fn characters_are_added_and_compared() {
+    for (op, wanted) in [(Predef::Sum, 7), (Predef::Max, 5), (Predef::Land, 1)] {
+        let mut out = [2u8];
+        // SAFETY: one element of one byte.
+        unsafe {
+            let ty = named("MPI_CHAR");
+            Op::Predefined(op).apply([5u8].as_ptr(), out.as_mut_ptr(), 1, ty).unwrap();
+        }
+        assert_eq!(out, [wanted], "{op:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! MPI's operations and elements in the words of the one-sided layer.
 
-use crate::datatype::predefined::all;
+use crate::datatype::predefined::{Group, all};
 use crate::datatype::{Basic, Datatype, Kind as Shape, Predefined};
 use crate::op::Predef;
 use hpvm_onesided::{Apply, AtomicOp, Kind};
@@ -41,9 +41,9 @@ fn native(entry: &Predefined) -> Option<Kind> {
         Basic::I16 => Kind::I16,
         Basic::I32 => Kind::I32,
         Basic::I64 => Kind::I64,
-        Basic::U8 | Basic::Bool | Basic::Logical8 | Basic::Char | Basic::Byte | Basic::Packed => {
-            Kind::U8
-        }
+        Basic::Char if core::ffi::c_char::MIN == 0 => Kind::U8,
+        Basic::Char => Kind::I8,
+        Basic::U8 | Basic::Bool | Basic::Logical8 | Basic::Byte | Basic::Packed => Kind::U8,
         Basic::U16 | Basic::Logical16 => Kind::U16,
         Basic::U32 | Basic::Logical32 => Kind::U32,
         Basic::WChar if entry.size == 4 => Kind::U32,
@@ -64,7 +64,8 @@ pub fn kind(entry: &'static Predefined) -> Option<Kind> {
 fn scalars() -> &'static [&'static Predefined] {
     static LIST: OnceLock<Vec<&'static Predefined>> = OnceLock::new();
     LIST.get_or_init(|| {
-        let scalar = |e: &&Predefined| e.basic().is_some() && Predef::Min.allows(e.group);
+        let number = |group| group != Group::Character && Predef::Min.allows(group);
+        let scalar = |e: &&Predefined| e.basic().is_some() && number(e.group);
         let mut kinds: Vec<&'static Predefined> = Vec::new();
         for entry in all().filter(scalar) {
             if !kinds.iter().any(|k| k.basic() == entry.basic()) {

@@ -189,6 +189,11 @@ impl Portal {
         self.moving == 0
     }
 
+    /// Messages whose data moves.
+    pub fn moving(&self) -> usize {
+        self.moving
+    }
+
     /// Whether `PtlPTFree` may be done: no entries, no headers.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty() && self.arrived.is_empty()

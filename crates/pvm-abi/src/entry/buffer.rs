@@ -70,16 +70,17 @@ pub unsafe extern "C" fn pvm_bufinfo(
 }
 
 /// `struct pvmminfo`.
+#[derive(Default)]
 #[repr(C)]
 pub struct Info {
-    len: c_int,
-    ctx: c_int,
-    tag: c_int,
-    wid: c_int,
-    enc: c_int,
-    crc: c_int,
-    src: c_int,
-    dst: c_int,
+    pub len: c_int,
+    pub ctx: c_int,
+    pub tag: c_int,
+    pub wid: c_int,
+    pub enc: c_int,
+    pub crc: c_int,
+    pub src: c_int,
+    pub dst: c_int,
 }
 
 #[unsafe(no_mangle)]

@@ -1,18 +1,21 @@
 //! Message handlers, and functions that compare messages.
 
-use crate::library::{Installed, Library, Match, enrolled, finish, lock, pattern};
+use crate::library::{Handler, Installed, Library, Match, enrolled, finish, lock, pattern};
 use core::ffi::c_int;
 use hpvm_pvm::Code;
-
-type Handler = Option<crate::library::Handler>;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pvm_addmhf(
     src: c_int,
     tag: c_int,
     ctx: c_int,
-    function: Handler,
+    function: Option<unsafe extern "C" fn(c_int) -> c_int>,
 ) -> c_int {
+    add(src, tag, ctx, function.map(Handler::ByValue))
+}
+
+/// Installs a handler of either language.
+pub fn add(src: c_int, tag: c_int, ctx: c_int, function: Option<Handler>) -> c_int {
     let add = || {
         let mut library = enrolled()?;
         let pattern = pattern(src, tag, ctx)?;
@@ -52,7 +55,7 @@ pub extern "C" fn pvm_recvf(function: Option<Match>) -> Option<Match> {
 }
 
 /// The oldest message that is for a handler: its function, and the message.
-fn next(library: &mut Library) -> Option<(crate::library::Handler, c_int)> {
+fn next(library: &mut Library) -> Option<(Handler, c_int)> {
     let handlers = library.handlers.clone();
     let of = |head: &_| handlers.iter().find(|handler| handler.pattern.accepts(head));
     let number = library.buffers().find(|head| of(head).is_some())?;
@@ -72,8 +75,16 @@ pub fn dispatch() -> Result<(), Code> {
         buffers.unqueue(number);
         let (send, receive) = (buffers.set_send(0)?, buffers.set_receive(number)?);
         drop(library);
-        // SAFETY: the program's function, called as `pvm_addmhf` promises.
-        unsafe { function(number) };
+        // SAFETY: the program's function, called as `pvm_addmhf` and `pvmfaddmhf` promise.
+        unsafe {
+            match function {
+                Handler::ByValue(function) => function(number),
+                Handler::ByAddress(function) => {
+                    let mut number = number;
+                    function(&raw mut number)
+                }
+            }
+        };
         let mut library = lock();
         // The handler may have ended it.
         let _ = library.buffers().remove(number);

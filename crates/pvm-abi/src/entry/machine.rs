@@ -10,11 +10,11 @@ use hpvm_pvm::{Code, search};
 /// `struct pvmhostinfo`.
 #[repr(C)]
 pub struct HostInfo {
-    tid: c_int,
-    name: *mut c_char,
-    arch: *mut c_char,
-    speed: c_int,
-    signature: c_int,
+    pub tid: c_int,
+    pub name: *mut c_char,
+    pub arch: *mut c_char,
+    pub speed: c_int,
+    pub signature: c_int,
 }
 
 static HOSTS: std::sync::Mutex<Lent<HostInfo>> = std::sync::Mutex::new(Lent::new());
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn pvm_mstat(name: *const c_char) -> c_int {
 pub extern "C" fn pvm_halt() -> c_int {
     let halt = || {
         // All tasks get a signal, this one too.
-        enrolled()?.enroll()?.control.halt();
+        let _ = enrolled()?.enroll()?.control.tell(&Request::Halt {});
         Ok(0)
     };
     finish("pvm_halt", halt())

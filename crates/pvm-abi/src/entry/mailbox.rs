@@ -40,7 +40,7 @@ fn fetch(name: String, index: c_int, flags: c_int) -> Result<c_int, Code> {
         return Err(Code::BadMsg);
     };
     let encoding = Encoding::from_number(mail.encoding).unwrap_or_default();
-    let message = Message { head: mail.head(), body: Body::of(mail.body.0), encoding };
+    let message = Message::new(mail.head(), Body::of(mail.body.0), encoding);
     Ok(library.buffers().add(Box::new(message)))
 }
 
@@ -73,11 +73,11 @@ pub unsafe extern "C" fn pvm_delinfo(name: *const c_char, index: c_int, _flags: 
 /// `struct pvmmboxinfo`.
 #[repr(C)]
 pub struct ClassInfo {
-    name: *mut c_char,
-    entries: c_int,
-    indices: *mut c_int,
-    owners: *mut c_int,
-    flags: *mut c_int,
+    pub name: *mut c_char,
+    pub entries: c_int,
+    pub indices: *mut c_int,
+    pub owners: *mut c_int,
+    pub flags: *mut c_int,
 }
 
 /// What `pvm_getmboxinfo` has given to the program.

@@ -33,10 +33,14 @@ pub fn send_to(
         for tid in to {
             let head = Head { source: task.tid(), target: *tid, tag, context, ..message.head };
             if *tid != task.tid() {
-                result = result.and(task.send(*tid, &head, &parts));
+                result = result.and(task.send(*tid, &head, &parts, buffers));
                 continue;
             }
-            let copy = Message { head, body: Body::of(parts.concat()), encoding: message.encoding };
+            if buffers.waiting_bytes() > task.limit {
+                result = Err(Code::NoMem);
+                continue;
+            }
+            let copy = Message::new(head, Body::of(parts.concat()), message.encoding);
             buffers.arrived(Box::new(copy));
         }
     }

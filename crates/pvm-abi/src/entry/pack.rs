@@ -106,12 +106,7 @@ fn contents(mid: c_int) -> Result<(Head, Vec<u8>), Code> {
 pub extern "C" fn pvm_pkmesg(mid: c_int) -> c_int {
     let pack = || {
         let (head, bytes) = contents(mid)?;
-        let mut library = lock();
-        let body = &mut library.buffers().sending()?.body;
-        let words =
-            [bytes.len() as i32, head.context, head.tag, head.wait_id, head.encoding, head.crc];
-        words.into_iter().chain([head.source, head.target]).for_each(|word| body.append_int(word));
-        body.append(&bytes);
+        lock().buffers().sending()?.body.append_message(&head, &bytes);
         Ok(0)
     };
     finish("pvm_pkmesg", pack())
@@ -131,17 +126,9 @@ pub extern "C" fn pvm_pkmesgbody(mid: c_int) -> c_int {
 pub extern "C" fn pvm_upkmesg() -> c_int {
     let unpack = || {
         let mut library = lock();
-        let body = &mut library.buffers().receiving()?.body;
-        let mut words = [0; 8];
-        for word in &mut words {
-            *word = body.take_int()?;
-        }
-        let [len, context, tag, wait_id, encoding, crc, source, target] = words;
-        let len = usize::try_from(len).map_err(|_| Code::BadMsg)?;
-        let bytes = body.take(len)?.to_vec();
-        let head = Head { source, target, tag, context, wait_id, encoding, crc };
-        let encoding = Encoding::from_number(encoding).unwrap_or_default();
-        Ok(library.buffers().add(Box::new(Message { head, body: Body::of(bytes), encoding })))
+        let (head, bytes) = library.buffers().receiving()?.body.take_message()?;
+        let encoding = Encoding::from_number(head.encoding).unwrap_or_default();
+        Ok(library.buffers().add(Box::new(Message::new(head, Body::of(bytes), encoding))))
     };
     finish("pvm_upkmesg", unpack())
 }

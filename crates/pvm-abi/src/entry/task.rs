@@ -113,7 +113,7 @@ fn wait_for_output() -> Result<(), Code> {
     }
     let Some(task) = &library.task else { return Err(Code::SysErr) };
     // Output comes from the virtual machine.
-    let from = task.control.fd();
+    let from = task.control_fd();
     drop(library);
     crate::task::sleep(&[from], None);
     Ok(())
@@ -225,12 +225,12 @@ pub extern "C" fn pvm_tidtohost(tid: c_int) -> c_int {
 /// `struct pvmtaskinfo`.
 #[repr(C)]
 pub struct TaskInfo {
-    tid: c_int,
-    parent: c_int,
-    host: c_int,
-    flag: c_int,
-    program: *mut c_char,
-    pid: c_int,
+    pub tid: c_int,
+    pub parent: c_int,
+    pub host: c_int,
+    pub flag: c_int,
+    pub program: *mut c_char,
+    pub pid: c_int,
 }
 
 /// What a call has given to the program, valid until the next such call.

@@ -1,18 +1,11 @@
 //! The receiver's side of a link.
 
-use super::record;
 use super::segment::Segment;
 use hpvm_pvm::Tid;
 use hpvm_pvm::buffers::Head;
+use hpvm_pvm::record::Assembler;
 use hpvm_sync::atomic::{Ordering, fence};
 use std::collections::BTreeMap;
-
-/// A message that is not whole yet.
-struct Partial {
-    head: Head,
-    total: u64,
-    bytes: Vec<u8>,
-}
 
 /// A link from a task.
 pub struct Incoming {
@@ -22,7 +15,7 @@ pub struct Incoming {
     generation: u32,
     /// Segments that come later, by generation.
     later: BTreeMap<u32, Segment>,
-    partial: Option<Partial>,
+    assembler: Assembler,
 }
 
 /// What a sender wrote makes no sense.
@@ -30,7 +23,8 @@ pub struct Garbled(pub String);
 
 impl Incoming {
     pub fn new(from: Tid, segment: Segment) -> Incoming {
-        Incoming { from, segment, tail: 0, generation: 0, later: BTreeMap::new(), partial: None }
+        let (later, assembler) = (BTreeMap::new(), Assembler::default());
+        Incoming { from, segment, tail: 0, generation: 0, later, assembler }
     }
 
     /// Another segment of the sender.
@@ -74,7 +68,7 @@ impl Incoming {
     /// What the sender wrote makes no sense.
     pub fn poll(
         &mut self,
-        memory: &mut impl FnMut(usize) -> Vec<u8>,
+        memory: &mut impl FnMut(usize) -> Option<Vec<u8>>,
         sink: &mut impl FnMut(Head, Vec<u8>),
     ) -> Result<(), Garbled> {
         loop {
@@ -90,7 +84,13 @@ impl Incoming {
                 )));
             }
             while self.tail != head {
-                self.fragment(head - self.tail, memory, sink)?;
+                // SAFETY: from `tail` to `head` the bytes are ours, in one run, and were published before `head`.
+                let there = unsafe {
+                    let from = self.segment.at(self.tail);
+                    core::slice::from_raw_parts(from, (head - self.tail) as usize)
+                };
+                let taken = self.assembler.take(self.from, there, memory, sink);
+                self.tail += taken.map_err(Garbled)? as u64;
                 // What was read may be overwritten: pairs with the load of `free`.
                 self.segment.tail().store(self.tail, Ordering::Release);
             }
@@ -99,52 +99,10 @@ impl Incoming {
             }
             let Some(next) = self.later.remove(&(self.generation + 1)) else { return Ok(()) };
             self.segment = next;
+            // Relaxed: a hint, by which the sender knows how much waits here.
+            self.segment.entered().store(1, Ordering::Relaxed);
             self.generation += 1;
             self.tail = 0;
         }
-    }
-
-    fn fragment(
-        &mut self,
-        there: u64,
-        memory: &mut impl FnMut(usize) -> Vec<u8>,
-        sink: &mut impl FnMut(Head, Vec<u8>),
-    ) -> Result<(), Garbled> {
-        let from = self.segment.at(self.tail);
-        // SAFETY: at least a fragment's front is there: all fragments are multiples of it, checked below.
-        let [len, kind] = unsafe { from.cast::<[u32; 2]>().read() };
-        let first = kind == record::FIRST;
-        let room = record::room(first, u64::from(len));
-        if room > there || (!first && kind != record::MORE) {
-            return Err(Garbled(format!(
-                "a fragment of {len} bytes and kind {kind:#x}; {there} are there"
-            )));
-        }
-        // SAFETY: `room` bytes are there.
-        let mut data = unsafe { from.add(record::FRONT as usize) };
-        if first {
-            // SAFETY: as above.
-            let bytes = unsafe { data.cast::<[u8; record::HEAD as usize]>().read() };
-            let (head, total) = record::decode(&bytes, self.from);
-            let bytes = memory(usize::try_from(total).unwrap_or(usize::MAX));
-            self.partial = Some(Partial { head, total, bytes });
-            // SAFETY: as above.
-            data = unsafe { data.add(record::HEAD as usize) };
-        }
-        let Some(partial) = &mut self.partial else {
-            return Err(Garbled("a fragment of no message".to_owned()));
-        };
-        if partial.bytes.len() as u64 + u64::from(len) > partial.total {
-            return Err(Garbled(format!("more than the {} bytes of the message", partial.total)));
-        }
-        // SAFETY: `len` bytes are there, and nobody writes them before `tail` has moved.
-        partial.bytes.extend_from_slice(unsafe { core::slice::from_raw_parts(data, len as usize) });
-        self.tail += room;
-        if partial.bytes.len() as u64 == partial.total
-            && let Some(whole) = self.partial.take()
-        {
-            sink(whole.head, whole.bytes);
-        }
-        Ok(())
     }
 }

@@ -5,7 +5,6 @@
 
 pub mod incoming;
 pub mod outgoing;
-pub mod record;
 pub mod segment;
 pub mod sockets;
 #[cfg(test)]

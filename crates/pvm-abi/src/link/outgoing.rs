@@ -1,9 +1,9 @@
 //! The sender's side of a link.
 
-use super::record;
 use super::segment::Segment;
 use hpvm_pvm::Tid;
 use hpvm_pvm::buffers::Head;
+use hpvm_pvm::record;
 use hpvm_sync::atomic::{Ordering, fence};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,9 +15,12 @@ const FIRST_CAPACITY: u64 = 64 << 10;
 const STREAM_CAPACITY: u64 = 1 << 20;
 /// A large message is written in fragments of this size, so that the receiver copies one while the next is written.
 const FRAGMENT: u64 = 32 << 10;
-/// How long a sender waits for a receiver that has stopped taking fragments, before it gives the link more memory: a few
-/// times what it takes to copy a fragment.
-const PATIENCE: Duration = Duration::from_micros(50);
+/// How long a sender polls for a receiver that has stopped taking fragments, before it offers its processor to others: a few times
+/// what it takes to copy a fragment.
+const SPIN: Duration = Duration::from_micros(50);
+/// How long it waits in all before it gives the link more memory. A receiver that only waits for a processor gets one in that time,
+/// mostly; memory that is touched for the first time costs more than that, and leaves the cache.
+const PATIENCE: Duration = Duration::from_millis(2);
 
 /// What the link needs of the task it belongs to.
 pub trait Carrier {
@@ -31,6 +34,9 @@ pub trait Carrier {
     ) -> io::Result<()>;
     /// Wakes the receiver.
     fn ring(&mut self, to: Tid);
+    /// So much waits for the receiver that nothing more may be added: takes what others have sent here, and rests a moment. An
+    /// error: it is gone, or nothing more can be taken here, either.
+    fn rest(&mut self, to: Tid) -> io::Result<()>;
 }
 
 /// A link to a task.
@@ -40,33 +46,63 @@ pub struct Outgoing {
     head: u64,
     tail: u64,
     generation: u32,
+    /// Bytes in segments before this one, as long as the receiver has not left them.
+    behind: u64,
+    /// Bytes that may wait for the receiver.
+    limit: u64,
 }
 
 impl Outgoing {
     /// # Errors
     /// There is no memory, or no such task.
-    pub fn open(to: Tid, carrier: &mut impl Carrier) -> io::Result<Outgoing> {
+    pub fn open(to: Tid, limit: u64, carrier: &mut impl Carrier) -> io::Result<Outgoing> {
         let (segment, file) = Segment::create(FIRST_CAPACITY)?;
         carrier.hand_over(to, 0, FIRST_CAPACITY, file)?;
-        Ok(Outgoing { to, segment, head: 0, tail: 0, generation: 0 })
+        Ok(Outgoing { to, segment, head: 0, tail: 0, generation: 0, behind: 0, limit })
+    }
+
+    /// Bytes that wait for the receiver, as far as is known without asking.
+    fn waiting(&self) -> u64 {
+        self.behind + (self.head - self.tail)
+    }
+
+    /// Whether `now` bytes may be added, and fit; asks the receiver if that may change the answer.
+    fn has_room(&mut self, now: u64) -> bool {
+        let known = self.waiting() + now <= self.limit;
+        if known && self.free(now) >= now {
+            return true;
+        }
+        self.ask();
+        // Where nothing waits even a large fragment may.
+        let allowed = self.waiting() == 0 || self.waiting() + now <= self.limit;
+        allowed && self.free(now) >= now
+    }
+
+    /// How far the receiver is.
+    fn ask(&mut self) {
+        // Pairs with the receiver's store: what it has read may be overwritten. What it says is checked.
+        let tail = self.segment.tail().load(Ordering::Acquire);
+        if tail >= self.tail && tail <= self.head {
+            self.tail = tail;
+        }
+        // Relaxed: a hint.
+        if self.behind > 0 && self.segment.entered().load(Ordering::Relaxed) != 0 {
+            self.behind = 0;
+        }
     }
 
     fn free(&mut self, wanted: u64) -> u64 {
         if self.segment.capacity() - (self.head - self.tail) < wanted {
-            // Pairs with the receiver's store: what it has read may be overwritten. What it says is checked.
-            let tail = self.segment.tail().load(Ordering::Acquire);
-            if tail >= self.tail && tail <= self.head {
-                self.tail = tail;
-            }
+            self.ask();
         }
         self.segment.capacity() - (self.head - self.tail)
     }
 
-    /// Sends a message whose bytes are those of `parts`, one after the other. Waits for the receiver no longer than it
-    /// takes fragments.
+    /// Sends a message whose bytes are those of `parts`, one after the other. Waits for the receiver as long as it takes
+    /// fragments, and where more than the limit waits for it.
     ///
     /// # Errors
-    /// There is no memory, or the task has gone.
+    /// There is no memory, or the task has gone. The receiver forgets a message of which only a part was sent.
     pub fn send(
         &mut self,
         head: &Head,
@@ -128,18 +164,23 @@ impl Outgoing {
         self.segment.head().store(self.head, Ordering::Release);
     }
 
-    /// Waits until `now` bytes are free, as long as the receiver takes some; else makes room for `all`.
+    /// Waits until `now` bytes are free, as long as the receiver takes some; else makes room for `all`, as far as the limit lets.
     fn reserve(&mut self, now: u64, all: u64, carrier: &mut impl Carrier) -> io::Result<()> {
-        if self.free(now) >= now {
+        if self.has_room(now) {
             return Ok(());
         }
         let (mut since, mut tail) = (Instant::now(), self.tail);
-        while self.free(now) < now {
+        while !self.has_room(now) {
             if self.tail != tail {
                 (since, tail) = (Instant::now(), self.tail);
             } else if since.elapsed() > PATIENCE {
-                let more = (all + 4096).next_power_of_two();
-                return self.grow(more.max(2 * self.segment.capacity()), carrier);
+                if self.waiting() + now <= self.limit {
+                    let more = (all.min(self.limit) + 4096).next_power_of_two();
+                    return self.grow(more.max(2 * self.segment.capacity()), carrier);
+                }
+                carrier.rest(self.to)?;
+            } else if since.elapsed() > SPIN {
+                std::thread::yield_now();
             }
             core::hint::spin_loop();
         }
@@ -153,6 +194,8 @@ impl Outgoing {
         // Behind all bytes of this segment: pairs with the receiver's load.
         self.segment.moved().store(1, Ordering::Release);
         self.wake(carrier);
+        self.ask();
+        self.behind = self.waiting();
         self.segment = segment;
         self.generation += 1;
         (self.head, self.tail) = (0, 0);

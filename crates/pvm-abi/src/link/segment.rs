@@ -3,7 +3,7 @@
 //! The sender makes it and hands it to the receiver. Its data area is mapped twice, one copy behind the other, so that
 //! what wraps around the end lies in one run of memory.
 //!
-//! Access: `head` and `moved` are written by the sender only, `tail` by the receiver only, `asleep` by both. Bytes from
+//! Access: `head` and `moved` are written by the sender only, `tail` and `entered` by the receiver only, `asleep` by both. Bytes from
 //! `tail` to `head` are the receiver's, the others are the sender's. Each count only grows.
 
 use hpvm_sync::atomic::{AtomicU32, AtomicU64};
@@ -17,6 +17,7 @@ const HEAD: usize = 0;
 const MOVED: usize = 8;
 const TAIL: usize = 128;
 const ASLEEP: usize = 256;
+const ENTERED: usize = 264;
 
 /// Capacities are powers of two between these: a page, and what a message can have.
 const SMALLEST: u64 = 4096;
@@ -134,6 +135,12 @@ impl Segment {
     pub fn asleep(&self) -> &AtomicU32 {
         // SAFETY: as `word`.
         unsafe { &*self.base.add(ASLEEP).cast::<AtomicU32>() }
+    }
+
+    /// Not 0: the receiver reads here, and has left the segments before.
+    pub fn entered(&self) -> &AtomicU32 {
+        // SAFETY: as `word`.
+        unsafe { &*self.base.add(ENTERED).cast::<AtomicU32>() }
     }
 
     /// Where the byte of number `count` lies; as many bytes as the capacity lie behind it in one run.

@@ -5,11 +5,19 @@ use super::outgoing::{Carrier, Outgoing};
 use super::segment::Segment;
 use hpvm_pvm::Tid;
 use hpvm_pvm::buffers::Head;
+use hpvm_pvm::record;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-struct ToChannel(Sender<(u32, Segment)>);
+struct ToChannel {
+    to: Sender<(u32, Segment)>,
+    /// Does not wait for a receiver that takes nothing.
+    gives_up: bool,
+}
+
+/// More than all messages of a test have together.
+const ENOUGH: u64 = 1 << 30;
 
 impl Carrier for ToChannel {
     fn hand_over(
@@ -20,9 +28,16 @@ impl Carrier for ToChannel {
         file: OwnedFd,
     ) -> io::Result<()> {
         let segment = Segment::attach(&file, capacity)?;
-        self.0.send((generation, segment)).map_err(|_| io::ErrorKind::ConnectionRefused.into())
+        self.to.send((generation, segment)).map_err(|_| io::ErrorKind::ConnectionRefused.into())
     }
     fn ring(&mut self, _: Tid) {}
+    fn rest(&mut self, _: Tid) -> io::Result<()> {
+        if self.gives_up {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        std::thread::yield_now();
+        Ok(())
+    }
 }
 
 fn message(number: usize, len: usize) -> (Head, Vec<u8>) {
@@ -39,7 +54,9 @@ fn take(segments: &Receiver<(u32, Segment)>, wanted: usize) -> Vec<(Head, Vec<u8
         for (generation, segment) in segments.try_iter() {
             link.add(generation, segment);
         }
-        let polled = link.poll(&mut Vec::with_capacity, &mut |head, bytes| got.push((head, bytes)));
+        let polled = link.poll(&mut |len| Some(Vec::with_capacity(len)), &mut |head, bytes| {
+            got.push((head, bytes))
+        });
         assert!(polled.is_ok());
         std::thread::yield_now();
     }
@@ -64,8 +81,8 @@ fn check(got: &[(Head, Vec<u8>)]) {
 fn messages_of_all_lengths_arrive_in_order_while_the_receiver_reads() {
     let (to, segments) = channel();
     let sender = std::thread::spawn(move || {
-        let mut carrier = ToChannel(to);
-        let mut link = Outgoing::open(2, &mut carrier).expect("opens");
+        let mut carrier = ToChannel { to, gives_up: true };
+        let mut link = Outgoing::open(2, ENOUGH, &mut carrier).expect("opens");
         for (number, len) in lengths().into_iter().enumerate() {
             let (head, data) = message(number, len);
             let (left, right) = data.split_at(len / 3);
@@ -79,8 +96,8 @@ fn messages_of_all_lengths_arrive_in_order_while_the_receiver_reads() {
 #[test]
 fn a_sender_does_not_wait_for_a_receiver_that_computes() {
     let (to, segments) = channel();
-    let mut carrier = ToChannel(to);
-    let mut link = Outgoing::open(2, &mut carrier).expect("opens");
+    let mut carrier = ToChannel { to, gives_up: true };
+    let mut link = Outgoing::open(2, ENOUGH, &mut carrier).expect("opens");
     for (number, len) in lengths().into_iter().enumerate() {
         let (head, data) = message(number, len);
         link.send(&head, &[&data], &mut carrier).expect("sends");
@@ -89,16 +106,67 @@ fn a_sender_does_not_wait_for_a_receiver_that_computes() {
     check(&take(&segments, lengths().len()));
 }
 
+/// With less than the messages have the sender waits, but not for ever: all arrive, also those longer than the limit.
+#[test]
+fn a_sender_waits_where_too_much_waits_for_the_receiver() {
+    let (to, segments) = channel();
+    let sender = std::thread::spawn(move || {
+        let mut carrier = ToChannel { to, gives_up: false };
+        let mut link = Outgoing::open(2, 1 << 20, &mut carrier).expect("opens");
+        for (number, len) in lengths().into_iter().enumerate() {
+            let (head, data) = message(number, len);
+            link.send(&head, &[&data], &mut carrier).expect("sends");
+        }
+    });
+    check(&take(&segments, lengths().len()));
+    sender.join().expect("the sender");
+}
+
+/// Memory is bounded by the limit, give or take a fragment, and what was given up half-way is not seen.
+#[test]
+fn what_waits_for_a_receiver_that_takes_nothing_is_bounded() {
+    const LIMIT: u64 = 3 << 20;
+    let (to, segments) = channel();
+    let mut carrier = ToChannel { to, gives_up: true };
+    let mut link = Outgoing::open(2, LIMIT, &mut carrier).expect("opens");
+    let mut sent = 0;
+    loop {
+        let (head, data) = message(sent, 100_000);
+        match link.send(&head, &[&data], &mut carrier) {
+            Ok(()) => sent += 1,
+            Err(cause) => break assert_eq!(cause.kind(), io::ErrorKind::OutOfMemory),
+        }
+    }
+    let bytes = sent as u64 * 100_000;
+    assert!(bytes <= LIMIT && bytes > LIMIT - (1 << 19), "{bytes}");
+    let (first, data) = message(77, 2_000_000);
+    assert!(link.send(&first, &[&data], &mut carrier).is_err(), "a long one");
+    // Some is taken, and there is room again: for the receiver's next message nothing of the broken one is left.
+    let (_, segment) = segments.recv().expect("the first segment");
+    let mut incoming = Incoming::new(1, segment);
+    let mut got = Vec::new();
+    let mut poll = |got: &mut Vec<(Head, Vec<u8>)>| {
+        for (generation, segment) in segments.try_iter() {
+            incoming.add(generation, segment);
+        }
+        let polled = incoming.poll(&mut |len| Some(Vec::with_capacity(len)), &mut |head, bytes| {
+            got.push((head, bytes))
+        });
+        assert!(polled.is_ok());
+    };
+    poll(&mut got);
+    let (last, data) = message(78, 200);
+    link.send(&last, &[&data], &mut carrier).expect("room again");
+    poll(&mut got);
+    assert_eq!(got.len(), sent + 1);
+    assert_eq!(got.last().map(|(head, bytes)| (head.tag, bytes.len())), Some((78, 200)));
+}
+
 #[test]
 fn garbage_ends_a_link_and_not_the_process() {
     let (sender, file) = Segment::create(1 << 16).expect("memory");
-    let words: [[u32; 2]; 5] = [
-        [0, 0],
-        [u32::MAX, super::record::FIRST],
-        [8, super::record::MORE],
-        [70_000, 1],
-        [9, super::record::FIRST],
-    ];
+    let words: [[u32; 2]; 5] =
+        [[0, 0], [u32::MAX, record::FIRST], [8, record::MORE], [70_000, 1], [9, record::FIRST]];
     for garbage in words {
         let segment = Segment::attach(&file, 1 << 16).expect("attaches");
         // SAFETY: within the segment.
@@ -106,12 +174,12 @@ fn garbage_ends_a_link_and_not_the_process() {
         sender.head().store(16, hpvm_sync::atomic::Ordering::Release);
         let mut link = Incoming::new(1, segment);
         assert!(
-            link.poll(&mut |_| Vec::new(), &mut |_, _| panic!("a message")).is_err(),
+            link.poll(&mut |_| Some(Vec::new()), &mut |_, _| panic!("a message")).is_err(),
             "{garbage:?}"
         );
     }
     sender.head().store(1 << 40, hpvm_sync::atomic::Ordering::Release);
     let mut link = Incoming::new(1, Segment::attach(&file, 1 << 16).expect("attaches"));
-    assert!(link.poll(&mut |_| Vec::new(), &mut |_, _| panic!("a message")).is_err());
+    assert!(link.poll(&mut |_| Some(Vec::new()), &mut |_, _| panic!("a message")).is_err());
     assert!(Segment::attach(&file, 1 << 17).is_err(), "another size than it has");
 }

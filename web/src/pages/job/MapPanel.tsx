@@ -11,6 +11,7 @@ import { bytes, count } from "../../model/units";
 import { useResource } from "../../state/resource";
 import { address, setParameter } from "../../state/route";
 import { token } from "../../state/theme";
+import { Notes } from "./Notes";
 import { useTurn } from "./ranks";
 
 const UNITS = ["bytes", "messages"] as const;
@@ -39,6 +40,7 @@ export function MapPanel({ job }: { job: Job }) {
   return (
     <Panel title="Rank map" aside={<Units unit={unit} />}>
       <Trouble error={error} />
+      <Notes notes={value?.notes} />
       {value && value.size > 0 ? <Picture matrix={value} unit={unit} /> : value && <p class="dim">Nothing was sent yet.</p>}
     </Panel>
   );

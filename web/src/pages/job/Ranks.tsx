@@ -6,6 +6,7 @@ import { Empty, Panel, Trouble } from "../../components/small";
 import { bytes, count, span } from "../../model/units";
 import { hostPath } from "../../state/route";
 import { MapPanel } from "./MapPanel";
+import { Notes } from "./Notes";
 import { useRanks } from "./ranks";
 
 export function RanksTab({ job }: { job: Job }) {
@@ -20,6 +21,7 @@ export function RanksTab({ job }: { job: Job }) {
           {finding}
         </p>
       ))}
+      <Notes notes={value?.notes} />
       <div class="split">
         <MapPanel job={job} />
         <Panel title="Ranks" aside={<span class="dim">{summary(ranks)}</span>}>

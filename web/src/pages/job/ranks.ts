@@ -7,11 +7,17 @@ import type { Job, Ranks } from "../../api/types";
 import * as hosts from "../../state/hosts";
 import { useResource, type Resource } from "../../state/resource";
 
+/// When a host was last heard of: its sample, or without one (Slurm tells only that it is there) that it was named.
+function heard(name: string): number {
+  const host = hosts.host(name);
+  return host?.sample?.at_ms ?? (host ? Date.parse(host.last_seen) : 0);
+}
+
 /// Grows with the samples of the job's hosts while it runs.
 export function useTurn(job: Job): number {
   hosts.version.value;
   const last = useRef({ at: 0, turn: 0 });
-  const newest = Math.max(0, ...job.hosts.map((name) => hosts.host(name)?.sample?.at_ms ?? 0));
+  const newest = Math.max(0, ...job.hosts.map(heard));
   if (job.state === "running" && !document.hidden && newest > last.current.at) {
     last.current = { at: newest, turn: last.current.turn + 1 };
   }

@@ -55,7 +55,9 @@ pub unsafe fn errhandler_free(errhandler: *mut MPI_Errhandler) -> c_int {
 /// The handler of a handle, for one kind of object.
 fn find(handle: MPI_Errhandler, holder: Holder, what: &str) -> Result<Handler> {
     match errhandler::find(handle)? {
-        handler @ (Handler::Fatal | Handler::Abort | Handler::Return) => Ok(handler),
+        handler @ (Handler::Fatal | Handler::Abort | Handler::Return | Handler::Throw) => {
+            Ok(handler)
+        }
         handler if handler.is_for(holder) => Ok(handler),
         _ => {
             let text = format!("expected an error handler for a {what}, found one for others");
@@ -183,7 +185,7 @@ pub unsafe fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> c_int {
     });
     let Some((handler, name)) = found else { return checked };
     match handler {
-        Handler::Return => {}
+        Handler::Return | Handler::Throw => {}
         Handler::Comm(Some(f)) => {
             let (mut handle, mut code) = (comm, errorcode);
             // SAFETY: the program's function for communicators, and places that live through it.
@@ -239,7 +241,7 @@ pub unsafe fn win_call_errhandler(win: MPI_Win, errorcode: c_int) -> c_int {
     });
     let Some((handler, name)) = found else { return checked };
     match handler {
-        Handler::Return => {}
+        Handler::Return | Handler::Throw => {}
         Handler::Window(Some(f)) => {
             let (mut handle, mut code) = (win, errorcode);
             // SAFETY: the program's function for windows, and places that live through it.
@@ -260,7 +262,7 @@ pub fn raise_window(function: &'static str, win: MPI_Win, error: Error) -> c_int
         return crate::raise::raise_global(function, error);
     };
     match handler {
-        Handler::Return => remember(error),
+        Handler::Return | Handler::Throw => remember(error),
         Handler::Window(Some(f)) => {
             let (mut handle, mut code) = (win, remember(error));
             // SAFETY: the program's function for windows, and places that live through it.
@@ -283,7 +285,7 @@ pub fn raise_file(function: &'static str, file: MPI_File, error: Error) -> c_int
     let handler =
         with_file_handler(file, |place| *place).unwrap_or_else(|_| default_file_handler());
     match handler {
-        Handler::Return => remember(error),
+        Handler::Return | Handler::Throw => remember(error),
         Handler::File(Some(f)) => {
             let (mut handle, mut code) = (file, remember(error));
             // SAFETY: the program's function for files, and places that live through it.
@@ -309,7 +311,7 @@ pub unsafe fn file_call_errhandler(file: MPI_File, errorcode: c_int) -> c_int {
     });
     let Some(handler) = found.filter(|_| checked == MPI_SUCCESS) else { return checked };
     match handler {
-        Handler::Return => {}
+        Handler::Return | Handler::Throw => {}
         Handler::File(Some(f)) => {
             let (mut handle, mut code) = (file, errorcode);
             // SAFETY: the program's function for files, and places that live through it.

@@ -136,10 +136,22 @@ fn open_together(
     let file = agree::together_on(comm, size, file)?;
     check_identity(private, &file)?;
     let shared = agree::together_on(comm, size, shared_pointer(private)?)?;
-    let end = if amode.appends() { file.size()? } else { 0 };
-    let set = if rank == 0 { shared.set(end) } else { Ok(()) };
+    let end = if amode.appends() { file.size() } else { Ok(0) };
+    let set = end.and_then(|end| {
+        if rank == 0 {
+            shared.set(end)?;
+        }
+        Ok(end)
+    });
     // Nobody uses the pointer before it has been set.
-    agree::together_on(comm, size, set)?;
+    let end = match agree::together_on(comm, size, set) {
+        Ok(end) => end,
+        Err(error) => {
+            // All ranks are here: none has the file open, and the first error counts.
+            let _ = shared.free();
+            return Err(error);
+        }
+    };
     let mut hints = Hints::default();
     info.iter().for_each(|(key, value)| hints.set(key, value));
     let state = State {
@@ -176,7 +188,7 @@ fn check_identity(private: &Private, file: &File) -> Result<()> {
 /// The shared file pointer. The outer error is one of messages.
 fn shared_pointer(private: &Private) -> Result<Result<SharedPointer>> {
     if !private.together {
-        return Ok(SharedPointer::between_hosts(private.handle, private.rank()));
+        return Ok(SharedPointer::between_hosts(private.handle, private.rank(), private.size()));
     }
     let failed = |e: std::io::Error| wrong(Class::Other, format!("no shared file pointer: {e}"));
     let first = private.rank() == 0;

@@ -13,13 +13,15 @@ use hpvm_mpi::error::Result;
 /// # Safety
 /// The memory is valid for the direction.
 unsafe fn in_order(file: &FileObject, direction: Direction, memory: Result<Memory>) -> Result<u64> {
-    // An error of one rank is one of all: the others would wait for it.
-    let checked = memory
-        .and_then(|memory| Ok((Access::new(file, direction, 0, memory.clone())?.etypes(), memory)));
-    let (etypes, memory) = agree::together(file, checked)?;
     // Only rank 0 looks at the pointer; nobody moves it meanwhile.
-    let now = agree::together(file, if file.rank() == 0 { file.shared.get() } else { Ok(0) })?;
-    let all = agree::all_words(file.comm, file.size(), [etypes, now])?;
+    let checked = memory.and_then(|memory| {
+        let etypes = Access::new(file, direction, 0, memory.clone())?.etypes();
+        let now = if file.rank() == 0 { file.shared.get()? } else { 0 };
+        Ok((etypes, now, memory))
+    });
+    // An error of one rank is one of all: the others would wait for it.
+    let words = checked.as_ref().map_or([0, 0], |(etypes, now, _)| [*etypes, *now]);
+    let ((_, _, memory), all) = agree::together_with(file, checked, words)?;
     let start = all[0][1];
     let before: u64 = all[..file.rank()].iter().map(|[n, _]| n).sum();
     let total: u64 = all.iter().map(|[n, _]| n).sum();

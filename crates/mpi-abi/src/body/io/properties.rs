@@ -27,7 +27,9 @@ pub unsafe fn file_set_size(fh: MPI_File, size: MPI_Offset) -> c_int {
         let bytes = agree::together(file, checked)?;
         agree::same(file, "the size", bytes)?;
         let first = file.rank() == 0;
-        agree::together(file, if first { file.file.set_size(bytes) } else { Ok(()) })
+        agree::together(file, if first { file.file.set_size(bytes) } else { Ok(()) })?;
+        file.file.refresh();
+        Ok(())
     })
 }
 
@@ -37,7 +39,9 @@ pub unsafe fn file_preallocate(fh: MPI_File, size: MPI_Offset) -> c_int {
         let bytes = agree::together(file, checked)?;
         agree::same(file, "the size", bytes)?;
         let first = file.rank() == 0;
-        agree::together(file, if first { file.file.preallocate(bytes) } else { Ok(()) })
+        agree::together(file, if first { file.file.preallocate(bytes) } else { Ok(()) })?;
+        file.file.refresh();
+        Ok(())
     })
 }
 
@@ -114,6 +118,9 @@ pub unsafe fn file_get_atomicity(fh: MPI_File, flag: *mut c_int) -> c_int {
 pub unsafe fn file_sync(fh: MPI_File) -> c_int {
     on_file("MPI_File_sync", fh, |file| {
         let synced = check_writable(file).and_then(|()| file.file.sync());
-        agree::together(file, synced)
+        agree::together(file, synced)?;
+        // What all have brought to the device is there for all.
+        file.file.refresh();
+        Ok(())
     })
 }

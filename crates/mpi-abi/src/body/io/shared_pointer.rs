@@ -1,7 +1,7 @@
 //! The shared file pointer of a file: memory that all ranks map where they are on one host, else a window in which
 //! rank 0 exposes one number.
 
-use crate::body::agree::done;
+use crate::body::agree::{self, done};
 use crate::body::{errh, rma};
 use crate::generated::constants::*;
 use core::ffi::c_void;
@@ -17,7 +17,8 @@ pub enum SharedPointer {
 
 impl SharedPointer {
     /// One for ranks of several hosts. All ranks of the communicator call it; its value is undefined.
-    pub fn between_hosts(comm: MPI_Comm, rank: usize) -> Result<SharedPointer> {
+    /// Fails on all of them or on none.
+    pub fn between_hosts(comm: MPI_Comm, rank: usize, size: usize) -> Result<SharedPointer> {
         let bytes = if rank == 0 { size_of::<u64>() as MPI_Aint } else { 0 };
         let mut base: *mut c_void = core::ptr::null_mut();
         let mut win = MPI_WIN_NULL;
@@ -25,10 +26,22 @@ impl SharedPointer {
         unsafe {
             let address = (&raw mut base).cast();
             done(rma::win_allocate(bytes, 1, MPI_INFO_NULL, comm, address, &mut win))?;
-            done(errh::win_set_errhandler(win, MPI_ERRORS_RETURN))?;
-            done(rma::win_lock_all(MPI_MODE_NOCHECK, win))?;
         }
-        Ok(SharedPointer::Window(win))
+        let pointer = SharedPointer::Window(win);
+        // SAFETY: as above.
+        let locked = unsafe {
+            done(errh::win_set_errhandler(win, MPI_ERRORS_RETURN))
+                .and_then(|()| done(rma::win_lock_all(MPI_MODE_NOCHECK, win)))
+        };
+        let well = locked.is_ok();
+        match agree::together_on(comm, size, locked) {
+            Ok(()) => Ok(pointer),
+            Err(error) => {
+                // SAFETY: as in `free`. The first error counts.
+                let _ = unsafe { end(win, well) };
+                Err(error)
+            }
+        }
     }
 
     pub fn get(&self) -> Result<u64> {
@@ -58,13 +71,21 @@ impl SharedPointer {
 
     /// All ranks call it when nobody uses the pointer any more.
     pub fn free(&self) -> Result<()> {
-        let SharedPointer::Window(mut win) = *self else { return Ok(()) };
+        let SharedPointer::Window(win) = *self else { return Ok(()) };
         // SAFETY: the file's own window, which nobody uses any more.
-        unsafe {
-            done(rma::win_unlock_all(win))?;
-            done(rma::win_free(&mut win))
-        }
+        unsafe { end(win, true) }
     }
+}
+
+/// Frees a window, which is `locked` or not. All ranks call it.
+///
+/// # Safety
+/// Nobody uses the window any more.
+unsafe fn end(mut win: MPI_Win, locked: bool) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let unlocked = if locked { done(unsafe { rma::win_unlock_all(win) }) } else { Ok(()) };
+    // SAFETY: as above. The others free it in any case.
+    unlocked.and(done(unsafe { rma::win_free(&mut win) }))
 }
 
 /// An atomic operation on the number at rank 0; says what was there.

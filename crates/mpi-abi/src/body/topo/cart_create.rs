@@ -1,13 +1,15 @@
 //! Making Cartesian communicators (sections 8.5.1, 8.5.6 and 8.5.7).
 
 use super::cart::grid;
-use super::{array, create, keep, natural, parent};
+use super::{array, create, hosts, keep, mapped, natural, parent};
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
 use crate::object::comm::Topology;
 use crate::object::topology::coordinates;
 use crate::raise::on_comm;
+use crate::runtime::Entered;
 use core::ffi::c_int;
+use hpvm_mpi::comm::reorder::{self, Order};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm, build};
 
@@ -16,7 +18,7 @@ pub unsafe fn cart_create(
     ndims: c_int,
     dims: *const c_int,
     periods: *const c_int,
-    _reorder: c_int,
+    reorder: c_int,
     comm_cart: *mut MPI_Comm,
 ) -> c_int {
     on_comm("MPI_Cart_create", comm_old, |w| {
@@ -26,11 +28,25 @@ pub unsafe fn cart_create(
         // SAFETY: the caller's promise: both arrays have `ndims` elements.
         let (dims, periods) = unsafe { (array("dims", dims, n)?, array("periods", periods, n)?) };
         let members = members(&old.comm, dims, 1)?;
-        let periodic = periods.iter().map(|p| *p != 0).collect();
+        let periodic: Vec<bool> = periods.iter().map(|p| *p != 0).collect();
+        let wanted = reorder != 0;
+        let order = wanted.then(|| order(w, &old.comm, members, dims, &periodic)).flatten();
         let topology = Topology::Cartesian { dims: dims.into(), periodic };
         // SAFETY: checked above; the caller vouches for the place.
-        unsafe { create(w, &old, members, topology, comm_cart) }
+        unsafe { create(w, &old, members, order, topology, comm_cart) }
     })
+}
+
+/// An order for a grid of the first `members` processes that is better than theirs.
+fn order(
+    w: &Entered,
+    comm: &Comm,
+    members: u32,
+    dims: &[c_int],
+    periodic: &[bool],
+) -> Option<Order> {
+    let hosts = hosts(w, comm, members).filter(|_| members > 0)?;
+    reorder::grid(&hosts, reorder::Grid { dims, periodic })
 }
 
 /// Processes of a grid, at most those of the communicator; every size is at least `least`.
@@ -55,19 +71,21 @@ pub unsafe fn cart_map(
     comm: MPI_Comm,
     ndims: c_int,
     dims: *const c_int,
-    _periods: *const c_int,
+    periods: *const c_int,
     newrank: *mut c_int,
 ) -> c_int {
     on_comm("MPI_Cart_map", comm, |w| {
         let old = parent(w, comm)?;
         out("newrank", newrank)?;
         let n = natural("ndims", ndims, Class::Dims)?;
+        // SAFETY: the caller's promise: both arrays have `ndims` elements.
+        let (dims, periods) = unsafe { (array("dims", dims, n)?, array("periods", periods, n)?) };
         // The standard does not forbid a grid of no processes; no rank has a place in it then.
-        // SAFETY: the caller's promise.
-        let members = members(&old.comm, unsafe { array("dims", dims, n)? }, 0)?;
-        let rank = old.comm.rank();
+        let members = members(&old.comm, dims, 0)?;
+        let periodic: Vec<bool> = periods.iter().map(|p| *p != 0).collect();
+        let order = order(w, &old.comm, members, dims, &periodic);
         // SAFETY: checked above.
-        unsafe { *newrank = if rank < members { rank as c_int } else { MPI_UNDEFINED } };
+        unsafe { *newrank = mapped(old.comm.rank(), members, order.as_ref()) };
         Ok(())
     })
 }

@@ -1,5 +1,6 @@
 //! Graphs of which every process knows its own neighbours (sections 8.5.4 and 8.5.5).
 
+use super::dist_order::reordered;
 use super::{array, create, member, natural, no_topology, parent, store};
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
@@ -55,7 +56,7 @@ pub unsafe fn dist_graph_create_adjacent(
     destinations: *const c_int,
     destweights: *const c_int,
     info: MPI_Info,
-    _reorder: c_int,
+    reorder: c_int,
     comm_dist_graph: *mut MPI_Comm,
 ) -> c_int {
     on_comm("MPI_Dist_graph_create_adjacent", comm_old, |w| {
@@ -73,8 +74,12 @@ pub unsafe fn dist_graph_create_adjacent(
                 destination_weights: weights("destweights", destweights, outgoing)?.map(Into::into),
             }
         };
+        let (topology, order) = match reorder {
+            0 => (topology, None),
+            _ => reordered(w, &old.comm, topology)?,
+        };
         // SAFETY: checked above; the caller vouches for the place.
-        unsafe { create(w, &old, old.comm.size(), topology, comm_dist_graph) }
+        unsafe { create(w, &old, old.comm.size(), order, topology, comm_dist_graph) }
     })
 }
 
@@ -86,7 +91,7 @@ pub unsafe fn dist_graph_create(
     destinations: *const c_int,
     weights: *const c_int,
     info: MPI_Info,
-    _reorder: c_int,
+    reorder: c_int,
     comm_dist_graph: *mut MPI_Comm,
 ) -> c_int {
     on_comm("MPI_Dist_graph_create", comm_old, |w| {
@@ -106,8 +111,12 @@ pub unsafe fn dist_graph_create(
             destinations: list(&mine.destinations),
             destination_weights: weights(&mine.destinations),
         };
+        let (topology, order) = match reorder {
+            0 => (topology, None),
+            _ => reordered(w, &old.comm, topology)?,
+        };
         // SAFETY: checked above; the caller vouches for the place.
-        unsafe { create(w, &old, old.comm.size(), topology, comm_dist_graph) }
+        unsafe { create(w, &old, old.comm.size(), order, topology, comm_dist_graph) }
     })
 }
 

@@ -1,11 +1,13 @@
 //! Graphs that every process knows as a whole (sections 8.5.3 and 8.5.5).
 
-use super::{array, create, member, natural, no_topology, parent, store};
+use super::{array, create, hosts, mapped, member, natural, no_topology, parent, store};
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
 use crate::object::comm::{CommObject, Topology};
 use crate::raise::on_comm;
+use crate::runtime::Entered;
 use core::ffi::c_int;
+use hpvm_mpi::comm::reorder::{self, Order};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm};
 
@@ -14,7 +16,7 @@ pub unsafe fn graph_create(
     nnodes: c_int,
     indx: *const c_int,
     edges: *const c_int,
-    _reorder: c_int,
+    reorder: c_int,
     comm_graph: *mut MPI_Comm,
 ) -> c_int {
     on_comm("MPI_Graph_create", comm_old, |w| {
@@ -23,10 +25,23 @@ pub unsafe fn graph_create(
         // SAFETY: the caller's promise.
         let (index, edges) = unsafe { graph_arguments(&old.comm, nnodes, indx, edges)? };
         let members = index.len() as u32;
+        let wanted = reorder != 0;
+        let order = wanted.then(|| order(w, &old.comm, index, edges)).flatten();
         let topology = Topology::Graph { index: index.into(), edges: edges.into() };
         // SAFETY: checked above; the caller vouches for the place.
-        unsafe { create(w, &old, members, topology, comm_graph) }
+        unsafe { create(w, &old, members, order, topology, comm_graph) }
     })
+}
+
+/// An order for a graph of as many processes as it has nodes that is better than theirs.
+fn order(w: &Entered, comm: &Comm, index: &[c_int], edges: &[c_int]) -> Option<Order> {
+    let hosts = hosts(w, comm, index.len() as u32)?;
+    let starts = core::iter::once(0).chain(index.iter().copied());
+    let of = |(from, to): (c_int, &c_int)| {
+        edges[from as usize..*to as usize].iter().map(|node| (*node as u32, 1)).collect()
+    };
+    let neighbours: Vec<_> = starts.zip(index).map(of).collect();
+    reorder::graph(&hosts, &neighbours)
 }
 
 pub unsafe fn graph_map(
@@ -40,11 +55,10 @@ pub unsafe fn graph_map(
         let old = parent(w, comm)?;
         out("newrank", newrank)?;
         // SAFETY: the caller's promise.
-        let (index, _) = unsafe { graph_arguments(&old.comm, nnodes, indx, edges)? };
-        let rank = old.comm.rank();
-        let inside = (rank as usize) < index.len();
+        let (index, edges) = unsafe { graph_arguments(&old.comm, nnodes, indx, edges)? };
+        let order = order(w, &old.comm, index, edges);
         // SAFETY: checked above.
-        unsafe { *newrank = if inside { rank as c_int } else { MPI_UNDEFINED } };
+        unsafe { *newrank = mapped(old.comm.rank(), index.len() as u32, order.as_ref()) };
         Ok(())
     })
 }

@@ -1,10 +1,11 @@
-//! Process topologies (chapter 8). Ranks are never reordered: within one machine no order is
-//! better than the one that the launcher chose, which the standard allows.
+//! Process topologies (chapter 8). Where the program allows it, ranks are reordered so that few neighbours are on
+//! different hosts; within one host no order is better than the one that the launcher chose.
 
 mod cart;
 mod cart_create;
 mod dims;
 mod dist_graph;
+mod dist_order;
 mod graph;
 
 pub use cart::*;
@@ -19,6 +20,7 @@ use crate::object::comm::{CommObject, Extras, Topology};
 use crate::raise::on_comm;
 use crate::runtime::Entered;
 use core::ffi::c_int;
+use hpvm_mpi::comm::reorder::Order;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm, Error, build};
 use std::sync::Arc;
@@ -48,8 +50,26 @@ fn parent(w: &Entered, comm: MPI_Comm) -> Result<Arc<CommObject>> {
     }
 }
 
-/// Makes a communicator of the first `members` processes of `old` and gives it a topology; the
-/// others get `MPI_COMM_NULL`. Collective.
+/// The hosts of the first `members` processes of a communicator; `None`: not of all, which are of other jobs.
+fn hosts(w: &Entered, comm: &Comm, members: u32) -> Option<Vec<u32>> {
+    let first = comm.group().processes().take(members as usize);
+    first.map(|process| w.job.nodes.get(process as usize).copied()).collect()
+}
+
+/// The rank that a process gets by an order, `None` for its own; `MPI_UNDEFINED` if it is not among the `members`.
+fn mapped(rank: u32, members: u32, order: Option<&Order>) -> c_int {
+    match order {
+        _ if rank >= members => MPI_UNDEFINED,
+        None => rank as c_int,
+        Some(order) => {
+            let place = order.iter().position(|old| *old == rank);
+            place.map_or(MPI_UNDEFINED, |place| place as c_int)
+        }
+    }
+}
+
+/// Makes a communicator of the first `members` processes of `old`, in an order that all of them have found alike, and
+/// gives it a topology; the others get `MPI_COMM_NULL`. Collective.
 ///
 /// # Safety
 /// `newcomm` may be written.
@@ -57,16 +77,19 @@ unsafe fn create(
     w: &mut Entered,
     old: &CommObject,
     members: u32,
+    order: Option<Order>,
     topology: Topology,
     newcomm: *mut MPI_Comm,
 ) -> Result<()> {
-    let made = match members == old.comm.size() {
-        true => Some(build::dup(w, &old.comm)?),
-        false => {
-            let all = old.comm.group();
-            let group = all.part(all.processes().take(members as usize).collect());
-            build::create(w, &old.comm, &group)?
-        }
+    let all = old.comm.group();
+    let group = match order {
+        Some(order) => Some(all.part(order.iter().filter_map(|rank| all.process(*rank)).collect())),
+        None if members == old.comm.size() => None,
+        None => Some(all.part(all.processes().take(members as usize).collect())),
+    };
+    let made = match group {
+        None => Some(build::dup(w, &old.comm)?),
+        Some(group) => build::create(w, &old.comm, &group)?,
     };
     // SAFETY: the caller's promise.
     unsafe { keep(w, old, made, topology, newcomm) }

@@ -17,7 +17,7 @@ impl Planner<'_> {
             (None, Some(hosts)) => hosts::barrier(hosts, group.rank),
             (Some(sides), _) => inter::barrier::schedule(&sides),
         });
-        Plan { schedule, data: Data::none(), op: None, name: "", tag: None }
+        Plan { schedule, data: Data::none(), op: None, name: "", tag: None, staged: Vec::new() }
     }
 
     /// `MPI_Allgather`.

@@ -34,11 +34,22 @@ pub struct Plan {
     pub name: &'static str,
     /// The tag of its messages; without one, each start is the next blocking call.
     pub tag: Option<i32>,
+    /// Copies that stand for the program's buffers.
+    pub staged: Vec<Arc<dyn Staged>>,
+}
+
+/// A contiguous copy that stands for a buffer of the program, which is not contiguous. A collective fills it when it
+/// starts and empties it when it ends, and it lives as long as the collective does.
+pub trait Staged: core::fmt::Debug + Send + Sync {
+    /// Copies the program's buffer.
+    fn fill(&self);
+    /// Copies back to the program's buffer what was received, if anything is.
+    fn empty(&self);
 }
 
 impl Plan {
     pub fn new(schedule: Schedule, data: Data, op: Option<Arc<Op>>) -> Plan {
-        Plan { schedule: Arc::new(schedule), data, op, name: "", tag: None }
+        Plan { schedule: Arc::new(schedule), data, op, name: "", tag: None, staged: Vec::new() }
     }
 }
 

@@ -1,5 +1,5 @@
 /* Mass, centre, quadrupole and error bounds of cells. */
-#include "treecode.h"
+#include "gravity.h"
 
 #include <math.h>
 #include <string.h>

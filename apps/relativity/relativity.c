@@ -1,0 +1,160 @@
+/* Einstein's equations in vacuum: a gauge wave, a weak gravitational wave, noise on flat space. */
+#include "relativity.h"
+
+#include <math.h>
+#include <stdio.h>
+
+struct run {
+    struct app app;
+    struct problem p;
+    char start[APP_TEXT_SIZE];
+    long cells, n[3], mode[3], steps, print;
+};
+
+/* Returns 0, or the exit code when there is nothing to go on with. */
+static int print_line(const struct run *run, const struct spacetime *s)
+{
+    struct norms n = relativity_norms(s);
+    if (!isfinite(n.hamiltonian + n.momentum + n.lapse + n.k))
+        return app_refuse(&run->app, APP_WRONG,
+                          "step %lld: the metric has no finite curvature any more; take a smaller --courant or --amplitude, or more cells",
+                          (long long)s->step);
+    if (run->app.rank == 0) {
+        printf("%8lld %12.6f %14.6e %14.6e %14.6e %14.6e\n", (long long)s->step, (double)s->step * s->dt, n.hamiltonian, n.momentum,
+               n.lapse, n.k);
+        fflush(stdout);
+    }
+    return 0;
+}
+
+static int advance(struct run *run, struct spacetime *s)
+{
+    int status = 0;
+    int64_t begin = s->step;
+    app_progress(&run->app, begin, begin, run->steps);
+    while (s->step < run->steps && status == 0) {
+        relativity_step(s);
+        if (s->step == run->steps || (run->print > 0 && s->step % run->print == 0))
+            status = print_line(run, s);
+        if (status == 0 && run->app.every > 0 && s->step % run->app.every == 0 && s->step < run->steps)
+            status = relativity_write(&run->app, s);
+        app_progress(&run->app, begin, s->step, run->steps);
+    }
+    if (status == 0 && *run->app.checkpoint)
+        status = relativity_write(&run->app, s);
+    return status;
+}
+
+static void print_speed(const struct spacetime *s, int64_t steps, double seconds)
+{
+    double exchange = app_slowest(s->g.comm, s->exchange_seconds);
+    double rate = 1e-6 * (double)steps * s->g.n[0] * s->g.n[1] * s->g.n[2] / seconds;
+    if (s->g.rank == 0 && steps > 0)
+        printf("%lld steps in %.3f s: %.3f million cells/s, %.3f per rank; exchange %.0f %%\n", (long long)steps, seconds, rate,
+               rate / s->g.ranks, 100 * exchange / seconds);
+}
+
+static double timed(MPI_Comm comm, int times, void *with)
+{
+    struct run *run = with;
+    struct problem p = run->p;
+    struct spacetime s;
+    p.cells[p.cells[0] > 1 ? 0 : p.cells[1] > 1 ? 1 : 2] *= times;
+    if (!relativity_split(&s, comm, &p)) {
+        grid_refuse(&run->app, p.cells, times, GHOSTS);
+        MPI_Abort(MPI_COMM_WORLD, APP_USAGE);
+    }
+    relativity_start(&s);
+    MPI_Barrier(comm);
+    double start = MPI_Wtime();
+    for (long n = 0; n < run->steps; n++)
+        relativity_step(&s);
+    double seconds = app_slowest(comm, MPI_Wtime() - start);
+    relativity_free(&s);
+    return seconds;
+}
+
+static int begin(struct run *run, struct spacetime *s)
+{
+    if (*run->app.restart)
+        return relativity_read(&run->app, s);
+    if (!relativity_split(s, MPI_COMM_WORLD, &run->p))
+        return grid_refuse(&run->app, run->p.cells, run->app.ranks, GHOSTS);
+    relativity_start(s);
+    return 0;
+}
+
+static int simulate(void *with)
+{
+    struct run *run = with;
+    struct spacetime s;
+    int status = begin(run, &s);
+    if (status != 0)
+        return status;
+    if (run->app.rank == 0)
+        printf("%d x %d x %d cells on %d ranks (%d x %d x %d)\n%8s %12s %14s %14s %14s %14s\n", s.g.n[0], s.g.n[1], s.g.n[2], s.g.ranks,
+               s.g.dims[0], s.g.dims[1], s.g.dims[2], "step", "time", "Hamiltonian", "momentum", "lapse - 1", "K");
+    status = print_line(run, &s);
+    int64_t from = s.step;
+    s.exchange_seconds = 0;
+    double start = MPI_Wtime();
+    if (status == 0)
+        status = advance(run, &s);
+    print_speed(&s, s.step - from, app_slowest(s.g.comm, MPI_Wtime() - start));
+    if (status == 0 && *run->app.image)
+        status = relativity_picture(&run->app, &s);
+    relativity_free(&s);
+    return status;
+}
+
+/* The flags as a problem; returns the exit code when they make none. Noise and weak waves must be weak. */
+static int make_problem(void *with)
+{
+    static const char *const starts[STARTS] = {"gauge", "linear", "noise"};
+    static const double usual[STARTS] = {0.01, 1e-8, 1e-10};
+    struct run *run = with;
+    int start = app_find(run->start, starts, STARTS), modes = 0;
+    if (start < 0)
+        return app_refuse(&run->app, APP_USAGE, "'%s' is no good as --start: gauge, linear or noise is needed", run->start);
+    run->p.start = start;
+    if (run->p.amplitude < 0)
+        run->p.amplitude = usual[start];
+    for (int d = 0; d < 3; d++) {
+        run->p.cells[d] = run->n[d] > 0 ? run->n[d] : run->cells;
+        modes += run->mode[d] > 0;
+    }
+    for (int d = 0; d < 3; d++)
+        run->p.mode[d] = start == NOISE ? 0 : modes > 0 ? run->mode[d] : run->p.cells[d] > 1;
+    return relativity_refuse(&run->app, &run->p);
+}
+
+static int check(void *with)
+{
+    const struct run *run = with;
+    return relativity_check(&run->app);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static struct run run = {
+        .p = {.amplitude = -1, .courant = 0.25, .dissipation = 0.1}, .start = "gauge", .cells = 32, .steps = 100, .print = 10};
+    const struct app_flag flags[] = {
+        {"--start", APP_TEXT, run.start, 0, 0, "NAME", "gauge (the default: a wave of coordinates), linear or noise"},
+        {"--cells", APP_WHOLE, &run.cells, 6, 100000, "N", "cells per direction (32)"},
+        {"--nx", APP_WHOLE, &run.n[0], 1, 100000, "N", "cells in x, if not --cells; so --ny and --nz"},
+        {"--ny", APP_WHOLE, &run.n[1], 1, 100000, "N", "cells in y"},
+        {"--nz", APP_WHOLE, &run.n[2], 1, 100000, "N", "cells in z"},
+        {"--steps", APP_WHOLE, &run.steps, 0, 1e9, "N", "number of the last step (100)"},
+        {"--courant", APP_REAL, &run.p.courant, 1e-3, 1, "C", "time step: how far light goes, in cells (0.25)"},
+        {"--amplitude", APP_REAL, &run.p.amplitude, 0, 0.9, "A", "of wave or noise (gauge: 0.01, linear: 1e-8, noise: 1e-10)"},
+        {"--mode-x", APP_WHOLE, &run.mode[0], 0, 10000, "N", "waves in x (one in each direction of several cells); so --mode-y and --mode-z"},
+        {"--mode-y", APP_WHOLE, &run.mode[1], 0, 10000, "N", "waves in y"},
+        {"--mode-z", APP_WHOLE, &run.mode[2], 0, 10000, "N", "waves in z"},
+        {"--dissipation", APP_REAL, &run.p.dissipation, 0, 1, "S", "of Kreiss and Oliger (0.1)"},
+        {"--print", APP_WHOLE, &run.print, 0, 1e9, "N", "steps between lines of output (10), 0: none"},
+        {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
+    };
+    return app_run(argc, argv, &run.app, "relativity", "Einstein's equations in vacuum: waves and noise on flat space", flags, &parts,
+                   &run);
+}

@@ -1,0 +1,60 @@
+/* Which rank has which cells: recursive coordinate bisection. A box of cells is cut across its longest side, into parts as large as
+ * the numbers of ranks that they are for. */
+#include "sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct place {
+    double at[3], key;
+    int cell;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    return x->key != y->key ? (x->key < y->key ? -1 : 1) : x->cell < y->cell ? -1 : x->cell > y->cell;
+}
+
+static void cut(struct place *places, int count, int first, int ranks, int *owner)
+{
+    if (ranks == 1) {
+        for (int c = 0; c < count; c++)
+            owner[places[c].cell] = first;
+        return;
+    }
+    int longest = 0, half = ranks / 2;
+    double extent[3];
+    for (int d = 0; d < 3; d++) {
+        double low = INFINITY, high = -INFINITY;
+        for (int c = 0; c < count; c++) {
+            low = fmin(low, places[c].at[d]);
+            high = fmax(high, places[c].at[d]);
+        }
+        extent[d] = high - low;
+        longest = extent[d] > extent[longest] ? d : longest;
+    }
+    for (int c = 0; c < count; c++)
+        places[c].key = places[c].at[longest];
+    qsort(places, (size_t)count, sizeof *places, by_key);
+    int left = (int)((int64_t)count * half / ranks);
+    cut(places, left, first, half, owner);
+    cut(places + left, count - left, first + half, ranks - half, owner);
+}
+
+void partition(struct sweep *s)
+{
+    const struct mesh *m = &s->mesh;
+    struct place *places = app_memory((size_t)m->cells, sizeof *places);
+    for (int c = 0; c < m->cells; c++) {
+        places[c].cell = c;
+        for (int d = 0; d < 3; d++)
+            places[c].at[d] = m->cell[c].centre[d];
+    }
+    s->owner = app_memory((size_t)m->cells, sizeof *s->owner);
+    cut(places, m->cells, 0, s->ranks, s->owner);
+    s->own = 0;
+    for (int c = 0; c < m->cells; c++)
+        s->own += s->owner[c] == s->rank;
+    free(places);
+}

@@ -1,0 +1,121 @@
+/* Checkpoints: the flux of each cell, and what broken faces take from the iteration before. */
+#include "sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KINDS = 1 + ORDINATES, NUMBERS = UNKNOWNS * GROUPS };
+
+struct record {
+    int64_t key; /* cell * KINDS, or face * KINDS + 1 + ordinate */
+    double value[NUMBERS];
+};
+
+struct head {
+    struct problem p;
+    int64_t iteration;
+    double change;
+};
+
+static int is_down_own(const struct sweep *s, int a, int face)
+{
+    const struct face *f = &s->mesh.face[face];
+    const double *o = s->ordinate[a].direction, flow = f->normal[0] * o[0] + f->normal[1] * o[1] + f->normal[2] * o[2];
+    return s->owner[f->cell[flow > 0]] == s->rank;
+}
+
+static void put(struct record *to, int64_t key, const struct linear *from)
+{
+    to->key = key;
+    memcpy(to->value, from, sizeof to->value);
+}
+
+int sweep_write(const struct app *app, const struct sweep *s)
+{
+    struct head head;
+    memset(&head, 0, sizeof head);
+    head.p = s->p;
+    head.iteration = s->iteration;
+    head.change = s->change;
+    size_t room = (size_t)s->own;
+    for (int a = 0; a < ORDINATES; a++)
+        room += (size_t)s->schedule[a].breaks;
+    struct record *records = app_memory(room, sizeof *records), *to = records;
+    for (int c = 0; c < s->mesh.cells; c++)
+        if (s->owner[c] == s->rank)
+            put(to++, (int64_t)c * KINDS, &s->flux[c]);
+    for (int a = 0; a < ORDINATES; a++)
+        for (int b = 0; b < s->schedule[a].breaks; b++)
+            if (is_down_own(s, a, s->schedule[a].broken[b]))
+                put(to++, (int64_t)s->schedule[a].broken[b] * KINDS + 1 + a, &s->schedule[a].before[b]);
+    struct app_state state = {&head, sizeof head, records, sizeof *records, to - records};
+    int status = app_checkpoint_write(app, s->comm, app->checkpoint, &state);
+    free(records);
+    return status;
+}
+
+/* Returns whether the record is of this mesh, and holds numbers. */
+static int take_one(struct sweep *s, const struct record *r)
+{
+    int64_t number = r->key / KINDS, kind = r->key % KINDS;
+    for (int v = 0; v < NUMBERS; v++)
+        if (!isfinite(r->value[v]))
+            return 0;
+    if (r->key < 0 || number >= (kind == 0 ? s->mesh.cells : s->mesh.faces))
+        return 0;
+    if (kind == 0) {
+        memcpy(&s->flux[number], r->value, sizeof r->value);
+        s->stamp[number] = -1;
+        return 1;
+    }
+    struct schedule *to = &s->schedule[kind - 1];
+    for (int b = 0; b < to->breaks; b++)
+        if (to->broken[b] == number) {
+            memcpy(&to->before[b], r->value, sizeof r->value);
+            return 1;
+        }
+    return 0;
+}
+
+/* All ranks' records come to all ranks in turn, as all have the whole mesh. Returns whether every cell was there. */
+static int take(struct sweep *s, const struct app_state *state)
+{
+    int good = 1;
+    for (int r = 0; r < s->ranks; r++) {
+        int64_t count = state->count;
+        MPI_Bcast(&count, 1, MPI_INT64_T, r, s->comm);
+        struct record *records = r == s->rank ? state->records : app_memory((size_t)count, sizeof *records);
+        for (int64_t at = 0; at < count; at += 1 << 20) {
+            int64_t some = count - at < 1 << 20 ? count - at : 1 << 20;
+            MPI_Bcast(records + at, (int)(some * (int64_t)sizeof *records), MPI_BYTE, r, s->comm);
+        }
+        for (int64_t k = 0; k < count && good; k++)
+            good = take_one(s, &records[k]);
+        if (r != s->rank)
+            free(records);
+    }
+    for (int c = 0; c < s->mesh.cells; c++) {
+        good = good && s->stamp[c] == -1;
+        s->stamp[c] = 0;
+    }
+    return good;
+}
+
+int sweep_read(const struct app *app, struct sweep *s)
+{
+    struct head head;
+    struct app_state state = {&head, sizeof head, NULL, sizeof(struct record), 0};
+    int status = app_checkpoint_read(app, MPI_COMM_WORLD, app->restart, &state);
+    if (status == 0)
+        status = sweep_refuse(app, &head.p);
+    if (status == 0) {
+        sweep_start(s, MPI_COMM_WORLD, &head.p);
+        s->iteration = head.iteration;
+        s->change = head.change;
+        if (!take(s, &state))
+            status = app_refuse(app, APP_FILE, "checkpoint %s: its cells are not those of its mesh, or hold no numbers", app->restart);
+    }
+    free(state.records);
+    return status;
+}

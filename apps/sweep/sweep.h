@@ -1,0 +1,150 @@
+/* Boltzmann's equation for neutral particles: discrete ordinates on unstructured meshes. */
+#ifndef SWEEP_H
+#define SWEEP_H
+
+#include "../common/app.h"
+
+/* Unknowns of a cell: a mean value and a slope in each direction. S8 has 10 ordinates per octant. */
+enum { GROUPS = 2, UNKNOWNS = 4, ORDINATES = 80, MATERIALS = 3 };
+enum which { KOBAYASHI, MANUFACTURED, CASES };
+enum shape { HEXAHEDRA, TETRAHEDRA, SHAPES };
+enum border { INFLOW = -1, REFLECTING = -2 }; /* instead of a cell behind a face; INFLOW: given, mostly nothing */
+
+/* A number for each group. */
+typedef double pair __attribute__((vector_size(GROUPS * sizeof(double))));
+
+/* A linear function in a cell: its mean, and slopes about the centroid. */
+struct linear {
+    pair u[UNKNOWNS];
+};
+
+/* The problem; part of a checkpoint. */
+struct problem {
+    int64_t which, shape, bricks; /* bricks: per direction */
+    int64_t seed;
+    double jitter, twist, tolerance;
+};
+
+/* The second moments of a region about its centroid: xx, xy, xz, yy, yz, zz. */
+struct face {
+    int cell[2];              /* the normal goes from the first to the second, which may be a border */
+    double normal[3];         /* times the area */
+    double centre[3], moment[6]; /* moment: divided by the area */
+};
+
+struct cell {
+    double centre[3], volume, moment[6];
+    int material, faces; /* where its faces begin in mesh.face_of; those of the next cell follow */
+};
+
+/* All of it is on every rank. */
+struct mesh {
+    int cells, faces, points, corners; /* corners: of a cell */
+    double (*point)[3];
+    int *corner;
+    struct cell *cell; /* one more than there are, where the last one's faces end */
+    struct face *face;
+    int *face_of; /* faces of cells, ~face where the normal goes into the cell */
+};
+
+struct ordinate {
+    double direction[3], weight; /* the weights' sum is 1 */
+    int mirror[3];               /* the ordinate that comes back from a mirror across x, y, z; it has been swept before */
+};
+
+/* An ordinate's order of cells, and where it had to be broken: faces whose inflow is that of the iteration before. */
+struct schedule {
+    int *order, count; /* own cells */
+    int *broken, breaks;
+    struct linear *before; /* of broken faces */
+};
+
+struct material {
+    pair total, source, scatter[GROUPS]; /* scatter[g]: from group g */
+};
+
+struct message; /* messages.c */
+
+struct sweep {
+    struct problem p;
+    MPI_Comm comm;
+    int rank, ranks, own; /* own: cells of this rank */
+    struct mesh mesh;
+    int *owner;
+    struct material material[MATERIALS];
+    struct ordinate ordinate[ORDINATES];
+    struct schedule schedule[ORDINATES];
+    int breaks; /* of all ordinates and ranks */
+    char *is_broken; /* face of the present ordinate */
+    int *break_of;   /* its number among the broken ones */
+    struct linear *flux, *next; /* scalar flux of cells, now and of the sweep that runs */
+    struct linear *angular;     /* of the present ordinate */
+    int64_t *stamp;             /* which sweep of which ordinate has written it */
+    int64_t now;
+    struct linear *mirrored[ORDINATES]; /* at reflecting faces */
+    int *mirror_of;                     /* a face's number among them, or -1 */
+    struct message *sends, *early;
+    struct outbox *outbox; /* one per rank */
+    double leakage[GROUPS];
+    int64_t iteration;
+    double change, sweep_seconds;
+};
+
+/* start.c */
+int sweep_refuse(const struct app *app, const struct problem *p);
+void sweep_start(struct sweep *s, MPI_Comm comm, const struct problem *p);
+void sweep_free(struct sweep *s);
+static inline struct material *material_of(const struct sweep *s, int cell)
+{
+    return (struct material *)&s->material[s->mesh.cell[cell].material];
+}
+/* The manufactured solution: flux of all groups at a place, isotropic part; its slope is along `SLOPE`. */
+extern const double SLOPE[3];
+void manufactured(const double at[3], pair *value, pair *slope);
+
+/* mesh.c, moments.c: bricks, made into hexahedra or tetrahedra, as the problem says */
+void mesh_make(struct mesh *m, const struct problem *p);
+void mesh_moments(struct mesh *m);
+void mesh_free(struct mesh *m);
+
+/* ordinates.c */
+void ordinates_make(struct ordinate all[ORDINATES]);
+
+/* partition.c: by recursive coordinate bisection */
+void partition(struct sweep *s);
+
+/* schedule.c */
+void schedule_make(struct sweep *s, int a);
+
+/* messages.c: angular fluxes from rank to rank */
+void messages_start(struct sweep *s);
+void messages_send(struct sweep *s, int a, int cell);    /* to all ranks that have a cell downwind */
+void messages_await(struct sweep *s, int a, int cell);   /* until another rank's cell is there */
+void messages_finish(struct sweep *s, int a, int is_last); /* all that was sent for an ordinate is on its way */
+void messages_free(struct sweep *s);
+
+/* transport.c */
+void sweep_iterate(struct sweep *s); /* one sweep of all ordinates with the source of the present flux */
+int sweep_is_over(const struct sweep *s);
+
+struct balance {
+    double source, absorbed, leaked, off; /* off: relative, the worse of the groups */
+};
+struct balance sweep_balance(const struct sweep *s);
+
+int mesh_has(const struct mesh *m, int cell, const double at[3]); /* whether a cell has a place */
+
+/* The scalar flux at a place, the mean of all cells that have it; NaN where there is none. */
+void sweep_flux_at(const struct sweep *s, const double at[3], double value[GROUPS]);
+
+/* state.c */
+int sweep_write(const struct app *app, const struct sweep *s);
+int sweep_read(const struct app *app, struct sweep *s);
+
+/* check.c */
+int sweep_check(const struct app *app);
+
+/* picture.c */
+int sweep_picture(const struct app *app, const struct sweep *s);
+
+#endif

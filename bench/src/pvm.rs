@@ -1,0 +1,315 @@
+//! `hpvm bench pvm`: messages of PVM between two tasks; where PVM 3.4 of others is installed, the same program on both, alternately.
+
+use crate::error::BenchError;
+use crate::evaluate::LIMIT;
+use crate::machine::Machine;
+use crate::progress::Progress;
+use crate::record::Record;
+use crate::stats::{self, Spread};
+use crate::table::{self, Table};
+use crate::target::{self, prepend};
+use serde::Serialize;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What `hpvm bench pvm` was asked to do.
+#[derive(Debug)]
+pub struct Plan {
+    /// hpvmpvm.
+    pub program: PathBuf,
+    /// Where PVM 3.4 is (`PVM_ROOT`), and where its `libpvm3.so.3`.
+    pub peer_root: PathBuf,
+    pub peer_lib: PathBuf,
+    /// How often the two alternate.
+    pub repeat: u32,
+    pub quick: bool,
+    pub json: bool,
+}
+
+/// One measurement of all rounds.
+#[derive(Debug, Serialize)]
+struct Row {
+    mode: String,
+    op: String,
+    size: u64,
+    unit: String,
+    hpvm: Spread,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pvm: Option<Spread>,
+    /// How many times as good as PVM: the median of the rounds' own ratios.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    /// The least and the largest of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratios: Option<Spread>,
+}
+
+/// Everything that was found; also the form of `--json`.
+#[derive(Debug, Serialize)]
+struct Report {
+    machine: Machine,
+    rounds: u32,
+    rows: Vec<Row>,
+    /// Why there is no PVM beside hpvm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alone: Option<String>,
+}
+
+/// Measures and prints. Blocks for some seconds to some minutes.
+pub fn run(plan: &Plan) -> Result<(), BenchError> {
+    if !plan.program.is_file() {
+        let advice = "install hpvm with PVM, or name a compiled one with --program";
+        let (what, path) = ("the benchmark program", plan.program.clone());
+        return Err(BenchError::Missing { what, path, advice });
+    }
+    let report = measure(plan)?;
+    if plan.json {
+        let text = serde_json::to_string_pretty(&report);
+        println!("{}", text.map_err(|e| BenchError::io("cannot write JSON", e.into()))?);
+    } else {
+        print(&report);
+    }
+    Ok(())
+}
+
+fn measure(plan: &Plan) -> Result<Report, BenchError> {
+    let peer = Peer::start(plan);
+    let rounds = if plan.quick { plan.repeat.min(3) } else { plan.repeat };
+    let sides = 1 + u64::from(peer.is_ok());
+    let mut progress = Progress::new(u64::from(rounds) * sides);
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        // Who is first changes, so that neither always finds the machine as the other has left it.
+        for side in [round % 2, 1 - round % 2] {
+            if side == 0 {
+                progress.step("hpvm");
+                let mut command = command(plan);
+                command.env("PVM_VMID", format!("bench-{}", std::process::id()));
+                ours.push(target::run_command(command, "hpvmpvm on hpvm", LIMIT)?.points);
+            } else if let Ok(peer) = &peer {
+                progress.step("PVM");
+                let mut command = command(plan);
+                set(&mut command, &peer.root, &peer.lib, &peer.folder);
+                theirs.push(target::run_command(command, "hpvmpvm on PVM", LIMIT)?.points);
+            }
+        }
+    }
+    let rows = rows(&ours, &theirs);
+    Ok(Report { machine: Machine::here(), rounds, rows, alone: peer.err() })
+}
+
+fn command(plan: &Plan) -> Command {
+    let mut command = Command::new(&plan.program);
+    let budget = if plan.quick { "0.03" } else { "0.2" };
+    command.args(["--budget", budget, "--max", "1048576"]);
+    command
+}
+
+/// A row for each point of the first run that all runs have.
+fn rows(ours: &[Vec<Record>], theirs: &[Vec<Record>]) -> Vec<Row> {
+    let values = |runs: &[Vec<Record>], of: &Record| -> Option<Vec<f64>> {
+        let same =
+            |point: &&Record| (&point.mode, &point.op, point.size) == (&of.mode, &of.op, of.size);
+        runs.iter().map(|run| run.iter().find(same).map(|point| point.median)).collect()
+    };
+    let row = |point: &Record| {
+        let mine = values(ours, point)?;
+        let others = values(theirs, point).filter(|values| !values.is_empty());
+        let better = |(mine, other): (&f64, &f64)| {
+            if point.unit == "us" { other / mine } else { mine / other }
+        };
+        let ratios: Option<Vec<f64>> =
+            others.as_ref().map(|others| mine.iter().zip(others).map(better).collect());
+        let ratios = ratios.and_then(|ratios| stats::spread(&ratios));
+        Some(Row {
+            mode: point.mode.clone(),
+            op: point.op.clone().unwrap_or_default(),
+            size: point.size,
+            unit: point.unit.clone(),
+            hpvm: stats::spread(&mine)?,
+            pvm: others.and_then(|others| stats::spread(&others)),
+            ratio: ratios.map(|ratios| ratios.median),
+            ratios,
+        })
+    };
+    ours.first().into_iter().flatten().filter_map(row).collect()
+}
+
+fn print(report: &Report) {
+    let Machine { cpu, cores, .. } = &report.machine;
+    println!("PVM between two tasks: {cpu}, {cores} processors, {} rounds", report.rounds);
+    if let Some(warning) = report.machine.warning() {
+        println!("{warning}");
+    }
+    let mut t = Table::new(&[
+        "what",
+        "how",
+        "bytes",
+        "unit",
+        "hpvm",
+        "PVM",
+        "times as good",
+        "least",
+        "most",
+    ]);
+    for row in &report.rows {
+        let ratio =
+            |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.2}"));
+        t.row(vec![
+            row.mode.clone(),
+            row.op.clone(),
+            table::bytes(row.size),
+            row.unit.clone(),
+            table::number(row.hpvm.median),
+            row.pvm.map_or_else(|| "-".into(), |pvm| table::number(pvm.median)),
+            ratio(row.ratio),
+            ratio(row.ratios.map(|ratios| ratios.min)),
+            ratio(row.ratios.map(|ratios| ratios.max)),
+        ]);
+    }
+    print!("{t}");
+    match &report.alone {
+        Some(why) => println!("\nNo PVM beside it: {why}"),
+        None => println!(
+            "\nPVM routes directly from task to task. Ratios are of one round each; above 1 hpvm is better."
+        ),
+    }
+}
+
+/// PVM of others, with its daemon.
+struct Peer {
+    root: PathBuf,
+    lib: PathBuf,
+    /// The daemon's socket, log and words.
+    folder: PathBuf,
+    daemon: Child,
+}
+
+/// How long the daemon may take to be there, and to end.
+const DAEMON: Duration = Duration::from_secs(10);
+
+/// The environment in which a program finds that PVM.
+fn set(command: &mut Command, root: &Path, lib: &Path, folder: &Path) {
+    command.env("PVM_ROOT", root).env("PVM_TMP", folder).env_remove("PVM_VMID");
+    command.env("LD_LIBRARY_PATH", prepend(lib, "LD_LIBRARY_PATH"));
+}
+
+impl Peer {
+    /// Starts its daemon. An error says why there is none.
+    fn start(plan: &Plan) -> Result<Peer, String> {
+        let (root, lib) = (plan.peer_root.clone(), plan.peer_lib.clone());
+        for needed in [root.join("lib/pvmd"), root.join("lib/pvm"), lib.join("libpvm3.so.3")] {
+            if !needed.exists() {
+                return Err(format!("{} is not there (Debian: pvm, pvm-dev)", needed.display()));
+            }
+        }
+        let folder = std::env::temp_dir().join(format!("hpvm-bench-pvm-{}", std::process::id()));
+        let failed =
+            |cause: std::io::Error| format!("{}: {cause}", root.join("lib/pvmd").display());
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        // Into a file: its tasks would hold a pipe open.
+        let said = File::create(folder.join("said")).map_err(failed)?;
+        let mut command = Command::new(root.join("lib/pvmd"));
+        set(&mut command, &root, &lib, &folder);
+        command.stdin(Stdio::null()).stderr(said.try_clone().map_err(failed)?).stdout(said);
+        let daemon = command.spawn().map_err(failed)?;
+        let mut peer = Peer { root, lib, folder, daemon };
+        peer.wait(|peer| peer.is_there() || peer.has_ended());
+        if peer.is_there() && !peer.has_ended() {
+            return Ok(peer);
+        }
+        let said = std::fs::read(peer.folder.join("said")).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        Err(format!("its daemon does not start (it refuses root): {said}"))
+    }
+
+    /// Whether its socket has a name.
+    fn is_there(&self) -> bool {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("pvmd."))
+    }
+
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.daemon.try_wait(), Ok(None))
+    }
+
+    fn wait(&mut self, mut until: impl FnMut(&mut Peer) -> bool) {
+        let since = Instant::now();
+        while !until(self) && since.elapsed() < DAEMON {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Its console with a command.
+    fn console(&self, said: &str) -> std::io::Result<()> {
+        let script = self.folder.join("commands");
+        std::fs::write(&script, said)?;
+        let mut command = Command::new(self.root.join("lib/pvm"));
+        set(&mut command, &self.root, &self.lib, &self.folder);
+        command.stdin(File::open(&script)?).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().map(drop)
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        if !self.has_ended() {
+            // Where that fails it is killed below.
+            let _ = self.console("halt\n");
+            self.wait(Peer::has_ended);
+        }
+        let _ = self.daemon.kill();
+        let _ = self.daemon.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{self, Line};
+
+    fn run_of(trip: f64, rate: f64) -> Vec<Record> {
+        let line = |mode: &str, unit: &str, median: f64| {
+            let line = format!(
+                r#"{{"mode":"{mode}","op":"x","ranks":2,"size":8,"unit":"{unit}","median":{median},"min":0,"max":1e9,"iters":1,"batches":5}}"#
+            );
+            match record::parse(&line) {
+                Ok(Line::Point(point)) => point,
+                other => panic!("{other:?}"),
+            }
+        };
+        vec![line("round trip", "us", trip), line("bandwidth", "MB/s", rate)]
+    }
+
+    #[test]
+    fn ratios_are_of_rounds_and_above_one_where_hpvm_is_better() {
+        let ours = [run_of(1.0, 900.0), run_of(2.0, 800.0), run_of(1.0, 100.0)];
+        let theirs = [run_of(10.0, 300.0), run_of(10.0, 100.0), run_of(30.0, 200.0)];
+        let found = rows(&ours, &theirs);
+        let ratios: Vec<_> = found.iter().map(|row| row.ratio).collect();
+        assert_eq!(ratios, [Some(10.0), Some(3.0)]);
+        let spread = found[0].ratios.expect("three rounds");
+        assert_eq!((spread.min, spread.max), (5.0, 30.0));
+        let alone = rows(&ours, &[]);
+        assert!(alone.iter().all(|row| row.ratio.is_none() && row.pvm.is_none()));
+    }
+
+    #[test]
+    fn a_pvm_that_is_not_there_is_named() {
+        let nowhere = PathBuf::from("/nonexistent");
+        let plan = Plan {
+            program: nowhere.clone(),
+            peer_root: nowhere.clone(),
+            peer_lib: nowhere,
+            repeat: 1,
+            quick: true,
+            json: false,
+        };
+        let why = Peer::start(&plan).err().expect("an error");
+        assert!(why.starts_with("/nonexistent/lib/pvmd is not there"), "{why}");
+    }
+}

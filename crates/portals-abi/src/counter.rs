@@ -1,0 +1,142 @@
+//! Counting events (section 3.14).
+
+use crate::interface::{of_interface, run};
+use crate::process::{Process, lock};
+use crate::progress::wait;
+use crate::queue::deadline;
+use crate::types::{CtEvent, TIME_FOREVER, code, give};
+use core::ffi::{c_int, c_uint};
+use hpvm_portals::{Count, Fault};
+
+impl CtEvent {
+    pub fn count(self) -> Count {
+        Count { success: self.success, failure: self.failure }
+    }
+
+    /// An increment is of successes or of failures.
+    pub fn increment(self) -> Result<Count, Fault> {
+        if self.success != 0 && self.failure != 0 {
+            return Err(Fault::ArgInvalid);
+        }
+        Ok(self.count())
+    }
+}
+
+fn shown(count: Count) -> CtEvent {
+    CtEvent { success: count.success, failure: count.failure }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PtlCTAlloc(ni_handle: u32, ct_handle: *mut u32) -> c_int {
+    code(run(|p| {
+        let (interface, _) = of_interface(p, ni_handle)?;
+        if ct_handle.is_null() {
+            return Err(Fault::ArgInvalid);
+        }
+        let counter = interface.counter_alloc()?;
+        // SAFETY: the program's place.
+        unsafe { give(ct_handle, counter) }
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PtlCTFree(ct_handle: u32) -> c_int {
+    code(run(|p| p.interface(ct_handle)?.0.counter_free(ct_handle)))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PtlCTCancelTriggered(ct_handle: u32) -> c_int {
+    code(run(|p| p.interface(ct_handle)?.0.counter_cancel(ct_handle)))
+}
+
+fn get(p: &mut Process, counter: u32) -> Result<Count, Fault> {
+    p.interface(counter)?.0.counter_get(counter)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PtlCTGet(ct_handle: u32, event: *mut CtEvent) -> c_int {
+    code(run(|p| {
+        get(p, ct_handle)?;
+        p.glance();
+        let count = get(p, ct_handle)?;
+        // SAFETY: the program's place.
+        unsafe { give(event, shown(count)) }
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PtlCTWait(ct_handle: u32, test: u64, event: *mut CtEvent) -> c_int {
+    let mut which = 0;
+    // SAFETY: the program's places.
+    unsafe { PtlCTPoll(&ct_handle, &test, 1, TIME_FOREVER, event, &mut which) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PtlCTPoll(
+    ct_handles: *const u32,
+    tests: *const u64,
+    size: c_uint,
+    timeout: c_uint,
+    event: *mut CtEvent,
+    which: *mut c_uint,
+) -> c_int {
+    let guard = lock();
+    if guard.process.is_none() {
+        return Fault::NoInit as c_int;
+    }
+    let nothing = ct_handles.is_null() || tests.is_null() || size == 0;
+    if nothing || event.is_null() || which.is_null() {
+        return Fault::ArgInvalid as c_int;
+    }
+    // SAFETY: as many of the program's.
+    let (counters, tests) = unsafe {
+        let size = size as usize;
+        (core::slice::from_raw_parts(ct_handles, size), core::slice::from_raw_parts(tests, size))
+    };
+    let mut first = true;
+    let found = wait(guard, deadline(timeout), |p| {
+        let mut outcome = None;
+        for (at, (counter, test)) in counters.iter().zip(tests).enumerate() {
+            match get(p, *counter) {
+                Ok(count) if count.ends_wait(*test) => outcome = Some(Ok((at, count))),
+                Ok(_) => {}
+                // It was there, and is no more.
+                Err(_) if !first => outcome = Some(Err(Fault::Interrupted)),
+                Err(fault) => outcome = Some(Err(fault)),
+            }
+            if outcome.is_some() {
+                break;
+            }
+        }
+        first = false;
+        outcome
+    });
+    match found {
+        Ok(Some(Ok((at, count)))) => {
+            // SAFETY: the program's places.
+            unsafe {
+                event.write(shown(count));
+                which.write(at as c_uint);
+            }
+            0
+        }
+        Ok(None) => Fault::CtNoneReached as c_int,
+        Ok(Some(Err(fault))) | Err(fault) => fault as c_int,
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PtlCTSet(ct_handle: u32, new_ct: CtEvent) -> c_int {
+    code(run(|p| {
+        let (interface, carrier) = p.interface(ct_handle)?;
+        interface.counter_set(ct_handle, new_ct.count(), carrier)
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PtlCTInc(ct_handle: u32, increment: CtEvent) -> c_int {
+    code(run(|p| {
+        let (interface, carrier) = p.interface(ct_handle)?;
+        interface.counter_inc(ct_handle, increment.increment()?, carrier)
+    }))
+}

@@ -1,0 +1,80 @@
+//! The program's memory.
+
+use hpvm_portals::{Inaccessible, Region, Run};
+
+/// An entry this long covers more than a program has: what a message is about there may be no memory, which the kernel is asked
+/// while it copies. Shorter entries are what the program says they are.
+const UNKNOWN: u64 = 1 << 46;
+
+fn is_unknown(region: &Region) -> bool {
+    region.length() >= UNKNOWN
+}
+
+fn place(run: Run) -> *mut u8 {
+    core::ptr::with_exposed_provenance_mut(run.address as usize)
+}
+
+/// Fills `into` with the bytes at `offset`.
+///
+/// # Safety
+/// The region is memory of the program, or covers more than there can be.
+pub unsafe fn read(region: &Region, offset: u64, into: &mut [u8]) -> Result<(), Inaccessible> {
+    let mut at = 0;
+    for run in region.runs(offset, into.len() as u64) {
+        let to = &mut into[at..at + run.length as usize];
+        at += to.len();
+        if is_unknown(region) {
+            ask(run, to.as_mut_ptr(), false)?;
+        } else {
+            // SAFETY: the caller's promise; the buffer is as long.
+            unsafe { hpvm_model::copy(place(run), to.as_mut_ptr(), to.len()) };
+        }
+    }
+    if at == into.len() { Ok(()) } else { Err(Inaccessible) }
+}
+
+/// Puts bytes at `offset`.
+///
+/// # Safety
+/// As for `read`; nobody else writes there meanwhile, or wants what is written.
+pub unsafe fn write(region: &Region, offset: u64, bytes: &[u8]) -> Result<(), Inaccessible> {
+    let mut at = 0;
+    for run in region.runs(offset, bytes.len() as u64) {
+        let from = &bytes[at..at + run.length as usize];
+        at += from.len();
+        if is_unknown(region) {
+            ask(run, from.as_ptr().cast_mut(), true)?;
+        } else {
+            // SAFETY: as in `read`.
+            unsafe { hpvm_model::copy(from.as_ptr(), place(run), from.len()) };
+        }
+    }
+    if at == bytes.len() { Ok(()) } else { Err(Inaccessible) }
+}
+
+/// Lets the kernel copy between `run` and as many bytes at `here`.
+fn ask(run: Run, here: *mut u8, writes: bool) -> Result<(), Inaccessible> {
+    let len = run.length as usize;
+    let local = libc::iovec { iov_base: here.cast(), iov_len: len };
+    let remote = libc::iovec { iov_base: place(run).cast(), iov_len: len };
+    // SAFETY: `here` is our buffer; what is at the other address, the kernel finds out.
+    let moved = unsafe {
+        let me = libc::getpid();
+        match writes {
+            true => libc::process_vm_writev(me, &local, 1, &remote, 1, 0),
+            false => libc::process_vm_readv(me, &local, 1, &remote, 1, 0),
+        }
+    };
+    if moved == len as isize { Ok(()) } else { Err(Inaccessible) }
+}
+
+/// The only run of a region's part, if it is one.
+pub fn single(region: &Region, offset: u64, length: u64) -> Option<Run> {
+    let mut runs = region.runs(offset, length);
+    let first = runs.next().filter(|run| run.length == length);
+    first.filter(|_| !is_unknown(region))
+}
+
+pub fn pointer(run: Run) -> *mut u8 {
+    place(run)
+}

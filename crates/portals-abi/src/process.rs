@@ -1,0 +1,263 @@
+//! This process: its interfaces, the session of MPI, and the lock that guards them.
+
+use crate::carrier::{Mpi, Packet, Waited};
+use crate::progress::Progress;
+use core::ffi::c_int;
+use core::ptr::null_mut;
+use hpvm_abi::constants::*;
+use hpvm_model::{Name, done, mpi, session};
+use hpvm_portals::{Carrier, Data, Fault, Handle, Head, Interface, NiFail, PacketKind, Peer};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// An interface, and how often it was asked for.
+pub struct Opened {
+    pub interface: Interface,
+    pub uses: u32,
+}
+
+/// What is there between `PtlInit` and the last `PtlFini`.
+pub struct Process {
+    session: MPI_Session,
+    pub me: u32,
+    pub peers: Arc<[Peer]>,
+    pub carrier: Mpi,
+    /// By [`hpvm_portals::Nature::number`].
+    pub interfaces: [Option<Opened>; 4],
+    /// Interfaces so far: handles of one that has gone are not those of the next.
+    pub opened: u32,
+    pub progress: Progress,
+}
+
+/// `PtlInit` without their `PtlFini`, and the process.
+pub struct State {
+    pub uses: u32,
+    pub process: Option<Process>,
+}
+
+static STATE: Mutex<State> = Mutex::new(State { uses: 0, process: None });
+
+pub type Guard = MutexGuard<'static, State>;
+
+pub fn lock() -> Guard {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What `PtlInit` begins. Collective: all processes of the job.
+pub fn open(name: Name) -> Process {
+    let (session, comm) = session(name, 3, c"hpvm.portals");
+    let (mut me, mut size) = (0, 0);
+    // SAFETY: places for numbers.
+    unsafe {
+        done(name, (mpi().MPI_Comm_rank)(comm, &mut me));
+        done(name, (mpi().MPI_Comm_size)(comm, &mut size));
+    }
+    let peers = meet(name, comm, me, size);
+    let me = me as u32;
+    let carrier = Mpi::new(comm, me);
+    let interfaces = [const { None }; 4];
+    Process { session, me, peers, carrier, interfaces, opened: 0, progress: Progress::default() }
+}
+
+/// Who the others are. A nid counts hosts, a pid the processes of a host, both from 1.
+fn meet(name: Name, comm: MPI_Comm, me: c_int, size: c_int) -> Arc<[Peer]> {
+    let mut near = MPI_COMM_NULL;
+    let mut local = 0;
+    let mut first = me;
+    // SAFETY: places for what is asked for; a communicator of ours.
+    unsafe {
+        let (kind, info) = (MPI_COMM_TYPE_SHARED, MPI_INFO_NULL);
+        done(name, (mpi().MPI_Comm_split_type)(comm, kind, me, info, &mut near));
+        done(name, (mpi().MPI_Comm_rank)(near, &mut local));
+        done(name, (mpi().MPI_Bcast)((&raw mut first).cast(), 4, MPI_BYTE, 0, near));
+        done(name, (mpi().MPI_Comm_free)(&mut near));
+    }
+    // SAFETY: takes nothing.
+    let uid = unsafe { libc::getuid() };
+    let mine = [first as u32, local as u32, uid];
+    let mut all = vec![mine; size as usize];
+    let bytes = size_of_val(&mine) as c_int;
+    // SAFETY: as many bytes of each.
+    done(name, unsafe {
+        let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
+        (mpi().MPI_Allgather)(from, bytes, MPI_BYTE, to, bytes, MPI_BYTE, comm)
+    });
+    let mut hosts: Vec<u32> = all.iter().map(|peer| peer[0]).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let nid = |first: &u32| hosts.binary_search(first).map_or(0, |at| at as u32 + 1);
+    all.iter()
+        .map(|[first, local, uid]| Peer { nid: nid(first), pid: local + 1, uid: *uid })
+        .collect()
+}
+
+impl Process {
+    /// The interface that a handle is of, or of an object of it.
+    pub fn interface(&mut self, handle: u32) -> Result<(&mut Interface, &mut Mpi), Fault> {
+        let number = Handle::from_bits(handle).ok_or(Fault::ArgInvalid)?.interface;
+        let opened = self.interfaces[usize::from(number & 3)].as_mut().ok_or(Fault::ArgInvalid)?;
+        self.carrier.interface = number;
+        Ok((&mut opened.interface, &mut self.carrier))
+    }
+
+    /// Takes what has come: packets, and the ends of transfers. True: there was something.
+    pub fn advance(&mut self) -> bool {
+        let mut some = false;
+        // Not for ever: the caller may have what it waits for.
+        for _ in 0..64 {
+            let Some(packet) = self.carrier.poll() else { break };
+            some = true;
+            self.packet(packet);
+        }
+        while let Some(over) = self.carrier.poll_transfers() {
+            some = true;
+            self.transferred(over);
+        }
+        some
+    }
+
+    pub fn waited(&mut self, waited: Waited) {
+        match waited {
+            Waited::Packet(Some(packet)) => self.packet(packet),
+            Waited::Packet(None) => {}
+            Waited::Transfer(over) => self.transferred(over),
+        }
+    }
+
+    fn transferred(&mut self, (number, transfer, ok): (u8, hpvm_portals::Transfer, bool)) {
+        self.carrier.interface = number;
+        if let Some(opened) = &mut self.interfaces[usize::from(number & 3)] {
+            opened.interface.transferred(transfer, ok, &mut self.carrier);
+        }
+    }
+
+    /// What is no packet of ours is dropped: nobody waits for an answer to it.
+    fn packet(&mut self, packet: Packet) {
+        let Packet { from, bytes, length } = packet;
+        if let Ok(head) = Head::from_bytes(&bytes[..length]) {
+            self.carrier.interface = head.interface;
+            match &mut self.interfaces[usize::from(head.interface & 3)] {
+                Some(opened) => {
+                    let data = &bytes[Head::BYTES..length];
+                    let _ = opened.interface.packet(from, &head, data, &mut self.carrier);
+                }
+                None => self.nobody(from, &head),
+            }
+        }
+        self.carrier.recycle(bytes);
+    }
+
+    /// A request for an interface that this process does not have.
+    fn nobody(&mut self, from: u32, head: &Head) {
+        let fetches = matches!(head.kind, PacketKind::Get | PacketKind::FetchAtomic(..));
+        let asks = matches!(head.kind, PacketKind::Put | PacketKind::Atomic(..)) && head.flag;
+        if fetches || asks {
+            let kind = PacketKind::Reply(NiFail::Undeliverable);
+            let reply =
+                Head { kind, long: false, flag: false, length: 0, remote_offset: 0, ..*head };
+            let _ = self.carrier.send(from, &reply, Data::None);
+        }
+    }
+
+    /// Whether something has come that somebody may wait for.
+    pub fn take_news(&mut self) -> bool {
+        let mut news = false;
+        for opened in self.interfaces.iter_mut().flatten() {
+            news |= opened.interface.take_news();
+        }
+        news
+    }
+
+    /// Ends what `open` began. Collective; nobody waits for anything.
+    pub fn close(mut self, name: Name) {
+        self.interfaces = [const { None }; 4];
+        self.quiesce(name);
+        let Process { carrier, mut session, .. } = self;
+        carrier.close();
+        // SAFETY: our session.
+        done(name, unsafe { (mpi().MPI_Session_finalize)(&mut session) });
+    }
+
+    /// Until all processes have come here, and nothing is on its way: twice the same totals, as much received as sent.
+    fn quiesce(&mut self, name: Name) {
+        let mut before = None;
+        loop {
+            let busy = u64::from(self.carrier.is_moving());
+            let mine = [self.carrier.totals.sent, self.carrier.totals.received, busy];
+            let mut sums = [0u64; 3];
+            let mut request = MPI_REQUEST_NULL;
+            let comm = self.carrier.comm();
+            // SAFETY: three words each, which stay until the request is done.
+            done(name, unsafe {
+                let (from, to) = (mine.as_ptr().cast(), sums.as_mut_ptr().cast());
+                (mpi().MPI_Iallreduce)(from, to, 3, MPI_UINT64_T, MPI_SUM, comm, &mut request)
+            });
+            while request != MPI_REQUEST_NULL {
+                self.serve_until(name, &mut request);
+            }
+            let quiet = sums[0] == sums[1] && sums[2] == 0;
+            if quiet && before == Some(sums) {
+                return;
+            }
+            before = Some(sums);
+        }
+    }
+
+    /// Serves others until something has come, or `other` is done.
+    fn serve_until(&mut self, name: Name, other: &mut MPI_Request) {
+        let mut requests = self.carrier.requests();
+        requests.push(*other);
+        let mut which = 0;
+        let mut status = MPI_Status::default();
+        let count = requests.len() as c_int;
+        // SAFETY: requests of ours; nobody else is left to test them.
+        let code =
+            unsafe { (mpi().MPI_Waitany)(count, requests.as_mut_ptr(), &mut which, &mut status) };
+        let at = usize::try_from(which).unwrap_or(usize::MAX);
+        if at == requests.len() - 1 {
+            *other = MPI_REQUEST_NULL;
+            done(name, code);
+        } else if at < requests.len() {
+            let waited = self.carrier.waited(at, code, &status);
+            self.waited(waited);
+            self.advance();
+        }
+    }
+}
+
+unsafe extern "C" {
+    /// Of the C library: `atexit` with the exit status.
+    fn on_exit(
+        call: extern "C" fn(c_int, *mut core::ffi::c_void),
+        argument: *mut core::ffi::c_void,
+    ) -> c_int;
+}
+
+/// Returning from `main` without `PtlFini` is as if it had been called; an exit with an error is none.
+extern "C" fn at_exit(status: c_int, _: *mut core::ffi::c_void) {
+    let mut guard = lock();
+    if status == 0 && guard.process.is_some() {
+        guard.uses = 1;
+        drop(guard);
+        crate::interface::fini(c"exit".as_ptr());
+    }
+}
+
+pub fn watch_exit() {
+    static REGISTERED: std::sync::Once = std::sync::Once::new();
+    REGISTERED.call_once(|| {
+        // SAFETY: a function of this library, which stays loaded because programs are linked with it.
+        unsafe { on_exit(at_exit, null_mut()) };
+    });
+}
+
+/// A barrier of all processes.
+pub fn barrier() -> c_int {
+    let guard = lock();
+    let Some(process) = &guard.process else { return Fault::NoInit as c_int };
+    let comm = process.carrier.comm();
+    drop(guard);
+    // The helper serves others meanwhile.
+    // SAFETY: our communicator; no other collective operation is on it while processes run.
+    let code = unsafe { (mpi().MPI_Barrier)(comm) };
+    if code == MPI_SUCCESS { 0 } else { Fault::Fail as c_int }
+}

@@ -1,0 +1,291 @@
+//! Progress: who takes what comes, and how threads wait.
+//!
+//! Calls that wait take it themselves. One thread at a time, the leader, waits in MPI for packets and transfers; others that wait
+//! sleep until it has taken something. While no call of the program waits or asks, a thread of this library is the leader, and
+//! sleeps in the kernel until something comes: so a target that computes serves others. While calls of the program ask again
+//! and again, that thread only looks now and then whether they have ceased.
+
+use crate::process::{Guard, Process, lock};
+use core::ffi::c_int;
+use hpvm_abi::constants::*;
+use hpvm_model::mpi;
+use hpvm_portals::Fault;
+use std::sync::{Condvar, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Between two looks of the helper while calls of the program make progress: so long waits the first operation that comes when
+/// they have ceased.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+/// Looks that find a call of the program waiting, after which the helper sleeps until that call is over.
+const PATIENCE: u32 = 8;
+/// Polls of a call with a time limit before it sleeps.
+const POLLS: u32 = 256;
+
+/// Wakes threads of the program that wait and are not the leader.
+static CHANGED: Condvar = Condvar::new();
+/// Wakes the helper.
+static HELPER: Condvar = Condvar::new();
+
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Leader {
+    #[default]
+    Nobody,
+    /// A call of the program.
+    Call,
+    Helper,
+}
+
+#[derive(Default)]
+pub struct Progress {
+    leader: Leader,
+    /// The leader has been told to return.
+    woken: bool,
+    /// Calls that sleep on [`CHANGED`], and those of them that want to lead or cannot.
+    waiting: u32,
+    wanting: u32,
+    timed: u32,
+    /// Calls that made progress so far.
+    calls: u64,
+    /// The helper sleeps until it is told.
+    sleeps: bool,
+    ends: bool,
+    /// `PtlAbort`, so often.
+    pub aborts: u64,
+    helper: Option<JoinHandle<()>>,
+}
+
+/// The process of a guard that was taken while it was there.
+fn process(guard: &mut Guard) -> Result<&mut Process, Fault> {
+    guard.process.as_mut().ok_or(Fault::Interrupted)
+}
+
+impl Process {
+    /// A call that asks without waiting: takes what has come.
+    pub fn glance(&mut self) {
+        self.progress.calls += 1;
+        match self.progress.leader {
+            Leader::Nobody => {
+                self.advance();
+            }
+            // From now on calls take it, until they have ceased.
+            Leader::Helper => self.wake_leader(),
+            Leader::Call => {}
+        }
+    }
+
+    fn wake_leader(&mut self) {
+        if !self.progress.woken {
+            self.progress.woken = true;
+            self.carrier.wake();
+        }
+    }
+
+    /// Lets calls that wait look again, whatever they wait for.
+    pub fn interrupt(&mut self) {
+        CHANGED.notify_all();
+        if self.progress.leader == Leader::Call {
+            self.wake_leader();
+        }
+    }
+
+    /// Tells those who wait that something may have changed for them. To be called at the end of each call.
+    pub fn tell(&mut self) {
+        let idle = self.progress.waiting == 0 && self.progress.leader != Leader::Call;
+        if self.take_news() && !idle {
+            self.interrupt();
+        }
+    }
+}
+
+/// Waits until `ready` returns something, at most until `deadline`.
+pub fn wait<R>(
+    mut guard: Guard,
+    deadline: Option<Instant>,
+    mut ready: impl FnMut(&mut Process) -> Option<R>,
+) -> Result<Option<R>, Fault> {
+    let aborts = process(&mut guard)?.progress.aborts;
+    let mut polls = 0;
+    loop {
+        let p = process(&mut guard)?;
+        p.progress.calls += 1;
+        let free = p.progress.leader == Leader::Nobody;
+        let mut result = ready(p);
+        if result.is_none() && free && p.advance() {
+            result = ready(p);
+        }
+        if let Some(result) = result {
+            leave(p);
+            return Ok(Some(result));
+        }
+        if p.progress.aborts != aborts {
+            leave(p);
+            return Err(Fault::Aborted);
+        }
+        let now = deadline.map(|deadline| (deadline, Instant::now()));
+        if now.is_some_and(|(deadline, now)| now >= deadline) {
+            leave(p);
+            return Ok(None);
+        }
+        guard = match now {
+            None if free => lead(guard, Leader::Call),
+            None => follow(guard),
+            Some(_) if free && polls < POLLS => {
+                polls += 1;
+                guard
+            }
+            Some((deadline, now)) => follow_until(guard, deadline - now),
+        };
+    }
+}
+
+/// A call that waited returns.
+fn leave(p: &mut Process) {
+    // What it took may be for others; and somebody else has to lead.
+    if p.progress.waiting > 0 {
+        CHANGED.notify_all();
+    }
+    if p.progress.sleeps {
+        HELPER.notify_one();
+    }
+    p.take_news();
+}
+
+/// Waits in MPI for the next packet or transfer, and takes it.
+fn lead(mut guard: Guard, leader: Leader) -> Guard {
+    let Some(p) = guard.process.as_mut() else { return guard };
+    p.progress.leader = leader;
+    p.progress.woken = false;
+    let mut requests = p.carrier.requests();
+    drop(guard);
+    let (mut which, mut status) = (0, MPI_Status::default());
+    let count = requests.len() as c_int;
+    // SAFETY: requests that nobody else tests while there is a leader; their memory is held until they are done.
+    let code =
+        unsafe { (mpi().MPI_Waitany)(count, requests.as_mut_ptr(), &mut which, &mut status) };
+    let mut guard = lock();
+    let Some(p) = guard.process.as_mut() else { return guard };
+    p.progress.leader = Leader::Nobody;
+    if let Ok(at) = usize::try_from(which) {
+        let waited = p.carrier.waited(at, code, &status);
+        p.waited(waited);
+    }
+    if p.progress.waiting > 0 {
+        CHANGED.notify_all();
+    }
+    guard
+}
+
+/// Waits while another thread leads. The helper makes way.
+fn follow(mut guard: Guard) -> Guard {
+    let Some(p) = guard.process.as_mut() else { return guard };
+    p.progress.waiting += 1;
+    p.progress.wanting += 1;
+    if p.progress.leader == Leader::Helper {
+        p.wake_leader();
+    }
+    let mut guard = CHANGED.wait(guard).unwrap_or_else(PoisonError::into_inner);
+    if let Some(p) = guard.process.as_mut() {
+        p.progress.waiting -= 1;
+        p.progress.wanting -= 1;
+    }
+    guard
+}
+
+/// Waits with a time limit: the helper leads meanwhile, if nobody else does.
+fn follow_until(mut guard: Guard, limit: Duration) -> Guard {
+    let Some(p) = guard.process.as_mut() else { return guard };
+    p.progress.waiting += 1;
+    p.progress.timed += 1;
+    HELPER.notify_one();
+    let waited = CHANGED.wait_timeout(guard, limit);
+    let (mut guard, _) = waited.unwrap_or_else(PoisonError::into_inner);
+    if let Some(p) = guard.process.as_mut() {
+        p.progress.waiting -= 1;
+        p.progress.timed -= 1;
+    }
+    guard
+}
+
+/// Waits until there is room for another packet to leave. What comes is taken meanwhile: others may wait for room, too.
+pub fn make_room() {
+    loop {
+        let mut guard = lock();
+        let Some(p) = guard.process.as_mut() else { return };
+        if !p.carrier.is_full() {
+            return;
+        }
+        if p.progress.leader == Leader::Nobody {
+            p.progress.calls += 1;
+            p.advance();
+            p.tell();
+        }
+        drop(guard);
+        std::thread::yield_now();
+    }
+}
+
+/// Starts the helper. Without it, others wait for calls of this process.
+pub fn start_helper(process: &mut Process) {
+    let thread = std::thread::Builder::new().name("hpvm-portals".into());
+    // Signals are the program's: a handler of it runs on its own threads, as without this one.
+    // SAFETY: both sets are written before they are read; only this thread's mask changes, and is restored.
+    process.progress.helper = unsafe {
+        let mut all = std::mem::zeroed();
+        let mut before = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let started = thread.spawn(help).ok();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        started
+    };
+}
+
+/// Ends the helper.
+pub fn end_helper(mut guard: Guard) -> Guard {
+    let Some(p) = guard.process.as_mut() else { return guard };
+    p.progress.ends = true;
+    let helper = p.progress.helper.take();
+    if p.progress.leader == Leader::Helper {
+        p.wake_leader();
+    }
+    HELPER.notify_one();
+    drop(guard);
+    if let Some(helper) = helper {
+        let _ = helper.join();
+    }
+    lock()
+}
+
+fn help() {
+    let mut guard = lock();
+    let (mut seen, mut looks) = (0, 0);
+    while let Some(p) = guard.process.as_mut() {
+        let progress = &mut p.progress;
+        if progress.ends {
+            return;
+        }
+        let called = progress.calls != seen;
+        seen = progress.calls;
+        let busy = progress.leader != Leader::Nobody || progress.wanting > 0;
+        if !busy && (progress.timed > 0 || !called) {
+            looks = 0;
+            p.advance();
+            p.tell();
+            guard = lead(guard, Leader::Helper);
+            continue;
+        }
+        looks = if called { 0 } else { looks + 1 };
+        guard = if looks > PATIENCE {
+            progress.sleeps = true;
+            let mut guard = HELPER.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            if let Some(p) = guard.process.as_mut() {
+                p.progress.sleeps = false;
+            }
+            guard
+        } else {
+            let waited = HELPER.wait_timeout(guard, BETWEEN_LOOKS);
+            waited.unwrap_or_else(PoisonError::into_inner).0
+        };
+    }
+}

@@ -1,0 +1,225 @@
+//! Operations as their initiator starts them (sections 3.15 and 3.16).
+
+use super::{Interface, Start, Target};
+use crate::atomic::{Datatype, Op};
+use crate::carrier::{Carrier, Data};
+use crate::counters::Triggered;
+use crate::event::NiFail;
+use crate::fault::{Fault, Result};
+use crate::handle::Kind;
+use crate::limits::EAGER;
+use crate::slab::Id;
+use crate::wire::{Head, Kind as Packet, OPERAND};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Put,
+    Get,
+    Atomic(Op, Datatype),
+    /// `PtlFetchAtomic`
+    FetchAtomic(Op, Datatype),
+    /// `PtlSwap`
+    Swap(Op, Datatype),
+}
+
+/// `ptl_ack_req_t`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ack {
+    None,
+    Full,
+    Count,
+    /// Tells that the operation is over, whatever became of it.
+    Completed,
+}
+
+/// Where an operation's data is at the initiator: a descriptor's handle, and the offset in its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Local {
+    pub descriptor: u32,
+    pub offset: u64,
+}
+
+/// An operation as the program asks for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub verb: Verb,
+    /// Where the data is read, but for a get.
+    pub put: Option<Local>,
+    /// Where what is fetched goes.
+    pub get: Option<Local>,
+    pub length: u64,
+    pub ack: Ack,
+    pub target: Target,
+    pub pt_index: u32,
+    pub match_bits: u64,
+    pub remote_offset: u64,
+    pub user_ptr: u64,
+    pub hdr_data: u64,
+    pub operand: [u8; OPERAND],
+}
+
+/// An operation that is not over.
+pub(super) struct Pending {
+    pub target: u32,
+    pub put: Option<Id>,
+    pub get: Option<(Id, u64)>,
+    pub put_offset: u64,
+    pub length: u64,
+    pub user_ptr: u64,
+    pub ack: Ack,
+    /// The data has left this process; before, the descriptor is in use.
+    pub sent: bool,
+    /// The target has been told to expect the data, or has refused it.
+    pub answered: bool,
+    /// Of a get whose bytes are on their way: how many, and from which offset.
+    pub coming: Option<(u64, u64)>,
+}
+
+impl Interface {
+    /// Starts an operation.
+    pub fn start(&mut self, request: Request, carrier: &mut impl Carrier) -> Result<()> {
+        let result = self.begin(request, carrier);
+        self.run_due(carrier);
+        result
+    }
+
+    /// Starts an operation when the counting event `trigger` reaches `threshold` (`PtlTriggeredPut` and its kin).
+    pub fn start_triggered(
+        &mut self,
+        request: Request,
+        (trigger, threshold): (u32, u64),
+        carrier: &mut impl Carrier,
+    ) -> Result<()> {
+        self.check(&request)?;
+        let start = Triggered::Start(Start::Request(Box::new(request)));
+        self.trigger(trigger, threshold, start, carrier)
+    }
+
+    /// The descriptor of a side of an operation, whose memory has the bytes.
+    fn local(&self, local: Option<Local>, length: u64) -> Result<Option<(Id, u64)>> {
+        let Some(Local { descriptor, offset }) = local else { return Ok(None) };
+        let id = self.object(descriptor, Kind::Descriptor)?;
+        let descriptor = self.descriptors.get(id).ok_or(Fault::ArgInvalid)?;
+        let inside = descriptor.region.holds(offset, length);
+        if inside { Ok(Some((id, offset))) } else { Err(Fault::ArgInvalid) }
+    }
+
+    fn check(&self, request: &Request) -> Result<()> {
+        self.local(request.put, request.length)?;
+        self.local(request.get, request.length)?;
+        self.resolve(request.target)?;
+        let limits = &self.limits;
+        let most = match request.verb {
+            Verb::Put | Verb::Get => limits.max_msg_size,
+            Verb::Atomic(..) => limits.max_atomic_size,
+            Verb::FetchAtomic(..) | Verb::Swap(..) => limits.max_fetch_atomic_size,
+        };
+        let fits = match request.verb {
+            Verb::Put | Verb::Get => true,
+            Verb::Atomic(op, ty) | Verb::FetchAtomic(op, ty) => {
+                !op.takes_operand() && whole(op, ty, request.length)
+            }
+            Verb::Swap(op, ty) => {
+                let single = request.length == ty.size() as u64;
+                let swaps = op == Op::Swap || (op.takes_operand() && single);
+                swaps && whole(op, ty, request.length)
+            }
+        };
+        if request.length <= most && fits { Ok(()) } else { Err(Fault::ArgInvalid) }
+    }
+
+    /// Sends the first packet of an operation.
+    pub(super) fn begin(&mut self, request: Request, carrier: &mut impl Carrier) -> Result<()> {
+        self.check(&request)?;
+        let target = self.resolve(request.target)?;
+        let put = self.local(request.put, request.length)?;
+        let get = self.local(request.get, request.length)?;
+        let long = request.verb == Verb::Put && request.length > EAGER;
+        let awaits = long || get.is_some() || request.ack != Ack::None;
+        let ticket = awaits.then(|| self.await_reply(&request, target, put, get, !long));
+        let head = self.head(&request, long, ticket);
+        let data = match put {
+            Some((id, offset)) if !long => match self.descriptors.get(id) {
+                Some(d) => Data::Memory { region: &d.region, offset, length: request.length },
+                None => Data::None,
+            },
+            _ => Data::None,
+        };
+        let went = carrier.send(target, &head, data).is_ok();
+        if !went {
+            self.unreachable(ticket, put, &request);
+        } else if let Some((id, _)) = put.filter(|_| !long) {
+            self.of_send(id, request.length, request.user_ptr, NiFail::Ok);
+        }
+        Ok(())
+    }
+
+    fn await_reply(
+        &mut self,
+        request: &Request,
+        target: u32,
+        put: Option<(Id, u64)>,
+        get: Option<(Id, u64)>,
+        sent: bool,
+    ) -> Id {
+        // What a short operation sends is copied: its acknowledgment finds the descriptor, or nobody who waits for it.
+        let put = put.filter(|_| get.is_none());
+        let (read, written) = (put.filter(|_| !sent), get);
+        for (id, _) in [read, written].into_iter().flatten() {
+            if let Some(descriptor) = self.descriptors.get_mut(id) {
+                descriptor.pending += 1;
+            }
+        }
+        self.pending.insert(Pending {
+            target,
+            put: put.map(|(id, _)| id),
+            get,
+            put_offset: put.map_or(0, |(_, offset)| offset),
+            length: request.length,
+            user_ptr: request.user_ptr,
+            ack: request.ack,
+            sent,
+            answered: false,
+            coming: None,
+        })
+    }
+
+    fn head(&self, request: &Request, long: bool, ticket: Option<Id>) -> Head {
+        let kind = match request.verb {
+            Verb::Put => Packet::Put,
+            Verb::Get => Packet::Get,
+            Verb::Atomic(op, ty) => Packet::Atomic(op, ty),
+            Verb::FetchAtomic(op, ty) | Verb::Swap(op, ty) => Packet::FetchAtomic(op, ty),
+        };
+        Head {
+            kind,
+            interface: self.nature.number(),
+            long,
+            flag: ticket.is_some(),
+            pt_index: request.pt_index,
+            ticket: ticket.map_or(0, Id::to_bits),
+            match_bits: if self.nature.matching { request.match_bits } else { 0 },
+            hdr_data: request.hdr_data,
+            length: request.length,
+            remote_offset: request.remote_offset,
+            operand: request.operand,
+        }
+    }
+
+    /// The target is gone.
+    fn unreachable(&mut self, ticket: Option<Id>, put: Option<(Id, u64)>, request: &Request) {
+        match ticket {
+            Some(ticket) => self.fail(ticket, NiFail::Undeliverable),
+            None => {
+                if let Some((id, _)) = put {
+                    self.of_send(id, request.length, request.user_ptr, NiFail::Undeliverable);
+                }
+            }
+        }
+    }
+}
+
+/// Whether the operation is defined on the type, and the bytes are whole elements.
+fn whole(op: Op, ty: Datatype, length: u64) -> bool {
+    op.is_defined_on(ty) && length.is_multiple_of(ty.size() as u64)
+}

@@ -1,0 +1,148 @@
+//! What targets answer, at the initiator. A peer may only speak of operations that are for it, and grants no more than was asked for.
+
+use super::Interface;
+use super::initiate::Ack;
+use super::outcome::Told;
+use crate::carrier::{Carrier, Purpose, Transfer};
+use crate::event::NiFail;
+use crate::slab::Id;
+use crate::wire::{Head, Malformed};
+
+impl Interface {
+    /// The operation that a packet from `peer` is about.
+    fn ticket(&self, peer: u32, head: &Head) -> Result<Id, Malformed> {
+        let ticket = Id::from_bits(head.ticket);
+        let pending = self.pending.get(ticket).filter(|p| p.target == peer && !p.answered);
+        let fits = pending.is_some_and(|p| head.length <= p.length);
+        if fits { Ok(ticket) } else { Err(Malformed) }
+    }
+
+    /// The target has memory for `head.length` bytes of a put.
+    pub(super) fn ready(
+        &mut self,
+        peer: u32,
+        head: &Head,
+        carrier: &mut impl Carrier,
+    ) -> Result<(), Malformed> {
+        let ticket = self.ticket(peer, head)?;
+        let pending = self.pending.get_mut(ticket).ok_or(Malformed)?;
+        let Some(put) = pending.put.filter(|_| !pending.sent && pending.coming.is_none()) else {
+            return Err(Malformed);
+        };
+        // Not twice.
+        pending.coming = Some((head.length, 0));
+        let offset = pending.put_offset;
+        let region = self.descriptors.get(put).ok_or(Malformed)?.region.clone();
+        let transfer = Transfer { purpose: Purpose::Put, sends: true, id: ticket };
+        carrier.send_bytes(peer, transfer, &region, offset, head.length);
+        Ok(())
+    }
+
+    /// The data of a long put has left.
+    pub(super) fn put_sent(&mut self, ticket: Id, ok: bool) {
+        let Some(pending) = self.pending.get_mut(ticket) else { return };
+        if !ok {
+            self.fail(ticket, NiFail::Undeliverable);
+            return;
+        }
+        pending.sent = true;
+        let (put, length, user_ptr) = (pending.put, pending.length, pending.user_ptr);
+        let over = pending.ack == Ack::None || pending.answered;
+        if let Some(put) = put {
+            self.unused(put);
+            self.of_send(put, length, user_ptr, NiFail::Ok);
+        }
+        if over {
+            self.end(ticket);
+        }
+    }
+
+    /// The end of an operation at its target.
+    pub(super) fn reply(
+        &mut self,
+        peer: u32,
+        head: &Head,
+        fail: NiFail,
+        data: &[u8],
+        carrier: &mut impl Carrier,
+    ) -> Result<(), Malformed> {
+        let ticket = self.ticket(peer, head)?;
+        let pending = self.pending.get_mut(ticket).ok_or(Malformed)?;
+        if let Some((get, offset)) = pending.get {
+            pending.answered = true;
+            if head.long && fail == NiFail::Ok {
+                pending.coming = Some((head.length, head.remote_offset));
+                let region = self.descriptors.get(get).ok_or(Malformed)?.region.clone();
+                let transfer = Transfer { purpose: Purpose::Get, sends: false, id: ticket };
+                carrier.receive_bytes(peer, transfer, &region, offset, head.length);
+                return Ok(());
+            }
+            return self.fetched(ticket, head, fail, data, carrier);
+        }
+        if !pending.sent {
+            // A long put that was refused or has no room, or whose data is there before we know that it has left.
+            pending.sent = true;
+            let (put, length, user_ptr) = (pending.put, pending.length, pending.user_ptr);
+            if let Some(put) = put {
+                self.unused(put);
+                self.of_send(put, length, user_ptr, NiFail::Ok);
+            }
+        }
+        self.acknowledged(ticket, head, fail);
+        Ok(())
+    }
+
+    fn acknowledged(&mut self, ticket: Id, head: &Head, fail: NiFail) {
+        let Some(pending) = self.pending.get(ticket) else { return };
+        let fail = if pending.ack == Ack::Completed { NiFail::Ok } else { fail };
+        let user_ptr = pending.user_ptr;
+        let told = Told { user_ptr, mlength: head.length, remote_offset: head.remote_offset, fail };
+        // Without an acknowledgment from the entry, failures are told all the same.
+        let silent = head.flag && fail == NiFail::Ok;
+        let (put, ack) = (pending.put, pending.ack);
+        if let Some(put) = put.filter(|_| ack != Ack::None && !silent) {
+            self.of_ack(put, ack == Ack::Full, &told);
+        }
+        self.end(ticket);
+    }
+
+    /// A get or a fetching atomic operation is over, with its data in the reply.
+    fn fetched(
+        &mut self,
+        ticket: Id,
+        head: &Head,
+        mut fail: NiFail,
+        data: &[u8],
+        carrier: &mut impl Carrier,
+    ) -> Result<(), Malformed> {
+        let pending = self.pending.get(ticket).ok_or(Malformed)?;
+        let Some((get, offset)) = pending.get else { return Err(Malformed) };
+        let user_ptr = pending.user_ptr;
+        if fail == NiFail::Ok {
+            if data.len() as u64 != head.length {
+                self.fail(ticket, NiFail::Undeliverable);
+                return Err(Malformed);
+            }
+            let region = &self.descriptors.get(get).ok_or(Malformed)?.region;
+            if carrier.write(region, offset, data).is_err() {
+                fail = NiFail::Segv;
+            }
+        }
+        let told = Told { user_ptr, mlength: head.length, remote_offset: head.remote_offset, fail };
+        self.of_reply(get, &told);
+        self.end(ticket);
+        Ok(())
+    }
+
+    /// The data of a long get has come.
+    pub(super) fn got(&mut self, ticket: Id, ok: bool) {
+        let Some(pending) = self.pending.get(ticket) else { return };
+        let (Some((get, _)), Some((mlength, remote_offset))) = (pending.get, pending.coming) else {
+            return;
+        };
+        let user_ptr = pending.user_ptr;
+        let fail = if ok { NiFail::Ok } else { NiFail::Undeliverable };
+        self.of_reply(get, &Told { user_ptr, mlength, remote_offset, fail });
+        self.end(ticket);
+    }
+}

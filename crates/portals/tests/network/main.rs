@@ -1,0 +1,89 @@
+//! Interfaces of several processes on a network that delivers in an order of its own, checked against what a single memory would
+//! have shown; and what peers may allege. A failure names the seed that replays it. HPVM_SEED=n runs seed n alone,
+//! HPVM_SEEDS=n that many.
+
+mod net;
+mod script;
+
+use hpvm_portals::{Ack, Head, Local, OPERAND, PacketKind, Request, Target, Verb};
+use net::{ARENA, World};
+use script::run;
+
+/// Seeds of a test: `most`, or what the environment says.
+fn seeds(most: u64) -> std::ops::Range<u64> {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let many = number("HPVM_SEEDS").unwrap_or(most);
+    number("HPVM_SEED").map_or(0..many, |seed| seed..seed + 1)
+}
+
+#[test]
+fn operations_do_what_one_memory_would_show() {
+    for seed in seeds(400) {
+        run(seed, 1 + (seed % 5) as usize, 120);
+    }
+}
+
+/// Whatever headers a peer sends: nothing panics, and no byte changes but those of entries.
+#[test]
+fn allegations() {
+    let kinds = [
+        PacketKind::Put,
+        PacketKind::Get,
+        PacketKind::Ready,
+        PacketKind::Reply(hpvm_portals::NiFail::Ok),
+        PacketKind::Reply(hpvm_portals::NiFail::Dropped),
+        PacketKind::Atomic(hpvm_portals::atomic::Op::Sum, hpvm_portals::atomic::Datatype::Int32),
+        PacketKind::FetchAtomic(
+            hpvm_portals::atomic::Op::Cswap,
+            hpvm_portals::atomic::Datatype::Double,
+        ),
+    ];
+    for seed in seeds(300) {
+        let mut world = World::new(seed, 2);
+        world.open_entries();
+        let outside = world.outside(0);
+        for _ in 0..300 {
+            let pick = world.rng.below(10);
+            if pick == 0 {
+                // Operations that an answer could be about.
+                let length = [8, 5000][world.rng.below(2)];
+                let descriptor = world.nodes[0].descriptor;
+                let local = Local { descriptor, offset: 0 };
+                let get = world.rng.below(2) == 0;
+                let request = Request {
+                    verb: if get { Verb::Get } else { Verb::Put },
+                    put: (!get).then_some(local),
+                    get: get.then_some(local),
+                    length,
+                    ack: Ack::Full,
+                    target: Target::Logical(1),
+                    pt_index: 0,
+                    match_bits: 0,
+                    remote_offset: 0,
+                    user_ptr: 0,
+                    hdr_data: 0,
+                    operand: [0; OPERAND],
+                };
+                world.start(0, request);
+            }
+            let head = Head {
+                kind: kinds[world.rng.below(kinds.len())],
+                interface: world.nodes[0].interface.nature().number(),
+                long: world.rng.below(2) == 0,
+                flag: world.rng.below(2) == 0,
+                pt_index: [0, 0, 1, 63, 64, u32::MAX][world.rng.below(6)],
+                ticket: world.rng.below(4) as u64,
+                match_bits: world.rng.below(3) as u64,
+                hdr_data: 0,
+                length: [0, 4, 8, 100, 5000, u64::MAX][world.rng.below(6)],
+                remote_offset: [0, 5, 1 << 20, u64::MAX][world.rng.below(4)],
+                operand: [3; OPERAND],
+            };
+            let data = vec![0xab; [0, 4, 8, 100][world.rng.below(4)]];
+            // An error is as good as none: what counts is what follows.
+            let _ = world.packet(1, 0, &head, &data);
+        }
+        assert_eq!(outside, world.outside(0), "seed {seed}: memory of no entry has changed");
+        assert_eq!(world.nodes[0].memory.len(), ARENA);
+    }
+}
