@@ -13,11 +13,13 @@ use super::serve::SERVICE as SERVE;
 
 /// A command that runs on as a service.
 pub struct Service {
-    /// `serve`: so its file is called, and in capitals its variables.
+    /// `serve`: so its file is called.
     pub name: &'static str,
     pub definition: fn() -> Command,
-    /// All keys of the file, which are flags, too.
-    pub keys: &'static [&'static str],
+    /// The variable that names the file.
+    pub file_variable: &'static str,
+    /// All keys of the file, which are flags, too, with their variables.
+    pub keys: &'static [(&'static str, &'static str)],
     /// Keys whose values are paths. A service has no folder to which a relative one could refer.
     pub paths: &'static [&'static str],
     /// A key that makes no sense without the other.
@@ -62,7 +64,7 @@ impl Configured {
 
 /// Whether a variable is for services, by its name.
 pub fn is_variable(name: &str) -> bool {
-    [&SERVE, &NODE].iter().any(|service| name.starts_with(&service.prefix()))
+    [&SERVE, &NODE].iter().any(|service| name.starts_with(service.prefix()))
 }
 
 /// A file that is there, and where the others of a service belong.
@@ -79,17 +81,12 @@ fn usual(names: &str) -> Vec<PathBuf> {
 
 impl Service {
     /// What its variables begin with.
-    fn prefix(&self) -> String {
-        format!("HPVM_{}_", self.name.to_uppercase())
+    fn prefix(&self) -> &'static str {
+        self.file_variable.trim_end_matches("CONFIG")
     }
 
-    /// The variable that names the file.
-    fn file_variable(&self) -> String {
-        self.prefix() + "CONFIG"
-    }
-
-    fn variable(&self, key: &str) -> String {
-        self.prefix() + &key.to_uppercase().replace('-', "_")
+    fn key_names(&self) -> Vec<&'static str> {
+        self.keys.iter().map(|(key, _)| *key).collect()
     }
 
     /// A file beside the usual ones of this service, if it is there.
@@ -134,8 +131,7 @@ impl Service {
         if let Some(file) = flags.get_one::<PathBuf>("config") {
             return Ok(Some(file.clone()));
         }
-        if let Some(file) = std::env::var_os(self.file_variable()).filter(|value| !value.is_empty())
-        {
+        if let Some(file) = std::env::var_os(self.file_variable).filter(|value| !value.is_empty()) {
             return Ok(Some(PathBuf::from(file)));
         }
         for path in usual(&format!("{}.conf", self.name)) {
@@ -182,9 +178,9 @@ impl Service {
 
     /// The key of this name.
     fn known(&self, name: &str) -> Result<&'static str, String> {
-        let found = self.keys.iter().find(|key| **key == name);
-        found.copied().ok_or_else(|| {
-            format!("unknown key '{name}'; expected one of {}", self.keys.join(", "))
+        let found = self.key_names().into_iter().find(|key| *key == name);
+        found.ok_or_else(|| {
+            format!("unknown key '{name}'; expected one of {}", self.key_names().join(", "))
         })
     }
 
@@ -214,19 +210,18 @@ impl Service {
     /// What the variables set.
     fn variables(&self, definition: &Command) -> Result<Settings, String> {
         let known = |name: &str| {
-            name == self.file_variable() || self.keys.iter().any(|key| self.variable(key) == name)
+            name == self.file_variable || self.keys.iter().any(|(_, variable)| *variable == name)
         };
         let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
-        let mut names = names.filter(|name| name.starts_with(&self.prefix()));
+        let mut names = names.filter(|name| name.starts_with(self.prefix()));
         if let Some(name) = names.find(|name| !known(name)) {
-            let all: Vec<String> = self.keys.iter().map(|key| self.variable(key)).collect();
-            let (file, all) = (self.file_variable(), all.join(", "));
+            let all: Vec<&str> = self.keys.iter().map(|(_, variable)| *variable).collect();
+            let (file, all) = (self.file_variable, all.join(", "));
             return Err(format!("unknown variable {name}; expected {file} or one of {all}"));
         }
         let mut settings = Settings::new();
-        for key in self.keys.iter().copied() {
-            let variable = self.variable(key);
-            let Some(value) = std::env::var_os(&variable).filter(|value| !value.is_empty()) else {
+        for (key, variable) in self.keys.iter().copied() {
+            let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) else {
                 continue;
             };
             let told = |text: String| format!("{variable}: {text}");
@@ -239,7 +234,7 @@ impl Service {
                 self.check(key, value, definition).map_err(told)?;
             }
             let values = values.into_iter().map(OsString::from).collect();
-            settings.insert(key, Setting { values, from: variable });
+            settings.insert(key, Setting { values, from: variable.to_string() });
         }
         Ok(settings)
     }
@@ -248,7 +243,7 @@ impl Service {
     fn from_flags(&self, flags: &ArgMatches) -> Settings {
         let given = |key: &str| flags.value_source(key) == Some(ValueSource::CommandLine);
         let mut settings = Settings::new();
-        for key in self.keys.iter().copied().filter(|key| given(key)) {
+        for key in self.key_names().into_iter().filter(|key| given(key)) {
             let raw = flags.get_raw(key).unwrap_or_default();
             let values: Vec<OsString> = raw.map(OsString::from).collect();
             let values = if values.is_empty() { vec!["true".into()] } else { values };
@@ -352,7 +347,11 @@ mod tests {
             let flags = definition.get_arguments().map(|arg| arg.get_id().as_str());
             let mut flags: Vec<&str> = flags.filter(|flag| !acts.contains(flag)).collect();
             flags.sort_unstable();
-            assert_eq!(flags, service.keys);
+            assert_eq!(flags, service.key_names());
+            for (key, variable) in service.keys {
+                let name = key.to_uppercase().replace('-', "_");
+                assert_eq!(*variable, format!("{}{name}", service.prefix()));
+            }
         }
     }
 
@@ -366,7 +365,6 @@ mod tests {
         ] {
             assert_eq!(is_variable(name), expected, "{name}");
         }
-        assert_eq!(NODE.variable("token-file"), "HPVM_NODE_TOKEN_FILE");
     }
 
     #[test]

@@ -27,7 +27,16 @@ const AGAIN: Duration = Duration::from_secs(2);
 pub const SERVICE: Service = Service {
     name: "node",
     definition,
-    keys: &["cpus", "data", "fingerprint", "gpus", "name", "server", "token-file"],
+    file_variable: "HPVM_NODE_CONFIG",
+    keys: &[
+        ("cpus", "HPVM_NODE_CPUS"),
+        ("data", "HPVM_NODE_DATA"),
+        ("fingerprint", "HPVM_NODE_FINGERPRINT"),
+        ("gpus", "HPVM_NODE_GPUS"),
+        ("name", "HPVM_NODE_NAME"),
+        ("server", "HPVM_NODE_SERVER"),
+        ("token-file", "HPVM_NODE_TOKEN_FILE"),
+    ],
     paths: &["data", "token-file"],
     pairs: &[],
     example: "server = https://head:8421",

@@ -55,10 +55,10 @@ impl Connection {
     pub fn ask(&mut self, request: &Request) -> io::Result<Answer> {
         self.tell(request)?;
         loop {
-            match self.next_answer()? {
+            match self.answer()? {
                 Some(answer) => {
                     // Messages behind it are put aside, too: nothing more may come that would wake us.
-                    self.next_answer()?;
+                    self.answer()?;
                     return Ok(answer);
                 }
                 None => self.read()?,
@@ -89,7 +89,7 @@ impl Connection {
         };
         self.stream.set_nonblocking(false)?;
         // Nothing was asked, so there is no answer. What was said last counts also where nothing more comes.
-        self.next_answer()?;
+        self.answer()?;
         read
     }
 
@@ -119,7 +119,7 @@ impl Connection {
     ///
     /// # Errors
     /// What came is none.
-    pub fn next_answer(&mut self) -> io::Result<Option<Answer>> {
+    pub fn answer(&mut self) -> io::Result<Option<Answer>> {
         loop {
             match unframe::<Answer>(&mut self.input).map_err(io::Error::other)? {
                 Some(Answer::Event { mail }) => self.events.push_back(mail),

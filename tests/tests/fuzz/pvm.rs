@@ -149,7 +149,10 @@ fn pvm_console() {
             let Some((name, words)) = words.split_first() else { continue };
             answers += &match name.as_str() {
                 "spawn" => format!("{:?} ", Spawn::parse(words).map(|s| (s.flags, s.output))),
-                name => format!("{name} {:?} ", words.iter().map(|word| line::tid(word)).last()),
+                name => format!(
+                    "{name} {:?} ",
+                    words.iter().map(|word| line::tid(word)).collect::<Vec<_>>()
+                ),
             };
         }
         answers

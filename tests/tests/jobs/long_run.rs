@@ -64,8 +64,9 @@ fn goes_on_by_itself(what: (&str, &[&str]), every: &str) {
 #[test]
 fn every_application_goes_on_from_its_checkpoint_when_a_rank_is_killed() {
     goes_on_by_itself(apps::MD, "20");
-    let others =
-        [apps::TREECODE, apps::FDTD, apps::HYDRO, apps::QMC, apps::VORTEX, apps_aspcg::CAVITY];
+    // Short steps: its rings break up after some time.
+    let vortex = ("vortex", &[apps::VORTEX.1, &["--dt", "0.0001"]].concat()[..]);
+    let others = [apps::TREECODE, apps::FDTD, apps::HYDRO, apps::QMC, vortex, apps_aspcg::CAVITY];
     for what in others {
         goes_on_by_itself(what, "10");
     }
@@ -106,7 +107,7 @@ fn a_rank_killed_and_a_host_cut_off_change_no_bit() {
     let Some(hosts) = Hosts::up(3, &["--ssh"]) else { return };
     let (home, marker) = (folder("cut"), marker());
     let (state, whole) = (home.join("state"), home.join("whole"));
-    let length = ["--steps", "1500", "--every", "10", "--checkpoint"];
+    let length = ["--steps", "600", "--every", "10", "--checkpoint"];
     let problem = [&BODIES[..], &length, &[text(&state)]].concat();
     let undisturbed = [&BODIES[..], &length, &[text(&whole)]].concat();
     let Some(command) = app(3, "treecode", &undisturbed) else { return };

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { browserTest, idle } from "./harness";
 import { host, job, sample } from "../mock/data";
+import type { Mock } from "../mock/server";
 
 browserTest("bars move with the samples, and jobs are named above them", { prepare: (mock) => mock.add(job(8, { name: "poisson" })) }, async ({ page, mock, open }) => {
   await open("/");
@@ -14,6 +15,18 @@ browserTest("bars move with the samples, and jobs are named above them", { prepa
   mock.events.sample(host("n1", { sample: sample(Date.now(), 0.95) }));
   await tile.getByText("95 %").waitFor();
   await page.waitForFunction((old) => document.querySelector("canvas")?.toDataURL() !== old, before);
+});
+
+const beside = (mock: Mock) => {
+  mock.hosts = [host("n1"), host("n2")];
+  mock.add(job(8, { name: "poisson" }));
+};
+
+browserTest("bars of hosts with and without jobs stand side by side", { prepare: beside }, async ({ page, open }) => {
+  await open("/hosts");
+  await page.getByRole("link", { name: "8 poisson" }).waitFor();
+  const top = (name: string) => page.getByRole("article", { name: `Host ${name}` }).getByRole("img").evaluate((bars) => bars.getBoundingClientRect().top);
+  assert.equal(await top("n1"), await top("n2"));
 });
 
 browserTest("a host that stops reporting turns grey and says when it was last seen", {}, async ({ page, mock, open }) => {

@@ -86,7 +86,7 @@ impl Jobs {
     pub fn finish(&mut self, connection: &mut Connection) -> io::Result<()> {
         loop {
             // What came behind an answer is there already.
-            connection.next_answer()?;
+            connection.answer()?;
             self.print(connection)?;
             if self.jobs.is_empty() {
                 return Ok(());

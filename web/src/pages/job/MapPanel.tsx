@@ -1,4 +1,4 @@
-// The rank map: a square of ranks by ranks, sender down, receiver across, darker where more went.
+// The rank map: a square of ranks by ranks, sender down, receiver across, stronger in colour where more went.
 
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 import { get, Refused } from "../../api/client";
@@ -93,7 +93,7 @@ function Picture({ matrix, unit }: { matrix: Matrix; unit: Unit }) {
         onClick={(event) => by(0.5, rankAt(place(event)[0]))}
       />
       <p class="legend dim">
-        {over || `Rows send, columns receive, ranks ${area.first} to ${area.first + area.size - 1}; darkest is ${format(made.largest)}.`}
+        {over || `Rows send, columns receive, ranks ${area.first} to ${area.first + area.size - 1}; the strongest colour is ${format(made.largest)}.`}
       </p>
       <div class="bar">
         <button type="button" onClick={() => by(0.5)}>Zoom in</button>
