@@ -34,6 +34,7 @@ mod kill;
 mod load;
 mod long_run;
 mod mistakes;
+mod models;
 mod network;
 mod portals;
 mod pvm;
