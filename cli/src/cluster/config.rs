@@ -115,7 +115,7 @@ impl Service {
             None => Settings::new(),
         };
         settings.extend(self.variables(&definition).map_err(told)?);
-        settings.extend(self.from_flags(flags));
+        settings.extend(self.of_flags(flags));
         for (key, needed) in self.pairs {
             both(&settings, key, needed).map_err(told)?;
         }
@@ -240,7 +240,7 @@ impl Service {
     }
 
     /// What the command line sets.
-    fn from_flags(&self, flags: &ArgMatches) -> Settings {
+    fn of_flags(&self, flags: &ArgMatches) -> Settings {
         let given = |key: &str| flags.value_source(key) == Some(ValueSource::CommandLine);
         let mut settings = Settings::new();
         for key in self.key_names().into_iter().filter(|key| given(key)) {

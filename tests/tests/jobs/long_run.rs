@@ -100,6 +100,11 @@ fn on_hosts(hosts: &Hosts, flags: &[&str], problem: &[&str]) -> Command {
     command
 }
 
+/// Whether a command line is that of a rank. The launcher's and ssh's name the program, too, but later.
+fn runs_treecode(line: &str) -> bool {
+    line.split(' ').next().is_some_and(|program| program.ends_with("/treecode"))
+}
+
 const BODIES: [&str; 5] = ["--bodies", "1500", "--sample", "0", "--quiet"];
 
 #[test]
@@ -117,7 +122,7 @@ fn a_rank_killed_and_a_host_cut_off_change_no_bit() {
     let output = std::thread::scope(|scope| {
         let job = scope.spawn(|| process::run(command, &marker, LONG));
         wait_for_replacements(&state, 2);
-        let rank = hosts.processes(3).into_iter().find(|(_, line)| line.contains("/treecode "));
+        let rank = hosts.processes(3).into_iter().find(|(_, line)| runs_treecode(line));
         kill(rank.expect("a rank on the third host").0);
         // The first two are of before the kill.
         wait_for_replacements(&state, 4);
@@ -159,7 +164,7 @@ fn disturb(hosts: &Hosts, random: &mut Random, ended: impl Fn() -> bool) -> Vec<
     while pause(60 + random.below(120)) {
         let host = 1 + random.below(u64::from(hosts.count())) as u32;
         let ranks = hosts.processes(host);
-        let rank = ranks.iter().find(|(_, line)| line.contains("/treecode "));
+        let rank = ranks.iter().find(|(_, line)| runs_treecode(line));
         let what = match rank {
             // The launcher's own host cannot be lost.
             Some(_) if host > 1 && strikes.len() % 2 == 1 => {
