@@ -14,7 +14,7 @@ use crate::random::{Random, seed};
 use hpvm_tests::process;
 
 /// Some seconds of work for one processor; a loaded machine has less than one.
-pub(crate) const LONG: Duration = Duration::from_secs(240);
+pub(crate) const LONG: Duration = Duration::from_secs(480);
 
 /// All write checkpoints and take the same flags for them. The arguments make a problem of milliseconds per step.
 pub(crate) const MD: (&str, &[&str]) = ("md", &["--cells", "8"]);
