@@ -177,7 +177,7 @@ mod tests {
         bad(&|l| l.ranks = vec![rank(0); RANKS + 1], "ranks");
         bad(&|l| l.sent = Some(vec![(0, 1, 1, 1); PAIRS + 1]), "pairs");
         bad(&|l| l.findings = vec!["x".repeat(SENTENCE + 1)], "bytes of a sentence");
-        bad(&|l| drop(l.ranks[0].counters.insert("x".repeat(NAME + 1), 1)), "bytes of a name");
+        bad(&|l| _ = l.ranks[0].counters.insert("x".repeat(NAME + 1), 1), "bytes of a name");
         let events = vec![CountedEvent { name: "cycles".into(), unit: "count".into() }];
         let ranks = vec![RankCounters { rank: 0, host: "x".into(), pid: 1, values: Vec::new() }];
         let counters = Counters { elapsed_seconds: 1.0, events, ranks, notes: Vec::new() };
