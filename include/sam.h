@@ -110,7 +110,8 @@ void sam_end_use(sam_name name);
  * while 4096 values are asked for. */
 void sam_prefetch(sam_name name);
 
-/* Sends a value that this rank has written to one that will use it, and does not have to ask then. */
+/* Sends a value that this rank has written to one that will use it, and does not have to ask then. The value is still there: who
+ * pushes one of a number of uses, and cannot know that some are left, holds one of them meanwhile. */
 void sam_push(sam_name name, int rank);
 
 /* Begins to write value `next` in the memory of value `old`, whose content is there at first; `old` is gone. Only by the

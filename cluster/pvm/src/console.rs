@@ -1,5 +1,10 @@
 //! PVM's console: commands from a terminal or a script on standard input.
 
+/// Prints a line.
+macro_rules! say {
+    ($($words:tt)*) => { $crate::console::line_out(format_args!($($words)*)) };
+}
+
 mod command;
 mod help;
 pub mod line;
@@ -43,7 +48,7 @@ pub fn main(args: &[OsString]) -> i32 {
                 return 0;
             }
             "-V" | "--version" => {
-                println!("3.4.6");
+                say!("3.4.6");
                 return 0;
             }
             "-n" => match words.next() {
@@ -89,6 +94,13 @@ pub fn main(args: &[OsString]) -> i32 {
     }
 }
 
+/// Where nobody reads any more (`pvm script | head`) the console ends, without a word.
+fn line_out(words: std::fmt::Arguments) {
+    if writeln!(io::stdout(), "{words}").is_err() {
+        std::process::exit(1);
+    }
+}
+
 fn usage(cause: &str) -> i32 {
     eprintln!("pvm: {cause}\n{USAGE}");
     2
@@ -113,7 +125,7 @@ impl Console {
                 Ok(Next::More) => {}
                 Ok(Next::Quit) => return self.jobs.finish(&mut self.connection),
                 Ok(Next::Halted) => return Ok(()),
-                Err(cause) if cause.kind() == io::ErrorKind::InvalidInput => println!("{cause}"),
+                Err(cause) if cause.kind() == io::ErrorKind::InvalidInput => say!("{cause}"),
                 Err(cause) => return Err(cause),
             }
             self.jobs.print(&mut self.connection)?;

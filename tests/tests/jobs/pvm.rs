@@ -75,6 +75,18 @@ fn ranks_are_tasks() {
 
 /// Commands of a script; those of a program that is not there, wrong ones, and the end.
 #[test]
+fn a_console_that_nobody_reads_ends_quietly() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let script = scratch().join("pvm-unread");
+    std::fs::write(&script, "version\nhelp\n").expect("written");
+    let mut command = task(&prefix().join("bin/pvm"));
+    let output = command.arg(&script).stdout(writer).output().expect("a console");
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn the_console_reads_a_script() {
     let script = scratch().join("pvm-script");
     let mut file = std::fs::File::create(&script).expect("a file");

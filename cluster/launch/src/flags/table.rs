@@ -166,7 +166,8 @@ pub const WORKING: &[Flag] = &[
     flag(Id::RestartWait, Other, &["restart-wait"], &["SECONDS"],
         "Try so long to reach a lost host again before the job goes on without it. Default: 0."),
     flag(Id::Recovery, Other, &["enable-recovery", "disable-auto-cleanup"], &[],
-        "A rank that fails does not end the others. Ranks that wait for it in MPI still learn of its end by an error."),
+        "A rank that fails does not end the others: for ranks that do not need each other. One that waits in MPI for a rank \
+         that is gone goes on waiting on its host, and on another gives up after --net-timeout, which ends the job."),
     flag(Id::NoRecovery, Other, &["disable-recovery", "enable-auto-cleanup", "cleanup"], &[],
         "A rank that fails ends the job, which is the default."),
     flag(Id::ReportPid, Other, &["report-pid"], &["FILE|-|+"],

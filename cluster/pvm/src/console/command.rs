@@ -46,13 +46,13 @@ impl Console {
                     print::hosts(&hosts);
                 }
             }
-            "echo" => println!("{}", words.join(" ")),
+            "echo" => say!("{}", words.join(" ")),
             "export" => export(words, true),
             "unexport" => export(words, false),
             "groups" => self.groups()?,
             "halt" => return self.halt(),
             "help" | "?" => help::print(words.first().map(String::as_str)),
-            "id" => println!("t{:x}", self.identity.tid),
+            "id" => say!("t{:x}", self.identity.tid),
             "jobs" => self.jobs.list(),
             "kill" => {
                 for word in some(name, words)? {
@@ -63,7 +63,7 @@ impl Console {
                 for word in some(name, words)? {
                     let answer =
                         self.connection.ask(&Request::HostStatus { name: word.clone() })?;
-                    println!("{word:>24} {}", status(&answer));
+                    say!("{word:>24} {}", status(&answer));
                 }
             }
             "names" => self.names()?,
@@ -71,7 +71,7 @@ impl Console {
             "pstat" => {
                 for word in some(name, words)? {
                     let answer = self.connection.ask(&Request::TaskStatus { tid: tid(word)? })?;
-                    println!("{word:>24} {}", status(&answer));
+                    say!("{word:>24} {}", status(&answer));
                 }
             }
             "quit" | "exit" => return Ok(Next::Quit),
@@ -87,7 +87,7 @@ impl Console {
                 }
             }
             "spawn" => self.spawn(some(name, words)?)?,
-            "version" => println!("3.4.6"),
+            "version" => say!("3.4.6"),
             _ => return Err(wrong(format!("{name}: no such command; `help` lists them"))),
         }
         Ok(Next::More)
@@ -97,7 +97,7 @@ impl Console {
     fn code(&mut self, request: &Request, what: &str) -> io::Result<()> {
         match self.connection.ask(request)? {
             Answer::Code { code } if code < 0 => {
-                println!("{what}: {}", error::text(code));
+                say!("{what}: {}", error::text(code));
                 Ok(())
             }
             _ => Ok(()),
@@ -111,17 +111,17 @@ impl Console {
             _ => Request::DeleteHosts { names },
         };
         let Answer::Tids { tids } = self.connection.ask(&request)? else { return Ok(()) };
-        println!("{} successful", tids.iter().filter(|tid| **tid >= 0).count());
-        println!("{:>24} {:>8}", "HOST", "DTID");
+        say!("{} successful", tids.iter().filter(|tid| **tid >= 0).count());
+        say!("{:>24} {:>8}", "HOST", "DTID");
         for (word, code) in words.iter().zip(&tids) {
             match code {
-                code if name == "add" && *code > 0 => println!("{word:>24} {code:>8x}"),
-                0 => println!("{word:>24}  deleted"),
-                code => println!("{word:>24} {}", error::text(*code)),
+                code if name == "add" && *code > 0 => say!("{word:>24} {code:>8x}"),
+                0 => say!("{word:>24}  deleted"),
+                code => say!("{word:>24} {}", error::text(*code)),
             }
         }
         if name == "add" && tids.contains(&Code::CantStart.number()) {
-            println!("Why is in the log, /tmp/pvml.{}.", crate::sys::user());
+            say!("Why is in the log, /tmp/pvml.{}.", crate::sys::user());
         }
         Ok(())
     }
@@ -131,10 +131,10 @@ impl Console {
             None => self
                 .aliases
                 .iter()
-                .for_each(|(name, words)| println!("{name}\t{}", words.join(" "))),
+                .for_each(|(name, words)| say!("{name}\t{}", words.join(" "))),
             Some((name, [])) => {
                 if let Some(words) = self.aliases.get(name) {
-                    println!("{name}\t{}", words.join(" "));
+                    say!("{name}\t{}", words.join(" "));
                 }
             }
             Some((name, rest)) => drop(self.aliases.insert(name.clone(), rest.to_vec())),
@@ -143,7 +143,7 @@ impl Console {
 
     fn groups(&mut self) -> io::Result<()> {
         if let Answer::Groups { names, sizes } = self.connection.ask(&Request::Groups {})? {
-            names.iter().zip(sizes).for_each(|(name, size)| println!("{name:>24} {size:>8}"));
+            names.iter().zip(sizes).for_each(|(name, size)| say!("{name:>24} {size:>8}"));
         }
         Ok(())
     }
@@ -151,11 +151,11 @@ impl Console {
     fn names(&mut self) -> io::Result<()> {
         let request = Request::Names { pattern: "*".into() };
         let Answer::Classes { classes } = self.connection.ask(&request)? else { return Ok(()) };
-        println!("{:>24} {:>6} {:>8} {:>6}", "NAME", "INDEX", "OWNER", "FLAGS");
+        say!("{:>24} {:>6} {:>8} {:>6}", "NAME", "INDEX", "OWNER", "FLAGS");
         for class in classes {
             for ((index, owner), flags) in class.indices.iter().zip(&class.owners).zip(&class.flags)
             {
-                println!("{:>24} {index:>6} {owner:>8x} {flags:>6}", class.name);
+                say!("{:>24} {index:>6} {owner:>8x} {flags:>6}", class.name);
             }
         }
         Ok(())
@@ -190,16 +190,16 @@ impl Console {
         if let Some(output) = spawn.output {
             let tag = self.jobs.add(open(output)?);
             start.output = Destination { tid: self.identity.tid, context: 0, tag };
-            println!("[{tag}]");
+            say!("[{tag}]");
         }
         let Answer::Tids { tids } = self.connection.ask(&Request::Spawn { start })? else {
             return Err(wrong("spawn: the number of tasks or the program makes no sense"));
         };
-        println!("{} successful", tids.iter().filter(|tid| **tid > 0).count());
+        say!("{} successful", tids.iter().filter(|tid| **tid > 0).count());
         for tid in tids {
             match tid {
-                tid if tid > 0 => println!("t{tid:x}"),
-                code => println!("{}", error::text(code)),
+                tid if tid > 0 => say!("t{tid:x}"),
+                code => say!("{}", error::text(code)),
             }
         }
         Ok(())
@@ -236,11 +236,11 @@ fn set(name: &str, value: &str) {
 
 fn setenv(words: &[String]) {
     match words {
-        [] => std::env::vars().for_each(|(name, value)| println!("{name}={value}")),
-        [name] => println!("{name}={}", std::env::var(name).unwrap_or_default()),
+        [] => std::env::vars().for_each(|(name, value)| say!("{name}={value}")),
+        [name] => say!("{name}={}", std::env::var(name).unwrap_or_default()),
         // A name that cannot be one would be a panic.
         [name, ..] if name.is_empty() || name.contains(['=', '\0']) => {
-            println!("{name}: not a name")
+            say!("{name}: not a name")
         }
         [name, value @ ..] => set(name, &value.join(" ")),
     }
@@ -251,7 +251,7 @@ fn export(words: &[String], add: bool) {
     let mut names: Vec<_> =
         before.split(':').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     if words.is_empty() {
-        println!("{}", names.join(" "));
+        say!("{}", names.join(" "));
     }
     names.retain(|name| !words.contains(name));
     if add {

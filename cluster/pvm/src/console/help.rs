@@ -35,14 +35,14 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
 pub fn print(name: Option<&str>) {
     match name {
         None => {
-            println!("Commands are:");
-            COMMANDS.iter().for_each(|(name, _, what)| println!("  {name:<10} {what}"));
+            say!("Commands are:");
+            COMMANDS.iter().for_each(|(name, _, what)| say!("  {name:<10} {what}"));
         }
         Some(name) => match COMMANDS.iter().find(|(known, ..)| *known == name) {
             Some((name, arguments, what)) => {
-                println!("{name:<10} {what}\n\tSyntax: {name} {arguments}")
+                say!("{name:<10} {what}\n\tSyntax: {name} {arguments}")
             }
-            None => println!("{name}: no such command; `help` lists them"),
+            None => say!("{name}: no such command; `help` lists them"),
         },
     }
 }

@@ -34,7 +34,7 @@ impl Jobs {
     pub fn list(&self) {
         for (number, job) in &self.jobs {
             let tids: Vec<_> = job.running.iter().map(|tid| format!("t{tid:x}")).collect();
-            println!("[{number}] {}", tids.join(" "));
+            say!("[{number}] {}", tids.join(" "));
         }
     }
 
@@ -75,7 +75,7 @@ impl Jobs {
                 }
             }
             if job.running.is_empty() && len == OUTPUT_EOF {
-                println!("[{number}] finished");
+                say!("[{number}] finished");
                 self.jobs.remove(&number);
             }
         }
@@ -98,20 +98,20 @@ impl Jobs {
 
 pub fn hosts(hosts: &[HostLine]) {
     let s = if hosts.len() == 1 { "" } else { "s" };
-    println!("{} host{s}, 1 data format", hosts.len());
-    println!("{:>24} {:>8} {:>8} {:>7} {:>10}", "HOST", "DTID", "ARCH", "SPEED", "DSIG");
+    say!("{} host{s}, 1 data format", hosts.len());
+    say!("{:>24} {:>8} {:>8} {:>7} {:>10}", "HOST", "DTID", "ARCH", "SPEED", "DSIG");
     for host in hosts {
         let HostLine { tid, name, arch, speed, signature } = host;
-        println!("{name:>24} {tid:>8x} {arch:>8} {speed:>7} {signature:#010x}");
+        say!("{name:>24} {tid:>8x} {arch:>8} {speed:>7} {signature:#010x}");
     }
 }
 
 pub fn tasks(hosts: &[HostLine], tasks: &[TaskLine]) {
-    println!("{:>24} {:>8} {:>8} {:>9} COMMAND", "HOST", "TID", "PTID", "PID");
+    say!("{:>24} {:>8} {:>8} {:>9} COMMAND", "HOST", "TID", "PTID", "PID");
     for task in tasks {
         let host = hosts.iter().find(|host| host.tid == task.host);
         let host = host.map_or("-", |host| &host.name);
         let parent = if task.parent > 0 { format!("{:x}", task.parent) } else { "-".to_owned() };
-        println!("{host:>24} {:>8x} {parent:>8} {:>9} {}", task.tid, task.pid, task.program);
+        say!("{host:>24} {:>8x} {parent:>8} {:>9} {}", task.tid, task.pid, task.program);
     }
 }
