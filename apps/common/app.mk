@@ -5,7 +5,7 @@ SHARED ?= ../common
 CFLAGS ?= -O3 -g
 # Vectors in the loops that say so; sums in another order there and nowhere else.
 FLAGS = -std=gnu11 -Wall -Wextra -fopenmp-simd -fno-math-errno -fno-trapping-math
-COMMON = $(addprefix $(SHARED)/,flags.c progress.c checkpoint.c png.c scaling.c)
+COMMON = $(addprefix $(SHARED)/,flags.c run.c progress.c checkpoint.c png.c scaling.c)
 
 $(OUT): $(SOURCES) $(HEADERS) $(COMMON) $(SHARED)/app.h
 	$(MPICC) $(PROFILE) $(FLAGS) $(CFLAGS) -o $@ $(SOURCES) $(COMMON) -lz -lm

@@ -210,22 +210,6 @@ int app_end(int code)
     return code;
 }
 
-int app_run(int argc, char **argv, struct app *app, const char *name, const char *what, const struct app_flag *own,
-            const struct app_parts *parts, void *with)
-{
-    int status = app_begin(&argc, &argv, app, name, what, own);
-    if (status >= 0)
-        return status;
-    status = parts->problem(with);
-    if (status == 0 && app->check)
-        status = parts->check(with);
-    else if (status == 0 && app->scaling != APP_NO_SCALING)
-        status = app_scaling(app, parts->timed, with);
-    else if (status == 0)
-        status = parts->simulate(with);
-    return app_end(status);
-}
-
 int app_find(const char *word, const char *const *list, int count)
 {
     for (int w = 0; w < count; w++)

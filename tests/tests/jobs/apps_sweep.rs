@@ -41,7 +41,8 @@ fn sweep_is_the_same_on_any_ranks() {
         let change = |line: &str| -> Option<String> {
             let mut words = line.split_whitespace();
             words.next()?.parse::<u32>().ok()?;
-            words.next().filter(|word| word.contains('e')).map(str::to_owned)
+            let change = words.next().filter(|word| word.contains('e'))?;
+            change.parse::<f64>().is_ok().then(|| change.to_owned())
         };
         Some(output.lines().filter_map(change).collect::<Vec<_>>())
     };
