@@ -56,7 +56,7 @@ pub(crate) unsafe extern "C" fn stage(
                     template: Template::Collective { plan: CollectivePlan(plan), .. },
                     ..
                 }) => {
-                    plan.staged.push(copy);
+                    plan.staged.add(copy);
                     true
                 }
                 _ => false,

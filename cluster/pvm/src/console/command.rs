@@ -128,10 +128,9 @@ impl Console {
 
     fn alias(&mut self, words: &[String]) {
         match words.split_first() {
-            None => self
-                .aliases
-                .iter()
-                .for_each(|(name, words)| say!("{name}\t{}", words.join(" "))),
+            None => {
+                self.aliases.iter().for_each(|(name, words)| say!("{name}\t{}", words.join(" ")))
+            }
             Some((name, [])) => {
                 if let Some(words) = self.aliases.get(name) {
                     say!("{name}\t{}", words.join(" "));

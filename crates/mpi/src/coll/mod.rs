@@ -107,7 +107,7 @@ impl<T: Transport> Process<T> {
         plan: Plan,
         error: Option<Box<Error>>,
     ) -> ReqId {
-        plan.staged.iter().for_each(|copy| copy.fill());
+        plan.staged.fill();
         let memory = Memory::for_schedule(plan.schedule.temps(), &plan.data, channel);
         let collective = Collective {
             comm: comm.clone(),
@@ -134,7 +134,7 @@ impl<T: Transport> Process<T> {
         let schedule = c.plan.schedule.clone();
         loop {
             let Some(round) = schedule.round(c.round) else {
-                c.plan.staged.iter().for_each(|copy| copy.empty());
+                c.plan.staged.empty();
                 return self.inbox.complete(id);
             };
             if !c.started {
@@ -167,7 +167,7 @@ impl<T: Transport> Process<T> {
         match self.inbox.requests.get_mut(id) {
             Some(request) if request.done => copy.empty(),
             Some(request) => match &mut request.op {
-                Operation::Collective(Some(c)) => c.plan.staged.push(copy),
+                Operation::Collective(Some(c)) => c.plan.staged.add(copy),
                 _ => return false,
             },
             None => return false,

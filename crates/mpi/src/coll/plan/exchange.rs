@@ -1,6 +1,6 @@
 //! Plans of operations in which all send to all.
 
-use super::{Data, NOTHING, Plan, Planner, Typed, Varied};
+use super::{Data, NOTHING, Plan, Planner, Stages, Typed, Varied};
 use crate::datatype::Datatype;
 use crate::pt2pt::{Incoming, Outgoing};
 use hpvm_coll::{
@@ -17,7 +17,14 @@ impl Planner<'_> {
             (None, Some(hosts)) => hosts::barrier(hosts, group.rank),
             (Some(sides), _) => inter::barrier::schedule(&sides),
         });
-        Plan { schedule, data: Data::none(), op: None, name: "", tag: None, staged: Vec::new() }
+        Plan {
+            schedule,
+            data: Data::none(),
+            op: None,
+            name: "",
+            tag: None,
+            staged: Stages::default(),
+        }
     }
 
     /// `MPI_Allgather`.

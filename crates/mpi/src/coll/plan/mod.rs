@@ -35,7 +35,7 @@ pub struct Plan {
     /// The tag of its messages; without one, each start is the next blocking call.
     pub tag: Option<i32>,
     /// Copies that stand for the program's buffers.
-    pub staged: Vec<Arc<dyn Staged>>,
+    pub staged: Stages,
 }
 
 /// A contiguous copy that stands for a buffer of the program, which is not contiguous. A collective fills it when it
@@ -47,9 +47,42 @@ pub trait Staged: core::fmt::Debug + Send + Sync {
     fn empty(&self);
 }
 
+/// The copies of a plan. Hardly any plan has one, and plans are moved and dropped at every call: one word.
+#[derive(Clone, Debug, Default)]
+pub struct Stages(Option<Box<Copies>>);
+
+type Copies = Vec<Arc<dyn Staged>>;
+
+impl Stages {
+    pub fn add(&mut self, copy: Arc<dyn Staged>) {
+        self.0.get_or_insert_default().push(copy);
+    }
+
+    #[inline]
+    pub fn fill(&self) {
+        if let Some(copies) = &self.0 {
+            copies.iter().for_each(|copy| copy.fill());
+        }
+    }
+
+    #[inline]
+    pub fn empty(&self) {
+        if let Some(copies) = &self.0 {
+            copies.iter().for_each(|copy| copy.empty());
+        }
+    }
+}
+
 impl Plan {
     pub fn new(schedule: Schedule, data: Data, op: Option<Arc<Op>>) -> Plan {
-        Plan { schedule: Arc::new(schedule), data, op, name: "", tag: None, staged: Vec::new() }
+        Plan {
+            schedule: Arc::new(schedule),
+            data,
+            op,
+            name: "",
+            tag: None,
+            staged: Stages::default(),
+        }
     }
 }
 
