@@ -6,6 +6,7 @@ use crate::machine::Machine;
 use crate::papers::{self, Figure, Quantity};
 use crate::progress::Progress;
 use crate::record::{Header, Record};
+use crate::show::show;
 use crate::stats::{HalfSize, half_size};
 use crate::table::{self, Table};
 use crate::target::{Target, run_command};
@@ -143,13 +144,7 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
         plan.target.check()?;
     }
     let report = measure(plan, &steps)?;
-    if plan.json {
-        let text = serde_json::to_string_pretty(&report);
-        println!("{}", text.map_err(|e| BenchError::io("cannot write JSON", e.into()))?);
-    } else {
-        print(&report);
-    }
-    Ok(())
+    show(&report, plan.json, print)
 }
 
 fn words(text: &str) -> Vec<String> {

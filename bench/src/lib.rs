@@ -28,6 +28,7 @@ pub mod target;
 pub mod tune;
 
 mod args;
+mod show;
 mod whole_file;
 
 pub use args::{command, tune_command};

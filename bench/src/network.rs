@@ -6,6 +6,7 @@ use crate::machine::Machine;
 use crate::papers::{self, Figure, Quantity};
 use crate::progress::Progress;
 use crate::record::{Header, Record};
+use crate::show::show;
 use crate::stats::{HalfSize, Line, fit, half_size};
 use crate::table;
 use crate::target::Target;
@@ -46,13 +47,7 @@ struct Report {
 pub fn run(plan: &Plan) -> Result<(), BenchError> {
     plan.target.check()?;
     let report = measure(plan)?;
-    if plan.json {
-        let text = serde_json::to_string_pretty(&report);
-        println!("{}", text.map_err(|e| BenchError::io("cannot write JSON", e.into()))?);
-    } else {
-        print(&report);
-    }
-    Ok(())
+    show(&report, plan.json, print)
 }
 
 /// The launcher's arguments for so many ranks on each of the hosts.

@@ -5,6 +5,7 @@ use crate::evaluate::LIMIT;
 use crate::machine::Machine;
 use crate::progress::Progress;
 use crate::record::Record;
+use crate::show::show;
 use crate::stats::{self, Spread};
 use crate::table::{self, Table};
 use crate::target::{self, prepend};
@@ -65,13 +66,7 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
         return Err(BenchError::Missing { what, path, advice });
     }
     let report = measure(plan)?;
-    if plan.json {
-        let text = serde_json::to_string_pretty(&report);
-        println!("{}", text.map_err(|e| BenchError::io("cannot write JSON", e.into()))?);
-    } else {
-        print(&report);
-    }
-    Ok(())
+    show(&report, plan.json, print)
 }
 
 fn measure(plan: &Plan) -> Result<Report, BenchError> {

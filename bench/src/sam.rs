@@ -3,6 +3,7 @@
 use crate::error::BenchError;
 use crate::machine::Machine;
 use crate::progress::Progress;
+use crate::show::show;
 use crate::stats::{self, Spread};
 use crate::table::Table;
 use crate::target::{Target, capture};
@@ -156,12 +157,7 @@ struct Report {
 /// different answers.
 pub fn run(plan: &Plan) -> Result<(), BenchError> {
     let report = measure(plan)?;
-    if plan.json {
-        let text = serde_json::to_string_pretty(&report);
-        println!("{}", text.map_err(|e| BenchError::io("cannot write JSON", e.into()))?);
-    } else {
-        print(&report);
-    }
+    show(&report, plan.json, print)?;
     match report.failures.len() {
         0 => Ok(()),
         count => Err(BenchError::SomeFailed { count }),

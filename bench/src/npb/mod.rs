@@ -10,6 +10,7 @@ mod table;
 use crate::error::BenchError;
 use crate::peers;
 use crate::progress::Progress;
+use crate::show::show;
 use crate::target::{Target, capture};
 use build::Built;
 use serde::Serialize;
@@ -73,12 +74,7 @@ pub struct Outcome {
 /// failed or did not verify.
 pub fn run(plan: &Plan) -> Result<(), BenchError> {
     let outcome = measure(plan)?;
-    if plan.json {
-        let text = serde_json::to_string_pretty(&outcome);
-        println!("{}", text.map_err(|e| BenchError::io("cannot write JSON", e.into()))?);
-    } else {
-        table::print(&outcome);
-    }
+    show(&outcome, plan.json, table::print)?;
     let wrong = outcome.rows.iter().filter(|row| !row.verified).count();
     match outcome.failures.len() + wrong {
         0 => Ok(()),

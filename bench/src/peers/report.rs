@@ -4,6 +4,7 @@ use super::compare::{Failure, Outcome, Row, Value, larger_is_better};
 use crate::error::BenchError;
 use crate::machine::Machine;
 use crate::record::Record;
+use crate::show::show;
 use crate::stats::{Spread, median, paired_ratio, spread};
 use crate::table::{self, Table};
 use crate::target::Target;
@@ -157,11 +158,10 @@ impl Report {
     }
 
     pub fn print(&self, json: bool) -> Result<(), BenchError> {
-        if json {
-            let text = serde_json::to_string_pretty(self);
-            println!("{}", text.map_err(|e| BenchError::io("cannot write JSON", e.into()))?);
-            return Ok(());
-        }
+        show(self, json, Report::print_words)
+    }
+
+    fn print_words(&self) {
         self.print_heading();
         for part in super::PART_NAMES {
             self.print_part(part);
@@ -173,7 +173,6 @@ impl Report {
         for f in &self.failures {
             println!("failed: {} {} in round {}: {}", f.candidate, f.step, f.round, f.reason);
         }
-        Ok(())
     }
 
     fn print_heading(&self) {
