@@ -161,7 +161,9 @@ fn disturb(hosts: &Hosts, random: &mut Random, ended: impl Fn() -> bool) -> Vec<
         }
         !ended()
     };
-    while pause(60 + random.below(120)) {
+    // Some ten times in the disturbed half.
+    let between = (seconds() / 20).clamp(4, 180);
+    while pause(between / 2 + random.below(between)) {
         let host = 1 + random.below(u64::from(hosts.count())) as u32;
         let ranks = hosts.processes(host);
         let rank = ranks.iter().find(|(_, line)| runs_treecode(line));
@@ -188,7 +190,8 @@ fn disturb(hosts: &Hosts, random: &mut Random, ended: impl Fn() -> bool) -> Vec<
 
 /// So many steps take about this long.
 fn steps_in(duration: Duration, bodies: &[&str]) -> Option<u64> {
-    const TRIAL: u32 = 200;
+    const TRIAL: u32 = 1000;
+    built()?;
     let start = Instant::now();
     let steps = TRIAL.to_string();
     succeed_within(app(2, "treecode", &[bodies, &["--steps", &steps]].concat())?, LONG);
@@ -234,6 +237,7 @@ fn hours_of_treecode_with_kills_and_cuts() {
     let same = std::fs::read(&state).expect("a checkpoint") == std::fs::read(&whole).expect("one");
     tell(&report(&strikes, &outcome.output, took, undisturbed, same));
     assert!(same, "other bits");
+    assert!(!strikes.is_empty(), "it ended before it was disturbed");
 }
 
 /// The end of the long run, in lines for people.
