@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use super::frames::{self, Reader};
 use super::{JobLook, Place, check, here};
 use crate::api::counters::Counting;
 use crate::app::App;
+use hpvm_launch::sys;
 use hpvm_monitor::jobs::find::{Of, Scope};
 use hpvm_queue::job::{Job, JobId};
 use hpvm_queue::node::Parts;
@@ -38,6 +40,14 @@ enum Step {
     Runs(Option<ChildStdin>),
     /// It has ended, for this reason.
     Failed(Instant, String),
+}
+
+impl Step {
+    /// One that has begun. Its input is never waited for: an srun that hangs would hold up the server.
+    fn runs(child: &mut Child) -> Step {
+        let stdin = child.stdin.take();
+        Step::Runs(stdin.filter(|pipe| sys::set_nonblocking(pipe.as_raw_fd()).is_ok()))
+    }
 }
 
 impl Steps {
@@ -66,7 +76,8 @@ impl Steps {
                 return Err(text);
             }
         };
-        steps.insert(id, Step::Runs(child.stdin.take()));
+        let step = Step::runs(&mut child);
+        steps.insert(id, step);
         drop(steps);
         self.ask(id, app.wanted.parts(id));
         let (app, hosts) = (app.clone(), job.summary.hosts.clone());
@@ -106,7 +117,7 @@ impl Steps {
         }
         let Ok(mut line) = serde_json::to_vec(&parts) else { return };
         line.push(b'\n');
-        // srun reads its input at once; of one that hangs the pipe holds hundreds of lines.
+        // srun reads its input at once; one that hangs until hundreds of lines fill the pipe is asked no more.
         if stdin.as_mut().is_some_and(|pipe| pipe.write_all(&line).is_err()) {
             *stdin = None;
         }
@@ -206,4 +217,23 @@ fn readable(fd: i32) -> bool {
     let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // SAFETY: one structure, which lives through the call.
     unsafe { libc::poll(&mut poll, 1, SILENCE) > 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_step_that_reads_nothing_holds_nobody_up() {
+        let mut child = Command::new("sleep").arg("1000").stdin(Stdio::piped()).spawn().unwrap();
+        let steps = Steps::default();
+        steps.lock().insert(1, Step::runs(&mut child));
+        let parts = Parts { ranks: true, ..Parts::default() };
+        // A pipe holds 64 KiB.
+        (0..5000).for_each(|_| steps.ask(1, parts));
+        assert!(matches!(steps.lock().get(&1), Some(Step::Runs(None))));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }
